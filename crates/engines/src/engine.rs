@@ -1,0 +1,172 @@
+//! The contract that every engine keeps, and the row of data that describes one.
+
+use std::io;
+
+use rustix::fs::OFlags;
+
+use crate::{Moved, Pair, Span, Tuning};
+
+/// Moves spans. It owns its ring, pipe or buffers, and keeps them from span to span.
+///
+/// The contract: a copier never opens, stats a name, retries elsewhere, punches holes or prints.
+/// It takes borrowed descriptors and a span, and returns the exact number of bytes and why it
+/// stopped. `Stop::Refused` promises that the next engine can go on exactly there.
+pub trait Copier: Send {
+    /// Moves `span` from `pair.src` to `pair.dst`.
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved;
+
+    /// File status flags, such as O_DIRECT, that both descriptors need while it copies.
+    /// [`Variant::start`](crate::Variant::start) sees to them once a span, for all workers.
+    fn status_flags(&self) -> OFlags {
+        OFlags::empty()
+    }
+}
+
+/// A floor under all copiers: work that moves bytes without descriptors. The lab measures it;
+/// since it is no [`Copier`], a copy can never choose it.
+pub trait Floor: Send {
+    /// Moves `len` bytes within memory.
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    fn run(&mut self, len: u64) -> io::Result<()>;
+}
+
+/// One technique: a row of the table [`ENGINES`](crate::ENGINES).
+#[derive(Debug)]
+pub struct Engine {
+    /// One word, the same in file name, flags, CSV and documents.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// What it shares or bypasses: page cache, user memory, extents.
+    pub shares: &'static str,
+    /// What it can take.
+    pub facts: Facts,
+    /// The tuning it has.
+    pub params: &'static [Param],
+    /// The variants worth racing on any machine, in the text form of
+    /// [`Variant`](crate::Variant).
+    pub lab_variants: &'static [&'static str],
+    /// How it is started.
+    pub kind: Kind,
+}
+
+/// A copier between descriptors, or a floor to compare them with.
+pub enum Kind {
+    /// Moves bytes between descriptors.
+    Copier {
+        /// Whether it works between these two files. The source holds some bytes; the destination
+        /// is an empty scratch file that may be written to.
+        probe: fn(Pair<'_>) -> Verdict,
+        /// Starts one with the given tuning.
+        start: fn(&Tuning) -> io::Result<Box<dyn Copier>>,
+    },
+    /// Moves bytes within memory only.
+    Floor {
+        /// Starts one with the given tuning.
+        start: fn(&Tuning) -> io::Result<Box<dyn Floor>>,
+    },
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::Copier { .. } => "Copier",
+            Kind::Floor { .. } => "Floor",
+        })
+    }
+}
+
+/// What an engine can take. Conformance tests and the copier read it; nothing guesses.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Takes `Pos::At` on both sides without touching the descriptors' cursors, so several spans
+    /// of one file may be moved at once.
+    pub positions: bool,
+    /// Sources it reads besides regular files.
+    pub src: Ends,
+    /// Destinations it writes besides regular files.
+    pub dst: Ends,
+    /// The destination has to be open for reading as well (it is mapped).
+    pub dst_readable: bool,
+    /// Errors that network and stacked file systems give to the first call although plain reads
+    /// and writes work; the chain forgives them while nothing of the file has moved.
+    pub first_call_excuses: &'static [rustix::io::Errno],
+}
+
+impl Facts {
+    /// Regular files on both sides, by position, nothing else: most engines differ from it in a
+    /// field or two.
+    pub const REGULAR: Facts = Facts {
+        positions: true,
+        src: Ends::REGULAR_ONLY,
+        dst: Ends::REGULAR_ONLY,
+        dst_readable: false,
+        first_call_excuses: &[],
+    };
+}
+
+/// Kinds of descriptors without positions that an engine takes through `Pos::Here`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Pipes and fifos.
+    pub pipe: bool,
+    /// Stream sockets.
+    pub socket: bool,
+}
+
+impl Ends {
+    /// Neither pipes nor sockets.
+    pub const REGULAR_ONLY: Ends = Ends { pipe: false, socket: false };
+    /// Pipes and sockets.
+    pub const STREAMS: Ends = Ends { pipe: true, socket: true };
+}
+
+/// Whether an engine works on a pair of files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It copied a sample rightly.
+    Yes,
+    /// It works, but not wholly as its name says, or it could not be tried; in words.
+    Maybe(String),
+    /// It does not work here; in words.
+    No(String),
+}
+
+/// One knob of an engine.
+#[derive(Debug)]
+pub struct Param {
+    /// The key in the text form; the unit is in `kind`.
+    pub name: &'static str,
+    /// Its values.
+    pub kind: ParamKind,
+    /// What it does, in a line.
+    pub about: &'static str,
+}
+
+/// The values a [`Param`] takes.
+#[derive(Clone, Copy, Debug)]
+pub enum ParamKind {
+    /// Bytes. An engine's first parameter of this kind is written without its key:
+    /// `read_write:256K`.
+    Bytes {
+        /// Without the key in the text.
+        default: u64,
+        /// The smallest that makes sense.
+        min: u64,
+        /// The largest that the engine takes.
+        max: u64,
+    },
+    /// A plain number.
+    Count {
+        /// Without the key in the text.
+        default: u64,
+        /// The smallest that makes sense.
+        min: u64,
+        /// The largest that the engine takes.
+        max: u64,
+    },
+    /// On when its key stands in the text.
+    Flag,
+}

@@ -1,0 +1,84 @@
+//! What happened to a span: the exact bytes, why it stopped, and on which side.
+
+use rustix::io::Errno;
+
+/// The descriptor that an error belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Reading the source failed.
+    Src,
+    /// Writing the destination failed.
+    Dst,
+    /// One call served both sides and its errno does not say which failed.
+    Pair,
+}
+
+/// Why an engine stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The whole span was moved.
+    Done,
+    /// The source ended before the span did, proved by a `read` that returned 0.
+    Eof,
+    /// This engine cannot go on here, yet another may: exactly the bytes reported were taken from
+    /// the source and written to the destination, and none besides.
+    Refused(Errno),
+    /// A real error. The bytes reported are written; nothing is known of what lies beyond.
+    Failed {
+        /// The side it happened on.
+        side: Side,
+        /// The error of the call that failed.
+        errno: Errno,
+    },
+}
+
+/// The outcome of moving a span. The count is exact: those bytes, counted from the span's start
+/// and without a gap, were taken from the source and accepted by the destination.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Why it went no further.
+    pub stop: Stop,
+}
+
+impl Moved {
+    /// Refused by `errno` before anything was moved.
+    pub fn refused(errno: Errno) -> Moved {
+        Moved { bytes: 0, stop: Stop::Refused(errno) }
+    }
+
+    /// Failed with `errno` on `side` before anything was moved.
+    pub fn failed(side: Side, errno: Errno) -> Moved {
+        Moved { bytes: 0, stop: Stop::Failed { side, errno } }
+    }
+}
+
+/// Whether `errno` says "not this way, not here" rather than "your data is in danger": only such an
+/// error lets another engine try. EIO, ENOSPC, EDQUOT, ESTALE and the like end the copy.
+#[must_use]
+pub fn is_refusal(errno: Errno) -> bool {
+    matches!(
+        errno,
+        // The kernel lacks the call, or the file system has no such operation.
+        Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOTTY
+        // The two files do not share a file system (or, for a clone, a volume).
+        | Errno::XDEV
+        // Alignment, file kind or flags that this call does not take.
+        | Errno::INVAL | Errno::SPIPE
+        // Seccomp filters answer EPERM for calls they do not know.
+        | Errno::PERM
+        // A swap file, for copy_file_range.
+        | Errno::TXTBSY
+        // O_APPEND on the destination, for copy_file_range.
+        | Errno::BADF
+    )
+}
+
+/// Whether a refusal holds for every further file of the same two file systems, so that asking
+/// again is a wasted call.
+#[must_use]
+pub fn refuses_for_good(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOTTY | Errno::XDEV)
+}

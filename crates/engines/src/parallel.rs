@@ -1,0 +1,149 @@
+//! Several workers on one file: a composition over spans that works with every engine whose facts
+//! allow positions. It is no engine itself.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::fs::{FallocateFlags, OFlags};
+use rustix::io::Errno;
+
+use crate::engine::Copier;
+use crate::span::Pos;
+use crate::{Moved, Pair, Side, Span, Stop};
+
+/// Bytes that a worker takes at a time. Workers stay close to one another, which suits readahead and
+/// the allocator, and the one that gets ahead takes more.
+const STRIPE_BYTES: u64 = 8 << 20;
+
+/// Copiers that share the stripes of each span.
+pub(crate) struct Parallel {
+    copiers: Vec<Box<dyn Copier>>,
+}
+
+impl Parallel {
+    /// # Panics
+    /// Without a copier.
+    pub(crate) fn new(copiers: Vec<Box<dyn Copier>>) -> Parallel {
+        assert!(!copiers.is_empty());
+        Parallel { copiers }
+    }
+}
+
+impl Copier for Parallel {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        let (Pos::At(src_at), Pos::At(dst_at)) = (span.src, span.dst) else {
+            return self.copiers[0].copy(pair, span);
+        };
+        let shared = match rustix::fs::fstat(pair.src) {
+            Ok(stat) => {
+                let src_bytes = u64::try_from(stat.st_size).unwrap_or(0);
+                span.len.min(src_bytes.saturating_sub(src_at))
+            }
+            Err(errno) => return Moved::failed(Side::Src, errno),
+        };
+        if shared < 2 * STRIPE_BYTES {
+            return self.copiers[0].copy(pair, span);
+        }
+        let presized = match Presized::new(pair, dst_at, shared) {
+            Ok(presized) => presized,
+            Err(errno) => return Moved::failed(Side::Dst, errno),
+        };
+        let mut moved = share(&mut self.copiers, pair, Span { len: shared, ..span });
+        if moved.stop == Stop::Done && shared < span.len {
+            // The end that fstat saw is no proof: read on.
+            let tail = self.copiers[0].copy(pair, span.after(shared));
+            moved = Moved { bytes: shared + tail.bytes, stop: tail.stop };
+        }
+        presized.shrink_to(pair, dst_at + moved.bytes);
+        moved
+    }
+
+    fn status_flags(&self) -> OFlags {
+        self.copiers[0].status_flags()
+    }
+}
+
+/// Has all `copiers` move stripes of `span`. What counts is the unbroken prefix: the first stripe
+/// that fell short ends it.
+fn share(copiers: &mut [Box<dyn Copier>], pair: Pair<'_>, span: Span) -> Moved {
+    let next_stripe = AtomicU64::new(0);
+    let stopped = AtomicBool::new(false);
+    let shortest: Mutex<Option<(u64, Moved)>> = Mutex::new(None);
+    let work = |copier: &mut Box<dyn Copier>| {
+        while !stopped.load(Ordering::Relaxed) {
+            let start = next_stripe.fetch_add(1, Ordering::Relaxed) * STRIPE_BYTES;
+            if start >= span.len {
+                return;
+            }
+            let stripe = Span { len: STRIPE_BYTES.min(span.len - start), ..span.after(start) };
+            let moved = copier.copy(pair, stripe);
+            if moved.stop != Stop::Done {
+                stopped.store(true, Ordering::Relaxed);
+                let mut shortest = shortest.lock().expect("no worker panics with the lock held");
+                if shortest.is_none_or(|(earlier, _)| start < earlier) {
+                    *shortest = Some((start, moved));
+                }
+            }
+        }
+    };
+    let (first, others) = copiers.split_first_mut().expect("never without a copier");
+    std::thread::scope(|scope| {
+        for copier in others {
+            // A thread that cannot be had is one worker fewer: the others take its stripes.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, || work(copier));
+        }
+        work(first);
+    });
+    match shortest.into_inner().expect("no worker panics with the lock held") {
+        None => Moved { bytes: span.len, stop: Stop::Done },
+        Some((start, moved)) => Moved { bytes: start + moved.bytes, stop: moved.stop },
+    }
+}
+
+/// A destination that was made long enough before its workers began, so that they do not wait for
+/// one another to extend it.
+struct Presized {
+    bytes_before: u64,
+    grown: bool,
+}
+
+impl Presized {
+    fn new(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
+        let stat = rustix::fs::fstat(pair.dst)?;
+        let bytes_before = u64::try_from(stat.st_size).unwrap_or(0);
+        let end = dst_at + len;
+        let grown = end > bytes_before;
+        loop {
+            match rustix::fs::fallocate(pair.dst, FallocateFlags::empty(), dst_at, len) {
+                Ok(()) => break,
+                Err(Errno::INTR) => {}
+                Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
+                    let presized = Presized { bytes_before, grown };
+                    presized.shrink_to(pair, dst_at);
+                    return Err(errno);
+                }
+                // The file system cannot allocate ahead; the length alone helps too.
+                Err(_) if grown => {
+                    rustix::fs::ftruncate(pair.dst, end)?;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        Ok(Presized { bytes_before, grown })
+    }
+
+    /// Takes back what was added beyond `end`, so that a copy that stopped early has no tail of
+    /// zeros.
+    fn shrink_to(&self, pair: Pair<'_>, end: u64) {
+        if self.grown {
+            let wanted = end.max(self.bytes_before);
+            let longer = rustix::fs::fstat(pair.dst)
+                .is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|bytes| bytes > wanted));
+            if longer {
+                // A failure leaves the count right, which is what callers rely on.
+                let _ = rustix::fs::ftruncate(pair.dst, wanted);
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether an engine works between two files, found out by having it copy a sample.
+
+use rustix::io::Errno;
+
+use crate::engine::{Engine, Kind, Verdict};
+use crate::sys::buffer::Buffer;
+use crate::until_done::write_all;
+use crate::{Pair, Side, Span, Stop, Variant};
+
+/// The most bytes a probe copies.
+const SAMPLE_BYTES_MAX: u64 = 1 << 20;
+
+/// The verdict on `engine` between these two files. `pair.src` should hold a few pages that do not
+/// end on a page boundary; `pair.dst` is an empty scratch file, open for reading and writing, and
+/// is empty again afterwards. `None` for a floor, which copies no files.
+#[must_use]
+pub fn probe(engine: &Engine, pair: Pair<'_>) -> Option<Verdict> {
+    match engine.kind {
+        Kind::Copier { probe, .. } => Some(probe(pair)),
+        Kind::Floor { .. } => None,
+    }
+}
+
+/// Copies the start of the source, reads it back and compares: the probe of most engines.
+pub(crate) fn probe_by_copy(engine: &'static Engine, pair: Pair<'_>) -> Verdict {
+    probe_variant(&Variant::plain(engine), pair)
+}
+
+/// Whether this very variant works between these two files; see [`probe`] for what they are.
+#[must_use]
+pub fn probe_variant(variant: &Variant, pair: Pair<'_>) -> Verdict {
+    let verdict = copy_and_compare(variant, pair).unwrap_or_else(|errno| {
+        Verdict::Maybe(format!("it could not be tried: {}", describe(errno)))
+    });
+    match rustix::fs::ftruncate(pair.dst, 0) {
+        Ok(()) => verdict,
+        Err(errno) => Verdict::Maybe(format!("the scratch file: {}", describe(errno))),
+    }
+}
+
+fn copy_and_compare(variant: &Variant, pair: Pair<'_>) -> Result<Verdict, Errno> {
+    let src_bytes = u64::try_from(rustix::fs::fstat(pair.src)?.st_size).unwrap_or(0);
+    if src_bytes == 0 {
+        return Ok(Verdict::Maybe("the source is empty, so nothing could be tried".to_owned()));
+    }
+    let mut copier = match variant.start() {
+        Ok(copier) => copier,
+        Err(error) => return Ok(Verdict::No(without_number(&error.to_string()))),
+    };
+    let len = src_bytes.min(SAMPLE_BYTES_MAX);
+    let moved = copier.copy(pair, Span::whole(len));
+    Ok(match moved.stop {
+        Stop::Refused(errno) if moved.bytes == 0 => Verdict::No(describe(errno)),
+        Stop::Failed { side, errno } => Verdict::No(match side {
+            Side::Src => format!("reading: {}", describe(errno)),
+            Side::Dst => format!("writing: {}", describe(errno)),
+            Side::Pair => describe(errno),
+        }),
+        Stop::Done | Stop::Eof | Stop::Refused(_) => {
+            if same_start(pair, moved.bytes)? {
+                Verdict::Yes
+            } else {
+                Verdict::No("it copied wrong bytes".to_owned())
+            }
+        }
+    })
+}
+
+/// Whether the first `bytes` of both files are equal.
+fn same_start(pair: Pair<'_>, bytes: u64) -> Result<bool, Errno> {
+    let mut at = 0;
+    let (mut src, mut dst) = ([0; 8192], [0; 8192]);
+    while at < bytes {
+        let want = usize::try_from(bytes - at).unwrap_or(usize::MAX).min(src.len());
+        let src_got = rustix::io::pread(pair.src, &mut src[..want], at)?;
+        let dst_got = rustix::io::pread(pair.dst, &mut dst[..want], at)?;
+        let got = src_got.min(dst_got);
+        if got == 0 || src[..got] != dst[..got] {
+            return Ok(false);
+        }
+        at += got as u64;
+    }
+    Ok(true)
+}
+
+/// Fills `file` with `bytes` that no file system can store as a hole: the sample for a probe.
+///
+/// # Errors
+/// What writing gives.
+pub fn write_sample(file: std::os::fd::BorrowedFd<'_>, bytes: usize) -> std::io::Result<()> {
+    let mut buffer = Buffer::page_aligned(bytes)?;
+    for (index, byte) in buffer.as_mut_slice().iter_mut().enumerate() {
+        // A linear congruential step, taken from the high bits: no page equals another.
+        let mixed = (index as u64).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        *byte = mixed.to_be_bytes()[1];
+    }
+    let (_, result) = write_all(buffer.as_mut_slice(), crate::Pos::At(0), |bytes, pos| match pos {
+        crate::Pos::At(offset) => rustix::io::pwrite(file, bytes, offset),
+        crate::Pos::Here => rustix::io::write(file, bytes),
+    });
+    Ok(result?)
+}
+
+/// The system's words for an errno, without its number.
+#[must_use]
+pub fn describe(errno: Errno) -> String {
+    without_number(&std::io::Error::from(errno).to_string())
+}
+
+fn without_number(text: &str) -> String {
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,62 @@
+//! `read_write`: read and write through one buffer that is used again and again.
+//!
+//! Calls `pread`/`pwrite` (or `read`/`write` at a cursor). Needs nothing: it works between any two
+//! descriptors and is the last resort of every chain. Shares the page cache on both sides, and
+//! copies each byte twice. Loses where a kernel copy saves those copies, and badly with a small
+//! buffer, where the calls cost more than the bytes: a 1-byte buffer is the naive copy.
+
+use std::io;
+
+use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::probe::probe_by_copy;
+use crate::sys::buffer::Buffer;
+use crate::until_done::{Errors, read_then_write, until_done};
+use crate::{Moved, Pair, Span, Tuning};
+
+/// The table row.
+pub(crate) static READ_WRITE: Engine = Engine {
+    name: "read_write",
+    about: "read and write through one buffer in user memory",
+    shares: "page cache on both sides; every byte is copied twice",
+    facts: Facts { src: Ends::STREAMS, dst: Ends::STREAMS, ..Facts::REGULAR },
+    params: &[
+        Param {
+            name: "buffer",
+            kind: ParamKind::Bytes { default: 256 << 10, min: 1, max: 1 << 30 },
+            about: "bytes moved by one read and one write",
+        },
+        Param { name: "aligned", kind: ParamKind::Flag, about: "the buffer starts on a page" },
+    ],
+    lab_variants: &[
+        "read_write:4K",
+        "read_write:64K",
+        "read_write:256K",
+        "read_write:1M",
+        "read_write:8M",
+        "read_write:256K@2",
+    ],
+    kind: Kind::Copier { probe: |pair| probe_by_copy(&READ_WRITE, pair), start },
+};
+
+struct ReadWrite {
+    buffer: Buffer,
+}
+
+fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
+    let buffer_bytes = tuning.bytes("buffer");
+    let buffer = if tuning.flag("aligned") {
+        Buffer::page_aligned(buffer_bytes)?
+    } else {
+        Buffer::off_alignment(buffer_bytes)?
+    };
+    Ok(Box::new(ReadWrite { buffer }))
+}
+
+impl Copier for ReadWrite {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        let buffer = self.buffer.as_mut_slice();
+        until_done(pair, span, buffer.len(), Errors::AlwaysFail, |src, dst, want| {
+            read_then_write(pair, src, dst, &mut buffer[..want])
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! Where bytes come from, where they go, and how many.
+
+use std::os::fd::BorrowedFd;
+
+/// A place in a file, or the descriptor's own cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pos {
+    /// An offset in bytes from the start of the file. The descriptor's cursor is left alone by
+    /// engines whose [`Facts`](crate::Facts) say `positions`; the others move it.
+    At(u64),
+    /// The descriptor's own cursor, which moves on by what was copied: the only choice for pipes,
+    /// sockets and terminals.
+    Here,
+}
+
+impl Pos {
+    /// The position `bytes` further on; a cursor moves by itself.
+    #[must_use]
+    pub fn advanced(self, bytes: u64) -> Pos {
+        match self {
+            Pos::At(offset) => Pos::At(offset + bytes),
+            Pos::Here => Pos::Here,
+        }
+    }
+}
+
+/// One stretch of bytes to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Where to read.
+    pub src: Pos,
+    /// Where to write.
+    pub dst: Pos,
+    /// How many bytes to move at most; [`Span::TO_EOF`] for all there are.
+    pub len: u64,
+}
+
+impl Span {
+    /// A length that no file reaches: move until the source ends.
+    pub const TO_EOF: u64 = i64::MAX as u64;
+
+    /// `len` bytes from offset 0 to offset 0.
+    #[must_use]
+    pub fn whole(len: u64) -> Span {
+        Span { src: Pos::At(0), dst: Pos::At(0), len }
+    }
+
+    /// `len` bytes at the same offset on both sides.
+    #[must_use]
+    pub fn at(offset: u64, len: u64) -> Span {
+        Span { src: Pos::At(offset), dst: Pos::At(offset), len }
+    }
+
+    /// What remains to be moved after the first `bytes` of this span.
+    ///
+    /// # Panics
+    /// When `bytes` exceeds the span: an engine claimed more than it was asked for.
+    #[must_use]
+    pub fn after(self, bytes: u64) -> Span {
+        assert!(bytes <= self.len, "{bytes} bytes moved of a span of {}", self.len);
+        Span { src: self.src.advanced(bytes), dst: self.dst.advanced(bytes), len: self.len - bytes }
+    }
+}
+
+/// The two open descriptors of a copy, borrowed: an engine never opens or closes files.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'fd> {
+    /// Open for reading.
+    pub src: BorrowedFd<'fd>,
+    /// Open for writing, and for reading too where
+    /// [`Facts::dst_readable`](crate::Facts::dst_readable) asks for it.
+    pub dst: BorrowedFd<'fd>,
+}

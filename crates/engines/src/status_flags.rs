@@ -1,0 +1,57 @@
+//! Status flags that an engine needs on both descriptors while it copies, set and put back.
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use std::os::fd::BorrowedFd;
+
+use crate::engine::Copier;
+use crate::{Moved, Pair, Span};
+
+/// A copier whose descriptors carry `flags` for the length of each span. The flags belong to the
+/// open file, which all workers share; hence they are set around the workers and not by them.
+pub(crate) struct WithStatusFlags {
+    pub(crate) copier: Box<dyn Copier>,
+    pub(crate) flags: OFlags,
+}
+
+impl Copier for WithStatusFlags {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        let guards = Guard::set(pair.src, self.flags)
+            .and_then(|src| Ok((src, Guard::set(pair.dst, self.flags)?)));
+        match guards {
+            Ok(_guards) => self.copier.copy(pair, span),
+            Err(errno) => Moved::refused(errno),
+        }
+    }
+
+    fn status_flags(&self) -> OFlags {
+        self.flags
+    }
+}
+
+/// Puts a descriptor's status flags back when dropped.
+struct Guard<'fd> {
+    fd: BorrowedFd<'fd>,
+    before: OFlags,
+    changed: bool,
+}
+
+impl<'fd> Guard<'fd> {
+    fn set(fd: BorrowedFd<'fd>, flags: OFlags) -> rustix::io::Result<Guard<'fd>> {
+        let before = fcntl_getfl(fd)?;
+        let changed = !before.contains(flags);
+        if changed {
+            fcntl_setfl(fd, before | flags)?;
+        }
+        Ok(Guard { fd, before, changed })
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if self.changed {
+            // Clearing a flag that could be set does not fail; and if it did, the descriptor would
+            // refuse unaligned calls aloud rather than lose bytes.
+            let _ = fcntl_setfl(self.fd, self.before);
+        }
+    }
+}

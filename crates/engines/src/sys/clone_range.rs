@@ -1,0 +1,44 @@
+//! The ioctl FICLONERANGE.
+
+use rustix::ioctl::{Setter, ioctl, opcode};
+
+use crate::Pair;
+
+/// `struct file_clone_range` of linux/fs.h.
+#[repr(C)]
+struct FileCloneRange {
+    src_fd: i64,
+    src_offset: u64,
+    src_length: u64,
+    dest_offset: u64,
+}
+
+/// FICLONERANGE of linux/fs.h: `_IOW(0x94, 13, struct file_clone_range)`.
+const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94, 13);
+
+/// `int ioctl(int dest_fd, FICLONERANGE, struct file_clone_range *arg)`
+///
+/// Shares `len` bytes of the source's extents with the destination; see ioctl_ficlonerange(2).
+///
+/// # Errors
+/// EINVAL where a bound is not on a block, EOPNOTSUPP, EXDEV and others.
+pub(crate) fn clone_range(
+    pair: Pair<'_>,
+    src_at: u64,
+    dst_at: u64,
+    len: u64,
+) -> rustix::io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let argument = FileCloneRange {
+        src_fd: i64::from(pair.src.as_raw_fd()),
+        src_offset: src_at,
+        src_length: len,
+        dest_offset: dst_at,
+    };
+    // SAFETY: FICLONERANGE reads one `struct file_clone_range`, whose layout is that of the C
+    // header, and writes nothing back to memory.
+    let setter = unsafe { Setter::<FICLONERANGE, FileCloneRange>::new(argument) };
+    // SAFETY: the opcode and its argument belong together, and both descriptors are open for as
+    // long as `pair` is borrowed.
+    unsafe { ioctl(pair.dst, setter) }
+}

