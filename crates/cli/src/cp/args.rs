@@ -56,6 +56,9 @@ pub(crate) struct Args {
     /// `--keep-directory-symlink`: a destination that is a symbolic link to a directory may stand
     /// for a directory of the source.
     pub(crate) keep_directory_symlink: bool,
+    /// POSIXLY_CORRECT: a destination that is a dangling symbolic link is written through, which is
+    /// otherwise refused.
+    pub(crate) through_dangling_symlink: bool,
     /// `-x`: do not enter other file systems.
     pub(crate) one_file_system: bool,
     /// `-Z`, `--context`: the security context of what is made.
@@ -133,7 +136,7 @@ pub(crate) enum ModeRule {
 }
 
 /// How hard to try to keep an attribute that not every file system can hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Keep {
     /// Leave it.
     No,
