@@ -1,5 +1,5 @@
 //! `haulage cp`.
-#![cfg_attr(not(test), expect(dead_code, reason = "the glue that consumes these comes next"))]
+#![expect(dead_code, reason = "the command that consumes these lands with the tree walk")]
 
 pub(crate) mod args;
 pub(crate) mod choices;
@@ -8,6 +8,9 @@ pub(crate) mod environment;
 pub(crate) mod flag;
 pub(crate) mod flags;
 pub(crate) mod help;
+pub(crate) mod man;
 pub(crate) mod parse;
+#[cfg(test)]
+mod parse_tests;
 pub(crate) mod quote;
 pub(crate) mod usage_error;

@@ -172,3 +172,139 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
     };
     out.extend_from_slice(&[b'\\', letter]);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Names, and how they are shown in ASCII and in UTF-8.
+    const NAMES: &[(&[u8], &str, &str)] = &[
+        (b"a", "'a'", "'a'"),
+        (b"", "''", "''"),
+        (b"-x y", "'-x y'", "'-x y'"),
+        (b"$x`y`\\*\"!", "'$x`y`\\*\"!'", "'$x`y`\\*\"!'"),
+        (b"it's", "\"it's\"", "\"it's\""),
+        (b"'", "\"'\"", "\"'\""),
+        (b"it's $x", "'it'\\''s $x'", "'it'\\''s $x'"),
+        (b"it's\\", "'it'\\''s\\'", "'it'\\''s\\'"),
+        (b"' %@,:+-./]_", "\"' %@,:+-./]_\"", "\"' %@,:+-./]_\""),
+        (b"#'", "\"#'\"", "\"#'\""),
+        (b"a#'", "'a#'\\'''", "'a#'\\'''"),
+        (b"a\nb", "'a'$'\\n''b'", "'a'$'\\n''b'"),
+        (b"\n", "''$'\\n'", "''$'\\n'"),
+        (b"it's\n", "'it'\\''s'$'\\n'", "'it'\\''s'$'\\n'"),
+        (b"\nit's", "''$'\\n''it'\\''s'", "''$'\\n''it'\\''s'"),
+        (b"'\n'", "''\\'''$'\\n'\\'''", "''\\'''$'\\n'\\'''"),
+        (
+            b"\x01\x07\x08\t\x0b\x0c\r\x1b\x7f0",
+            "''$'\\001\\a\\b\\t\\v\\f\\r\\033\\177''0'",
+            "''$'\\001\\a\\b\\t\\v\\f\\r\\033\\177''0'",
+        ),
+        (b"\xff7", "''$'\\377''7'", "''$'\\377''7'"),
+        ("é".as_bytes(), "''$'\\303\\251'", "'é'"),
+        ("é'".as_bytes(), "''$'\\303\\251'\\'''", "\"é'\""),
+        (b"\xe2\x82x", "''$'\\342\\202''x'", "''$'\\342\\202''x'"),
+        (b"\xed\xa0\x80", "''$'\\355\\240\\200'", "''$'\\355\\240\\200'"),
+        ("\u{85}".as_bytes(), "''$'\\302\\205'", "''$'\\302\\205'"),
+        ("\u{2028}".as_bytes(), "''$'\\342\\200\\250'", "''$'\\342\\200\\250'"),
+        ("\u{a0}\u{200b}".as_bytes(), "''$'\\302\\240\\342\\200\\213'", "'\u{a0}\u{200b}'"),
+        ("😀".as_bytes(), "''$'\\360\\237\\230\\200'", "'😀'"),
+        ("\u{ffff}".as_bytes(), "''$'\\357\\277\\277'", "''$'\\357\\277\\277'"),
+    ];
+
+    #[test]
+    fn names_are_shown_as_a_shell_reads_them() {
+        for &(name, ascii, utf8) in NAMES {
+            let shown = |charset| String::from_utf8(for_shell(name, charset)).expect("UTF-8");
+            assert_eq!(shown(Charset::Ascii), ascii);
+            assert_eq!(shown(Charset::Utf8), utf8);
+        }
+    }
+
+    #[test]
+    fn a_shell_reads_them_back() {
+        for &(name, _, _) in NAMES {
+            for charset in [Charset::Ascii, Charset::Utf8] {
+                let shown = for_shell(name, charset);
+                let script = [b"printf %s ", &shown[..]].concat();
+                let output =
+                    Command::new("bash").arg("-c").arg(OsStr::from_bytes(&script)).output();
+                let Ok(output) = output else {
+                    eprintln!("skipped: there is no bash here");
+                    return;
+                };
+                assert_eq!(output.stdout, name, "{}", String::from_utf8_lossy(&shown));
+            }
+        }
+    }
+
+    #[test]
+    fn the_machines_cp_shows_them_the_same() {
+        let version = Command::new("/bin/cp").arg("--version").output();
+        if !version.is_ok_and(|output| output.stdout.starts_with(b"cp (GNU coreutils)")) {
+            eprintln!("skipped: /bin/cp is not GNU cp");
+            return;
+        }
+        let empty = tempfile::tempdir().expect("a directory without files");
+        for byte in 1..=255_u8 {
+            for (before, after) in
+                [("", ""), ("", "'"), ("'", ""), ("a", "a"), ("a'", "a"), ("", "7")]
+            {
+                check_against_cp(
+                    empty.path(),
+                    &[before.as_bytes(), &[byte], after.as_bytes()].concat(),
+                );
+            }
+        }
+        for &(name, _, _) in NAMES {
+            check_against_cp(empty.path(), name);
+        }
+    }
+
+    fn check_against_cp(empty: &Path, name: &[u8]) {
+        // Where a name holds a single quotation mark and something unprintable, GNU cp 9.1 puts two
+        // marks too many at the front.
+        let marked_twice = name.contains(&b'\'') && name.iter().any(|b| !(b' '..=b'~').contains(b));
+        if marked_twice {
+            return;
+        }
+        for (locale, charset) in [("C", Charset::Ascii), ("C.UTF-8", Charset::Utf8)] {
+            let output = Command::new("/bin/cp")
+                .arg0("cp")
+                .arg("--")
+                .arg(OsStr::from_bytes(name))
+                .arg("/there/is/no/such/directory")
+                .env_clear()
+                .env("LC_ALL", locale)
+                .current_dir(empty)
+                .output()
+                .expect("cp can be run");
+            let told = String::from_utf8_lossy(&output.stderr);
+            let shown = for_shell(name, charset);
+            let shown = String::from_utf8_lossy(&shown);
+            // `.` and `/` exist, and are complained of in other words.
+            assert!(told.contains(&format!(" {shown}")), "{told} lacks {shown}");
+        }
+    }
+
+    #[test]
+    fn the_locale_says_which_characters_there_are() {
+        let charset = |values: [Option<&str>; 3]| {
+            Charset::among(values.into_iter().map(|value| value.map(Into::into)))
+        };
+        for (values, expected) in [
+            ([None, None, None], Charset::Ascii),
+            ([Some("C"), None, Some("C.UTF-8")], Charset::Ascii),
+            ([Some(""), Some(""), Some("C.UTF-8")], Charset::Utf8),
+            ([None, Some("de_DE.utf8@euro"), Some("C")], Charset::Utf8),
+            ([None, None, Some("de_DE.ISO-8859-1")], Charset::Ascii),
+            ([None, None, Some("POSIX")], Charset::Ascii),
+        ] {
+            assert_eq!(charset(values), expected, "{values:?}");
+        }
+    }
+}

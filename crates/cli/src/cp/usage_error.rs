@@ -69,7 +69,8 @@ impl UsageError {
         self.lines_in(Charset::of_locale())
     }
 
-    fn lines_in(&self, charset: Charset) -> Vec<u8> {
+    /// The same, quoted for `charset`.
+    pub(crate) fn lines_in(&self, charset: Charset) -> Vec<u8> {
         let mut lines = b"cp: ".to_vec();
         lines.extend(self.words(charset));
         lines.push(b'\n');
