@@ -49,7 +49,10 @@ pub(crate) static IO_URING: Engine = Engine {
 const BUFFERS_BYTES_MAX: usize = 1 << 30;
 
 struct Uring {
-    ring: Ring,
+    /// Taken out when it fails with operations in flight, so that none can reach a later span.
+    ring: Option<Ring>,
+    buffer_bytes: usize,
+    depth: usize,
     direct: bool,
 }
 
@@ -59,7 +62,8 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
         let message = "buffer times depth exceeds 1 GiB";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
-    Ok(Box::new(Uring { ring: Ring::new(depth, buffer_bytes)?, direct: tuning.flag("direct") }))
+    let ring = Some(Ring::new(depth, buffer_bytes)?);
+    Ok(Box::new(Uring { ring, buffer_bytes, depth, direct: tuning.flag("direct") }))
 }
 
 impl Copier for Uring {
@@ -68,11 +72,16 @@ impl Copier for Uring {
             Ok(block_bytes) => block_bytes.unwrap_or(1),
             Err(errno) => return Moved::refused(errno),
         };
-        let slot_bytes = self.ring.slot_bytes() / block_bytes * block_bytes;
+        let slot_bytes = self.buffer_bytes - self.buffer_bytes % block_bytes;
         if slot_bytes == 0 {
             return Moved::refused(Errno::INVAL);
         }
-        with_both_at(pair, span, |span, src_at, dst_at| {
+        let ring = match self.ring.take().map_or_else(|| self.new_ring(), Ok) {
+            Ok(ring) => self.ring.insert(ring),
+            Err(errno) => return Moved::refused(errno),
+        };
+        let depth = self.depth;
+        let moved = with_both_at(pair, span, |span, src_at, dst_at| {
             let mut flight = Flight {
                 pair,
                 src_at,
@@ -81,19 +90,28 @@ impl Copier for Uring {
                 len: span.len - span.len % block_bytes as u64,
                 slot_bytes,
                 next: 0,
-                pieces: vec![Piece::default(); self.ring.depth()],
+                pieces: vec![Piece::default(); depth],
                 shortest: None,
             };
-            let moved = flight.run(&mut self.ring);
+            let moved = flight.run(ring);
             if moved.stop == Stop::Done && moved.bytes < span.len {
                 return Moved { stop: Stop::Refused(Errno::INVAL), ..moved };
             }
             moved
-        })
+        });
+        self.ring.take_if(|ring| ring.busy());
+        moved
     }
 
     fn status_flags(&self) -> OFlags {
         if self.direct { OFlags::DIRECT } else { OFlags::empty() }
+    }
+}
+
+impl Uring {
+    fn new_ring(&self) -> Result<Ring, Errno> {
+        Ring::new(self.depth, self.buffer_bytes)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))
     }
 }
 
@@ -132,8 +150,8 @@ impl Flight<'_> {
         let mut completed = Vec::with_capacity(ring.depth());
         while ring.busy() {
             if let Err(errno) = ring.wait(|completion| completed.push(completion)) {
-                // Operations may be in flight for ever; the ring's own drop deals with them. Until
-                // then no byte of theirs can be counted.
+                // Operations may be in flight for ever, and no byte of theirs can be counted; the
+                // ring's own drop deals with them.
                 let lowest = self.pieces.iter().map(|piece| piece.begin).min().unwrap_or(0);
                 self.stop_at(lowest, Stop::Failed { side: Side::Pair, errno });
                 break;

@@ -74,11 +74,6 @@ impl Ring {
         self.in_flight.len()
     }
 
-    /// The bytes of a slot's buffer.
-    pub(crate) fn slot_bytes(&self) -> usize {
-        self.slot_bytes
-    }
-
     /// Begins to read into, or write from, a part of a slot's buffer. The operation is handed to the
     /// kernel by [`wait`](Ring::wait); `fd` has to stay open until it completes, for which the
     /// engine waits before it returns.
