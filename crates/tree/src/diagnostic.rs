@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use engines::Errno;
-use rustix::fs::Mode;
 
 /// Something that went wrong, or that the user should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,15 +199,8 @@ pub enum Diagnostic {
         dst: PathBuf,
         /// The error.
         errno: Errno,
-    },
-    /// The mode could not be restored from what it was while the file was being made.
-    Mode {
-        /// The destination.
-        dst: PathBuf,
-        /// The mode that it should have.
-        mode: Mode,
-        /// The error.
-        errno: Errno,
+        /// Without it the copy is a failure.
+        required: bool,
     },
 }
 
@@ -226,7 +218,9 @@ impl Diagnostic {
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self {
-            Diagnostic::SourceTwice { .. } | Diagnostic::Changed { .. } => Severity::Warning,
+            Diagnostic::SourceTwice { .. }
+            | Diagnostic::Changed { .. }
+            | Diagnostic::Xattr { required: false, .. } => Severity::Warning,
             _ => Severity::Failure,
         }
     }
