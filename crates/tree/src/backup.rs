@@ -1,8 +1,8 @@
 //! Renaming what is about to be replaced.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{RenameFlags, renameat, renameat_with};
@@ -31,6 +31,22 @@ impl BackedUp {
 /// The name that a simple backup of `name` has.
 pub(crate) fn simple_name(name: &[u8], backup: &Backup) -> Vec<u8> {
     [name, backup.suffix.as_bytes()].concat()
+}
+
+/// The path that the next backup of the operand at `dst` will have.
+pub(crate) fn next_path(dst: &Place<'_>, backup: &Backup) -> io::Result<PathBuf> {
+    let highest = match backup.kind {
+        BackupKind::Simple => None,
+        BackupKind::Existing => highest_number(dst)?,
+        BackupKind::Numbered => Some(highest_number(dst)?.unwrap_or(0)),
+    };
+    let path = dst.path();
+    let bytes = path.as_os_str().as_bytes();
+    Ok(OsString::from_vec(match highest {
+        None => simple_name(bytes, backup),
+        Some(number) => [bytes, format!(".~{}~", number.saturating_add(1)).as_bytes()].concat(),
+    })
+    .into())
 }
 
 /// Renames the file at `dst` to a backup's name.

@@ -35,6 +35,24 @@ pub enum Diagnostic {
         /// The error.
         errno: Errno,
     },
+    /// A hard link could not be made.
+    HardLink {
+        /// What was to be linked to.
+        src: PathBuf,
+        /// The link.
+        dst: PathBuf,
+        /// The error.
+        errno: Errno,
+    },
+    /// A symbolic link to the source could not be made.
+    SymbolicLink {
+        /// What was to be linked to.
+        src: PathBuf,
+        /// The link.
+        dst: PathBuf,
+        /// The error.
+        errno: Errno,
+    },
     /// The destination holds only part of the data, after an error that was reported before.
     Incomplete {
         /// The destination.
@@ -186,6 +204,8 @@ pub enum Diagnostic {
         /// It was named as a directory rather than being the last operand.
         named: bool,
     },
+    /// Whole names of sources can only be appended to a directory.
+    ParentsNeedDirectory,
     /// Part of the path to be made below the target directory is no directory.
     ParentNotDirectory {
         /// The part.

@@ -29,7 +29,7 @@ pub(crate) fn enter(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
 }
 
 /// The same for one whose listing may be forbidden while passing through is allowed.
-fn enter_for_search(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+pub(crate) fn enter_for_search(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     open_beneath(dir, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
 }
 
@@ -71,8 +71,8 @@ pub(crate) struct Dir {
 }
 
 impl Dir {
-    pub(crate) fn new(fd: OwnedFd, stat: &Stat, trail: Trail, through_link: bool) -> Dir {
-        Dir { fd: Some(fd), id: FileId::of(stat), trail, through_link }
+    pub(crate) fn new(fd: Option<OwnedFd>, stat: &Stat, trail: Trail, through_link: bool) -> Dir {
+        Dir { fd, id: FileId::of(stat), trail, through_link }
     }
 
     /// # Panics

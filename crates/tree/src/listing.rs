@@ -28,6 +28,16 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
+    /// The listing of a directory that is not to be read.
+    pub(crate) fn ended() -> Listing {
+        Listing { ended: true, ..Listing::default() }
+    }
+
+    /// Whether there is nothing more to come.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended && self.batch.is_empty()
+    }
+
     /// The next name in `dir`, other than `.` and `..`.
     pub(crate) fn next(
         &mut self,

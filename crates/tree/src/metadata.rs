@@ -10,7 +10,7 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use crate::diagnostic::{Action, Diagnostic};
-use crate::identity::{is_directory, kind};
+use crate::identity::{atime, is_directory, kind, mtime};
 use crate::options::{Context, Keep, ModeRule, Options};
 use crate::place::Place;
 use crate::receipt::Loss;
@@ -193,13 +193,7 @@ fn set_named_context(run: &Run<'_>, target: Target<'_>, lost: &mut Vec<Loss>) {
 /// An extended attribute could not be kept. Whether that is worth a word depends on who asked: `-a`
 /// asks for everything that can be had, and what a file system or the user's rank cannot have is
 /// no surprise; a full disk is.
-fn xattr_lost(
-    run: &Run<'_>,
-    target: Target<'_>,
-    name: &[u8],
-    errno: Errno,
-    lost: &mut Vec<Loss>,
-) {
+fn xattr_lost(run: &Run<'_>, target: Target<'_>, name: &[u8], errno: Errno, lost: &mut Vec<Loss>) {
     let preserve = &run.options.preserve;
     let required = preserve.xattr == Keep::Required;
     let expected = match errno {
@@ -268,14 +262,8 @@ fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> {
 }
 
 fn set_times(handle: Handle<'_>, src: &Stat) -> io::Result<()> {
-    let spec = |seconds, nanoseconds: u64| Timespec {
-        tv_sec: seconds,
-        tv_nsec: i64::try_from(nanoseconds).unwrap_or(0),
-    };
-    let times = Timestamps {
-        last_access: spec(src.st_atime, src.st_atime_nsec),
-        last_modification: spec(src.st_mtime, src.st_mtime_nsec),
-    };
+    let spec = |(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec };
+    let times = Timestamps { last_access: spec(atime(src)), last_modification: spec(mtime(src)) };
     match handle {
         Handle::Open(fd) => futimens(fd, &times),
         Handle::Path(fd) => utimensat(fd, c"", &times, AtFlags::EMPTY_PATH),

@@ -90,6 +90,13 @@ pub enum Announcement {
         /// The destination.
         dst: PathBuf,
     },
+    /// The copy failed, and the backup was given its own name again.
+    Restored {
+        /// The name that the backup had.
+        backup: PathBuf,
+        /// The destination.
+        dst: PathBuf,
+    },
     /// An existing destination was left alone. Told only when debugging.
     Skipped {
         /// The destination.

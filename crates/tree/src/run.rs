@@ -10,8 +10,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::diagnostic::{Action, Diagnostic, Severity};
 use crate::identity::{FileId, ctime};
-use crate::listing;
 use crate::links::{Links, Tops};
+use crate::listing;
 use crate::observer::{Announcement, Observer};
 use crate::options::{Options, Reflink, Sparse};
 use crate::place::Place;
@@ -53,6 +53,16 @@ impl<'r> Run<'r> {
         self.observer.diagnose(diagnostic);
     }
 
+    /// The user has said no, which is a failure without a message.
+    pub(crate) fn declined(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts failures that another run has told of.
+    pub(crate) fn add_failures(&self, failures: u64) {
+        self.failures.fetch_add(failures, Ordering::Relaxed);
+    }
+
     /// The number of failures so far.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
@@ -68,6 +78,11 @@ impl<'r> Run<'r> {
     /// Whether a failed chown is a surprise: root may give files away.
     pub(crate) fn is_root(&self) -> bool {
         self.euid == 0
+    }
+
+    /// Whether the inode belongs to the user who copies.
+    pub(crate) fn is_mine(&self, stat: &Stat) -> bool {
+        stat.st_uid == self.euid
     }
 
     /// Whether the inode came, or was renamed, after this run began.
@@ -92,8 +107,8 @@ fn read_umask() -> Mode {
 /// The diagnostic for a call on the file at `place`.
 pub(crate) fn failed<'p>(
     action: Action,
-    place: &'p Place<'_>,
-) -> impl FnOnce(Errno) -> Diagnostic + use<'p, '_> {
+    place: &'p Place<'p>,
+) -> impl FnOnce(Errno) -> Diagnostic + use<'p> {
     move |errno| Diagnostic::Failed { action, path: place.path(), errno }
 }
 

@@ -15,8 +15,6 @@ pub(crate) struct Ends<'s> {
     pub(crate) dst_target: Option<&'s Stat>,
     /// Both names are the same name in the same directory.
     pub(crate) same_name: bool,
-    /// Both names were written alike.
-    pub(crate) same_words: bool,
     /// Whether the source stands for what it leads to.
     pub(crate) follows: bool,
 }
@@ -30,8 +28,6 @@ pub(crate) enum Sameness {
     AlreadyDone,
     /// A copy would destroy its source.
     Same,
-    /// `cp -bf x x` makes a backup of `x` and nothing else.
-    BackupOfItself,
 }
 
 /// Decides by identity alone, before anything is touched.
@@ -45,14 +41,6 @@ pub(crate) fn judge(ends: &Ends<'_>, options: &Options) -> Sameness {
         return Sameness::Apart;
     }
     let backup = options.backup.is_some();
-    if ends.same_name
-        && ends.same_words
-        && backup
-        && options.force
-        && options.existing == crate::options::Existing::Replace
-    {
-        return Sameness::BackupOfItself;
-    }
     let links = options.make == Make::HardLink;
     if is_symlink(ends.src_link) && !ends.follows {
         return of_link_itself(ends, one_inode, links, backup, options);
@@ -60,10 +48,8 @@ pub(crate) fn judge(ends: &Ends<'_>, options: &Options) -> Sameness {
     if is_symlink(ends.dst_link) {
         // The destination leads to the source. To replace the link is sound, to write through it
         // is not; and where both are one link, replacing it would leave nothing to copy.
-        let replaces = links
-            || options.make == Make::SymbolicLink
-            || backup
-            || options.remove_destination;
+        let replaces =
+            links || options.make == Make::SymbolicLink || backup || options.remove_destination;
         return if replaces && !ends.same_name { Sameness::Apart } else { Sameness::Same };
     }
     if links {

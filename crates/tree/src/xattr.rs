@@ -81,9 +81,7 @@ impl Handle<'_> {
     pub(crate) fn set(self, name: &CStr, value: &[u8]) -> io::Result<()> {
         match self {
             Handle::Open(fd) => fsetxattr(fd, name, value, XattrFlags::empty()),
-            Handle::Path(fd) => {
-                setxattr(Handle::proc_path(fd), name, value, XattrFlags::empty())
-            }
+            Handle::Path(fd) => setxattr(Handle::proc_path(fd), name, value, XattrFlags::empty()),
         }
     }
 
