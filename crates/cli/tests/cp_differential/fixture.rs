@@ -19,11 +19,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags};
+
+use super::snapshot::{Snapshot, Time, What};
 
 /// Modification time of what has no `t=`.
 const USUAL_SECONDS: i64 = 1_000_000_000;
@@ -89,6 +91,40 @@ pub(crate) fn word(text: &str, root: &Path) -> OsString {
         }
     }
     OsString::from_vec(bytes)
+}
+
+/// The items of `text` that `tree` does not have as they are written: kind, content and the
+/// attributes `mode=` and `t=`. `!a` says that there is no `a`.
+pub(crate) fn unmet(text: &str, tree: &Snapshot, root: &Path) -> Vec<String> {
+    let items = text.split(';').map(str::trim).filter(|item| !item.is_empty());
+    items.filter(|item| !is_met(item, tree, root)).map(|item| format!("not so: {item}")).collect()
+}
+
+fn is_met(text: &str, tree: &Snapshot, root: &Path) -> bool {
+    let entry = |name| tree.0.get(Path::new(&word(name, root)));
+    if let Some(name) = text.strip_prefix('!') {
+        return entry(name).is_none();
+    }
+    let item = Item::new(text);
+    let Some(found) = entry(item.name) else { return false };
+    let is_kind = match (&item.kind, &found.what) {
+        (Kind::File(expected), What::File(Some(bytes), _)) => {
+            word(expected, root).as_bytes() == bytes
+        }
+        (Kind::Directory, What::Directory) | (Kind::Fifo, What::Fifo) => true,
+        (Kind::Symlink(expected), What::Symlink(target)) => {
+            word(expected, root) == target.as_os_str()
+        }
+        _ => false,
+    };
+    is_kind
+        && item.attributes.iter().all(|attribute| match attribute.split_once('=') {
+            Some(("mode", mode)) => format!("{:o}", found.mode) == mode,
+            Some(("t", seconds)) => {
+                found.modified == Time::Old(seconds.parse().expect("seconds"), NANOSECONDS)
+            }
+            _ => panic!("no fact that is looked at: {attribute}"),
+        })
 }
 
 /// One item, not yet made.

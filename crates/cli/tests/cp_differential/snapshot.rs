@@ -101,7 +101,12 @@ impl fmt::Debug for What {
             What::File(None, _) => write!(f, "file, unreadable"),
             What::File(Some(bytes), data) => {
                 let start = &bytes[..bytes.len().min(40)];
-                write!(f, "file of {} bytes \"{}\" data {data:?}", bytes.len(), start.escape_ascii())
+                write!(
+                    f,
+                    "file of {} bytes \"{}\" data {data:?}",
+                    bytes.len(),
+                    start.escape_ascii()
+                )
             }
             What::Directory => write!(f, "directory"),
             What::Symlink(target) => write!(f, "symlink to {target:?}"),
