@@ -10,7 +10,7 @@ pub(crate) mod flags;
 pub(crate) mod help;
 pub(crate) mod man;
 pub(crate) mod parse;
-#[cfg(test)]
-mod parse_tests;
 pub(crate) mod quote;
+#[cfg(test)]
+mod tests;
 pub(crate) mod usage_error;

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use known::{KNOWN, Version};
+use newer::Expected;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use run::{Case, Ground, Outcome, Persona, Program};
 
@@ -128,20 +129,19 @@ const NEWER: Version = Version(9, 10);
 #[test]
 fn what_newer_releases_do_is_done() {
     let (ours, ground) = (ours(), Ground::new());
-    let faults = |expected: &newer::Newer, program| {
+    let (seen, documented) = (newer::parse(newer::SEEN), newer::parse(newer::DOCUMENTED));
+    let faults = |expected: &Expected, program| {
         let faults = expected.faults(&ground.run(&expected.case(), program, Persona::Oneself));
-        let what = format!("{} in {}", expected.line, expected.tree);
+        let Case { tree, line } = expected.case();
+        let what = format!("{line} in {tree}");
         (!faults.is_empty()).then(|| format!("{what}\n{}\n", faults.join("\n")))
     };
-    let mut reports: Vec<String> = newer::SEEN
-        .iter()
-        .chain(newer::DOCUMENTED)
-        .filter_map(|expected| faults(expected, &ours))
-        .collect();
+    let mut reports: Vec<String> =
+        seen.iter().chain(&documented).filter_map(|expected| faults(expected, &ours)).collect();
     if let Some((gnu, version)) = gnu()
         && version >= NEWER
     {
-        let seen = newer::SEEN.iter().filter_map(|expected| faults(expected, &gnu));
+        let seen = seen.iter().filter_map(|expected| faults(expected, &gnu));
         reports.extend(seen.map(|report| format!("the table is wrong: {report}")));
     }
     assert!(reports.is_empty(), "{} differ:\n{}", reports.len(), reports.join("\n"));
