@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+mod complaint;
 mod cp;
 mod engines_command;
 

@@ -4,5 +4,17 @@
 
 pub(crate) mod buffer;
 mod clone_range;
+mod close;
+pub(crate) mod guarded;
+pub(crate) mod map;
+pub(crate) mod ring;
+pub(crate) mod stream;
 
 pub(crate) use clone_range::clone_range;
+pub use close::close;
+
+/// The error of the C call that has just failed on this thread.
+fn last_errno() -> rustix::io::Errno {
+    let error = std::io::Error::last_os_error();
+    rustix::io::Errno::from_io_error(&error).expect("an OS error has a number")
+}

@@ -1,0 +1,199 @@
+//! Fresh directories on the file systems that the environment names.
+
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+use crate::skip::{skip, test_name};
+
+/// The environment variable that names the file systems.
+const VARIABLE: &str = "HAULAGE_TEST_FS";
+
+/// The one that names file systems small enough to be filled up.
+const SMALL_VARIABLE: &str = "HAULAGE_TEST_SMALL_FS";
+
+/// A kind of file system that tests run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FsKind {
+    /// Journalled, writes in place, no reflink.
+    Ext4,
+    /// Writes in place, reflinks.
+    Xfs,
+    /// Copies on write, checksums.
+    Btrfs,
+    /// In memory.
+    Tmpfs,
+}
+
+impl FsKind {
+    /// All of them.
+    pub const ALL: [FsKind; 4] = [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs, FsKind::Tmpfs];
+
+    /// As mount(8) calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FsKind::Ext4 => "ext4",
+            FsKind::Xfs => "xfs",
+            FsKind::Btrfs => "btrfs",
+            FsKind::Tmpfs => "tmpfs",
+        }
+    }
+
+    /// Whether two files can share extents.
+    #[must_use]
+    pub fn reflinks(self) -> bool {
+        matches!(self, FsKind::Xfs | FsKind::Btrfs)
+    }
+}
+
+impl fmt::Display for FsKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A fresh directory on one file system, removed when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    /// The file system that it is on.
+    pub kind: FsKind,
+    dir: TempDir,
+}
+
+impl Scratch {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The path of `name` in it.
+    #[must_use]
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path().join(name)
+    }
+}
+
+/// A fresh directory on a small file system, which no other test uses meanwhile.
+#[derive(Debug)]
+pub struct SmallFs {
+    scratch: Scratch,
+    /// Holds the lock; dropped after the directory is gone.
+    _locked: File,
+}
+
+impl SmallFs {
+    /// The path of `name` in it.
+    #[must_use]
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    /// Takes up the room on the file system, all but about `bytes` of it.
+    ///
+    /// # Panics
+    /// When the room cannot be taken.
+    pub fn leave_room(&self, bytes: u64) {
+        const STEP_BYTES: u64 = 256 << 10;
+        let filler = File::create(self.join("filler")).expect("a file that takes up the room");
+        let stat = rustix::fs::fstatvfs(&filler).expect("the room there is");
+        let mut len = (stat.f_bavail * stat.f_frsize).saturating_sub(bytes);
+        // What is free is not all for data: how much is, only trying tells.
+        while len > 0 {
+            match rustix::fs::fallocate(&filler, FallocateFlags::empty(), 0, len) {
+                Ok(()) => return,
+                Err(Errno::NOSPC) => len = len.saturating_sub(STEP_BYTES),
+                Err(errno) => panic!("{}: taking up room: {errno}", self.scratch.kind),
+            }
+        }
+    }
+}
+
+/// A fresh directory on the file system `kind`, or `None` after a skip that said so aloud.
+///
+/// # Panics
+/// When the environment names the file system and no directory can be made there.
+#[must_use]
+pub fn fs(kind: FsKind) -> Option<Scratch> {
+    scratch_in(VARIABLE, kind)
+}
+
+/// A fresh directory on a file system `kind` of some 32 to 300 MiB, to see what happens when it is
+/// full; waits until no other test uses it. `None` after a skip that said so aloud.
+///
+/// # Panics
+/// When the environment names the file system and no directory can be made there.
+#[must_use]
+pub fn small_fs(kind: FsKind) -> Option<SmallFs> {
+    let scratch = scratch_in(SMALL_VARIABLE, kind)?;
+    let root = scratch.path().parent().expect("a scratch directory is in another");
+    let locked = File::open(root).expect("the root of a file system can be opened");
+    rustix::fs::flock(&locked, FlockOperation::LockExclusive).expect("a directory can be locked");
+    // What the last test removed is given back late; now is when it counts.
+    rustix::fs::syncfs(&locked).expect("a file system can be synced");
+    Some(SmallFs { scratch, _locked: locked })
+}
+
+fn scratch_in(variable: &str, kind: FsKind) -> Option<Scratch> {
+    match root_of(variable, kind) {
+        Ok(root) => {
+            let dir = tempfile::Builder::new()
+                .prefix("test-")
+                .tempdir_in(&root)
+                .unwrap_or_else(|error| panic!("{variable}: {kind}: {error}"));
+            Some(Scratch { kind, dir })
+        }
+        Err(why) => {
+            skip(&test_name(), &why);
+            None
+        }
+    }
+}
+
+/// Runs `test` in a fresh directory on every file system in turn; those that are missing are
+/// skipped aloud.
+pub fn each_fs(mut test: impl FnMut(FsKind, &Path)) {
+    for kind in FsKind::ALL {
+        if let Some(scratch) = fs(kind) {
+            test(kind, scratch.path());
+        }
+    }
+}
+
+/// Runs `test` with two fresh directories on every ordered pair of different file systems; the
+/// first is the source's. Pairs with a missing one are skipped aloud.
+pub fn each_pair(mut test: impl FnMut(&Scratch, &Scratch)) {
+    for src_kind in FsKind::ALL {
+        let Some(src) = fs(src_kind) else { continue };
+        for dst_kind in FsKind::ALL.into_iter().filter(|&kind| kind != src_kind) {
+            if let Some(dst) = fs(dst_kind) {
+                test(&src, &dst);
+            }
+        }
+    }
+}
+
+/// The directory that the environment variable names for `kind`, or why there is none.
+fn root_of(variable: &str, kind: FsKind) -> Result<PathBuf, String> {
+    let list = std::env::var_os(variable)
+        .ok_or_else(|| format!("no {kind}: {variable} is not set; `cargo xtask test` sets it"))?;
+    let list = list.to_str().unwrap_or_else(|| panic!("{variable} is no UTF-8: {list:?}"));
+    for item in list.split(':').filter(|item| !item.is_empty()) {
+        let (name, dir) = item
+            .split_once('=')
+            .unwrap_or_else(|| panic!("{variable}: '{item}' is not of the form name=/directory"));
+        assert!(
+            FsKind::ALL.iter().any(|kind| kind.name() == name),
+            "{variable}: no file system is called '{name}'"
+        );
+        if name == kind.name() {
+            return Ok(PathBuf::from(dir));
+        }
+    }
+    Err(format!("no {kind} in {variable}"))
+}
