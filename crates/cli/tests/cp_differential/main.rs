@@ -148,7 +148,7 @@ fn what_newer_releases_do_is_done() {
 }
 
 /// How long cases are made and tried.
-const GENERATING: Duration = Duration::from_secs(60);
+const GENERATING: Duration = Duration::from_secs(30);
 
 /// Seed of the generated cases unless HAULAGE_SEED is set: what is tried in passing is the same
 /// everywhere, so that a failure is one everywhere.

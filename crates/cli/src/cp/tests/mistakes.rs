@@ -5,6 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use super::super::environment::Environment;
+use super::super::flag::Origin;
+use super::super::flags::FLAGS;
+use super::super::parse::parse;
 use super::super::quote::Charset;
 use super::{parse_quietly, words};
 
@@ -196,6 +199,48 @@ fn the_machines_cp_says_the_same() {
             .expect("cp can be run");
         assert_eq!(String::from_utf8_lossy(&outcome.stderr), expected, "{line}");
         assert_eq!(outcome.status.code(), Some(1), "{line}");
+    }
+}
+
+#[test]
+fn every_beginning_of_every_option_means_what_it_means_to_the_machines_cp() {
+    let Some(gnu) = Gnu::on_this_machine() else { return };
+    let names = FLAGS.iter().filter(|flag| flag.origin == Origin::Gnu).flat_map(|flag| flag.longs);
+    for name in names.filter(|name| !SINCE_9_1.contains(name)) {
+        for len in 1..=name.len() {
+            for value in ["", "=", "=x"] {
+                let option = format!("--{}{value}", &name[..len]);
+                // These begin options that 9.1 has not, or are one that takes more now.
+                let newer = SINCE_9_1.iter().any(|newer| newer.starts_with(&name[..len]));
+                if !newer && !(*name == "update" && !value.is_empty()) {
+                    check_against(gnu, &option);
+                }
+            }
+        }
+    }
+}
+
+/// Long options of GNU cp that 9.1 has not.
+const SINCE_9_1: &[&str] = &["debug", "keep-directory-symlink"];
+
+fn check_against(gnu: &str, option: &str) {
+    let output = Command::new(gnu)
+        .arg0("cp")
+        .arg(option)
+        .env_clear()
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .expect("cp can be run");
+    let told = String::from_utf8_lossy(&output.stderr);
+    match parse(words(option), &Environment::default(), &mut |_| ()) {
+        // Help and version: there is nothing to complain of.
+        Ok(_) => assert_eq!(told, "", "{option}"),
+        Err(error) => {
+            let lines = error.lines_in(Charset::Ascii);
+            // What it warns of comes before.
+            assert!(told.ends_with(&*String::from_utf8_lossy(&lines)), "{option}: {told}");
+        }
     }
 }
 
