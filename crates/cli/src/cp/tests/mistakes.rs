@@ -212,7 +212,8 @@ fn every_beginning_of_every_option_means_what_it_means_to_the_machines_cp() {
                 let option = format!("--{}{value}", &name[..len]);
                 // These begin options that 9.1 has not, or are one that takes more now.
                 let newer = SINCE_9_1.iter().any(|newer| newer.starts_with(&name[..len]));
-                if !newer && !(*name == "update" && !value.is_empty()) {
+                let takes_more = *name == "update" && !value.is_empty();
+                if !newer && !takes_more {
                     check_against(gnu, &option);
                 }
             }
