@@ -50,7 +50,14 @@ pub(crate) fn judge(ends: &Ends<'_>, options: &Options) -> Sameness {
         // is not; and where both are one link, replacing it would leave nothing to copy.
         let replaces =
             links || options.make == Make::SymbolicLink || backup || options.remove_destination;
-        return if replaces && !ends.same_name { Sameness::Apart } else { Sameness::Same };
+        // A new link beside an old one of that name only fails, as long as nothing is removed.
+        let harmless = (links || options.make == Make::SymbolicLink)
+            && !options.force
+            && !options.ask
+            && !backup
+            && !options.remove_destination;
+        let sound = if ends.same_name { harmless } else { replaces };
+        return if sound { Sameness::Apart } else { Sameness::Same };
     }
     if links {
         return Sameness::AlreadyDone;

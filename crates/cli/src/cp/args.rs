@@ -2,6 +2,10 @@
 
 use std::ffi::OsString;
 
+pub(crate) use tree::{
+    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Sparse,
+};
+
 /// What the words of the command line ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
@@ -78,136 +82,4 @@ pub(crate) enum Destination {
     Directory(OsString),
     /// `-T`: to the very name that is the second of two operands.
     Exact,
-}
-
-/// Which symbolic links of the source stand for what they point to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Follow {
-    /// `-P`: none.
-    Never,
-    /// `-H`: those named on the command line.
-    CommandLine,
-    /// `-L`: all.
-    Always,
-}
-
-/// What is made of a source that is no directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Make {
-    /// A copy of data and attributes.
-    Copy,
-    /// `--attributes-only`: a file without the source's data, with the attributes asked for.
-    AttributesOnly,
-    /// `-l`: a hard link to the source.
-    HardLink,
-    /// `-s`: a symbolic link to the source.
-    SymbolicLink,
-}
-
-/// The attributes that a copy takes over from its source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Preserve {
-    /// Permission bits and access control lists.
-    pub(crate) mode: ModeRule,
-    /// Owner and group.
-    pub(crate) ownership: bool,
-    /// Times of last access and modification, in nanoseconds.
-    pub(crate) timestamps: bool,
-    /// Hard links among the files copied.
-    pub(crate) links: bool,
-    /// The SELinux security context.
-    pub(crate) context: Keep,
-    /// Extended attributes.
-    pub(crate) xattr: Keep,
-    /// `-a`: say nothing about contexts and extended attributes that could not be kept, unless
-    /// they are [`Keep::Required`].
-    pub(crate) quiet: bool,
-}
-
-/// How the mode of a copy is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ModeRule {
-    /// The source's permissions less the umask for new files; an existing file keeps its own.
-    Umask,
-    /// The source's mode, exactly.
-    Preserve,
-    /// `--no-preserve=mode`: what the umask gives a file made from nothing.
-    Fresh,
-}
-
-/// How hard to try to keep an attribute that not every file system can hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Keep {
-    /// Leave it.
-    No,
-    /// Keep it where possible; failing to does not change the exit status.
-    IfPossible,
-    /// It was named: failing to keep it is an error.
-    Required,
-}
-
-/// What happens to a destination that exists and is no directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Existing {
-    /// Replace it.
-    Replace,
-    /// `-u`: replace it when it is older than the source, else leave it.
-    ReplaceOlder,
-    /// `-n`, `--update=none`: leave it, without a word.
-    Skip,
-    /// `--update=none-fail`: leave it, say so, and fail.
-    Fail,
-}
-
-/// `-b`, `--backup`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Backup {
-    /// How the names of backups are made.
-    pub(crate) kind: BackupKind,
-    /// What a simple backup's name ends in: not empty, and without a slash.
-    pub(crate) suffix: OsString,
-}
-
-/// How the names of backups are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BackupKind {
-    /// The suffix.
-    Simple,
-    /// `.~1~`, `.~2~`, … where there is such a backup already, else the suffix.
-    Existing,
-    /// `.~1~`, `.~2~`, …
-    Numbered,
-}
-
-/// `--sparse`: where the copy gets holes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sparse {
-    /// Where the source has them.
-    Auto,
-    /// Wherever a block is all zeros.
-    Always,
-    /// Nowhere.
-    Never,
-}
-
-/// `--reflink`: whether source and copy share their blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reflink {
-    /// Where the file system can.
-    Auto,
-    /// Yes, or the copy fails.
-    Always,
-    /// No, nor any other way of leaving the copying to the file system.
-    Never,
-}
-
-/// `-Z`, `--context`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Context {
-    /// Not asked for.
-    Inherit,
-    /// `-Z`, `--context`: the default of the destination's place.
-    Default,
-    /// `--context=CTX`.
-    Named(OsString),
 }

@@ -41,12 +41,12 @@ fn gnu() -> Option<(Program, Version)> {
     Some((Program { path, before: Vec::new() }, version))
 }
 
-/// Ours, or what HAULAGE_CP_UNDER_TEST names, to try the tests themselves.
+/// Ours, which is cp when that is its name, or what HAULAGE_CP_UNDER_TEST names, to try the tests
+/// themselves.
 fn ours() -> Program {
-    match std::env::var_os("HAULAGE_CP_UNDER_TEST") {
-        Some(path) => Program { path: path.into(), before: Vec::new() },
-        None => Program { path: env!("CARGO_BIN_EXE_haulage").into(), before: vec!["cp".into()] },
-    }
+    let named = std::env::var_os("HAULAGE_CP_UNDER_TEST");
+    let path = named.unwrap_or(env!("CARGO_BIN_EXE_haulage").into()).into();
+    Program { path, before: Vec::new() }
 }
 
 /// What differs between GNU's outcome, amended by what is known, and ours; nothing when all is well.
