@@ -161,7 +161,7 @@ impl Line {
                 shell
             }
         };
-        if self.umask.is_none() {
+        if self.umask.is_none() && program.before.is_empty() {
             command.arg0("cp");
         }
         command.args(&program.before).args(&self.words).env_clear().env("LC_ALL", "C");
