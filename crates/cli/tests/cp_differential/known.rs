@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::run::{Case, Outcome, Said};
+use super::snapshot::Time;
 
 /// A release of GNU coreutils.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +99,61 @@ pub(crate) static KNOWN: &[Known] = &[
         until: Some(Version(9, 5)),
         concerns: |_, gnu| gnu.stderr_has("failed to clone 'c'"),
         amend: |gnu, _| drop(gnu.tree.0.remove(Path::new("c"))),
+    },
+    Known {
+        reason: "links are read to see where they lead, and holes to see whether they are",
+        until: None,
+        concerns: |_, _| true,
+        amend: |gnu, ours| {
+            for (name, gnu) in &mut gnu.tree.0 {
+                let Some(ours) = ours.tree.0.get(name) else { continue };
+                if ours.accessed == Time::Recent && (gnu.what.is_symlink() || gnu.what.is_hole()) {
+                    gnu.accessed = Time::Recent;
+                }
+            }
+        },
+    },
+    Known {
+        reason: "with --reflink=always a file keeps what it held until the clone has worked",
+        until: None,
+        concerns: |_, gnu| gnu.stderr_has("failed to clone 'b'"),
+        amend: |gnu, ours| gnu.tree = ours.tree.clone(),
+    },
+    Known {
+        reason: "--parents keeps all attributes of directories, and for good",
+        until: None,
+        concerns: |case, _| case.line.contains("--parents"),
+        amend: |gnu, ours| {
+            for (name, gnu) in &mut gnu.tree.0 {
+                let Some(ours) = ours.tree.0.get(name) else { continue };
+                if gnu.what.is_directory() {
+                    if gnu.xattrs.is_empty() {
+                        gnu.xattrs = ours.xattrs.clone();
+                    }
+                    if gnu.modified == Time::Recent {
+                        gnu.modified = ours.modified.clone();
+                    }
+                }
+            }
+        },
+    },
+    Known {
+        reason: "a source that ends in `..` is copied, with --parents too",
+        until: None,
+        concerns: |case, _| case.line.contains("--parents") && case.line.contains("/.. "),
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "a link to the directory that it is put into leads into itself",
+        until: None,
+        concerns: |_, gnu| {
+            gnu.stderr_has("will not create hard link 's/ls/ls' to directory 's/ls'")
+        },
+        amend: |gnu, ours| {
+            if ours.stderr_has(INTO_ITSELF) {
+                *gnu = ours.clone();
+            }
+        },
     },
     Known {
         reason: "the file is read once for all its names, and which is copied first hangs on the \
