@@ -83,7 +83,13 @@ fn refuse_repetition(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<()
     let id = FileId::of(src_stat);
     if run.tops.is_root_made(id) {
         let (src, dst) = (job.operand.src.clone(), job.operand.dst.clone());
-        return Err(Diagnostic::IntoItself { src, dst });
+        // GNU does not recognise its own work behind a link, only that it has been there.
+        let behind_link = job.above.first().is_some_and(|task| task.src.through_link);
+        return Err(if behind_link {
+            Diagnostic::DirectoryTwice { dst: job.dst.path(), first: dst }
+        } else {
+            Diagnostic::IntoItself { src, dst }
+        });
     }
     // Without following links a tree has no cycles.
     let may_cycle = run.options.follow == Follow::Always;
@@ -106,7 +112,7 @@ fn stands_twice(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<bool, D
         run.report(Diagnostic::SourceTwice { src: job.src.path(), directory: true });
         return Ok(true);
     }
-    if run.options.follow == Follow::Never && run.options.preserve.links {
+    if run.options.follow == Follow::Never {
         return Err(Diagnostic::DirectoryTwice { dst, first });
     }
     Ok(false)
@@ -147,7 +153,7 @@ const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 /// The permissions that a directory is made with and should end up with.
 fn new_mode(options: &Options, src: &Stat, umask: Mode) -> metadata::NewMode {
     let asked = match options.preserve.mode {
-        ModeRule::Fresh => Mode::from_raw_mode(0o777),
+        ModeRule::Fresh => Mode::from_raw_mode(0o777 | (src.st_mode & 0o1000)),
         ModeRule::Umask | ModeRule::Preserve => Mode::from_raw_mode(src.st_mode & 0o1777),
     };
     let withheld = if sets_later(options) { OTHERS } else { OTHERS_WRITE };
@@ -159,12 +165,13 @@ pub(crate) fn make_and_open(
     run: &Run<'_>,
     dst: &Place<'_>,
     src_stat: &Stat,
+    action: Action,
 ) -> Result<(OwnedFd, Stat, Option<Mode>), Diagnostic> {
     let mode = new_mode(run.options, src_stat, run.umask);
-    mkdirat(dst.dir, dst.name, mode.at_first).map_err(failed(Action::CreateDirectory, dst))?;
+    mkdirat(dst.dir, dst.name, mode.at_first).map_err(failed(action, dst))?;
     let fd = openat(dst.dir, dst.name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
         .map_err(failed(Action::EnterDestination, dst))?;
-    let stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
+    let mut stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
     let parent = fstat(dst.dir).ok();
     if !is_ours(run, &fd, &stat, parent.as_ref()) {
         return Err(Diagnostic::DestinationReplaced { dst: dst.path() });
@@ -173,10 +180,11 @@ pub(crate) fn make_and_open(
     if !current.contains(Mode::RWXU) {
         // The umask took away what is needed to fill it.
         fchmod(&fd, current | Mode::RWXU).map_err(failed(Action::Permissions, dst))?;
+        stat.st_mode |= Mode::RWXU.as_raw_mode();
     }
     // A directory keeps the set-group-ID that it has from the one above it.
     let at_last = mode.at_last | (current & Mode::SGID);
-    let later = (at_last != current || !current.contains(Mode::RWXU)).then_some(at_last);
+    let later = (at_last.as_raw_mode() != stat.st_mode & 0o7777).then_some(at_last);
     Ok((fd, stat, later))
 }
 
@@ -188,7 +196,7 @@ fn is_ours(run: &Run<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> b
 }
 
 fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<Opened, Diagnostic> {
-    let (fd, stat, mode) = make_and_open(run, &job.dst, src_stat)?;
+    let (fd, stat, mode) = make_and_open(run, &job.dst, src_stat, Action::CreateDirectory)?;
     if job.dst.trust != Trust::Made {
         run.tops.root_made(FileId::of(&stat));
     }

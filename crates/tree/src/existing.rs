@@ -12,7 +12,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::identity::{FileId, is_directory, is_regular, is_symlink, kind, mtime};
 use crate::observer::{Announcement, Question};
-use crate::options::{Existing, Follow, Make, Options};
+use crate::options::{Backup, BackupKind, Existing, Follow, Make, Options};
 use crate::run::{Run, failed};
 use crate::same_file::{Ends, Sameness, judge};
 
@@ -20,7 +20,8 @@ use crate::same_file::{Ends, Sameness, judge};
 pub(crate) struct Found {
     /// What the name itself stands for.
     pub(crate) link: Stat,
-    /// What it leads to; the same unless it is a symbolic link.
+    /// What it leads to; the same unless it is a symbolic link. `None` where that is nothing, or
+    /// does not matter.
     pub(crate) target: Option<Stat>,
     /// The copy goes to what the symbolic link leads to.
     pub(crate) through_link: bool,
@@ -64,15 +65,16 @@ pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Dia
     if !is_symlink(&link) {
         return Ok(Look::Found(Found { link, target: Some(link), through_link: false }));
     }
-    let writes = matches!(options.make, Make::Copy | Make::AttributesOnly);
-    let through_link = if is_directory(src) {
-        options.keep_directory_symlink
-    } else {
-        writes
-            && copies_data(options, src)
-            && options.backup.is_none()
-            && !options.remove_destination
-    };
+    let stays = options.backup.is_none() && !options.remove_destination;
+    let through_link = stays
+        && if is_directory(src) {
+            options.keep_directory_symlink
+        } else {
+            matches!(options.make, Make::Copy | Make::AttributesOnly) && copies_data(options, src)
+        };
+    if !through_link && !(stays && is_directory(src)) {
+        return Ok(Look::Found(Found { link, target: None, through_link: false }));
+    }
     match job.dst.stat(true) {
         Ok(target) => {
             // Without a directory behind it the link itself is what is in a directory's way.
@@ -104,9 +106,22 @@ pub(crate) fn settle(
     src: &Stat,
     found: Found,
 ) -> Result<Verdict, Diagnostic> {
+    let spares = matches!(run.options.existing, Existing::Skip | Existing::Fail);
+    if spares
+        && !is_directory(src)
+        && let Some(left) = leave_alone(run, job, src, &found)?
+    {
+        return Ok(left);
+    }
     match sameness(run, job, src, &found)? {
         Sameness::Apart => {}
-        Sameness::AlreadyDone => return Ok(Verdict::Leave),
+        Sameness::AlreadyDone => {
+            if run.options.ask {
+                // The answer changes nothing, but the question is expected.
+                leave_alone(run, job, src, &found)?;
+            }
+            return Ok(Verdict::Leave);
+        }
         Sameness::Same => {
             return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
         }
@@ -117,7 +132,7 @@ pub(crate) fn settle(
         return Ok(left);
     }
     check_kinds(run, job, src, &found)?;
-    if is_directory(src) {
+    if is_directory(src) && is_directory(found.effective()) {
         return Ok(Verdict::Proceed { found: Some(found), backup: None });
     }
     make_way(run, job, src, found)
@@ -130,12 +145,27 @@ fn sameness(
     src: &Stat,
     found: &Found,
 ) -> Result<Sameness, Diagnostic> {
-    let src_link = job.src.stat(false).map_err(failed(Action::Stat, &job.src))?;
-    let src_target = if is_symlink(&src_link) { job.src.stat(true).ok() } else { Some(src_link) };
-    let id = |stat: &Stat| FileId::of(stat);
-    let near = id(&src_link) == id(&found.link)
-        || src_target.as_ref().map(id) == found.target.as_ref().map(id);
-    if !near {
+    if is_directory(src) {
+        let dst = found.target.as_ref().unwrap_or(&found.link);
+        let same = FileId::of(src) == FileId::of(dst);
+        return Ok(if same { Sameness::Same } else { Sameness::Apart });
+    }
+    let looked = job.src_through_link.then(|| job.src.stat(false)).transpose();
+    let src_link = looked.map_err(failed(Action::Stat, &job.src))?.unwrap_or(*src);
+    let src_target = if !is_symlink(src) {
+        Some(*src)
+    } else if is_symlink(&found.link) {
+        // Two links are one only as themselves.
+        None
+    } else {
+        job.src.stat(true).ok()
+    };
+    let one = |one: &Stat, other: &Stat| FileId::of(one) == FileId::of(other);
+    let one_target = match (&src_target, &found.target) {
+        (Some(src), Some(dst)) => one(src, dst),
+        _ => false,
+    };
+    if !one_target && !one(&src_link, &found.link) {
         return Ok(Sameness::Apart);
     }
     let ends = Ends {
@@ -146,13 +176,6 @@ fn sameness(
         same_name: is_same_name(job),
         follows: !is_symlink(src) && run.options.follow != Follow::Never,
     };
-    if is_directory(src) {
-        return Ok(if id(src) == id(found.target.as_ref().unwrap_or(&found.link)) {
-            Sameness::Same
-        } else {
-            Sameness::Apart
-        });
-    }
     Ok(judge(&ends, run.options))
 }
 
@@ -237,16 +260,20 @@ fn question(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Question {
 fn check_kinds(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: &Found) -> Result<(), Diagnostic> {
     let dst = found.effective();
     if is_directory(src) {
-        if !is_directory(dst) {
+        // What is in the way can be kept under another name.
+        if !is_directory(dst) && run.options.backup.is_none() {
             let (src, dst) = (job.src.path(), job.dst.path());
             return Err(Diagnostic::NonDirectoryInTheWay { src, dst });
         }
         return Ok(());
     }
     if is_directory(dst) {
-        return Err(Diagnostic::DirectoryInTheWay { dst: job.dst.path() });
+        let (src, dst) = (job.src.path(), job.dst.path());
+        return Err(Diagnostic::DirectoryInTheWay { src, dst });
     }
-    if job.is_top && run.tops.was_made(job.dst.name, FileId::of(&found.link)) {
+    let numbered =
+        run.options.backup.as_ref().is_some_and(|backup| backup.kind == BackupKind::Numbered);
+    if job.is_top && !numbered && run.tops.was_made(job.dst.name, FileId::of(&found.link)) {
         let (src, dst) = (job.src.path(), job.dst.path());
         return Err(if is_symlink(&found.link) && found.through_link {
             Diagnostic::JustCreatedSymlink { src, dst }
@@ -294,12 +321,10 @@ pub(crate) fn remove(run: &Run<'_>, job: &Job<'_>) -> Result<(), Diagnostic> {
 }
 
 /// `cp -b a~ a` would rename `a` over its source.
-fn refuse_to_destroy_source(
-    job: &Job<'_>,
-    src: &Stat,
-    backup: &crate::options::Backup,
-) -> Result<(), Diagnostic> {
-    if backup.kind == crate::options::BackupKind::Numbered {
+fn refuse_to_destroy_source(job: &Job<'_>, src: &Stat, backup: &Backup) -> Result<(), Diagnostic> {
+    if backup.kind == BackupKind::Numbered
+        || split(job.src.name).1 != backup::simple_name(split(job.dst.name).1, backup)
+    {
         return Ok(());
     }
     let name = backup::simple_name(job.dst.name.to_bytes(), backup);

@@ -107,7 +107,7 @@ fn step(
     let inherits_acl = Handle::Path(above).get(ACL_DEFAULT).is_ok();
     let (dst, dst_stat, mode, new) = match place.stat(false) {
         Err(Errno::NOENT) => {
-            let (fd, stat, mode) = make_and_open(run, &place, &src_stat)?;
+            let (fd, stat, mode) = make_and_open(run, &place, &src_stat, Action::CreateParent)?;
             run.tops.root_made(FileId::of(&stat));
             run.announce(|| Announcement::ParentMade {
                 src: src_path.to_owned(),
@@ -137,9 +137,9 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
         enter_for_search(place.dir, place.name)
     };
     let in_the_way = |errno| match errno {
-        Errno::NOTDIR | Errno::LOOP | Errno::NOENT => {
-            Diagnostic::ParentNotDirectory { path: place.path() }
-        }
+        Errno::NOTDIR | Errno::LOOP => Diagnostic::ParentNotDirectory { path: place.path() },
+        // The link leads to nothing, and no directory can be made where it stands.
+        Errno::NOENT => failed(Action::CreateParent, place)(Errno::EXIST),
         errno => failed(Action::EnterDestination, place)(errno),
     };
     let fd = opened.map_err(in_the_way)?;
@@ -151,9 +151,10 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
     Ok((fd, stat))
 }
 
-/// Gives the directories the attributes of the source's, from the innermost outwards.
+/// Gives the directories that were made the attributes of the source's, from the innermost
+/// outwards.
 pub(crate) fn finish(run: &Run<'_>, parents: &Parents) {
-    for level in parents.levels.iter().rev() {
+    for level in parents.levels.iter().rev().filter(|level| level.new) {
         let place = Place {
             dir: level.dst.as_fd(),
             name: c".",
