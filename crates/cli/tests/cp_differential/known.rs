@@ -81,6 +81,14 @@ pub(crate) static KNOWN: &[Known] = &[
         },
     },
     Known {
+        reason: "what this run has made is replaced where that leaves a numbered backup of it",
+        until: Some(Version(9, 5)),
+        concerns: |case, gnu| {
+            case.line.contains("--backup=t") && gnu.stderr_has("will not overwrite just-created")
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
         reason: "-p leaves no set-ID bit on a file whose source has none, nor a directory's \
                  inherited one",
         until: Some(Version(9, 5)),
