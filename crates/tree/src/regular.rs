@@ -118,7 +118,8 @@ fn fill(
 /// blocks is a must, the contents stay until it has worked.
 fn empty(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat, dst: &Opened) -> Result<(), Diagnostic> {
     let spare = run.options.reflink == Reflink::Always && file_bytes(src_stat) > 0;
-    if dst.new || spare || !is_regular(&dst.stat) || file_bytes(&dst.stat) == 0 {
+    // One that is empty already is emptied as well: its times tell of the copy.
+    if dst.new || spare || !is_regular(&dst.stat) {
         return Ok(());
     }
     truncate(dst.fd.as_fd(), 0).map_err(failed(Action::Truncate, &job.dst))

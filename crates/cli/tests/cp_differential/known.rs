@@ -128,6 +128,31 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| gnu.tree = ours.tree.clone(),
     },
     Known {
+        reason: "an empty file has nothing to share",
+        until: None,
+        concerns: |case, _| case.line == "--reflink=always empty c",
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "an empty file need not be read where the file system is honest",
+        until: None,
+        concerns: |_, _| true,
+        amend: |gnu, ours| {
+            for (name, gnu) in &mut gnu.tree.0 {
+                let Some(ours) = ours.tree.0.get(name) else { continue };
+                if gnu.what.is_empty() && gnu.accessed == Time::Recent {
+                    gnu.accessed = ours.accessed.clone();
+                }
+            }
+        },
+    },
+    Known {
+        reason: "what is a link of the right file already is not removed and made again",
+        until: None,
+        concerns: |case, _| case.line.contains("-au s t && -auv s t"),
+        amend: |gnu, ours| gnu.said.clone_from(&ours.said),
+    },
+    Known {
         reason: "--parents keeps all attributes of directories, and for good",
         until: None,
         concerns: |case, _| case.line.contains("--parents"),
