@@ -321,7 +321,7 @@ impl Copying<'_, '_> {
             return Ok(());
         }
         let mut now = self.src_now()?;
-        if !self.honest || file_bytes(&now) > size {
+        if !self.honest || size == 0 || file_bytes(&now) > size {
             self.read_past(size)?;
             now = self.src_now()?;
         }

@@ -72,7 +72,8 @@ pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Dia
         } else {
             matches!(options.make, Make::Copy | Make::AttributesOnly) && copies_data(options, src)
         };
-    if !through_link && !(stays && is_directory(src)) {
+    let spared = options.existing == Existing::Skip;
+    if !through_link && !(stays && is_directory(src) && !spared) {
         return Ok(Look::Found(Found { link, target: None, through_link: false }));
     }
     match job.dst.stat(true) {

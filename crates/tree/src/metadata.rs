@@ -272,7 +272,7 @@ fn change_owner(handle: Handle<'_>, uid: Option<Uid>, gid: Option<Gid>) -> io::R
     }
 }
 
-fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> {
+pub(crate) fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> {
     match handle {
         Handle::Open(fd) => fchmod(fd, mode),
         // fchmodat knows no AT_EMPTY_PATH.

@@ -107,13 +107,13 @@ fn step(
     let inherits_acl = Handle::Path(above).get(ACL_DEFAULT).is_ok();
     let (dst, dst_stat, mode, new) = match place.stat(false) {
         Err(Errno::NOENT) => {
-            let (fd, stat, mode) = make_and_open(run, &place, &src_stat, Action::CreateParent)?;
-            run.tops.root_made(FileId::of(&stat));
+            let made = make_and_open(run, &place, &src_stat, Action::CreateParent)?;
+            run.tops.root_made(FileId::of(&made.stat));
             run.announce(|| Announcement::ParentMade {
                 src: src_path.to_owned(),
                 dst: dst_path.clone(),
             });
-            (fd, stat, mode, true)
+            (made.fd, made.stat, made.mode, true)
         }
         Err(errno) => return Err(failed(Action::Stat, &place)(errno)),
         Ok(stands) => {
