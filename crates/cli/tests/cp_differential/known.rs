@@ -31,9 +31,8 @@ pub(crate) static KNOWN: &[Known] = &[
             for said in gnu.said.iter_mut().chain(&mut ours.said) {
                 said.stdout.clear();
                 let text = String::from_utf8_lossy(&said.stderr).into_owned();
-                let lines = text.split_inclusive('\n');
-                said.stderr =
-                    lines.filter(|line| line.contains(INTO_ITSELF)).collect::<String>().into();
+                let first = text.split_inclusive('\n').find(|line| line.contains(INTO_ITSELF));
+                said.stderr = first.unwrap_or_default().into();
             }
         },
     },
@@ -161,8 +160,10 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| {
             for (theirs, own) in REASONS {
                 if gnu.stderr_has(theirs) && ours.stderr_has(own) {
-                    gnu.drop_from_stderr(theirs);
-                    ours.drop_from_stderr(own);
+                    for outcome in [&mut *gnu, &mut *ours] {
+                        outcome.drop_from_stderr(theirs);
+                        outcome.drop_from_stderr(own);
+                    }
                 }
             }
         },
@@ -172,6 +173,33 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |_, _, ours| ours.stderr_has("are the same file") && ours.refuses_directory(),
         amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "a directory below one operand is copied though another operand named it before",
+        until: None,
+        concerns: |case, gnu, ours| {
+            let refused = ["will not create hard link", "specified more than once"];
+            !case.line.contains("c dir c/.")
+                && refused.iter().any(|text| gnu.stderr_has(text) && !ours.stderr_has(text))
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "a backup that renames the source itself, a link, leaves nothing to copy",
+        until: None,
+        concerns: |case, _, ours| {
+            let replaced = "as it was replaced while being copied";
+            ["-b", "--backup", "-S"].iter().any(|option| case.line.contains(option))
+                && case.tree.contains("->")
+                && ours.stderr_has(replaced)
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "with -l the second operand is what the first was linked to",
+        until: None,
+        concerns: |case, _, ours| case.line.contains("-l ") && ours.stderr_has("more than once"),
+        amend: |gnu, ours| gnu.said.clone_from(&ours.said),
     },
     Known {
         reason: "--parents keeps all attributes of directories, and for good",
@@ -260,7 +288,10 @@ const INTO_ITSELF: &str = "cp: cannot copy a directory, ";
 /// What GNU says, and what we say, where both refuse for good reason.
 const REASONS: &[(&str, &str)] = &[
     ("cannot overwrite non-directory", "are the same file"),
+    ("are the same file", "cannot overwrite non-directory"),
     ("can make relative symbolic links only in", "cannot overwrite directory"),
+    (": Is a directory", "cannot overwrite directory"),
+    (": File exists", "cannot overwrite directory"),
 ];
 
 const OLD_BACKUP_OF_NOTHING: &str = "options --backup and --no-clobber are mutually exclusive";
