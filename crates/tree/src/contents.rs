@@ -76,7 +76,9 @@ pub(crate) fn copy_contents(
     match copying.all() {
         Ok(()) => Ok(copying.contents),
         Err(diagnostic) => {
-            if is_regular(files.dst_stat) && !matches!(diagnostic, Diagnostic::Clone { .. }) {
+            let counted =
+                matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
+            if is_regular(files.dst_stat) && !counted {
                 run.report(diagnostic);
                 return Err(copying.incomplete());
             }

@@ -53,7 +53,7 @@ pub(crate) fn make_directory(
     let src_linked = job.src_through_link && job.src.stat(false).is_ok_and(|s| is_symlink(&s));
     let src_trail = match job.src.shown {
         Shown::Operand(path) => Trail::top(path, None),
-        Shown::In(trail) => trail.child(job.src.name),
+        Shown::In(trail) | Shown::Directory(trail) => trail.child(job.src.name),
     };
     let task = DirTask {
         listing: if src.is_some() { listing } else { Listing::ended() },
@@ -234,7 +234,7 @@ fn open_source(job: &Job<'_>, src_stat: &Stat) -> Result<OwnedFd, Diagnostic> {
 fn trail_of(job: &Job<'_>, dst: &MadeDirectory) -> Result<Trail, Diagnostic> {
     if let Some(home) = job.home {
         return Ok(match job.dst.shown {
-            Shown::In(_) => home.child(job.dst.name),
+            Shown::In(_) | Shown::Directory(_) => home.child(job.dst.name),
             // Its directory is the anchor.
             Shown::Operand(path) => Trail::top(
                 path,
@@ -255,11 +255,10 @@ fn trail_of(job: &Job<'_>, dst: &MadeDirectory) -> Result<Trail, Diagnostic> {
 
 /// Gives a directory its attributes, now that nothing more is put into it.
 pub(crate) fn finish(run: &Run<'_>, task: &DirTask) {
-    let dst_path = task.dst.trail.path();
     let place = Place {
         dir: task.dst.fd(),
         name: c".",
-        shown: Shown::Operand(&dst_path),
+        shown: Shown::Directory(&task.dst.trail),
         trust: Trust::Made,
     };
     let source = Source {
@@ -276,8 +275,8 @@ pub(crate) fn finish(run: &Run<'_>, task: &DirTask) {
     };
     let lost = metadata::apply(run, source, target);
     if run.observer.keeps_receipts() {
-        let src = task.src.trail.path();
-        let mut receipt = Receipt::new(src, dst_path, kind(&task.src_stat), Method::Copied);
+        let (src, dst) = (task.src.trail.path(), task.dst.trail.path());
+        let mut receipt = Receipt::new(src, dst, kind(&task.src_stat), Method::Copied);
         receipt.lost = lost;
         run.observer.finished(receipt);
     }
