@@ -230,7 +230,8 @@ fn leave_alone(
     match run.options.existing {
         Existing::Replace => {}
         Existing::ReplaceOlder => {
-            if !is_directory(found.effective()) && mtime(found.effective()) >= mtime(src) {
+            // A directory in the way counts as well: to leave it is what the time says.
+            if mtime(found.effective()) >= mtime(src) {
                 skipped();
                 return Ok(Some(Verdict::UpToDate));
             }
@@ -308,10 +309,11 @@ fn make_way(
             Err(errno) => Err(failed(Action::Backup, &job.dst)(errno)),
         };
     }
-    let removes = options.remove_destination
-        // Its other names are to keep what they stand for.
-        || (options.preserve.links && found.effective().st_nlink > 1)
+    // Its other names are to keep what they stand for, and what is no file cannot be written to
+    // one; but with attributes alone no data may be lost.
+    let gives_way = (options.preserve.links && found.effective().st_nlink > 1)
         || (options.follow == Follow::Never && !is_regular(src));
+    let removes = options.remove_destination || (gives_way && options.make != Make::AttributesOnly);
     let found = if removes {
         remove(run, job)?;
         None

@@ -117,7 +117,8 @@ fn empty(
     (src, src_stat): (BorrowedFd<'_>, &Stat),
     dst: &Opened,
 ) -> Result<(), Diagnostic> {
-    if dst.new || !is_regular(&dst.stat) || file_bytes(&dst.stat) == 0 {
+    // One that is empty already is emptied as well: its times tell of the copy.
+    if dst.new || !is_regular(&dst.stat) {
         return Ok(());
     }
     if run.options.reflink == Reflink::Always && is_regular(src_stat) {

@@ -1,6 +1,6 @@
 //! Entries without data: symbolic links, fifos, sockets, devices; and links to the source itself.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -143,12 +143,20 @@ fn make_beside(make: impl Fn(&CStr) -> io::Result<()>) -> io::Result<CString> {
     }
 }
 
+/// Whether the link is to stand in the working directory; also where it cannot stand at all, which
+/// making it will tell.
 fn is_working_directory(place: &Place<'_>) -> bool {
-    if place.name.to_bytes().contains(&b'/') {
-        return false;
+    let bytes = place.name.to_bytes();
+    let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let parent = match bytes[..end].iter().rposition(|&byte| byte == b'/') {
+        Some(at) => &bytes[..=at],
+        None => b".",
+    };
+    let at = |dir, name: &[u8]| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
+    match (at(CWD, b"."), at(place.dir, parent)) {
+        (Ok(here), Ok(there)) => FileId::of(&here) == FileId::of(&there),
+        (_, there) => there.is_err(),
     }
-    let at = |dir| statat(dir, c".", AtFlags::empty());
-    matches!((at(CWD), at(place.dir)), (Ok(here), Ok(there)) if FileId::of(&here) == FileId::of(&there))
 }
 
 /// Gives what was just made the attributes of the source, which is of the same kind.

@@ -104,6 +104,10 @@ impl What {
         matches!(self, What::Symlink(_))
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, What::File(Some(bytes), _) if bytes.is_empty())
+    }
+
     /// A file that is all hole.
     pub(crate) fn is_hole(&self) -> bool {
         matches!(self, What::File(_, stretches) if stretches.is_empty())
