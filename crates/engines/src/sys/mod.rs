@@ -3,6 +3,10 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod buffer;
+mod cachestat;
 mod clone_range;
+mod usage;
 
+pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
+pub use usage::{Usage, Whose, usage};

@@ -1,0 +1,142 @@
+//! A variant on its way through the race.
+
+use std::time::Duration;
+
+use engines::{Kind, Variant};
+
+use super::Line;
+use crate::sample::{Sample, Stage};
+use crate::stats::median;
+use crate::verdict::Racer;
+
+/// A variant and what is known of it so far.
+#[derive(Debug)]
+pub(super) struct Entrant {
+    pub(super) variant: Variant,
+    pub(super) progressing: Progressing,
+    /// Every run, heats included.
+    pub(super) samples: Vec<Sample>,
+    /// What the last run took in all: setting the state, copying, comparing, removing.
+    pub(super) cost: Duration,
+}
+
+/// Whether it goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Progressing {
+    /// It takes part.
+    Running,
+    /// It was too slow in the heats for the final; in words.
+    OutInHeats(String),
+    /// It took part in the final until it was clear that it is slower.
+    Beaten,
+    /// It does not work here; in words.
+    Refused(String),
+}
+
+/// Those of which a winner is sought, apart from each other: moving bytes and sharing extents
+/// answer different wishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Bytes are moved.
+    Mover,
+    /// The destination shares the source's extents.
+    Sharer,
+    /// No file is copied.
+    Floor,
+}
+
+impl Entrant {
+    pub(super) fn new(variant: Variant) -> Entrant {
+        Entrant {
+            variant,
+            progressing: Progressing::Running,
+            samples: Vec::new(),
+            cost: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn add(&mut self, sample: Sample, cost: Duration) {
+        self.samples.push(sample);
+        self.cost = cost;
+    }
+
+    pub(super) fn class(&self) -> Class {
+        match self.variant.engine.kind {
+            Kind::Floor { .. } => Class::Floor,
+            Kind::Copier { .. } if self.samples.last().is_some_and(|s| s.shares_extents) => {
+                Class::Sharer
+            }
+            Kind::Copier { .. } => Class::Mover,
+        }
+    }
+
+    /// Bytes of the longest run in the heats.
+    pub(super) fn heat_bytes(&self) -> u64 {
+        let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
+        heats.map(|sample| sample.bytes).max().unwrap_or(0)
+    }
+
+    /// Its best time over `bytes` in the heats. The least and not the median: on a shared machine
+    /// others only ever add time, and the heats are few.
+    pub(super) fn heat_ns(&self, bytes: u64) -> Option<f64> {
+        let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
+        heats
+            .filter(|sample| sample.bytes == bytes)
+            .map(|sample| sample.elapsed_ns as f64)
+            .min_by(f64::total_cmp)
+    }
+
+    /// What a run over `bytes` will take in all, going by the last.
+    pub(super) fn cost_of(&self, bytes: u64) -> Duration {
+        let last_bytes = self.samples.last().map_or(1, |sample| sample.bytes.max(1));
+        self.cost.mul_f64(bytes as f64 / last_bytes as f64)
+    }
+
+    pub(super) fn final_samples(&self) -> Vec<&Sample> {
+        self.samples.iter().filter(|sample| sample.is_final()).collect()
+    }
+
+    /// Its counted runs of the final.
+    pub(super) fn racer(&self) -> Racer {
+        let counted = self.samples.iter().filter(|sample| sample.is_final() && sample.counted);
+        Racer {
+            variant: self.variant.to_string(),
+            times_ns: counted.map(|sample| (sample.round, sample.elapsed_ns as f64)).collect(),
+        }
+    }
+
+    /// The times of its longest runs in this part of the race, or of the heats before the final has
+    /// reached it.
+    fn line(&self, stage: Stage) -> Option<Line> {
+        let in_final: Vec<&Sample> = self.final_samples();
+        let heat_bytes = self.heat_bytes();
+        let shown: Vec<&Sample> = match stage {
+            Stage::Final | Stage::WarmUp if !in_final.is_empty() => in_final,
+            _ => {
+                let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
+                heats.filter(|sample| sample.bytes == heat_bytes).collect()
+            }
+        };
+        let times: Vec<f64> = shown.iter().map(|sample| sample.elapsed_ns as f64).collect();
+        Some(Line {
+            variant: self.variant.to_string(),
+            runs: shown.len(),
+            median_ns: median(&times)?,
+            bytes: shown[0].bytes,
+            floor: self.class() == Class::Floor,
+            running: self.progressing == Progressing::Running,
+        })
+    }
+}
+
+/// The places so far, fastest first; those that are out come last.
+pub(super) fn standings(entrants: &[Entrant], stage: Stage) -> Vec<Line> {
+    let refused = |entrant: &&Entrant| !matches!(entrant.progressing, Progressing::Refused(_));
+    let mut lines: Vec<Line> =
+        entrants.iter().filter(refused).filter_map(|entrant| entrant.line(stage)).collect();
+    let pace = |line: &Line| line.median_ns / line.bytes.max(1) as f64;
+    lines.sort_by(|a, b| {
+        b.running.cmp(&a.running).then_with(|| pace(a).total_cmp(&pace(b)))
+    });
+    lines
+}
