@@ -1,3 +1,77 @@
 //! Sets up what the tests need and runs them: `cargo xtask test`.
 
-fn main() {}
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+
+use file_systems::FileSystems;
+
+mod check;
+mod file_systems;
+mod namespace;
+mod packages;
+
+const USAGE: &str = "usage:
+  cargo xtask test             set up what the tests need and run all of them
+  cargo xtask with-fs CMD...   run CMD with the test file systems, named in HAULAGE_TEST_FS
+";
+
+enum Task {
+    Test,
+    WithFs(Vec<OsString>),
+}
+
+impl Task {
+    fn parse(args: &[OsString]) -> Option<Task> {
+        match args {
+            [task] if task == "test" => Some(Task::Test),
+            [task, command @ ..] if task == "with-fs" && !command.is_empty() => {
+                Some(Task::WithFs(command.to_vec()))
+            }
+            _ => None,
+        }
+    }
+
+    fn run(&self, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
+        match self {
+            Task::Test => check::everything(file_systems),
+            Task::WithFs(command) => {
+                file_systems.announce();
+                let status = Command::new(&command[0])
+                    .args(&command[1..])
+                    .env(file_systems::VARIABLE, file_systems.variable())
+                    .status()
+                    .map_err(|error| anyhow::anyhow!("{}: {error}", command[0].display()))?;
+                Ok(exit_code(status))
+            }
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (inside, args) = match args.split_first() {
+        Some((first, rest)) if first == namespace::INSIDE => (true, rest),
+        _ => (false, &args[..]),
+    };
+    let Some(task) = Task::parse(args) else {
+        eprint!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let outcome = if inside {
+        file_systems::mount().and_then(|mounted| task.run(&mounted))
+    } else {
+        packages::install_missing();
+        // Mounts belong to a namespace of their own, which is entered by running anew.
+        let why = namespace::enter(args);
+        task.run(&file_systems::find(&why))
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+/// The same status for our caller. A command killed by a signal has none and counts as failed.
+fn exit_code(status: std::process::ExitStatus) -> ExitCode {
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}

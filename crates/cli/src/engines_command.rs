@@ -1,12 +1,171 @@
-//! `haulage engines`: which engines work here.
+//! `haulage engines [PATH…]`: which engines work here, and why not.
 
 use std::ffi::OsString;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Lists the engines.
-pub(crate) fn main(_args: Vec<OsString>) -> ExitCode {
-    for engine in engines::ENGINES {
-        println!("{:<16} {}", engine.name, engine.about);
+use anyhow::{Context, bail};
+use clap::Parser;
+use engines::{ENGINES, Engine, Pair, Verdict};
+use rustix::fs::{Mode, OFlags};
+use serde::Serialize;
+
+/// Bytes of the sample that every engine copies: some pages, and a tail that ends inside one.
+const SAMPLE_BYTES: usize = (256 << 10) + 1234;
+
+/// Say which engines work here.
+///
+/// Every engine copies a small sample between two unnamed scratch files, and the copy is read back
+/// and compared. "yes": it copied the sample rightly. "maybe": it works, but not wholly as its name
+/// says, or it could not be tried. "no": it does not work here. "floor": no copier, only a floor to
+/// compare the others with.
+#[derive(Parser, Debug)]
+#[command(name = "haulage engines", bin_name = "haulage engines")]
+struct Args {
+    /// Where to try: a directory, or the directories (or a file and a directory) that a copy would
+    /// go from and to [default: the current directory]
+    #[arg(value_name = "PATH", num_args = 0..=2)]
+    paths: Vec<PathBuf>,
+
+    /// Print an array of objects with name, verdict, reason, about and shares
+    #[arg(long)]
+    json: bool,
+}
+
+/// One engine's line, as programs read it.
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    /// yes, maybe, no or floor.
+    verdict: &'static str,
+    /// Empty where the verdict is yes.
+    reason: String,
+    about: &'static str,
+    shares: &'static str,
+}
+
+/// Runs the command. Exit status 1 when nothing could be tried, 2 for bad usage.
+pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
+    let name = OsString::from("haulage engines");
+    let args = Args::parse_from(std::iter::once(name).chain(args));
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("haulage engines: {}", crate::complaint::words(&error));
+            ExitCode::FAILURE
+        }
     }
-    ExitCode::SUCCESS
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    let here = PathBuf::from(".");
+    let (src_path, dst_path) = match args.paths.as_slice() {
+        [] => (&here, &here),
+        [both] => (both, both),
+        [src, dst, ..] => (src, dst),
+    };
+    let dst = scratch_file(&directory_of(dst_path)?)?;
+    let src = source(src_path)?;
+    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let rows: Vec<Row> = ENGINES.iter().map(|engine| row(engine, pair)).collect();
+    let mut out = std::io::stdout().lock();
+    let written = if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&rows)?)
+    } else {
+        write_table(&mut out, &rows)
+    };
+    match written {
+        // The reader has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}
+
+fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
+    let (verdict, reason) = match engines::probe(engine, pair) {
+        Some(Verdict::Yes) => ("yes", String::new()),
+        Some(Verdict::Maybe(why)) => ("maybe", why),
+        Some(Verdict::No(why)) => ("no", why),
+        None => ("floor", "a floor to compare with: it copies no files".to_owned()),
+    };
+    Row { name: engine.name, verdict, reason, about: engine.about, shares: engine.shares }
+}
+
+fn write_table(out: &mut impl Write, rows: &[Row]) -> std::io::Result<()> {
+    writeln!(out, "{:<16} {:<6} what it does; what it shares or bypasses", "engine", "here")?;
+    for row in rows {
+        writeln!(out, "{:<16} {:<6} {}", row.name, row.verdict, row.about)?;
+        writeln!(out, "{:<23} {}", "", row.shares)?;
+        if !row.reason.is_empty() {
+            writeln!(out, "{:<23} {}: {}", "", row.verdict, row.reason)?;
+        }
+    }
+    Ok(())
+}
+
+/// The directory to make scratch files in: `path` itself, or the one that holds it.
+fn directory_of(path: &Path) -> anyhow::Result<PathBuf> {
+    let metadata =
+        std::fs::metadata(path).with_context(|| format!("cannot stat '{}'", path.display()))?;
+    if metadata.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    Ok(parent.unwrap_or(Path::new(".")).to_owned())
+}
+
+/// The file to read: `path` itself, a sample made in it, or where none can be made, a file there.
+fn source(path: &Path) -> anyhow::Result<std::fs::File> {
+    if !path.is_dir() {
+        let file = std::fs::File::open(path);
+        return file.with_context(|| format!("cannot open '{}' for reading", path.display()));
+    }
+    let error = match scratch_file(path) {
+        Ok(file) => {
+            engines::write_sample(file.as_fd(), SAMPLE_BYTES)
+                .with_context(|| format!("cannot write a sample in '{}'", path.display()))?;
+            return Ok(file);
+        }
+        Err(error) => error,
+    };
+    let entries = std::fs::read_dir(path)
+        .with_context(|| format!("cannot read directory '{}'", path.display()))?;
+    let readable = entries.filter_map(Result::ok).find_map(|entry| {
+        let metadata = entry.metadata().ok()?;
+        let has_bytes = metadata.is_file() && metadata.len() > 0;
+        has_bytes.then(|| std::fs::File::open(entry.path()).ok()).flatten()
+    });
+    match readable {
+        Some(file) => Ok(file),
+        None => bail!("{error:#}, and there is no file to read in it"),
+    }
+}
+
+/// A file without a name: nothing of it can be left behind.
+fn scratch_file(directory: &Path) -> anyhow::Result<std::fs::File> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let unnamed = rustix::fs::open(directory, flags | OFlags::TMPFILE, mode);
+    let file = match unnamed {
+        Ok(fd) => return Ok(fd.into()),
+        // The file system knows no unnamed files, or the kernel does not: name one for an instant.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => {
+            let path = directory.join(format!(".haulage-engines-{}", std::process::id()));
+            rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode).and_then(|fd| {
+                rustix::fs::unlink(&path)?;
+                Ok(fd)
+            })
+        }
+        Err(errno) => Err(errno),
+    };
+    match file {
+        Ok(fd) => Ok(fd.into()),
+        Err(errno) => bail!(
+            "cannot make a scratch file in '{}': {}",
+            directory.display(),
+            engines::describe(errno)
+        ),
+    }
 }

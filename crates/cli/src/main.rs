@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+mod complaint;
 mod engines_command;
 
 fn main() -> ExitCode {

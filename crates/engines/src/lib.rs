@@ -7,14 +7,24 @@
 
 mod chain;
 mod copy_file_range;
+mod cursor;
+mod direct;
+mod dontcache;
 mod engine;
+mod io_uring;
+mod memory;
+mod mmap;
 mod moved;
 mod parallel;
+mod presized;
 mod probe;
 mod read_write;
 mod reflink;
+mod sendfile;
 mod span;
+mod splice;
 mod status_flags;
+mod stdio;
 pub mod sys;
 mod until_done;
 mod variant;
@@ -32,8 +42,19 @@ pub use variant::{Bytes, ParseError, Tuning, Variant, WORKERS_MAX};
 pub const CALL_BYTES_MAX: u64 = 0x7fff_f000;
 
 /// Every engine there is. A new one is a file beside the others and a row here.
-pub static ENGINES: &[&Engine] =
-    &[&read_write::READ_WRITE, &copy_file_range::COPY_FILE_RANGE, &reflink::REFLINK];
+pub static ENGINES: &[&Engine] = &[
+    &read_write::READ_WRITE,
+    &stdio::STDIO,
+    &mmap::MMAP,
+    &copy_file_range::COPY_FILE_RANGE,
+    &sendfile::SENDFILE,
+    &splice::SPLICE,
+    &io_uring::IO_URING,
+    &direct::DIRECT,
+    &dontcache::DONTCACHE,
+    &reflink::REFLINK,
+    &memory::MEMORY,
+];
 
 /// The row called `name`.
 #[must_use]

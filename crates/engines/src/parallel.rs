@@ -4,10 +4,10 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::{FallocateFlags, OFlags};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 
 use crate::engine::Copier;
+use crate::presized::Presized;
 use crate::span::Pos;
 use crate::{Moved, Pair, Side, Span, Stop};
 
@@ -97,53 +97,5 @@ fn share(copiers: &mut [Box<dyn Copier>], pair: Pair<'_>, span: Span) -> Moved {
     match shortest.into_inner().expect("no worker panics with the lock held") {
         None => Moved { bytes: span.len, stop: Stop::Done },
         Some((start, moved)) => Moved { bytes: start + moved.bytes, stop: moved.stop },
-    }
-}
-
-/// A destination that was made long enough before its workers began, so that they do not wait for
-/// one another to extend it.
-struct Presized {
-    bytes_before: u64,
-    grown: bool,
-}
-
-impl Presized {
-    fn new(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
-        let stat = rustix::fs::fstat(pair.dst)?;
-        let bytes_before = u64::try_from(stat.st_size).unwrap_or(0);
-        let end = dst_at + len;
-        let grown = end > bytes_before;
-        loop {
-            match rustix::fs::fallocate(pair.dst, FallocateFlags::empty(), dst_at, len) {
-                Ok(()) => break,
-                Err(Errno::INTR) => {}
-                Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
-                    let presized = Presized { bytes_before, grown };
-                    presized.shrink_to(pair, dst_at);
-                    return Err(errno);
-                }
-                // The file system cannot allocate ahead; the length alone helps too.
-                Err(_) if grown => {
-                    rustix::fs::ftruncate(pair.dst, end)?;
-                    break;
-                }
-                Err(_) => break,
-            }
-        }
-        Ok(Presized { bytes_before, grown })
-    }
-
-    /// Takes back what was added beyond `end`, so that a copy that stopped early has no tail of
-    /// zeros.
-    fn shrink_to(&self, pair: Pair<'_>, end: u64) {
-        if self.grown {
-            let wanted = end.max(self.bytes_before);
-            let longer = rustix::fs::fstat(pair.dst)
-                .is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|bytes| bytes > wanted));
-            if longer {
-                // A failure leaves the count right, which is what callers rely on.
-                let _ = rustix::fs::ftruncate(pair.dst, wanted);
-            }
-        }
     }
 }

@@ -45,12 +45,16 @@ fn copy_and_compare(variant: &Variant, pair: Pair<'_>) -> Result<Verdict, Errno>
     }
     let mut copier = match variant.start() {
         Ok(copier) => copier,
-        Err(error) => return Ok(Verdict::No(without_number(&error.to_string()))),
+        Err(error) => {
+            let why = Errno::from_io_error(&error)
+                .map_or_else(|| without_number(&error.to_string()), refusal_in_words);
+            return Ok(Verdict::No(why));
+        }
     };
     let len = src_bytes.min(SAMPLE_BYTES_MAX);
     let moved = copier.copy(pair, Span::whole(len));
     Ok(match moved.stop {
-        Stop::Refused(errno) if moved.bytes == 0 => Verdict::No(describe(errno)),
+        Stop::Refused(errno) if moved.bytes == 0 => Verdict::No(refusal_in_words(errno)),
         Stop::Failed { side, errno } => Verdict::No(match side {
             Side::Src => format!("reading: {}", describe(errno)),
             Side::Dst => format!("writing: {}", describe(errno)),
@@ -64,6 +68,17 @@ fn copy_and_compare(variant: &Variant, pair: Pair<'_>) -> Result<Verdict, Errno>
             }
         }
     })
+}
+
+fn refusal_in_words(errno: Errno) -> String {
+    let meaning = match errno {
+        Errno::NOSYS => "this kernel lacks the call",
+        Errno::OPNOTSUPP | Errno::NOTTY => "the file system does not offer it",
+        Errno::XDEV => "the two files are on different file systems",
+        Errno::PERM => "it is forbidden here",
+        _ => "these files do not take it",
+    };
+    format!("{meaning} ({})", describe(errno))
 }
 
 /// Whether the first `bytes` of both files are equal.

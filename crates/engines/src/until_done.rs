@@ -119,41 +119,60 @@ pub(crate) fn doubt_zero(pair: Pair<'_>, left: Span) -> Moved {
 
 /// One `read` into `buffer`, and as many `write`s as it takes to pass on what came.
 pub(crate) fn read_then_write(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8]) -> Step {
-    let got = match src {
-        Pos::At(offset) => io::pread(pair.src, &mut *buffer, offset),
-        Pos::Here => io::read(pair.src, &mut *buffer),
-    };
-    match got {
+    match read_at(pair, src, buffer) {
         Ok(0) => Step::halted(Halt::Eof),
-        Ok(got) => write_taken(pair, src, dst, &buffer[..got]),
+        Ok(got) => pass_on(pair, src, dst, &buffer[..got], |bytes, dst| write_at(pair, bytes, dst)),
         Err(errno) => Step::halted(Halt::Error { side: Side::Src, errno }),
     }
 }
 
-/// Writes `taken`, bytes that were just read from `src`, at `dst`. When a write fails, the source's
-/// cursor is put back to the first byte not written; where it cannot be, those bytes are lost.
-pub(crate) fn write_taken(pair: Pair<'_>, src: Pos, dst: Pos, taken: &[u8]) -> Step {
-    let (written, result) = write_all(taken, dst, |bytes, dst| match dst {
+/// `pread`, or `read` at the cursor.
+pub(crate) fn read_at(pair: Pair<'_>, src: Pos, buffer: &mut [u8]) -> io::Result<usize> {
+    match src {
+        Pos::At(offset) => io::pread(pair.src, buffer, offset),
+        Pos::Here => io::read(pair.src, buffer),
+    }
+}
+
+/// `pwrite`, or `write` at the cursor.
+pub(crate) fn write_at(pair: Pair<'_>, bytes: &[u8], dst: Pos) -> io::Result<usize> {
+    match dst {
         Pos::At(offset) => io::pwrite(pair.dst, bytes, offset),
         Pos::Here => io::write(pair.dst, bytes),
-    });
+    }
+}
+
+/// Writes all of `taken`, bytes that were just read from `src`, at `dst`. When a write fails, the
+/// source's cursor is put back to the first byte not written; where it cannot be, those are lost.
+pub(crate) fn pass_on(
+    pair: Pair<'_>,
+    src: Pos,
+    dst: Pos,
+    taken: &[u8],
+    write: impl FnMut(&[u8], Pos) -> io::Result<usize>,
+) -> Step {
+    let (written, result) = write_all(taken, dst, write);
     let Err(errno) = result else { return Step::moved(written) };
     Step { bytes: written, halt: Some(after_failed_write(pair, src, taken.len() - written, errno)) }
 }
 
 /// The halt for a write that failed while `unwritten` bytes taken from `src` were in hand.
 pub(crate) fn after_failed_write(pair: Pair<'_>, src: Pos, unwritten: usize, errno: Errno) -> Halt {
-    let recoverable = match src {
-        Pos::At(_) => true,
-        Pos::Here => {
-            let back = i64::try_from(unwritten).expect("a buffer is smaller than 8 EiB");
-            rustix::fs::seek(pair.src, rustix::fs::SeekFrom::Current(-back)).is_ok()
-        }
-    };
-    if recoverable {
+    if put_back(pair, src, unwritten) {
         Halt::Error { side: Side::Dst, errno }
     } else {
         Halt::Lost { side: Side::Dst, errno }
+    }
+}
+
+/// Has the source give its last `bytes` once more. False where it cannot: a pipe or a socket.
+pub(crate) fn put_back(pair: Pair<'_>, src: Pos, bytes: usize) -> bool {
+    match src {
+        Pos::At(_) => true,
+        Pos::Here => {
+            let back = i64::try_from(bytes).expect("a buffer is smaller than 8 EiB");
+            rustix::fs::seek(pair.src, rustix::fs::SeekFrom::Current(-back)).is_ok()
+        }
     }
 }
 

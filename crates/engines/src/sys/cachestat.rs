@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use rustix::io::Errno;
+use super::last_errno;
 
 /// `cachestat` has this number on every architecture with the common table; the libc crate does not
 /// name it everywhere.
@@ -55,15 +55,12 @@ pub fn cachestat(
     if result == 0 { Ok(counted) } else { Err(last_errno()) }
 }
 
-/// The error of the libc call that has just failed on this thread.
-pub(super) fn last_errno() -> Errno {
-    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
     use std::os::fd::AsFd;
+
+    use rustix::io::Errno;
 
     use super::*;
 

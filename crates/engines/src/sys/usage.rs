@@ -2,7 +2,7 @@
 
 use rustix::io;
 
-use super::cachestat::last_errno;
+use super::last_errno;
 
 /// Whose usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -151,12 +151,13 @@ impl Race<'_> {
 
     fn announce(&mut self, index: usize, place: Place) {
         let standings = entrant::standings(&self.entrants, place.stage);
+        let left = self.time_left_to_show(place);
         (self.watch)(&Progress {
             stage: place.stage,
             round: place.round,
             variant: &self.entrants[index].variant,
             elapsed: self.config.begun.elapsed(),
-            left: self.time_left_to_show(place),
+            left,
             standings,
         });
     }

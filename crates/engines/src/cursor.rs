@@ -1,0 +1,47 @@
+//! Cursors turned into positions, for engines that need to know where they are.
+
+use rustix::fs::{SeekFrom, seek, tell};
+
+use crate::span::Pos;
+use crate::{Moved, Pair, Span};
+
+/// Runs `copy` with a source given by offset, and moves the source's cursor on if that is where the
+/// span began. Refused where the source has no positions.
+pub(crate) fn with_src_at(
+    pair: Pair<'_>,
+    span: Span,
+    copy: impl FnOnce(Span, u64) -> Moved,
+) -> Moved {
+    match span.src {
+        Pos::At(src_at) => copy(span, src_at),
+        Pos::Here => match tell(pair.src) {
+            Err(errno) => Moved::refused(errno),
+            Ok(src_at) => {
+                let moved = copy(Span { src: Pos::At(src_at), ..span }, src_at);
+                // A cursor that could be read can be set.
+                let _ = seek(pair.src, SeekFrom::Start(src_at + moved.bytes));
+                moved
+            }
+        },
+    }
+}
+
+/// Runs `copy` with both sides given by offset, and moves on the cursors that the span named.
+/// Refused where a side has no positions.
+pub(crate) fn with_both_at(
+    pair: Pair<'_>,
+    span: Span,
+    copy: impl FnOnce(Span, u64, u64) -> Moved,
+) -> Moved {
+    with_src_at(pair, span, |span, src_at| match span.dst {
+        Pos::At(dst_at) => copy(span, src_at, dst_at),
+        Pos::Here => match tell(pair.dst) {
+            Err(errno) => Moved::refused(errno),
+            Ok(dst_at) => {
+                let moved = copy(Span { dst: Pos::At(dst_at), ..span }, src_at, dst_at);
+                let _ = seek(pair.dst, SeekFrom::Start(dst_at + moved.bytes));
+                moved
+            }
+        },
+    })
+}

@@ -1,0 +1,73 @@
+//! `dontcache`: reads and writes that leave the page cache as they found it.
+//!
+//! Calls `preadv2`/`pwritev2` with RWF_DONTCACHE: the bytes pass through the page cache, which drops
+//! them again once read or written back. Needs Linux 6.14 and a file system that takes the flag
+//! (ext4, xfs; not btrfs or tmpfs). Wants no alignment, unlike `direct`. Loses to plain writes when
+//! the copy would have fitted into the cache, since writing back begins at once.
+
+use std::io::{self, IoSlice, IoSliceMut};
+
+use rustix::io::{ReadWriteFlags, preadv2, pwritev2};
+
+use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind};
+use crate::probe::probe_by_copy;
+use crate::span::Pos;
+use crate::sys::buffer::Buffer;
+use crate::until_done::{Errors, Halt, Step, pass_on, until_done};
+use crate::{Moved, Pair, Side, Span, Tuning};
+
+/// The table row.
+pub(crate) static DONTCACHE: Engine = Engine {
+    name: "dontcache",
+    about: "reads and writes that leave the page cache as it was",
+    shares: "page cache in passing, dropped once read or written back",
+    facts: Facts::REGULAR,
+    params: &[Param {
+        name: "buffer",
+        kind: ParamKind::Bytes { default: 1 << 20, min: 1, max: 1 << 30 },
+        about: "bytes moved by one read and one write",
+    }],
+    lab_variants: &["dontcache", "dontcache@2"],
+    kind: Kind::Copier { probe: |pair| probe_by_copy(&DONTCACHE, pair), start },
+};
+
+/// RWF_DONTCACHE of linux/fs.h.
+const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+
+/// The offset that has preadv2 and pwritev2 use the cursor: -1.
+const AT_CURSOR: u64 = u64::MAX;
+
+struct Dontcache {
+    buffer: Buffer,
+}
+
+fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
+    Ok(Box::new(Dontcache { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? }))
+}
+
+impl Copier for Dontcache {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        let buffer = self.buffer.as_mut_slice();
+        until_done(pair, span, buffer.len(), Errors::MayRefuse, |src, dst, want| {
+            step(pair, src, dst, &mut buffer[..want])
+        })
+    }
+}
+
+fn step(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8]) -> Step {
+    let read = preadv2(pair.src, &mut [IoSliceMut::new(buffer)], offset(src), RWF_DONTCACHE);
+    match read {
+        Ok(0) => Step::halted(Halt::Eof),
+        Ok(got) => pass_on(pair, src, dst, &buffer[..got], |bytes, dst| {
+            pwritev2(pair.dst, &[IoSlice::new(bytes)], offset(dst), RWF_DONTCACHE)
+        }),
+        Err(errno) => Step::halted(Halt::Error { side: Side::Src, errno }),
+    }
+}
+
+fn offset(pos: Pos) -> u64 {
+    match pos {
+        Pos::At(offset) => offset,
+        Pos::Here => AT_CURSOR,
+    }
+}

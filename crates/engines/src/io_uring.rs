@@ -1,0 +1,255 @@
+//! `io_uring`: several reads and writes in flight at once from one thread.
+//!
+//! Calls `io_uring_enter(2)`; each slot of the ring reads its piece and then writes it, unlinked,
+//! since a short read would break a link. Needs Linux 5.6 and a system that does not forbid it, and
+//! positions on both sides. Buffers are registered where RLIMIT_MEMLOCK allows. Shares the page
+//! cache, or with `direct` goes past it. Loses on small files, which do not repay the ring, and on
+//! cached files, where the kernel copies in line and nothing overlaps.
+
+use std::io;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::cursor::with_both_at;
+use crate::direct::block_bytes;
+use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind};
+use crate::probe::probe_by_copy;
+use crate::sys::ring::{Completion, Direction, Part, Ring};
+use crate::{Moved, Pair, Side, Span, Stop, Tuning, is_refusal};
+
+/// The table row.
+pub(crate) static IO_URING: Engine = Engine {
+    name: "io_uring",
+    about: "reads and writes in flight together, in registered buffers",
+    shares: "page cache on both sides, or with `direct` nothing",
+    facts: Facts::REGULAR,
+    params: &[
+        Param {
+            name: "buffer",
+            kind: ParamKind::Bytes { default: 256 << 10, min: 512, max: 1 << 30 },
+            about: "bytes of one read or write",
+        },
+        Param {
+            name: "depth",
+            kind: ParamKind::Count { default: 8, min: 1, max: 1024 },
+            about: "reads and writes in flight at once",
+        },
+        Param {
+            name: "direct",
+            kind: ParamKind::Flag,
+            about: "O_DIRECT on both sides; the unaligned tail is refused",
+        },
+    ],
+    lab_variants: &["io_uring:256K,depth=8", "io_uring:1M,depth=8,direct"],
+    kind: Kind::Copier { probe: |pair| probe_by_copy(&IO_URING, pair), start },
+};
+
+/// The most memory that a ring's buffers may take in all, in bytes.
+const BUFFERS_BYTES_MAX: usize = 1 << 30;
+
+struct Uring {
+    /// Taken out when it fails with operations in flight, so that none can reach a later span.
+    ring: Option<Ring>,
+    buffer_bytes: usize,
+    depth: usize,
+    direct: bool,
+}
+
+fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
+    let (buffer_bytes, depth) = (tuning.bytes("buffer"), tuning.bytes("depth"));
+    if buffer_bytes * depth > BUFFERS_BYTES_MAX {
+        let message = "buffer times depth exceeds 1 GiB";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let ring = Some(Ring::new(depth, buffer_bytes)?);
+    Ok(Box::new(Uring { ring, buffer_bytes, depth, direct: tuning.flag("direct") }))
+}
+
+impl Copier for Uring {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        let block_bytes = match self.direct.then(|| block_bytes(pair)).transpose() {
+            Ok(block_bytes) => block_bytes.unwrap_or(1),
+            Err(errno) => return Moved::refused(errno),
+        };
+        let slot_bytes = self.buffer_bytes - self.buffer_bytes % block_bytes;
+        if slot_bytes == 0 {
+            return Moved::refused(Errno::INVAL);
+        }
+        let ring = match self.ring.take().map_or_else(|| self.new_ring(), Ok) {
+            Ok(ring) => self.ring.insert(ring),
+            Err(errno) => return Moved::refused(errno),
+        };
+        let depth = self.depth;
+        let moved = with_both_at(pair, span, |span, src_at, dst_at| {
+            let mut flight = Flight {
+                pair,
+                src_at,
+                dst_at,
+                // Whole blocks only: the rest is refused below.
+                len: span.len - span.len % block_bytes as u64,
+                slot_bytes,
+                next: 0,
+                pieces: vec![Piece::default(); depth],
+                shortest: None,
+            };
+            let moved = flight.run(ring);
+            if moved.stop == Stop::Done && moved.bytes < span.len {
+                return Moved { stop: Stop::Refused(Errno::INVAL), ..moved };
+            }
+            moved
+        });
+        self.ring.take_if(|ring| ring.busy());
+        moved
+    }
+
+    fn status_flags(&self) -> OFlags {
+        if self.direct { OFlags::DIRECT } else { OFlags::empty() }
+    }
+}
+
+impl Uring {
+    fn new_ring(&self) -> Result<Ring, Errno> {
+        Ring::new(self.depth, self.buffer_bytes)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))
+    }
+}
+
+/// The part of the span that a slot has in hand.
+#[derive(Clone, Copy, Default)]
+struct Piece {
+    /// Where it begins, in bytes from the span's start.
+    begin: u64,
+    len: usize,
+    read: usize,
+    written: usize,
+    /// The read that came back with 0: what was read so far is all there is.
+    eof: bool,
+}
+
+/// One span on its way through the ring.
+struct Flight<'fd> {
+    pair: Pair<'fd>,
+    src_at: u64,
+    dst_at: u64,
+    len: u64,
+    slot_bytes: usize,
+    /// Where the next piece begins.
+    next: u64,
+    pieces: Vec<Piece>,
+    /// The lowest byte that was not written and why. Pieces beyond it may have been written; they
+    /// do not count.
+    shortest: Option<Moved>,
+}
+
+impl Flight<'_> {
+    fn run(&mut self, ring: &mut Ring) -> Moved {
+        for slot in 0..ring.depth() {
+            self.begin_piece(ring, slot);
+        }
+        let mut completed = Vec::with_capacity(ring.depth());
+        while ring.busy() {
+            if let Err(errno) = ring.wait(|completion| completed.push(completion)) {
+                // Operations may be in flight for ever, and no byte of theirs can be counted; the
+                // ring's own drop deals with them.
+                let lowest = self.pieces.iter().map(|piece| piece.begin).min().unwrap_or(0);
+                self.stop_at(lowest, Stop::Failed { side: Side::Pair, errno });
+                break;
+            }
+            for completion in completed.drain(..) {
+                self.advance(ring, completion);
+            }
+        }
+        self.shortest.unwrap_or(Moved { bytes: self.len, stop: Stop::Done })
+    }
+
+    /// Gives an idle slot the next piece, if there is one and nothing has stopped the copy.
+    fn begin_piece(&mut self, ring: &mut Ring, slot: usize) {
+        if self.shortest.is_some() || self.next >= self.len {
+            return;
+        }
+        let left = usize::try_from(self.len - self.next).unwrap_or(usize::MAX);
+        let len = left.min(self.slot_bytes);
+        self.pieces[slot] = Piece { begin: self.next, len, ..Piece::default() };
+        self.next += len as u64;
+        self.push_read(ring, slot);
+    }
+
+    fn push_read(&self, ring: &mut Ring, slot: usize) {
+        let Piece { begin, len, read, .. } = self.pieces[slot];
+        let file_at = self.src_at + begin + read as u64;
+        let part = Part { from: read, len: len - read, file_at };
+        ring.push(slot, Direction::Read, self.pair.src, part);
+    }
+
+    fn push_write(&self, ring: &mut Ring, slot: usize) {
+        let Piece { begin, read, written, .. } = self.pieces[slot];
+        let file_at = self.dst_at + begin + written as u64;
+        let part = Part { from: written, len: read - written, file_at };
+        ring.push(slot, Direction::Write, self.pair.dst, part);
+    }
+
+    /// Takes a slot one step on: the rest of its read, its write, the rest of that, the next piece.
+    fn advance(&mut self, ring: &mut Ring, completion: Completion) {
+        let slot = completion.slot;
+        let piece = &mut self.pieces[slot];
+        let reading = piece.read < piece.len && !piece.eof;
+        match completion.result {
+            Err(Errno::INTR | Errno::AGAIN) => {
+                if reading {
+                    self.push_read(ring, slot);
+                } else {
+                    self.push_write(ring, slot);
+                }
+            }
+            Err(errno) => {
+                let side = if reading { Side::Src } else { Side::Dst };
+                self.stop_piece(slot, stop_for(side, errno));
+            }
+            Ok(0) if reading => {
+                piece.eof = true;
+                if piece.read > 0 {
+                    self.push_write(ring, slot);
+                } else {
+                    self.stop_piece(slot, Stop::Eof);
+                }
+            }
+            Ok(count) if reading => {
+                piece.read += count;
+                if piece.read < piece.len {
+                    self.push_read(ring, slot);
+                } else {
+                    self.push_write(ring, slot);
+                }
+            }
+            // A write that takes nothing would be asked for ever.
+            Ok(0) => self.stop_piece(slot, Stop::Failed { side: Side::Dst, errno: Errno::IO }),
+            Ok(count) => {
+                piece.written += count;
+                if piece.written < piece.read {
+                    self.push_write(ring, slot);
+                } else if piece.eof {
+                    self.stop_piece(slot, Stop::Eof);
+                } else {
+                    self.begin_piece(ring, slot);
+                }
+            }
+        }
+    }
+
+    /// Ends the copy inside a slot's piece, unless it has already ended before it.
+    fn stop_piece(&mut self, slot: usize, stop: Stop) {
+        let Piece { begin, written, .. } = self.pieces[slot];
+        self.stop_at(begin + written as u64, stop);
+    }
+
+    fn stop_at(&mut self, bytes: u64, stop: Stop) {
+        if self.shortest.is_none_or(|shortest| bytes < shortest.bytes) {
+            self.shortest = Some(Moved { bytes, stop });
+        }
+    }
+}
+
+fn stop_for(side: Side, errno: Errno) -> Stop {
+    if is_refusal(errno) { Stop::Refused(errno) } else { Stop::Failed { side, errno } }
+}

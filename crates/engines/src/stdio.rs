@@ -1,0 +1,134 @@
+//! `stdio`: the C library's streams, fread and fwrite.
+//!
+//! Calls `fread`/`fwrite` on streams over duplicates of the descriptors. An item of 1 byte is the
+//! byte-at-a-time loop of many a textbook. Shares the page cache; a byte is copied up to four times
+//! (cache, stream, item, stream, cache), twice where the item is as large as the stream's buffer,
+//! since the library then goes past it. The source needs positions: what a stream reads ahead could
+//! not be given back to a pipe. Loses to `read_write` with the same buffer, by the bookkeeping of
+//! each item.
+
+use std::io;
+
+use rustix::fs::{SeekFrom, seek, tell};
+use rustix::io::Errno;
+
+use crate::cursor::with_src_at;
+use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::probe::probe_by_copy;
+use crate::span::Pos;
+use crate::sys::buffer::Buffer;
+use crate::sys::stream::{End, Stream, Transfer};
+use crate::until_done::{Errors, Halt, Step, until_done};
+use crate::{Moved, Pair, Side, Span, Stop, Tuning};
+
+/// The table row.
+pub(crate) static STDIO: Engine = Engine {
+    name: "stdio",
+    about: "the C library's fread and fwrite, item by item",
+    shares: "page cache on both sides; every byte is copied up to four times",
+    facts: Facts { positions: false, dst: Ends::STREAMS, ..Facts::REGULAR },
+    params: &[
+        Param {
+            name: "item",
+            kind: ParamKind::Bytes { default: 4 << 10, min: 1, max: 1 << 30 },
+            about: "bytes of one fread and one fwrite; 1 is byte at a time",
+        },
+        Param {
+            name: "setvbuf",
+            kind: ParamKind::Bytes { default: 0, min: 1, max: 1 << 30 },
+            about: "bytes of the streams' own buffers; the C library's choice without it",
+        },
+    ],
+    lab_variants: &["stdio:4K", "stdio:64K,setvbuf=64K"],
+    kind: Kind::Copier { probe: |pair| probe_by_copy(&STDIO, pair), start },
+};
+
+struct Stdio {
+    item: Buffer,
+    setvbuf_bytes: usize,
+}
+
+fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
+    let item = Buffer::off_alignment(tuning.bytes("item"))?;
+    Ok(Box::new(Stdio { item, setvbuf_bytes: tuning.bytes("setvbuf") }))
+}
+
+impl Copier for Stdio {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        with_src_at(pair, span, |span, src_at| {
+            if let Err(errno) = seek(pair.src, SeekFrom::Start(src_at)) {
+                return Moved::refused(errno);
+            }
+            if let Pos::At(dst_at) = span.dst
+                && let Err(errno) = seek(pair.dst, SeekFrom::Start(dst_at))
+            {
+                return Moved::refused(errno);
+            }
+            self.copy_from_cursors(pair, span)
+        })
+    }
+}
+
+impl Stdio {
+    fn copy_from_cursors(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        let (mut src, mut dst) = match self.open(pair) {
+            Ok(streams) => streams,
+            Err(errno) => return Moved::refused(errno),
+        };
+        // Nothing but a regular file tells afterwards how much of it was written.
+        let dst_began_at = tell(pair.dst).ok();
+        let item = self.item.as_mut_slice();
+        let handed_on = until_done(pair, span, item.len(), Errors::AlwaysFail, |_, _, want| {
+            step(&mut src, &mut dst, &mut item[..want])
+        });
+        let flushed = match handed_on.stop {
+            Stop::Failed { side: Side::Dst, errno } => Err(errno),
+            _ => dst.flush(),
+        };
+        let Err(errno) = flushed else { return handed_on };
+        // What reached the descriptor counts, not what the stream took.
+        let bytes = match (dst_began_at, tell(pair.dst)) {
+            (Some(began_at), Ok(at)) => at - began_at,
+            _ => handed_on.bytes - dst.pending() as u64,
+        };
+        dst.purge();
+        Moved { bytes, stop: Stop::Failed { side: Side::Dst, errno } }
+    }
+
+    fn open(&self, pair: Pair<'_>) -> Result<(Stream, Stream), Errno> {
+        Ok((
+            Stream::reader(pair.src, self.stream_buffer()?)?,
+            Stream::writer(pair.dst, self.stream_buffer()?)?,
+        ))
+    }
+
+    fn stream_buffer(&self) -> Result<Option<Buffer>, Errno> {
+        if self.setvbuf_bytes == 0 {
+            return Ok(None);
+        }
+        Buffer::off_alignment(self.setvbuf_bytes).map(Some).map_err(|_| Errno::NOMEM)
+    }
+}
+
+fn step(src: &mut Stream, dst: &mut Stream, item: &mut [u8]) -> Step {
+    let read = src.read(item);
+    let mut taken = 0;
+    while taken < read.bytes {
+        let Transfer { bytes, end } = dst.write(&item[taken..read.bytes]);
+        taken += bytes;
+        match end {
+            End::Full | End::Error(Errno::INTR) => {}
+            End::Eof => unreachable!("only reading meets the end"),
+            End::Error(errno) => {
+                let halt = Halt::Error { side: Side::Dst, errno };
+                return Step { bytes: taken, halt: Some(halt) };
+            }
+        }
+    }
+    let halt = match read.end {
+        End::Full => None,
+        End::Eof => Some(Halt::Eof),
+        End::Error(errno) => Some(Halt::Error { side: Side::Src, errno }),
+    };
+    Step { bytes: taken, halt }
+}

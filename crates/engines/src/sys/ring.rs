@@ -1,0 +1,167 @@
+//! An io_uring with buffers of its own, one a slot. At most one operation is in flight in a slot, so
+//! the kernel and the program never have the same buffer in hand.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use io_uring::{IoUring, opcode, types};
+use rustix::io::Errno;
+
+use super::buffer::Buffer;
+
+/// A ring with `depth` slots.
+pub(crate) struct Ring {
+    uring: IoUring,
+    /// All slots' buffers, one after another. Dropped after `uring`, and never while an operation is
+    /// in flight.
+    buffers: std::mem::ManuallyDrop<Buffer>,
+    slot_bytes: usize,
+    /// Whether the kernel has the buffers pinned.
+    registered: bool,
+    in_flight: Vec<bool>,
+}
+
+/// What an operation came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    pub(crate) slot: usize,
+    pub(crate) result: Result<usize, Errno>,
+}
+
+/// The direction of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// A part of a slot's buffer and its place in the file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub(crate) from: usize,
+    pub(crate) len: usize,
+    pub(crate) file_at: u64,
+}
+
+impl Ring {
+    /// Sets up a ring of `depth` slots of `slot_bytes` each.
+    ///
+    /// # Errors
+    /// ENOSYS or EPERM where the kernel has no io_uring or forbids it.
+    pub(crate) fn new(depth: usize, slot_bytes: usize) -> std::io::Result<Ring> {
+        let entries = u32::try_from(depth).map_err(|_| Errno::INVAL)?;
+        let mut buffers = Buffer::page_aligned(depth * slot_bytes)?;
+        let uring = IoUring::new(entries)?;
+        let memory = buffers.as_mut_slice();
+        let slots: Vec<libc::iovec> = memory
+            .chunks_exact_mut(slot_bytes)
+            .map(|slot| libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot_bytes })
+            .collect();
+        // SAFETY: the buffers live as long as the ring: `drop` closes the ring first.
+        let registered = unsafe { uring.submitter().register_buffers(&slots) };
+        Ok(Ring {
+            uring,
+            buffers: std::mem::ManuallyDrop::new(buffers),
+            slot_bytes,
+            // RLIMIT_MEMLOCK bounds what an ordinary user may pin; the ring works without, only
+            // slower.
+            registered: registered.is_ok(),
+            in_flight: vec![false; depth],
+        })
+    }
+
+    /// The number of slots.
+    pub(crate) fn depth(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Begins to read into, or write from, a part of a slot's buffer. The operation is handed to the
+    /// kernel by [`wait`](Ring::wait); `fd` has to stay open until it completes, for which the
+    /// engine waits before it returns.
+    ///
+    /// # Panics
+    /// When the slot is busy, or the part lies outside its buffer.
+    pub(crate) fn push(
+        &mut self,
+        slot: usize,
+        direction: Direction,
+        fd: BorrowedFd<'_>,
+        part: Part,
+    ) {
+        assert!(!self.in_flight[slot], "slot {slot} is busy");
+        let end = part.from.checked_add(part.len);
+        assert!(end.is_some_and(|end| end <= self.slot_bytes), "outside the slot");
+        let start = slot * self.slot_bytes + part.from;
+        let address = self.buffers.as_mut_slice()[start..start + part.len].as_mut_ptr();
+        let len = u32::try_from(part.len).expect("a slot is smaller than 4 GiB");
+        let fd = types::Fd(fd.as_raw_fd());
+        let index = u16::try_from(slot).expect("the depth is bounded");
+        let entry = match (direction, self.registered) {
+            (Direction::Read, true) => {
+                opcode::ReadFixed::new(fd, address, len, index).offset(part.file_at).build()
+            }
+            (Direction::Read, false) => {
+                opcode::Read::new(fd, address, len).offset(part.file_at).build()
+            }
+            (Direction::Write, true) => {
+                opcode::WriteFixed::new(fd, address, len, index).offset(part.file_at).build()
+            }
+            (Direction::Write, false) => {
+                opcode::Write::new(fd, address, len).offset(part.file_at).build()
+            }
+        };
+        let entry = entry.user_data(slot as u64);
+        // SAFETY: the buffer belongs to this slot, which has no other operation in flight, and is
+        // not freed before the operation completes (see `drop`).
+        let pushed = unsafe { self.uring.submission().push(&entry) };
+        pushed.expect("the queue has an entry for every slot");
+        self.in_flight[slot] = true;
+    }
+
+    /// Hands what was pushed to the kernel, waits for at least one operation, and passes every one
+    /// that has completed to `each`.
+    ///
+    /// # Errors
+    /// What `io_uring_enter(2)` gives.
+    pub(crate) fn wait(&mut self, mut each: impl FnMut(Completion)) -> Result<(), Errno> {
+        loop {
+            match self.uring.submit_and_wait(1) {
+                Ok(_) => break,
+                Err(error) => match Errno::from_io_error(&error) {
+                    Some(Errno::INTR) => {}
+                    // The kernel is short of memory or its completion queue is full: what has
+                    // completed makes room.
+                    Some(Errno::AGAIN | Errno::BUSY) => break,
+                    errno => return Err(errno.unwrap_or(Errno::IO)),
+                },
+            }
+        }
+        for entry in self.uring.completion() {
+            let slot = usize::try_from(entry.user_data()).expect("a slot's number");
+            self.in_flight[slot] = false;
+            let result = usize::try_from(entry.result())
+                .map_err(|_| Errno::from_raw_os_error(-entry.result()));
+            each(Completion { slot, result });
+        }
+        Ok(())
+    }
+
+    /// Whether any operation is in flight.
+    pub(crate) fn busy(&self) -> bool {
+        self.in_flight.contains(&true)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // Only a panic or a failed enter leaves operations in flight here.
+        while self.busy() {
+            if self.wait(|_| ()).is_err() {
+                // The kernel may still write into the buffers: they are leaked, never freed.
+                return;
+            }
+        }
+        // SAFETY: nothing is in flight and the value is going away, so it is dropped once and not
+        // used again.
+        unsafe { std::mem::ManuallyDrop::drop(&mut self.buffers) };
+    }
+}

@@ -1,0 +1,138 @@
+//! Fresh directories on the file systems that the environment names.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::skip::{skip, test_name};
+
+/// The environment variable that names the file systems.
+const VARIABLE: &str = "HAULAGE_TEST_FS";
+
+/// A kind of file system that tests run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FsKind {
+    /// Journalled, writes in place, no reflink.
+    Ext4,
+    /// Writes in place, reflinks.
+    Xfs,
+    /// Copies on write, checksums.
+    Btrfs,
+    /// In memory.
+    Tmpfs,
+}
+
+impl FsKind {
+    /// All of them.
+    pub const ALL: [FsKind; 4] = [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs, FsKind::Tmpfs];
+
+    /// As mount(8) calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            FsKind::Ext4 => "ext4",
+            FsKind::Xfs => "xfs",
+            FsKind::Btrfs => "btrfs",
+            FsKind::Tmpfs => "tmpfs",
+        }
+    }
+
+    /// Whether two files can share extents.
+    #[must_use]
+    pub fn reflinks(self) -> bool {
+        matches!(self, FsKind::Xfs | FsKind::Btrfs)
+    }
+}
+
+impl fmt::Display for FsKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A fresh directory on one file system, removed when dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    /// The file system that it is on.
+    pub kind: FsKind,
+    dir: TempDir,
+}
+
+impl Scratch {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The path of `name` in it.
+    #[must_use]
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path().join(name)
+    }
+}
+
+/// A fresh directory on the file system `kind`, or `None` after a skip that said so aloud.
+///
+/// # Panics
+/// When the environment names the file system and no directory can be made there.
+#[must_use]
+pub fn fs(kind: FsKind) -> Option<Scratch> {
+    match root_of(kind) {
+        Ok(root) => {
+            let dir = tempfile::Builder::new()
+                .prefix("test-")
+                .tempdir_in(&root)
+                .unwrap_or_else(|error| panic!("{VARIABLE}: {kind}: {error}"));
+            Some(Scratch { kind, dir })
+        }
+        Err(why) => {
+            skip(&test_name(), &why);
+            None
+        }
+    }
+}
+
+/// Runs `test` in a fresh directory on every file system in turn; those that are missing are
+/// skipped aloud.
+pub fn each_fs(mut test: impl FnMut(FsKind, &Path)) {
+    for kind in FsKind::ALL {
+        if let Some(scratch) = fs(kind) {
+            test(kind, scratch.path());
+        }
+    }
+}
+
+/// Runs `test` with two fresh directories on every ordered pair of different file systems; the
+/// first is the source's. Pairs with a missing one are skipped aloud.
+pub fn each_pair(mut test: impl FnMut(&Scratch, &Scratch)) {
+    for src_kind in FsKind::ALL {
+        let Some(src) = fs(src_kind) else { continue };
+        for dst_kind in FsKind::ALL.into_iter().filter(|&kind| kind != src_kind) {
+            if let Some(dst) = fs(dst_kind) {
+                test(&src, &dst);
+            }
+        }
+    }
+}
+
+/// The directory that the environment names for `kind`, or why there is none.
+fn root_of(kind: FsKind) -> Result<PathBuf, String> {
+    let list = std::env::var_os(VARIABLE)
+        .ok_or_else(|| format!("no {kind}: {VARIABLE} is not set; `cargo xtask test` sets it"))?;
+    let list = list.to_str().unwrap_or_else(|| panic!("{VARIABLE} is no UTF-8: {list:?}"));
+    for item in list.split(':').filter(|item| !item.is_empty()) {
+        let (name, dir) = item
+            .split_once('=')
+            .unwrap_or_else(|| panic!("{VARIABLE}: '{item}' is not of the form name=/directory"));
+        assert!(
+            FsKind::ALL.iter().any(|kind| kind.name() == name),
+            "{VARIABLE}: no file system is called '{name}'"
+        );
+        if name == kind.name() {
+            return Ok(PathBuf::from(dir));
+        }
+    }
+    Err(format!("no {kind} in {VARIABLE}"))
+}

@@ -1,0 +1,280 @@
+//! What stands in a tree, in every aspect that a copy may keep, and how two trees differ.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// Bytes of content that are hashed as one.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// What is compared. Type, names, content, symlink targets and device numbers always are.
+#[derive(Clone, Copy, Debug)]
+pub struct Aspects {
+    /// Permission bits with setuid, setgid and sticky, except those of symlinks.
+    pub modes: bool,
+    /// User and group.
+    pub owners: bool,
+    /// Modification times in nanoseconds.
+    pub mtimes: bool,
+    /// Which names are hard links to one file.
+    pub hard_links: bool,
+    /// Extended attributes, ACLs among them.
+    pub xattrs: bool,
+}
+
+impl Aspects {
+    /// All that `cp -a` keeps.
+    pub const ALL: Aspects =
+        Aspects { modes: true, owners: true, mtimes: true, hard_links: true, xattrs: true };
+    /// What is always compared, and no more.
+    pub const CONTENT: Aspects =
+        Aspects { modes: false, owners: false, mtimes: false, hard_links: false, xattrs: false };
+}
+
+/// A file or a tree as it was when it was read.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// By path below the root; the root itself is the empty path.
+    entries: BTreeMap<PathBuf, Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    kind: FileType,
+    mode: u32,
+    uid: u32,
+    gid: u32,
+    mtime_ns: i128,
+    rdev: u64,
+    /// Device and inode, for telling hard links.
+    identity: (u64, u64),
+    bytes: u64,
+    /// A hash per block of a regular file.
+    content: Vec<u64>,
+    target: Vec<u8>,
+    xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// How the tree at `right` differs from the one at `left`, a line a difference.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn tree_differences(left: &Path, right: &Path, aspects: Aspects) -> io::Result<Vec<String>> {
+    Ok(Tree::read(left)?.differences(&Tree::read(right)?, aspects))
+}
+
+impl Tree {
+    /// Reads all there is at `root`; a symlink there is not followed. Paths below may be longer
+    /// than PATH_MAX.
+    ///
+    /// # Errors
+    /// The first that any call gives.
+    pub fn read(root: &Path) -> io::Result<Tree> {
+        let mut tree = Tree { entries: BTreeMap::new() };
+        tree.add(rustix::fs::CWD, root.as_os_str(), PathBuf::new())?;
+        Ok(tree)
+    }
+
+    /// The number of entries, the root included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Never: the root is always there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How `right` differs from this tree, a line a difference; empty when they are equal.
+    #[must_use]
+    pub fn differences(&self, right: &Tree, aspects: Aspects) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (path, entry) in &self.entries {
+            match right.entries.get(path) {
+                Some(other) => entry.differences(other, aspects, |what| {
+                    lines.push(format!("{}: {what}", shown(path)));
+                }),
+                None => lines.push(format!("{}: only left", shown(path))),
+            }
+        }
+        for path in right.entries.keys().filter(|path| !self.entries.contains_key(*path)) {
+            lines.push(format!("{}: only right", shown(path)));
+        }
+        if aspects.hard_links {
+            let (ours, theirs) = (self.first_links(), right.first_links());
+            for (path, first) in &ours {
+                if let Some(other) = theirs.get(path).filter(|other| *other != first) {
+                    let (first, other) = (shown(first), shown(other));
+                    lines.push(format!("{}: the file of {first}, of {other}", shown(path)));
+                }
+            }
+        }
+        lines
+    }
+
+    fn add(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: PathBuf) -> io::Result<()> {
+        let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let mut entry = Entry::new(&stat);
+        entry.xattrs = xattrs(dir, name)?;
+        match entry.kind {
+            FileType::RegularFile => {
+                entry.content = block_hashes(&open(dir, name, OFlags::empty())?)?;
+            }
+            FileType::Symlink => {
+                entry.target = rustix::fs::readlinkat(dir, name, Vec::new())?.into_bytes();
+            }
+            FileType::Directory => {
+                let opened = open(dir, name, OFlags::DIRECTORY)?;
+                for child in Dir::read_from(&opened)? {
+                    let child = child?;
+                    let name = OsStr::from_bytes(child.file_name().to_bytes());
+                    if name != "." && name != ".." {
+                        self.add(opened.as_fd(), name, path.join(name))?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.entries.insert(path, entry);
+        Ok(())
+    }
+
+    /// Of each name that is no directory, the first name of the same file.
+    fn first_links(&self) -> BTreeMap<&Path, &Path> {
+        let mut first: BTreeMap<(u64, u64), &Path> = BTreeMap::new();
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.kind != FileType::Directory)
+            .map(|(path, entry)| {
+                (path.as_path(), *first.entry(entry.identity).or_insert(path.as_path()))
+            })
+            .collect()
+    }
+}
+
+impl Entry {
+    fn new(stat: &Stat) -> Entry {
+        Entry {
+            kind: FileType::from_raw_mode(stat.st_mode),
+            mode: stat.st_mode & 0o7777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
+            rdev: stat.st_rdev,
+            identity: (stat.st_dev, stat.st_ino),
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            content: Vec::new(),
+            target: Vec::new(),
+            xattrs: BTreeMap::new(),
+        }
+    }
+
+    fn differences(&self, other: &Entry, aspects: Aspects, mut found: impl FnMut(String)) {
+        if self.kind != other.kind {
+            return found(format!("type {:?}, {:?}", self.kind, other.kind));
+        }
+        if self.kind == FileType::RegularFile && self.bytes != other.bytes {
+            found(format!("{} bytes, {}", self.bytes, other.bytes));
+        }
+        let unequal = self.content.iter().zip(&other.content).position(|(a, b)| a != b);
+        if let Some(block) = unequal {
+            let (from, to) = (block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
+            found(format!("content differs first between bytes {from} and {to}"));
+        }
+        if self.target != other.target {
+            let (target, other) = (self.target.escape_ascii(), other.target.escape_ascii());
+            found(format!("points to '{target}', to '{other}'"));
+        }
+        let is_device = matches!(self.kind, FileType::BlockDevice | FileType::CharacterDevice);
+        if is_device && self.rdev != other.rdev {
+            found(format!("device {:#x}, {:#x}", self.rdev, other.rdev));
+        }
+        // A symlink's own mode means nothing and cannot be set.
+        if aspects.modes && self.kind != FileType::Symlink && self.mode != other.mode {
+            found(format!("mode {:04o}, {:04o}", self.mode, other.mode));
+        }
+        if aspects.owners && (self.uid, self.gid) != (other.uid, other.gid) {
+            found(format!("owner {}:{}, {}:{}", self.uid, self.gid, other.uid, other.gid));
+        }
+        if aspects.mtimes && self.mtime_ns != other.mtime_ns {
+            found(format!("mtime {} ns, {} ns", self.mtime_ns, other.mtime_ns));
+        }
+        if aspects.xattrs && self.xattrs != other.xattrs {
+            found(format!("xattrs {}, {}", shown_xattrs(self), shown_xattrs(other)));
+        }
+    }
+}
+
+fn open(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty())
+}
+
+fn block_hashes(file: &OwnedFd) -> rustix::io::Result<Vec<u64>> {
+    let mut buffer = vec![0; BLOCK_BYTES];
+    let mut hashes = Vec::new();
+    let mut at = 0;
+    loop {
+        let mut filled = 0;
+        while filled < BLOCK_BYTES {
+            match rustix::io::pread(file, &mut buffer[filled..], at + filled as u64)? {
+                0 => break,
+                got => filled += got,
+            }
+        }
+        if filled == 0 {
+            return Ok(hashes);
+        }
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&buffer[..filled]);
+        hashes.push(hasher.finish());
+        at += filled as u64;
+    }
+}
+
+fn xattrs(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    // No call takes a directory descriptor and a name; /proc makes a short path of the two.
+    let path = if dir.as_raw_fd() == rustix::fs::CWD.as_raw_fd() {
+        PathBuf::from(name)
+    } else {
+        Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(name)
+    };
+    let mut names = vec![0; 64 << 10];
+    let len = match rustix::fs::llistxattr(&path, &mut names) {
+        Err(Errno::OPNOTSUPP) => 0,
+        len => len?,
+    };
+    let mut found = BTreeMap::new();
+    for name in names[..len].split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0; 64 << 10];
+        let len = rustix::fs::lgetxattr(&path, OsStr::from_bytes(name), &mut value)?;
+        value.truncate(len);
+        found.insert(name.to_vec(), value);
+    }
+    Ok(found)
+}
+
+fn shown(path: &Path) -> String {
+    if path.as_os_str().is_empty() {
+        return ".".to_owned();
+    }
+    path.as_os_str().as_bytes().escape_ascii().to_string()
+}
+
+fn shown_xattrs(entry: &Entry) -> String {
+    let items: Vec<String> = entry
+        .xattrs
+        .iter()
+        .map(|(name, value)| format!("{}={}", name.escape_ascii(), value.escape_ascii()))
+        .collect();
+    format!("[{}]", items.join(" "))
+}

@@ -1,0 +1,68 @@
+//! Every check that a change has to pass, one after another.
+
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use tempfile::NamedTempFile;
+
+use crate::file_systems::{self, FileSystems};
+
+/// What `cargo` is called with, in order.
+const STEPS: &[&[&str]] = &[
+    &["fmt", "--all", "--check"],
+    &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    // Without `--no-fail-fast` the first failing program hides what the others would say.
+    &["test", "--workspace", "--no-fail-fast"],
+];
+
+/// Runs the steps up to the first that fails, and sums up.
+pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
+    file_systems.announce();
+    let skips = NamedTempFile::new().context("a file for the tests' skips")?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut times: Vec<(String, Duration)> = Vec::new();
+    let mut failed = None;
+    for args in STEPS {
+        let shown = format!("cargo {}", args.join(" "));
+        eprintln!("xtask: {shown}");
+        let begun = Instant::now();
+        let status = Command::new(&cargo)
+            .args(*args)
+            .env(file_systems::VARIABLE, file_systems.variable())
+            .env("HAULAGE_SKIPS", skips.path())
+            .status()
+            .context(shown.clone())?;
+        times.push((shown, begun.elapsed()));
+        if !status.success() {
+            failed = Some(status);
+            break;
+        }
+    }
+    sum_up(&times, failed.is_some(), file_systems, skips.path())?;
+    Ok(failed.map_or(ExitCode::SUCCESS, crate::exit_code))
+}
+
+fn sum_up(
+    times: &[(String, Duration)],
+    last_failed: bool,
+    file_systems: &FileSystems,
+    skips: &std::path::Path,
+) -> anyhow::Result<()> {
+    let skips = std::fs::read_to_string(skips).context("the file of the tests' skips")?;
+    eprintln!();
+    // The full list comes first, so that the last lines on the screen are the short ones.
+    eprint!("{skips}");
+    for (index, (step, elapsed)) in times.iter().enumerate() {
+        let outcome = if last_failed && index + 1 == times.len() { "FAILED" } else { "passed" };
+        eprintln!("xtask: {outcome} {:>6.1} s  {step}", elapsed.as_secs_f64());
+    }
+    file_systems.announce();
+    match (skips.lines().count(), file_systems.left_out_count()) {
+        (0, 0) => eprintln!("xtask: nothing was skipped"),
+        (skipped, left_out) => eprintln!(
+            "xtask: {skipped} SKIPS, listed above; {left_out} kinds of file system LEFT OUT"
+        ),
+    }
+    Ok(())
+}
