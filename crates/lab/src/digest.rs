@@ -142,7 +142,10 @@ mod tests {
         let difference = || digests.difference(0, load.bytes, copy.as_fd()).expect("read");
         assert_eq!(difference(), None);
         copy.write_all_at(&[bytes[(4 << 20) + 7] ^ 1], (4 << 20) + 7).expect("written");
-        assert_eq!(difference().expect("it differs"), "has other bytes in the MiB at offset 4194304");
+        assert_eq!(
+            difference().expect("it differs"),
+            "has other bytes in the MiB at offset 4194304"
+        );
         copy.set_len(3).expect("cut");
         assert_eq!(difference().expect("it differs"), "has 3 bytes and not 5242880");
     }

@@ -173,9 +173,8 @@ mod tests {
         let remover = scratch.remover().expect("a second handle");
         std::thread::scope(|scope| {
             let scratch = &scratch;
-            let writer = scope.spawn(move || {
-                (0_u32..).find(|n| scratch.create_file(&n.to_string()).is_err())
-            });
+            let writer = scope
+                .spawn(move || (0_u32..).find(|n| scratch.create_file(&n.to_string()).is_err()));
             std::thread::sleep(std::time::Duration::from_millis(20));
             remover.remove();
             assert!(writer.join().expect("the writer ends").is_some());

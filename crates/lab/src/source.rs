@@ -203,9 +203,8 @@ fn walk(
                 files.push(SourceFile { name: below, identity: Identity::of(&stat) });
             }
             FileType::Directory => {
-                let fd =
-                    rustix::fs::openat(dir, name, flags | OFlags::DIRECTORY, Mode::empty())
-                        .map_err(Error::path("cannot open", path.join(&below)))?;
+                let fd = rustix::fs::openat(dir, name, flags | OFlags::DIRECTORY, Mode::empty())
+                    .map_err(Error::path("cannot open", path.join(&below)))?;
                 walk(&fd, path, &below, files)?;
             }
             _ => {}
@@ -222,7 +221,7 @@ impl Identity {
             ino: stat.st_ino,
             bytes: unsigned(stat.st_size),
             allocated_bytes: unsigned(stat.st_blocks) * 512,
-            mtime: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+            mtime: (stat.st_mtime, stat.st_mtime_nsec),
         }
     }
 }

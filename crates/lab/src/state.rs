@@ -55,6 +55,9 @@ const TRY_BYTES_MAX: u64 = 4 << 20;
 /// Bytes read at a time to warm a file.
 const READ_BYTES: usize = 1 << 20;
 
+/// Times that a source is read until all of it stays in the page cache.
+const WARMINGS: u32 = 3;
+
 /// Sets the state, and proves what can be proved on one file system.
 #[derive(Clone, Debug, Serialize)]
 pub struct Prover {
@@ -184,13 +187,21 @@ impl Prover {
     }
 
     fn warm(&self, source: &Source, load: &Load) -> Result<(), Error> {
-        for part in &load.parts {
-            let fd = source.open_file(part.file)?;
-            if self.counts_pages && resident_bytes(fd.as_fd(), part.bytes) == Ok(part.bytes) {
-                continue;
+        // Reading one file may push pages of another out.
+        for _ in 0..WARMINGS {
+            let mut all_there = true;
+            for part in &load.parts {
+                let fd = source.open_file(part.file)?;
+                if self.counts_pages && resident_bytes(fd.as_fd(), part.bytes) == Ok(part.bytes) {
+                    continue;
+                }
+                all_there = false;
+                read_through(fd.as_fd(), part.bytes)
+                    .map_err(Error::path("cannot read", source.path_of(part.file)))?;
             }
-            read_through(fd.as_fd(), part.bytes)
-                .map_err(Error::path("cannot read", source.path_of(part.file)))?;
+            if all_there || !self.counts_pages {
+                break;
+            }
         }
         Ok(())
     }
@@ -212,11 +223,8 @@ impl Prover {
     }
 
     fn missed(&self, wanted: State, resident: u64, bytes: u64) -> String {
-        let found = format!(
-            "{} of {} in the page cache",
-            crate::words::bytes(resident),
-            crate::words::bytes(bytes)
-        );
+        let count = |bytes: u64| crate::words::grouped(&bytes.to_string());
+        let found = format!("{} of {} bytes in the page cache", count(resident), count(bytes));
         match wanted {
             State::Cold if !self.drops_pages => {
                 format!("{found}: this file system, or another user of the file, keeps them there")
@@ -246,9 +254,9 @@ impl Prover {
             Proof::Warm if !bypasses_cache && read > metadata_bytes => {
                 Some(format!("a device had to read {}", crate::words::bytes(read)))
             }
-            Proof::Cold if !nothing_read && read + metadata_bytes < on_medium_bytes => Some(
-                format!("devices read no more than {}", crate::words::bytes(read)),
-            ),
+            Proof::Cold if !nothing_read && read + metadata_bytes < on_medium_bytes => {
+                Some(format!("devices read no more than {}", crate::words::bytes(read)))
+            }
             _ => None,
         }
     }

@@ -112,9 +112,8 @@ impl Summary {
             device_read_bytes_median: of(|sample| sample.device_read_bytes),
             device_written_bytes_median: of(|sample| sample.device_written_bytes),
             shares_extents: last.is_some_and(|sample| sample.shares_extents),
-            last_resort_share: last.map_or(0.0, |sample| {
-                sample.last_resort_bytes as f64 / sample.bytes.max(1) as f64
-            }),
+            last_resort_share: last
+                .map_or(0.0, |sample| sample.last_resort_bytes as f64 / sample.bytes.max(1) as f64),
             refusals: last.map_or_else(String::new, |sample| sample.refusals.clone()),
         }
     }

@@ -92,9 +92,9 @@ impl Bench<'_> {
                 let mut spent = Spent::default();
                 let result = spent.time(|| floor.run(task.load.bytes));
                 Ok(match result {
-                    Ok(()) => Outcome::Measured(Box::new(self.floor_sample(
-                        variant, task, place, spent,
-                    ))),
+                    Ok(()) => {
+                        Outcome::Measured(Box::new(self.floor_sample(variant, task, place, spent)))
+                    }
                     Err(error) => Outcome::Refused(words_of(&error)),
                 })
             }

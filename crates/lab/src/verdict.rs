@@ -73,9 +73,11 @@ impl Racer {
     /// Its times against those of `best`, in the rounds that both ran.
     #[must_use]
     pub fn against(&self, best: &Racer) -> Paired {
-        Paired::new(self.times_ns.iter().filter_map(|(round, &time)| {
-            Some((time, *best.times_ns.get(round)?))
-        }))
+        Paired::new(
+            self.times_ns
+                .iter()
+                .filter_map(|(round, &time)| Some((time, *best.times_ns.get(round)?))),
+        )
     }
 }
 
@@ -184,14 +186,21 @@ fn too_close(best: &Racer, close: &[(&Racer, Option<Ratio>)]) -> Verdict {
     let equal = close
         .iter()
         .all(|(_, ratio)| ratio.is_some_and(|ratio| ratio.interval.high <= 1.0 + DELTA));
-    let apart = close.iter().filter_map(|(_, ratio)| Some(ratio.as_ref()?.estimate - 1.0));
-    let apart = (apart.fold(0.0, f64::max) * 100.0).ceil().max(1.0);
+    let apart = close.iter().filter_map(|(_, ratio)| Some(ratio.as_ref()?.estimate));
+    let apart = apart.fold(1.0, f64::max);
     let sentence = if equal {
         format!("too close to call between {named}: within {} %", DELTA * 100.0)
+    } else if apart < 1.2 {
+        let percent = ((apart - 1.0) * 100.0).ceil().max(1.0);
+        format!(
+            "too close to call between {named}: within {percent} %, and their runs vary too much \
+             to say more"
+        )
     } else {
         format!(
-            "too close to call between {named}: within {apart} %, and their runs differ too much \
-             from round to round to say more in this time"
+            "too close to call between {named}: their times are up to {} x apart, but the runs \
+             vary too much to be sure of it",
+            words::three_digits(apart)
         )
     };
     Verdict { kind: Kind::TooClose, contenders, sentence, ..Verdict::none("") }
@@ -260,7 +269,7 @@ mod tests {
             [racer("a", &[100.0, 140.0, 90.0, 105.0]), racer("b", &[120.0, 110.0, 130.0, 115.0])];
         let verdict = decide(&racers);
         assert_eq!(verdict.kind, Kind::TooClose);
-        assert!(verdict.sentence.contains("differ too much"), "{}", verdict.sentence);
+        assert!(verdict.sentence.contains("vary too much"), "{}", verdict.sentence);
         assert!(beaten(&racers).is_empty());
     }
 

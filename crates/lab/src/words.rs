@@ -13,8 +13,9 @@ pub fn bytes(bytes: u64) -> String {
         value /= 1024.0;
         unit = larger;
     }
-    if value < 9.95 && value.fract() >= 0.05 {
-        format!("{value:.1} {unit}")
+    let tenths = (value * 10.0).round() / 10.0;
+    if tenths < 10.0 && tenths.fract() > 0.0 {
+        format!("{tenths:.1} {unit}")
     } else {
         format!("{value:.0} {unit}")
     }
@@ -23,6 +24,9 @@ pub fn bytes(bytes: u64) -> String {
 /// A time with three digits: `12.3 µs`, `341 ms`, `2.05 s`.
 #[must_use]
 pub fn nanoseconds(ns: f64) -> String {
+    if ns < 1.0 {
+        return "0 µs".to_owned();
+    }
     let (value, unit) = match ns {
         ns if ns < 999.5e3 => (ns / 1e3, "µs"),
         ns if ns < 999.5e6 => (ns / 1e6, "ms"),
@@ -84,9 +88,13 @@ mod tests {
         ] {
             assert_eq!(bytes(given), expected);
         }
-        for (given, expected) in
-            [(1.0, "0.00 µs"), (12_345.0, "12.3 µs"), (341e6, "341 ms"), (2.05e9, "2.05 s")]
-        {
+        for (given, expected) in [
+            (0.0, "0 µs"),
+            (30.0, "0.03 µs"),
+            (12_345.0, "12.3 µs"),
+            (341e6, "341 ms"),
+            (2.05e9, "2.05 s"),
+        ] {
             assert_eq!(nanoseconds(given), expected);
         }
         assert_eq!(three_digits(3412.4), "3,412");

@@ -38,8 +38,7 @@ pub fn admit(prospects: &[Prospect], time: Duration) -> Vec<usize> {
     let (mut admitted, mut rest): (Vec<usize>, Vec<usize>) =
         (0..prospects.len()).partition(|&index| prospects[index].always);
     rest.sort_by(|&a, &b| prospects[a].heat_ns.total_cmp(&prospects[b].heat_ns));
-    let mut cost: f64 =
-        admitted.iter().map(|&index| prospects[index].run_cost.as_secs_f64()).sum();
+    let mut cost: f64 = admitted.iter().map(|&index| prospects[index].run_cost.as_secs_f64()).sum();
     let best_ns = rest.first().map_or(0.0, |&index| prospects[index].heat_ns);
     for (rank, &index) in rest.iter().enumerate() {
         let Prospect { heat_ns, run_cost, .. } = prospects[index];

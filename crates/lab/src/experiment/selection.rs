@@ -69,26 +69,25 @@ mod tests {
     use super::*;
 
     fn check(list: &str, expected: &[&str]) {
-        let texts: Vec<String> =
-            parse(list).expect(list).iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = parse(list).expect(list).iter().map(ToString::to_string).collect();
         assert_eq!(texts, expected, "{list}");
     }
 
     #[test]
     fn commas_within_and_between_variants() {
         check("read_write:4K", &["read_write:4K"]);
-        check("read_write:4K,aligned,copy_file_range:1M", &[
-            "read_write:4K,aligned",
-            "copy_file_range:1M",
-        ]);
-        check("read_write:aligned,4K@2,read_write:8K", &[
-            "read_write:4K,aligned@2",
-            "read_write:8K",
-        ]);
-        check("copy_file_range@2,read_write:buffer=64K,aligned", &[
-            "copy_file_range@2",
-            "read_write:64K,aligned",
-        ]);
+        check(
+            "read_write:4K,aligned,copy_file_range:1M",
+            &["read_write:4K,aligned", "copy_file_range:1M"],
+        );
+        check(
+            "read_write:aligned,4K@2,read_write:8K",
+            &["read_write:4K,aligned@2", "read_write:8K"],
+        );
+        check(
+            "copy_file_range@2,read_write:buffer=64K,aligned",
+            &["copy_file_range@2", "read_write:64K,aligned"],
+        );
         check("read_write:4K, read_write:4K", &["read_write:4K"]);
     }
 
@@ -105,7 +104,8 @@ mod tests {
     /// Every proposed variant survives being listed between two others.
     #[test]
     fn every_proposed_variant_can_stand_in_a_list() {
-        for variant in Variant::proposed() {
+        let more_than_a_name = |variant: &Variant| by_name(&variant.to_string()).is_none();
+        for variant in Variant::proposed().into_iter().filter(more_than_a_name) {
             let list = format!("read_write:3,{variant},read_write:5");
             let found = parse(&list).expect(&list);
             assert_eq!(found.len(), 3, "{list}");

@@ -20,6 +20,9 @@ pub(super) struct Entrant {
     pub(super) cost: Duration,
 }
 
+/// A copy of this length takes longer to compare and to remove than to begin.
+const LONG_BYTES: u64 = 8 << 20;
+
 /// Whether it goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Progressing {
@@ -86,10 +89,16 @@ impl Entrant {
             .min_by(f64::total_cmp)
     }
 
-    /// What a run over `bytes` will take in all, going by the last.
+    /// What a run over `bytes` will take in all, going by the last. The copy itself grows with the
+    /// bytes. So do the comparison and the removal of a long copy; what a short one or a floor takes
+    /// beside the timed part is mostly its start, which does not grow.
     pub(super) fn cost_of(&self, bytes: u64) -> Duration {
-        let last_bytes = self.samples.last().map_or(1, |sample| sample.bytes.max(1));
-        self.cost.mul_f64(bytes as f64 / last_bytes as f64)
+        let Some(last) = self.samples.last() else { return Duration::ZERO };
+        let growth = bytes as f64 / last.bytes.max(1) as f64;
+        let timed = Duration::from_nanos(last.elapsed_ns);
+        let beside = self.cost.saturating_sub(timed);
+        let beside_grows = last.bytes >= LONG_BYTES && self.class() != Class::Floor;
+        timed.mul_f64(growth) + if beside_grows { beside.mul_f64(growth) } else { beside }
     }
 
     pub(super) fn final_samples(&self) -> Vec<&Sample> {
@@ -135,8 +144,6 @@ pub(super) fn standings(entrants: &[Entrant], stage: Stage) -> Vec<Line> {
     let mut lines: Vec<Line> =
         entrants.iter().filter(refused).filter_map(|entrant| entrant.line(stage)).collect();
     let pace = |line: &Line| line.median_ns / line.bytes.max(1) as f64;
-    lines.sort_by(|a, b| {
-        b.running.cmp(&a.running).then_with(|| pace(a).total_cmp(&pace(b)))
-    });
+    lines.sort_by(|a, b| b.running.cmp(&a.running).then_with(|| pace(a).total_cmp(&pace(b))));
     lines
 }

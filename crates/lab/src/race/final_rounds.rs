@@ -76,8 +76,7 @@ impl Race<'_> {
     /// no verdict may take a little longer than the time.
     fn time_is_up(&self, round: u32, cost: Duration) -> bool {
         let Some(time) = self.config.time else { return false };
-        let allowed =
-            if round <= ROUNDS_MIN { time.mul_f64(1.0 + OVERTIME) } else { time };
+        let allowed = if round <= ROUNDS_MIN { time.mul_f64(1.0 + OVERTIME) } else { time };
         self.config.begun.elapsed() + cost > allowed
     }
 

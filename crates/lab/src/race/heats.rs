@@ -23,8 +23,8 @@ pub(super) const PIECE_BYTES: u64 = 64 << 20;
 /// Full heats that the quicker ones run, the climb of the ladder included.
 const HEATS: u32 = 3;
 
-/// Slower than the best by this factor after one full heat, a variant runs no more of them.
-const NOT_CLOSE: f64 = 1.5;
+/// Slower than the best by this factor after two full heats, a variant runs no more of them.
+const NOT_CLOSE: f64 = 2.0;
 
 /// The share of the time that heats may take.
 const HEATS_SHARE: f64 = 0.3;
@@ -53,14 +53,22 @@ impl Race<'_> {
                 return Ok(());
             }
             if bytes == lengths[lengths.len() - 1] {
-                for heat in 2..=HEATS {
-                    let close = self.close_to_the_best(bytes);
-                    if self.heats_time_is_up() {
-                        break;
-                    }
-                    self.run_heat(&task, heat, &close)?;
-                }
+                return self.run_more_heats(&task);
             }
+        }
+        Ok(())
+    }
+
+    /// Repeats the full heat: once with all that came so far, since a single run may have been
+    /// disturbed, and then with the closer ones.
+    fn run_more_heats(&mut self, task: &Task) -> Result<(), Error> {
+        for heat in 2..=HEATS {
+            let factor = if heat == 2 { f64::INFINITY } else { NOT_CLOSE };
+            let close = self.close_to_the_best(task.load.bytes, factor);
+            if self.heats_time_is_up() {
+                break;
+            }
+            self.run_heat(task, heat, &close)?;
         }
         Ok(())
     }
@@ -156,7 +164,7 @@ impl Race<'_> {
         }
     }
 
-    fn close_to_the_best(&self, bytes: u64) -> Vec<usize> {
+    fn close_to_the_best(&self, bytes: u64, factor: f64) -> Vec<usize> {
         let of_class = |index: usize| self.entrants[index].class();
         let best = self
             .running()
@@ -166,15 +174,13 @@ impl Race<'_> {
             .unwrap_or(f64::INFINITY);
         self.running()
             .filter(|&index| {
-                self.entrants[index].heat_ns(bytes).is_some_and(|ns| ns <= best * NOT_CLOSE)
+                self.entrants[index].heat_ns(bytes).is_some_and(|ns| ns <= best * factor)
             })
             .collect()
     }
 
     fn heats_time_is_up(&self) -> bool {
-        self.config
-            .time
-            .is_some_and(|time| self.config.begun.elapsed() > time.mul_f64(HEATS_SHARE))
+        self.config.time.is_some_and(|time| self.config.begun.elapsed() > time.mul_f64(HEATS_SHARE))
     }
 }
 

@@ -177,9 +177,9 @@ impl Race<'_> {
 
     /// What is left of the time; a very long time when there is no limit.
     fn time_left(&self) -> Duration {
-        self.config.time.map_or(Duration::MAX, |time| {
-            time.saturating_sub(self.config.begun.elapsed())
-        })
+        self.config
+            .time
+            .map_or(Duration::MAX, |time| time.saturating_sub(self.config.begun.elapsed()))
     }
 
     /// The entrants that are still in the race.

@@ -62,8 +62,7 @@ impl Race<'_> {
         let all = racers_of(&[Class::Mover, Class::Sharer]);
         let verdict = verdict::decide(&all);
         let shared = all.len() > movers.len();
-        let verdict_moving_bytes =
-            (shared && !movers.is_empty()).then(|| verdict::decide(&movers));
+        let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| verdict::decide(&movers));
         let summary = self.summaries(&all);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
@@ -98,11 +97,8 @@ impl Race<'_> {
     fn summaries(&self, racers: &[Racer]) -> Vec<Summary> {
         let best = verdict::best(racers).map(|index| &racers[index]);
         let best_heat_pace = self.entrants.iter().filter_map(heat_pace).min_by(f64::total_cmp);
-        let mut summaries: Vec<Summary> = self
-            .entrants
-            .iter()
-            .map(|entrant| summary_of(entrant, best, best_heat_pace))
-            .collect();
+        let mut summaries: Vec<Summary> =
+            self.entrants.iter().map(|entrant| summary_of(entrant, best, best_heat_pace)).collect();
         summaries.sort_by(|a, b| {
             let place = |summary: &Summary| match summary.standing {
                 Standing::Raced => 0,
