@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
-use crate::file_systems::{self, FileSystems};
+use crate::file_systems::FileSystems;
 
 /// What `cargo` is called with, in order.
 const STEPS: &[&[&str]] = &[
@@ -29,7 +29,7 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
         let begun = Instant::now();
         let status = Command::new(&cargo)
             .args(*args)
-            .env(file_systems::VARIABLE, file_systems.variable())
+            .envs(file_systems.environment())
             .env("HAULAGE_SKIPS", skips.path())
             .status()
             .context(shown.clone())?;
@@ -58,11 +58,11 @@ fn sum_up(
         eprintln!("xtask: {outcome} {:>6.1} s  {step}", elapsed.as_secs_f64());
     }
     file_systems.announce();
-    match (skips.lines().count(), file_systems.left_out_count()) {
-        (0, 0) => eprintln!("xtask: nothing was skipped"),
-        (skipped, left_out) => eprintln!(
-            "xtask: {skipped} SKIPS, listed above; {left_out} kinds of file system LEFT OUT"
-        ),
+    let (skipped, left_out) = (skips.lines().count(), file_systems.left_out_count());
+    if skipped + left_out > 0 {
+        eprintln!("xtask: {skipped} SKIPS, listed above; {left_out} file systems LEFT OUT");
+    } else {
+        eprintln!("xtask: nothing was skipped");
     }
     Ok(())
 }

@@ -9,14 +9,17 @@ use anyhow::{Context, bail, ensure};
 use tempfile::TempDir;
 
 /// The environment variable in which tests look for the file systems.
-pub(crate) const VARIABLE: &str = "HAULAGE_TEST_FS";
+const VARIABLE: &str = "HAULAGE_TEST_FS";
+
+/// The one in which they look for file systems small enough to be filled up.
+const SMALL_VARIABLE: &str = "HAULAGE_TEST_SMALL_FS";
 
 /// The mount point of a small file system in memory that holds images and mount points. It is in
 /// /run so that tests which give up root can still reach it, whoever owns the repository.
 const BASE: &str = "/run/haulage-test-fs";
 
-/// The size of each file system. The images are sparse and in memory: only what the tests write
-/// is ever there, and `discard` gives it back when they remove it.
+/// The size of each image. They are sparse and in memory: only what the tests write is
+/// ever there, and `discard` gives it back when they remove it.
 const IMAGE_BYTES: u64 = 5 << 30;
 
 /// The least room in which the tests of an ordinary user make sense.
@@ -26,6 +29,9 @@ struct Image {
     name: &'static str,
     mkfs: &'static [&'static str],
     mount_options: &'static str,
+    /// The size of a small one, which tests fill up: little more than mkfs asks for.
+    small_bytes: u64,
+    small_mkfs: &'static [&'static str],
 }
 
 const IMAGES: &[Image] = &[
@@ -34,14 +40,37 @@ const IMAGES: &[Image] = &[
         mkfs: &["mkfs.ext4", "-q", "-F"],
         // Without the option a kernel thread goes on writing inode tables during the tests.
         mount_options: "loop,discard,noinit_itable",
+        small_bytes: 32 << 20,
+        // No blocks are kept back for root: full is full.
+        small_mkfs: &["mkfs.ext4", "-q", "-F", "-m", "0"],
     },
-    Image { name: "xfs", mkfs: &["mkfs.xfs", "-q", "-f"], mount_options: "loop,discard" },
-    Image { name: "btrfs", mkfs: &["mkfs.btrfs", "-q", "-f"], mount_options: "loop,discard" },
+    Image {
+        name: "xfs",
+        mkfs: &["mkfs.xfs", "-q", "-f"],
+        mount_options: "loop,discard",
+        small_bytes: 300 << 20,
+        small_mkfs: &["mkfs.xfs", "-q", "-f"],
+    },
+    Image {
+        name: "btrfs",
+        mkfs: &["mkfs.btrfs", "-q", "-f"],
+        mount_options: "loop,discard",
+        small_bytes: 128 << 20,
+        small_mkfs: &["mkfs.btrfs", "-q", "-f", "--mixed"],
+    },
 ];
+
+/// The size of the tmpfs: room for a sparse file of 3 GiB whose holes were filled by mapping it,
+/// and for a copy of it.
+const TMPFS_BYTES: u64 = 7 << 30;
+
+/// The size of the small one.
+const SMALL_TMPFS_BYTES: u64 = 32 << 20;
 
 /// Directories on file systems, by kind, and the kinds there are none of.
 pub(crate) struct FileSystems {
     found: Vec<(&'static str, PathBuf)>,
+    small: Vec<(&'static str, PathBuf)>,
     /// The kind and why.
     left_out: Vec<(&'static str, String)>,
     /// Directories that are to be removed in the end.
@@ -49,18 +78,9 @@ pub(crate) struct FileSystems {
 }
 
 impl FileSystems {
-    /// The value of [`VARIABLE`].
-    pub(crate) fn variable(&self) -> OsString {
-        let mut list = OsString::new();
-        for (name, dir) in &self.found {
-            if !list.is_empty() {
-                list.push(":");
-            }
-            list.push(name);
-            list.push("=");
-            list.push(dir);
-        }
-        list
+    /// The environment in which tests find them.
+    pub(crate) fn environment(&self) -> [(&'static str, OsString); 2] {
+        [(VARIABLE, list(&self.found)), (SMALL_VARIABLE, list(&self.small))]
     }
 
     /// Says what there is and what is left out.
@@ -73,33 +93,40 @@ impl FileSystems {
         }
     }
 
-    /// How many kinds are left out.
+    /// How many are left out.
     pub(crate) fn left_out_count(&self) -> usize {
         self.left_out.len()
     }
 }
 
-/// Makes and mounts one of each kind, in a mount namespace that is ours alone and ends with us. A
-/// kind that cannot be had is left out.
+/// Makes and mounts one of each kind and size, in a mount namespace that is ours alone and ends
+/// with us. What cannot be had is left out.
 pub(crate) fn mount() -> anyhow::Result<FileSystems> {
     std::fs::create_dir_all(BASE).with_context(|| BASE)?;
-    let base = Path::new(BASE);
-    let mut all = FileSystems { found: Vec::new(), left_out: Vec::new(), _owned: Vec::new() };
-    if let Err(error) = mount_tmpfs(base, "mode=755") {
+    if let Err(error) = mount_tmpfs(Path::new(BASE), "mode=755") {
         // A container may grant the namespace and yet forbid to mount in it.
         return Ok(find(&format!("{error:#}")));
     }
+    let (mut found, mut small, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for image in IMAGES {
-        match mount_image(base, image) {
-            Ok(dir) => all.found.push((image.name, dir)),
-            Err(error) => all.left_out.push((image.name, format!("{error:#}"))),
+        match mount_image(image.name, image, image.mkfs, IMAGE_BYTES) {
+            Ok(dir) => found.push((image.name, dir)),
+            Err(error) => left_out.push((image.name, format!("{error:#}"))),
+        }
+        let dir_name = format!("small-{}", image.name);
+        match mount_image(&dir_name, image, image.small_mkfs, image.small_bytes) {
+            Ok(dir) => small.push((image.name, dir)),
+            Err(error) => left_out.push((image.name, format!("a small one: {error:#}"))),
         }
     }
-    let dir = base.join("tmpfs");
-    std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
-    mount_tmpfs(&dir, &format!("mode=755,size={IMAGE_BYTES}"))?;
-    all.found.push(("tmpfs", dir));
-    Ok(all)
+    for (dirs, dir_name, bytes) in
+        [(&mut found, "tmpfs", TMPFS_BYTES), (&mut small, "small-tmpfs", SMALL_TMPFS_BYTES)]
+    {
+        let dir = make_dir(dir_name)?;
+        mount_tmpfs(&dir, &format!("mode=755,size={bytes}"))?;
+        dirs.push(("tmpfs", dir));
+    }
+    Ok(FileSystems { found, small, left_out, _owned: Vec::new() })
 }
 
 /// Looks where an ordinary user may write for file systems of the kinds wanted; `why` says why none
@@ -125,25 +152,35 @@ pub(crate) fn find(why: &str) -> FileSystems {
         .filter(|name| !found.iter().any(|(known, _)| known == name))
         .map(|name| (name, why.to_owned()))
         .collect();
-    FileSystems { found, left_out, _owned: owned }
+    FileSystems { found, small: Vec::new(), left_out, _owned: owned }
 }
 
-fn mount_image(base: &Path, image: &Image) -> anyhow::Result<PathBuf> {
-    let file = base.join(format!("{}.img", image.name));
+fn mount_image(
+    dir_name: &str,
+    image: &Image,
+    mkfs: &[&str],
+    bytes: u64,
+) -> anyhow::Result<PathBuf> {
+    let file = Path::new(BASE).join(format!("{dir_name}.img"));
     File::create(&file)
-        .and_then(|file| file.set_len(IMAGE_BYTES))
+        .and_then(|file| file.set_len(bytes))
         .with_context(|| file.display().to_string())?;
-    let (program, flags) = image.mkfs.split_first().expect("every row has a program");
+    let (program, flags) = mkfs.split_first().expect("every row has a program");
     run(Command::new(program).args(flags).arg(&file))?;
-    let dir = base.join(image.name);
-    std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
     if !Path::new("/dev/loop-control").exists() {
         bail!("there are no loop devices: /dev/loop-control is missing");
     }
+    let dir = make_dir(dir_name)?;
     let mount = ["-t", image.name, "-o", image.mount_options];
     run(Command::new("mount").args(mount).args([&file, &dir]))?;
     // The loop device holds the image; without a name it goes when the mount goes.
     std::fs::remove_file(&file).with_context(|| file.display().to_string())?;
+    Ok(dir)
+}
+
+fn make_dir(name: &str) -> anyhow::Result<PathBuf> {
+    let dir = Path::new(BASE).join(name);
+    std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
     Ok(dir)
 }
 
@@ -164,6 +201,20 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
     let words: Vec<&str> = words.split_whitespace().collect();
     ensure!(output.status.success(), "{program}: {}", words.join(" "));
     Ok(())
+}
+
+/// `name=/directory:name=/directory…`
+fn list(dirs: &[(&str, PathBuf)]) -> OsString {
+    let mut list = OsString::new();
+    for (name, dir) in dirs {
+        if !list.is_empty() {
+            list.push(":");
+        }
+        list.push(name);
+        list.push("=");
+        list.push(dir);
+    }
+    list
 }
 
 /// The kind of file system at `place`, if it is one the tests know and has room for them.

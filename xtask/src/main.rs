@@ -12,7 +12,7 @@ mod packages;
 
 const USAGE: &str = "usage:
   cargo xtask test             set up what the tests need and run all of them
-  cargo xtask with-fs CMD...   run CMD with the test file systems, named in HAULAGE_TEST_FS
+  cargo xtask with-fs CMD...   run CMD with the test file systems, as HAULAGE_TEST_FS names them
 ";
 
 enum Task {
@@ -38,7 +38,7 @@ impl Task {
                 file_systems.announce();
                 let status = Command::new(&command[0])
                     .args(&command[1..])
-                    .env(file_systems::VARIABLE, file_systems.variable())
+                    .envs(file_systems.environment())
                     .status()
                     .map_err(|error| anyhow::anyhow!("{}: {error}", command[0].display()))?;
                 Ok(exit_code(status))

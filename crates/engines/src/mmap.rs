@@ -113,7 +113,7 @@ impl Mmap {
         }
         let presized = match Presized::new(pair, dst_at, available) {
             Ok(presized) => presized,
-            Err(errno) => return Moved::failed(Side::Dst, errno),
+            Err(moved) => return moved,
         };
         let moved =
             until_done(pair, span, self.window_bytes, Errors::MayRefuse, |src, dst, want| {
@@ -126,7 +126,7 @@ impl Mmap {
                     Err(errno) => Step::halted(Halt::Error { side: Side::Src, errno }),
                 }
             });
-        presized.shrink_to(pair, dst_at + moved.bytes);
+        presized.shrink_after(pair, moved.bytes);
         moved
     }
 

@@ -46,7 +46,7 @@ impl Copier for Parallel {
         }
         let presized = match Presized::new(pair, dst_at, shared) {
             Ok(presized) => presized,
-            Err(errno) => return Moved::failed(Side::Dst, errno),
+            Err(moved) => return moved,
         };
         let mut moved = share(&mut self.copiers, pair, Span { len: shared, ..span });
         if moved.stop == Stop::Done && shared < span.len {
@@ -54,7 +54,7 @@ impl Copier for Parallel {
             let tail = self.copiers[0].copy(pair, span.after(shared));
             moved = Moved { bytes: shared + tail.bytes, stop: tail.stop };
         }
-        presized.shrink_to(pair, dst_at + moved.bytes);
+        presized.shrink_after(pair, moved.bytes);
         moved
     }
 

@@ -3,11 +3,12 @@
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-use crate::Pair;
+use crate::{Moved, Pair, Side, is_refusal};
 
 /// A destination that was made long enough before the copy: workers then do not wait for one another
 /// to extend it, a mapping of it has pages behind it, and a full disk is known at once.
 pub(crate) struct Presized {
+    dst_at: u64,
     bytes_before: u64,
     grown: bool,
 }
@@ -17,36 +18,44 @@ impl Presized {
     /// the file that long.
     ///
     /// # Errors
-    /// ENOSPC and its like; the file is then as long as it was.
-    pub(crate) fn new(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
+    /// The outcome of a copy that ends here: ENOSPC and its like are failures, and what has no
+    /// length, such as a device, is refused. The file is then as long as it was.
+    pub(crate) fn new(pair: Pair<'_>, dst_at: u64, len: u64) -> Result<Presized, Moved> {
+        let presized = Presized::grow(pair, dst_at, len);
+        presized.map_err(|errno| match errno {
+            errno if is_refusal(errno) => Moved::refused(errno),
+            errno => Moved::failed(Side::Dst, errno),
+        })
+    }
+
+    fn grow(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
         let stat = rustix::fs::fstat(pair.dst)?;
         let bytes_before = u64::try_from(stat.st_size).unwrap_or(0);
         let end = dst_at + len;
-        let grown = end > bytes_before;
+        let presized = Presized { dst_at, bytes_before, grown: end > bytes_before };
         loop {
             match rustix::fs::fallocate(pair.dst, FallocateFlags::empty(), dst_at, len) {
-                Ok(()) => break,
+                Ok(()) => return Ok(presized),
                 Err(Errno::INTR) => {}
                 Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
-                    let presized = Presized { bytes_before, grown };
-                    presized.shrink_to(pair, dst_at);
+                    presized.shrink_after(pair, 0);
                     return Err(errno);
                 }
                 // The file system cannot allocate ahead; the length alone helps too.
-                Err(_) if grown => {
+                Err(_) if presized.grown => {
                     rustix::fs::ftruncate(pair.dst, end)?;
-                    break;
+                    return Ok(presized);
                 }
-                Err(_) => break,
+                Err(_) => return Ok(presized),
             }
         }
-        Ok(Presized { bytes_before, grown })
     }
 
-    /// Takes back what was added beyond `end`, so that a copy that stopped early has no tail of
-    /// zeros.
-    pub(crate) fn shrink_to(&self, pair: Pair<'_>, end: u64) {
+    /// Takes back what was added beyond the `bytes` that were moved, so that a copy that stopped
+    /// early has no tail of zeros. When none were, the file is as long as it was.
+    pub(crate) fn shrink_after(&self, pair: Pair<'_>, bytes: u64) {
         if self.grown {
+            let end = if bytes > 0 { self.dst_at + bytes } else { 0 };
             let wanted = end.max(self.bytes_before);
             let longer = rustix::fs::fstat(pair.dst)
                 .is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|bytes| bytes > wanted));

@@ -1,7 +1,9 @@
 //! Status flags that an engine needs on both descriptors while it copies, set and put back.
 
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::os::fd::BorrowedFd;
+
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 
 use crate::engine::Copier;
 use crate::{Moved, Pair, Span};
@@ -15,6 +17,10 @@ pub(crate) struct WithStatusFlags {
 
 impl Copier for WithStatusFlags {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        // On a pipe O_DIRECT means packets, and a reader with a small buffer would lose their ends.
+        if !is_file(pair.src) || !is_file(pair.dst) {
+            return Moved::refused(Errno::INVAL);
+        }
         let guards = Guard::set(pair.src, self.flags)
             .and_then(|src| Ok((src, Guard::set(pair.dst, self.flags)?)));
         match guards {
@@ -26,6 +32,14 @@ impl Copier for WithStatusFlags {
     fn status_flags(&self) -> OFlags {
         self.flags
     }
+}
+
+/// Whether the flags mean there what they mean for files.
+fn is_file(fd: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstat(fd).is_ok_and(|stat| {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        matches!(kind, FileType::RegularFile | FileType::BlockDevice)
+    })
 }
 
 /// Puts a descriptor's status flags back when dropped.

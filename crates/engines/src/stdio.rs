@@ -78,18 +78,26 @@ impl Stdio {
         // Nothing but a regular file tells afterwards how much of it was written.
         let dst_began_at = tell(pair.dst).ok();
         let item = self.item.as_mut_slice();
+        let (mut taken, mut passed_on) = (0, 0);
         let handed_on = until_done(pair, span, item.len(), Errors::AlwaysFail, |_, _, want| {
-            step(&mut src, &mut dst, &mut item[..want])
+            passed_on = taken - dst.pending() as u64;
+            let step = step(&mut src, &mut dst, &mut item[..want]);
+            taken += step.bytes as u64;
+            step
         });
         let flushed = match handed_on.stop {
             Stop::Failed { side: Side::Dst, errno } => Err(errno),
-            _ => dst.flush(),
+            _ => {
+                passed_on = taken - dst.pending() as u64;
+                dst.flush()
+            }
         };
         let Err(errno) = flushed else { return handed_on };
-        // What reached the descriptor counts, not what the stream took.
+        // What reached the descriptor counts, not what the stream took. A stream that failed keeps
+        // no account of its buffer, so of a pipe we know what had passed before.
         let bytes = match (dst_began_at, tell(pair.dst)) {
             (Some(began_at), Ok(at)) => at - began_at,
-            _ => handed_on.bytes - dst.pending() as u64,
+            _ => passed_on,
         };
         dst.purge();
         Moved { bytes, stop: Stop::Failed { side: Side::Dst, errno } }

@@ -3,13 +3,14 @@
 //! `cargo xtask test` mounts the file systems and names them in the environment variable
 //! `HAULAGE_TEST_FS`, as `ext4=/dir:xfs=/dir:btrfs=/dir:tmpfs=/dir`. Where one is missing, a test
 //! is skipped aloud: on standard error, past the test harness's capture, and in the file that
-//! `HAULAGE_SKIPS` names.
+//! `HAULAGE_SKIPS` names. `HAULAGE_TEST_SMALL_FS` has the same form and names small ones, to be
+//! filled up.
 
 mod scratch;
 mod skip;
 mod tree;
 
-pub use scratch::{FsKind, Scratch, each_fs, each_pair, fs};
+pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs};
 pub use skip::{is_root, skip, test_name};
 pub use tree::{Aspects, Tree, tree_differences};
 

@@ -1,14 +1,20 @@
 //! Fresh directories on the file systems that the environment names.
 
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 use crate::skip::{skip, test_name};
 
 /// The environment variable that names the file systems.
 const VARIABLE: &str = "HAULAGE_TEST_FS";
+
+/// The one that names file systems small enough to be filled up.
+const SMALL_VARIABLE: &str = "HAULAGE_TEST_SMALL_FS";
 
 /// A kind of file system that tests run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,18 +79,73 @@ impl Scratch {
     }
 }
 
+/// A fresh directory on a small file system, which no other test uses meanwhile.
+#[derive(Debug)]
+pub struct SmallFs {
+    scratch: Scratch,
+    /// Holds the lock; dropped after the directory is gone.
+    _locked: File,
+}
+
+impl SmallFs {
+    /// The path of `name` in it.
+    #[must_use]
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.scratch.join(name)
+    }
+
+    /// Takes up the room on the file system, all but about `bytes` of it.
+    ///
+    /// # Panics
+    /// When the room cannot be taken.
+    pub fn leave_room(&self, bytes: u64) {
+        const STEP_BYTES: u64 = 256 << 10;
+        let filler = File::create(self.join("filler")).expect("a file that takes up the room");
+        let stat = rustix::fs::fstatvfs(&filler).expect("the room there is");
+        let mut len = (stat.f_bavail * stat.f_frsize).saturating_sub(bytes);
+        // What is free is not all for data: how much is, only trying tells.
+        while len > 0 {
+            match rustix::fs::fallocate(&filler, FallocateFlags::empty(), 0, len) {
+                Ok(()) => return,
+                Err(Errno::NOSPC) => len = len.saturating_sub(STEP_BYTES),
+                Err(errno) => panic!("{}: taking up room: {errno}", self.scratch.kind),
+            }
+        }
+    }
+}
+
 /// A fresh directory on the file system `kind`, or `None` after a skip that said so aloud.
 ///
 /// # Panics
 /// When the environment names the file system and no directory can be made there.
 #[must_use]
 pub fn fs(kind: FsKind) -> Option<Scratch> {
-    match root_of(kind) {
+    scratch_in(VARIABLE, kind)
+}
+
+/// A fresh directory on a file system `kind` of some 32 to 300 MiB, to see what happens when it is
+/// full; waits until no other test uses it. `None` after a skip that said so aloud.
+///
+/// # Panics
+/// When the environment names the file system and no directory can be made there.
+#[must_use]
+pub fn small_fs(kind: FsKind) -> Option<SmallFs> {
+    let scratch = scratch_in(SMALL_VARIABLE, kind)?;
+    let root = scratch.path().parent().expect("a scratch directory is in another");
+    let locked = File::open(root).expect("the root of a file system can be opened");
+    rustix::fs::flock(&locked, FlockOperation::LockExclusive).expect("a directory can be locked");
+    // What the last test removed is given back late; now is when it counts.
+    rustix::fs::syncfs(&locked).expect("a file system can be synced");
+    Some(SmallFs { scratch, _locked: locked })
+}
+
+fn scratch_in(variable: &str, kind: FsKind) -> Option<Scratch> {
+    match root_of(variable, kind) {
         Ok(root) => {
             let dir = tempfile::Builder::new()
                 .prefix("test-")
                 .tempdir_in(&root)
-                .unwrap_or_else(|error| panic!("{VARIABLE}: {kind}: {error}"));
+                .unwrap_or_else(|error| panic!("{variable}: {kind}: {error}"));
             Some(Scratch { kind, dir })
         }
         Err(why) => {
@@ -117,22 +178,22 @@ pub fn each_pair(mut test: impl FnMut(&Scratch, &Scratch)) {
     }
 }
 
-/// The directory that the environment names for `kind`, or why there is none.
-fn root_of(kind: FsKind) -> Result<PathBuf, String> {
-    let list = std::env::var_os(VARIABLE)
-        .ok_or_else(|| format!("no {kind}: {VARIABLE} is not set; `cargo xtask test` sets it"))?;
-    let list = list.to_str().unwrap_or_else(|| panic!("{VARIABLE} is no UTF-8: {list:?}"));
+/// The directory that the environment variable names for `kind`, or why there is none.
+fn root_of(variable: &str, kind: FsKind) -> Result<PathBuf, String> {
+    let list = std::env::var_os(variable)
+        .ok_or_else(|| format!("no {kind}: {variable} is not set; `cargo xtask test` sets it"))?;
+    let list = list.to_str().unwrap_or_else(|| panic!("{variable} is no UTF-8: {list:?}"));
     for item in list.split(':').filter(|item| !item.is_empty()) {
         let (name, dir) = item
             .split_once('=')
-            .unwrap_or_else(|| panic!("{VARIABLE}: '{item}' is not of the form name=/directory"));
+            .unwrap_or_else(|| panic!("{variable}: '{item}' is not of the form name=/directory"));
         assert!(
             FsKind::ALL.iter().any(|kind| kind.name() == name),
-            "{VARIABLE}: no file system is called '{name}'"
+            "{variable}: no file system is called '{name}'"
         );
         if name == kind.name() {
             return Ok(PathBuf::from(dir));
         }
     }
-    Err(format!("no {kind} in {VARIABLE}"))
+    Err(format!("no {kind} in {variable}"))
 }

@@ -1,0 +1,80 @@
+//! `Pos::Here` moves a descriptor's cursor by what was copied; `Pos::At` leaves it alone where the
+//! facts promise positions.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+
+use engines::{Pair, Pos, Span, Stop};
+use testfs::{each_fs, random_bytes};
+
+use crate::variants;
+
+/// Where the cursors stand before.
+const SRC_CURSOR: u64 = 777;
+const DST_CURSOR: u64 = 4099;
+
+#[test]
+fn cursors_move_by_what_was_copied() {
+    let random = random_bytes(300_000, 2);
+    each_fs(|kind, dir| {
+        for variant in variants::all() {
+            let Some(mut copier) = variants::start(&variant) else { continue };
+            let len = 300_000.min(variants::bytes_max(&variant));
+            for (src_pos, dst_pos) in [
+                (Pos::Here, Pos::Here),
+                (Pos::Here, Pos::At(50)),
+                (Pos::At(50), Pos::Here),
+                (Pos::At(0), Pos::At(0)),
+            ] {
+                let span = Span { src: src_pos, dst: dst_pos, len: len - 5000 };
+                let context = format!("{variant} on {kind}, {span:?}");
+                let bytes = &random[..usize::try_from(len).unwrap()];
+                std::fs::write(dir.join("src"), bytes).unwrap();
+                let mut src = File::open(dir.join("src")).unwrap();
+                src.seek(SeekFrom::Start(SRC_CURSOR)).unwrap();
+                let mut dst = File::options()
+                    .read(variant.engine.facts.dst_readable)
+                    .write(true)
+                    .create(true)
+                    .truncate(true)
+                    .open(dir.join("dst"))
+                    .unwrap();
+                dst.write_all(&vec![0; usize::try_from(DST_CURSOR).unwrap()]).unwrap();
+
+                let moved = copier.copy(Pair { src: src.as_fd(), dst: dst.as_fd() }, span);
+
+                assert!(
+                    matches!(moved.stop, Stop::Done | Stop::Refused(_)),
+                    "{context}: {moved:?}"
+                );
+                let positions = variant.engine.facts.positions;
+                for (side, file, pos, before) in [
+                    ("source", &mut src, src_pos, SRC_CURSOR),
+                    ("destination", &mut dst, dst_pos, DST_CURSOR),
+                ] {
+                    let after = file.stream_position().unwrap();
+                    match pos {
+                        Pos::Here => assert_eq!(after, before + moved.bytes, "{context}: {side}"),
+                        Pos::At(_) if positions => assert_eq!(after, before, "{context}: {side}"),
+                        Pos::At(_) => {}
+                    }
+                }
+                let offset = |pos, cursor| match pos {
+                    Pos::Here => cursor,
+                    Pos::At(offset) => offset,
+                };
+                let found = std::fs::read(dir.join("dst")).unwrap();
+                let piece = |of: &[u8], at: u64| {
+                    let at = usize::try_from(at).unwrap();
+                    of[at..at + usize::try_from(moved.bytes).unwrap()].to_vec()
+                };
+                assert!(
+                    piece(&found, offset(dst_pos, DST_CURSOR))
+                        == piece(bytes, offset(src_pos, SRC_CURSOR)),
+                    "{context}: wrong bytes"
+                );
+            }
+        }
+    });
+}

@@ -1,0 +1,70 @@
+//! Destinations that take no more: an error, never a refusal and never a count of what is not there.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use engines::{Chain, Errno, Pair, Side, Span, Stop, Variant};
+use testfs::{FsKind, SmallFs, random_bytes, small_fs};
+
+use crate::variants;
+
+/// Length of the source.
+const LEN: usize = 8 << 20;
+
+/// What the file system has left for the destination, about.
+const ROOM_BYTES: u64 = 2 << 20;
+
+#[test]
+fn a_device_that_is_full() {
+    for variant in variants::all() {
+        let src = tempfile::tempfile().unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&src, &random_bytes(5000, 8), 0).unwrap();
+        let dst = File::options().read(true).write(true).open("/dev/full").unwrap();
+        let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+        let mut chain = Chain::with_last_resort([variant.clone()]);
+        let moved = chain.file(pair).copy(Span::whole(5000), &mut |_, _, _| {});
+        let Stop::Failed { side, errno } = moved.stop else { panic!("{variant}: {moved:?}") };
+        assert_eq!((moved.bytes, errno), (0, Errno::NOSPC), "{variant}");
+        assert_ne!(side, Side::Src, "{variant}");
+    }
+}
+
+#[test]
+fn a_file_system_that_fills_up() {
+    let bytes = random_bytes(LEN, 9);
+    for kind in FsKind::ALL {
+        let enough = |variant: &Variant| variants::bytes_max(variant) >= LEN as u64;
+        for variant in variants::all().into_iter().filter(enough) {
+            // Filled anew for each: what is full cannot always be cut or removed.
+            let Some(scratch) = small_fs(kind) else { break };
+            fill_up(variant, &scratch, kind, &bytes);
+        }
+    }
+}
+
+fn fill_up(variant: Variant, scratch: &SmallFs, kind: FsKind, bytes: &[u8]) {
+    let (context, len) = (format!("{variant} on {kind}"), bytes.len() as u64);
+    std::fs::write(scratch.join("src"), bytes).unwrap();
+    let src = File::open(scratch.join("src")).unwrap();
+    let path = scratch.join("dst");
+    let dst = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    scratch.leave_room(ROOM_BYTES);
+
+    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let mut chain = Chain::with_last_resort([variant]);
+    let moved = chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {});
+
+    match moved.stop {
+        // Extents that are shared take no room.
+        Stop::Done if kind.reflinks() => assert_eq!(moved.bytes, len, "{context}"),
+        Stop::Failed { side, errno: Errno::NOSPC } => {
+            assert_ne!(side, Side::Src, "{context}");
+            assert!(moved.bytes < len, "{context}: {moved:?}");
+        }
+        _ => panic!("{context}: {moved:?}"),
+    }
+    let count = usize::try_from(moved.bytes).unwrap();
+    let found = std::fs::read(&path).unwrap();
+    assert!(found.len() >= count, "{context}: {} bytes after {moved:?}", found.len());
+    assert!(found[..count] == bytes[..count], "{context}: wrong bytes, {moved:?}");
+}

@@ -1,0 +1,117 @@
+//! Past 2 GiB, where one call ends and 32 bits do not suffice.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use engines::{Chain, Pair, Pos, Span, Stop};
+use testfs::{FsKind, each_fs, random_bytes, skip, test_name};
+
+use crate::variants;
+
+/// Length of the source: sparse, with data around the places where a count could break.
+const LEN: u64 = 3 << 30;
+
+/// Where the source holds data: at its ends, where one call of the kernel stops, and at 2 GiB.
+const DATA_AT: &[u64] = &[0, engines::CALL_BYTES_MAX - 5000, (2 << 30) + 1, LEN - 10_000];
+
+const DATA_BYTES: usize = 10_000;
+
+#[test]
+fn three_gibibytes_come_whole() {
+    let mut turn = 0;
+    each_fs(|kind, dir| {
+        // Most engines write the holes out, and those that map a file in memory fill its own.
+        let needed = if kind == FsKind::Tmpfs { 2 * LEN } else { LEN };
+        if let Some(why) = lacks_room(dir, needed + (64 << 20)) {
+            return skip(&test_name(), &format!("{kind}: {why}"));
+        }
+        turn += 1;
+        for (index, variant) in variants::plain().into_iter().enumerate() {
+            // What is tried is the engine's own loop, so one file system besides the one in memory
+            // is enough for each, in turn: three gibibytes take their time.
+            let has_turn = kind == FsKind::Tmpfs || index % 3 == turn % 3;
+            if !has_turn || !variants::works_in(variant.engine, dir) {
+                continue;
+            }
+            let context = format!("{variant} on {kind}");
+            let src = sparse(dir);
+            let dst = tempfile::tempfile_in(dir).unwrap();
+            let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+            let mut chain = Chain::with_last_resort([variant]);
+            let moved = chain.file(pair).copy(Span::whole(LEN), &mut |_, _, _| {});
+            assert_eq!((moved.stop, moved.bytes), (Stop::Done, LEN), "{context}");
+            assert_eq!(dst.metadata().unwrap().len(), LEN, "{context}");
+            check_data(&src, &dst, &context);
+        }
+    });
+}
+
+#[test]
+fn offsets_need_more_than_32_bits() {
+    const SRC_AT: u64 = LEN - 1_000_000;
+    const DST_AT: u64 = (4 << 30) + 4097;
+    each_fs(|kind, dir| {
+        let src = sparse(dir);
+        for variant in variants::all() {
+            let context = format!("{variant} on {kind}");
+            let len = 1_000_000.min(variants::bytes_max(&variant));
+            let dst = tempfile::tempfile_in(dir).unwrap();
+            let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+            let src_at = if len < 1_000_000 { LEN - len } else { SRC_AT };
+            let span = Span { src: Pos::At(src_at), dst: Pos::At(DST_AT), len };
+            let mut chain = Chain::with_last_resort([variant]);
+            let moved = chain.file(pair).copy(span, &mut |_, _, _| {});
+            assert_eq!((moved.stop, moved.bytes), (Stop::Done, len), "{context}");
+            assert_eq!(dst.metadata().unwrap().len(), DST_AT + len, "{context}");
+            let (mut right, mut found) = (vec![0; 4000], vec![1; 4000]);
+            src.read_exact_at(&mut right, LEN - 4000).unwrap();
+            dst.read_exact_at(&mut found, DST_AT + len - 4000).unwrap();
+            assert!(found == right, "{context}: wrong bytes");
+        }
+    });
+}
+
+fn sparse(dir: &Path) -> File {
+    let file = tempfile::tempfile_in(dir).unwrap();
+    file.set_len(LEN).unwrap();
+    for &at in DATA_AT {
+        file.write_all_at(&random_bytes(DATA_BYTES, at), at).unwrap();
+    }
+    file
+}
+
+/// Compares where the source holds data, and a page of the holes on both sides of it.
+fn check_data(src: &File, dst: &File, context: &str) {
+    const MARGIN: u64 = 4096;
+    for &at in DATA_AT {
+        let from = at.saturating_sub(MARGIN);
+        let to = (at + DATA_BYTES as u64 + MARGIN).min(LEN);
+        let len = usize::try_from(to - from).unwrap();
+        let (mut right, mut found) = (vec![0; len], vec![1; len]);
+        src.read_exact_at(&mut right, from).unwrap();
+        dst.read_exact_at(&mut found, from).unwrap();
+        assert!(found == right, "{context}: wrong bytes at {from}");
+    }
+}
+
+/// Says what is missing for `bytes` more on the file system of `dir`, which may itself be in memory.
+fn lacks_room(dir: &Path, bytes: u64) -> Option<String> {
+    let stat = rustix::fs::statvfs(dir).unwrap();
+    let free = stat.f_bavail * stat.f_frsize;
+    if free < bytes {
+        return Some(format!("{} MiB free, {} needed", free >> 20, bytes >> 20));
+    }
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available_kib: u64 = meminfo
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok()
+        })
+        .unwrap_or(0);
+    // The file system's image and its page cache may both be memory.
+    let needed_kib = (2 * bytes) >> 10;
+    (available_kib < needed_kib)
+        .then(|| format!("{} MiB of memory, {} needed", available_kib >> 10, needed_kib >> 10))
+}

@@ -1,0 +1,47 @@
+//! Files that say they have no length, or a page, and hold something else: a chain copies what
+//! `read` gives, whatever comes first in it.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use engines::{Chain, Pair, Span, Stop};
+use testfs::{each_fs, skip, test_name};
+
+use crate::variants;
+use crate::watchdog::watched;
+
+/// Files that hold the same whenever they are read. The second takes several reads, the third says
+/// that it is a page long.
+const FILES: &[&str] =
+    &["/proc/version", "/proc/crypto", "/sys/kernel/mm/transparent_hugepage/enabled"];
+
+#[test]
+fn files_of_unknown_length_come_whole() {
+    for path in FILES {
+        let Some(expected) = std::fs::read(path).ok().filter(|bytes| !bytes.is_empty()) else {
+            skip(&test_name(), &format!("there is nothing in {path}"));
+            continue;
+        };
+        each_fs(|kind, dir| {
+            for variant in variants::all() {
+                for len in [Span::TO_EOF, 1 << 20] {
+                    let context = format!("{variant} on {kind}, {path}, {len} bytes");
+                    let mut chain = Chain::with_last_resort([variant.clone()]);
+                    let stop = copy(&mut chain, Path::new(path), &dir.join("dst"), len, &context);
+                    assert_eq!(stop, (Stop::Eof, expected.len() as u64), "{context}");
+                    let found = std::fs::read(dir.join("dst")).unwrap();
+                    assert!(found == expected, "{context}: wrong bytes");
+                }
+            }
+        });
+    }
+}
+
+fn copy(chain: &mut Chain, src: &Path, dst: &Path, len: u64, context: &str) -> (Stop, u64) {
+    let src = File::open(src).unwrap();
+    let dst = File::options().read(true).write(true).create(true).truncate(true).open(dst).unwrap();
+    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let moved = watched(context, || chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {}));
+    (moved.stop, moved.bytes)
+}

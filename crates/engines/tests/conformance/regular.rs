@@ -1,0 +1,134 @@
+//! Regular files: sizes around the page and the mebibyte, holes, and spans at odd offsets.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use engines::{Copier, Pos, Span, Variant};
+use testfs::{FsKind, each_fs, random_bytes};
+
+use crate::trial::Trial;
+use crate::variants;
+
+/// Lengths of sources in bytes.
+const SIZES: &[usize] = &[0, 1, 4095, 4096, 4097, (1 << 20) + 1];
+
+/// A length at which two workers share: twice the stripe that each takes at a time, and a rest.
+const SHARED_BYTES: usize = (16 << 20) + 4097;
+
+/// What a destination that is not empty holds: a value that no source has everywhere.
+const FILLING: u8 = 0xa5;
+
+#[test]
+fn every_size_and_span() {
+    each_fs(|kind, dir| {
+        let mut sources: Vec<Source> =
+            SIZES.iter().map(|&len| Source::new(dir, &format!("{len} bytes"), len)).collect();
+        sources.push(Source::sparse(dir));
+        for variant in variants::all() {
+            let Some(mut copier) = variants::start(&variant) else { continue };
+            let bytes_max = variants::bytes_max(&variant);
+            for source in sources.iter().filter(|source| source.bytes.len() as u64 <= bytes_max) {
+                for (empty_dst, span) in spans(source.bytes.len() as u64) {
+                    try_span(&variant, copier.as_mut(), kind, dir, source, empty_dst, span);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn several_workers_share_one_file() {
+    each_fs(|kind, dir| {
+        let source = Source::new(dir, "stripes and a rest", SHARED_BYTES);
+        let len = SHARED_BYTES as u64;
+        for variant in variants::all().iter().filter(|variant| variant.workers > 1) {
+            let Some(mut copier) = variants::start(variant) else { continue };
+            for (empty_dst, span) in [
+                (true, span(0, 0, len)),
+                (true, span(0, 10_000, Span::TO_EOF)),
+                (false, span(513, 4097, len - 2000)),
+            ] {
+                try_span(variant, copier.as_mut(), kind, dir, &source, empty_dst, span);
+            }
+        }
+    });
+}
+
+/// A file and what is in it.
+struct Source {
+    name: String,
+    file: File,
+    bytes: Vec<u8>,
+}
+
+impl Source {
+    fn new(dir: &Path, name: &str, len: usize) -> Source {
+        let bytes = random_bytes(len, len as u64);
+        let path = dir.join(name);
+        std::fs::write(&path, &bytes).unwrap();
+        Source { name: name.to_owned(), file: File::open(path).unwrap(), bytes }
+    }
+
+    /// Holes at the start, in the middle and at the end, with edges off and on page boundaries.
+    fn sparse(dir: &Path) -> Source {
+        let mut bytes = vec![0; (512 << 10) + 77];
+        let path = dir.join("sparse");
+        let file = File::create(&path).unwrap();
+        file.set_len(bytes.len() as u64).unwrap();
+        for (at, len) in [(65_536, 4096), (200_000, 10_001)] {
+            let data = random_bytes(len, at as u64);
+            file.write_all_at(&data, at as u64).unwrap();
+            bytes[at..at + len].copy_from_slice(&data);
+        }
+        Source { name: "sparse".to_owned(), file: File::open(path).unwrap(), bytes }
+    }
+}
+
+/// Copies `span` of `source` into a file that is empty before, or longer than the source.
+fn try_span(
+    variant: &Variant,
+    copier: &mut dyn Copier,
+    kind: FsKind,
+    dir: &Path,
+    source: &Source,
+    empty_dst: bool,
+    span: Span,
+) {
+    let filling = if empty_dst { 0 } else { source.bytes.len() + 3 * 4096 };
+    let trial = Trial {
+        context: format!("{variant} on {kind}, {}, {span:?}", source.name),
+        variant,
+        src: &source.file,
+        src_bytes: &source.bytes,
+        dst: &dir.join("dst"),
+        dst_bytes: &vec![FILLING; filling],
+        span,
+    };
+    let _checked = trial.run(copier);
+}
+
+fn span(src: u64, dst: u64, len: u64) -> Span {
+    Span { src: Pos::At(src), dst: Pos::At(dst), len }
+}
+
+/// Spans of a source of `len` bytes, and whether the destination is to be empty before.
+fn spans(len: u64) -> Vec<(bool, Span)> {
+    vec![
+        (true, span(0, 0, len)),
+        (true, span(0, 0, Span::TO_EOF)),
+        (false, span(0, 0, len)),
+        // Off alignment on the source, on the destination, on both by different distances.
+        (false, span(1, 0, len / 2)),
+        (false, span(0, 1, len / 2)),
+        (false, span(513, 4097, (len / 3) | 1)),
+        // Aligned on both sides, not at the start, with an end within a block.
+        (false, span(4096, 8192, (len / 2) | 1)),
+        // Past a hole of its own making.
+        (true, span(0, 10_000, len)),
+        // More than there is, from the middle and from past the end.
+        (false, span(len / 2, 3, len + 100)),
+        (false, span(len + 10, 0, 100)),
+        (true, span(0, 0, 0)),
+    ]
+}

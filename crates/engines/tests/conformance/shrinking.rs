@@ -1,0 +1,115 @@
+//! Sources that become shorter: no crash, no hang, no count of bytes that were not there.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use engines::{Chain, Copier, Moved, Pair, Span, Stop, Variant};
+use testfs::{each_fs, random_bytes};
+
+use crate::variants;
+use crate::watchdog::watched;
+
+/// Delays between the start of a copy and the moment that the source is cut. What counts is that
+/// some fall within the copy.
+const DELAYS_US: &[u64] = &[0, 50, 200, 600, 1500, 4000];
+
+#[test]
+fn cut_before_the_copy() {
+    let random = random_bytes(500_000, 4);
+    each_fs(|kind, dir| {
+        for variant in variants::all() {
+            let Some(mut copier) = variants::start(&variant) else { continue };
+            let len = 500_000.min(variants::bytes_max(&variant));
+            let bytes = &random[..usize::try_from(len).unwrap()];
+            for left in [0, 1, 4096, len / 2 + 1, len - 1] {
+                std::fs::write(dir.join("src"), bytes).unwrap();
+                let src = File::options().read(true).write(true).open(dir.join("src")).unwrap();
+                let context = format!("{variant} on {kind}, {len} bytes cut to {left}");
+                src.set_len(left).unwrap();
+                let moved = copy(copier.as_mut(), &src, dir, len, &context);
+                let finished = finish(&variant, moved, &src, dir, len);
+                assert_eq!(finished, Moved { bytes: left, stop: Stop::Eof }, "{context}");
+                let found = std::fs::read(dir.join("dst")).unwrap();
+                assert!(found == bytes[..usize::try_from(left).unwrap()], "{context}: bytes");
+            }
+        }
+    });
+}
+
+#[test]
+fn cut_during_the_copy() {
+    let random = random_bytes(24 << 20, 5);
+    each_fs(|kind, dir| {
+        for variant in variants::all() {
+            let Some(mut copier) = variants::start(&variant) else { continue };
+            let shared = if variant.workers > 1 { 24 << 20 } else { 4 << 20 };
+            let len = u64::min(shared, variants::bytes_max(&variant));
+            let left = len / 3 + 1;
+            let bytes = &random[..usize::try_from(len).unwrap()];
+            for &delay_us in DELAYS_US {
+                std::fs::write(dir.join("src"), bytes).unwrap();
+                let src = File::options().read(true).write(true).open(dir.join("src")).unwrap();
+                let context = format!("{variant} on {kind}, cut after {delay_us} us");
+                let moved = std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        std::thread::sleep(Duration::from_micros(delay_us));
+                        src.set_len(left).unwrap();
+                    });
+                    copy(copier.as_mut(), &src, dir, len, &context)
+                });
+                let found = std::fs::read(dir.join("dst")).unwrap();
+                check_cut(moved, bytes, left, &found, &context);
+            }
+        }
+    });
+}
+
+/// What holds whenever the cut came: the count is of bytes that stand in the destination, and these
+/// are the source's or, where the cut zeroed the page under a read, zeros past it.
+fn check_cut(moved: Moved, bytes: &[u8], left: u64, found: &[u8], context: &str) {
+    let (len, count) = (bytes.len() as u64, usize::try_from(moved.bytes).unwrap());
+    match moved.stop {
+        Stop::Done => assert_eq!(moved.bytes, len, "{context}: done"),
+        Stop::Eof => assert!((left..len).contains(&moved.bytes), "{context}: {moved:?} of {len}"),
+        Stop::Refused(_) | Stop::Failed { .. } => assert!(moved.bytes <= len, "{context}"),
+    }
+    assert!(found.len() >= count, "{context}: {} bytes there after {moved:?}", found.len());
+    if found[..count] == bytes[..count] {
+        return;
+    }
+    let sure = count.min(usize::try_from(left).unwrap());
+    assert!(found[..sure] == bytes[..sure], "{context}: wrong bytes after {moved:?}");
+    let source = bytes[sure..count].iter();
+    let strange =
+        found[sure..count].iter().zip(source).any(|(&byte, &src)| byte != src && byte != 0);
+    assert!(!strange, "{context}: strange bytes after {moved:?}");
+}
+
+fn copy(
+    copier: &mut dyn Copier,
+    src: &File,
+    dir: &std::path::Path,
+    len: u64,
+    context: &str,
+) -> Moved {
+    let dst = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(dir.join("dst"))
+        .unwrap();
+    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    watched(context, || copier.copy(pair, Span::whole(len)))
+}
+
+/// The outcome with what a refusal left over copied by a chain.
+fn finish(variant: &Variant, moved: Moved, src: &File, dir: &std::path::Path, len: u64) -> Moved {
+    let Stop::Refused(_) = moved.stop else { return moved };
+    let dst = File::options().read(true).write(true).open(dir.join("dst")).unwrap();
+    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let left = Span::whole(len).after(moved.bytes);
+    let rest = Chain::with_last_resort([variant.clone()]).file(pair).copy(left, &mut |_, _, _| {});
+    Moved { bytes: moved.bytes + rest.bytes, stop: rest.stop }
+}

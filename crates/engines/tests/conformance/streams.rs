@@ -1,0 +1,198 @@
+//! Pipes and sockets as sources and destinations. An engine whose facts name them copies them; any
+//! other refuses them untouched, or copies them rightly all the same.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use engines::{Copier, Ends, Moved, Pair, Pos, Span, Stop, Variant};
+use testfs::{each_fs, random_bytes};
+
+use crate::variants;
+use crate::watchdog::watched;
+
+/// What stands at one end of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Regular,
+    Pipe,
+    Socket,
+}
+
+impl End {
+    fn is_among(self, ends: Ends) -> bool {
+        match self {
+            End::Regular => true,
+            End::Pipe => ends.pipe,
+            End::Socket => ends.socket,
+        }
+    }
+
+    /// The end to read from and the end to write to.
+    fn channel(self) -> (OwnedFd, OwnedFd) {
+        match self {
+            End::Regular => panic!("a regular file is no channel"),
+            End::Pipe => {
+                let (reader, writer) = io::pipe().unwrap();
+                (reader.into(), writer.into())
+            }
+            End::Socket => {
+                let (reader, writer) = UnixStream::pair().unwrap();
+                (reader.into(), writer.into())
+            }
+        }
+    }
+}
+
+#[test]
+fn streams_on_both_sides() {
+    let random = random_bytes(300_001, 6);
+    each_fs(|kind, dir| {
+        for variant in variants::all() {
+            let Some(mut copier) = variants::start(&variant) else { continue };
+            let len = usize::try_from(300_001.min(variants::bytes_max(&variant))).unwrap();
+            // Facts are an engine's; a flag may make another thing of it.
+            let promises = !variants::has_flag(&variant) && variants::works_in(variant.engine, dir);
+            for src in [End::Regular, End::Pipe, End::Socket] {
+                for dst in [End::Regular, End::Pipe, End::Socket] {
+                    if (src, dst) == (End::Regular, End::Regular) {
+                        continue;
+                    }
+                    for asked in [len as u64, Span::TO_EOF, len as u64 / 2] {
+                        let course = Course {
+                            context: format!("{variant} on {kind}, {src:?} to {dst:?}, {asked}"),
+                            variant: &variant,
+                            ends: (src, dst),
+                            bytes: &random[..len],
+                            asked,
+                            promises,
+                        };
+                        watched(&course.context, || course.run(copier.as_mut(), dir));
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_fails() {
+    each_fs(|kind, dir| {
+        let all = variants::all();
+        // Facts are an engine's; a flag may make another thing of it.
+        let named = |v: &&Variant| v.engine.facts.dst.pipe && !variants::has_flag(v);
+        for variant in all.iter().filter(named) {
+            let Some(mut copier) = variants::start(variant) else { continue };
+            let context = format!("{variant} on {kind}");
+            let src = source_file(dir, &random_bytes(5000, 7));
+            let (reader, dst) = End::Pipe.channel();
+            drop(reader);
+            let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+            let span = Span { src: Pos::At(0), dst: Pos::Here, len: 5000 };
+            let moved = watched(&context, || copier.copy(pair, span));
+            let Stop::Failed { side, errno } = moved.stop else { panic!("{context}: {moved:?}") };
+            assert_eq!((moved.bytes, errno), (0, engines::Errno::PIPE), "{context}");
+            assert_ne!(side, engines::Side::Src, "{context}");
+        }
+    });
+}
+
+/// One copy with a stream at one end or both.
+struct Course<'v> {
+    context: String,
+    variant: &'v Variant,
+    ends: (End, End),
+    bytes: &'v [u8],
+    asked: u64,
+    /// The engine works here, and its facts hold for this variant.
+    promises: bool,
+}
+
+impl Course<'_> {
+    fn run(&self, copier: &mut dyn Copier, dir: &Path) {
+        let (src_end, dst_end) = self.ends;
+        let (moved, taken_back, written) = std::thread::scope(|scope| {
+            let src: OwnedFd = if src_end == End::Regular {
+                source_file(dir, self.bytes).into()
+            } else {
+                let (reader, writer) = src_end.channel();
+                scope.spawn(move || write_in_odd_pieces(writer.into(), self.bytes));
+                reader
+            };
+            let (dst, reader) = if dst_end == End::Regular {
+                let dst = File::options()
+                    .read(true)
+                    .write(true)
+                    .create(true)
+                    .truncate(true)
+                    .open(dir.join("dst"));
+                (dst.unwrap().into(), None)
+            } else {
+                let (reader, writer) = dst_end.channel();
+                (writer, Some(scope.spawn(move || read_all(reader.into()))))
+            };
+            let pos = |end| if end == End::Regular { Pos::At(0) } else { Pos::Here };
+            let span = Span { src: pos(src_end), dst: pos(dst_end), len: self.asked };
+            let moved = copier.copy(Pair { src: src.as_fd(), dst: dst.as_fd() }, span);
+            drop(dst);
+            // What was not taken is still in the stream; reading it also lets its writer end.
+            let rest = if src_end == End::Regular { Vec::new() } else { read_all(src.into()) };
+            let written = match reader {
+                Some(reader) => reader.join().unwrap(),
+                None => std::fs::read(dir.join("dst")).unwrap(),
+            };
+            (moved, rest, written)
+        });
+        self.check(moved, &taken_back, &written);
+    }
+
+    fn check(&self, moved: Moved, rest: &[u8], written: &[u8]) {
+        let context = &self.context;
+        let available = self.bytes.len() as u64;
+        let (src_end, dst_end) = self.ends;
+        match moved.stop {
+            Stop::Done => assert_eq!(moved.bytes, self.asked, "{context}"),
+            Stop::Eof => assert_eq!(moved.bytes, available, "{context}: {moved:?}"),
+            Stop::Refused(_) => {
+                let facts = self.variant.engine.facts;
+                let named = src_end.is_among(facts.src) && dst_end.is_among(facts.dst);
+                assert!(
+                    moved.bytes > 0 || !(named && self.promises),
+                    "{context}: {moved:?}, though its facts name both ends"
+                );
+            }
+            Stop::Failed { .. } => panic!("{context}: {moved:?}"),
+        }
+        let count = usize::try_from(moved.bytes).unwrap();
+        assert!(written == &self.bytes[..count], "{context}: wrong bytes, {moved:?}");
+        if src_end != End::Regular {
+            assert!(rest == &self.bytes[count..], "{context}: took more than {moved:?}");
+        }
+    }
+}
+
+fn source_file(dir: &Path, bytes: &[u8]) -> File {
+    std::fs::write(dir.join("src"), bytes).unwrap();
+    File::open(dir.join("src")).unwrap()
+}
+
+/// Writes all of `bytes` in pieces that fit no page and no buffer, then closes.
+fn write_in_odd_pieces(mut writer: File, bytes: &[u8]) {
+    let mut left = bytes;
+    for piece_bytes in [1, 7, 4096, 65_537, 3, 1000].iter().cycle() {
+        if left.is_empty() {
+            return;
+        }
+        let (piece, rest) = left.split_at(left.len().min(*piece_bytes));
+        writer.write_all(piece).unwrap();
+        left = rest;
+    }
+}
+
+fn read_all(mut reader: File) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).unwrap();
+    bytes
+}

@@ -1,0 +1,90 @@
+//! One copy between two regular files, and everything that must hold afterwards.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use engines::{Chain, Copier, Moved, Pair, Pos, Span, Stop, Variant};
+
+/// The files of a copy and what is in them.
+pub(crate) struct Trial<'t> {
+    /// Variant, file system and case, for the message of a failure.
+    pub(crate) context: String,
+    pub(crate) variant: &'t Variant,
+    pub(crate) src: &'t File,
+    pub(crate) src_bytes: &'t [u8],
+    pub(crate) dst: &'t Path,
+    /// What the destination holds before.
+    pub(crate) dst_bytes: &'t [u8],
+    pub(crate) span: Span,
+}
+
+impl Trial<'_> {
+    /// Copies with `copier` and checks content, count and reason. What it refuses is then copied by
+    /// a chain, which has to finish it.
+    pub(crate) fn run(&self, copier: &mut dyn Copier) -> Moved {
+        let file = self.fresh_dst();
+        let pair = Pair { src: self.src.as_fd(), dst: file.as_fd() };
+        let moved = copier.copy(pair, self.span);
+        self.check(moved);
+        if let Stop::Refused(_) = moved.stop {
+            self.run_chain();
+        }
+        moved
+    }
+
+    fn run_chain(&self) {
+        let file = self.fresh_dst();
+        let pair = Pair { src: self.src.as_fd(), dst: file.as_fd() };
+        let mut chain = Chain::with_last_resort([self.variant.clone()]);
+        let moved = chain.file(pair).copy(self.span, &mut |_, _, _| {});
+        let context = &self.context;
+        assert!(!matches!(moved.stop, Stop::Refused(_)), "{context}: the chain refused");
+        self.check(moved);
+    }
+
+    /// A destination with the bytes that it should hold before, open for reading only if the engine
+    /// asks for it: one that reads without asking is found out.
+    fn fresh_dst(&self) -> File {
+        std::fs::write(self.dst, self.dst_bytes).unwrap();
+        let readable = self.variant.engine.facts.dst_readable;
+        File::options().read(readable).write(true).open(self.dst).unwrap()
+    }
+
+    fn check(&self, moved: Moved) {
+        let Trial { context, span, .. } = self;
+        let (src_at, dst_at) = (self.offset(span.src), self.offset(span.dst));
+        let available = self.src_bytes.len().saturating_sub(src_at) as u64;
+        match moved.stop {
+            Stop::Done => assert_eq!(moved.bytes, span.len, "{context}: done with {moved:?}"),
+            Stop::Eof => {
+                assert_eq!(moved.bytes, available, "{context}: the source ended with {moved:?}");
+                assert!(available < span.len, "{context}: no need to look for the end");
+            }
+            Stop::Refused(_) => {
+                assert!(moved.bytes <= available.min(span.len), "{context}: too much: {moved:?}");
+            }
+            Stop::Failed { .. } => panic!("{context}: {moved:?}"),
+        }
+        let count = usize::try_from(moved.bytes).unwrap();
+        let mut expected = self.dst_bytes.to_vec();
+        if count > 0 {
+            expected.resize(expected.len().max(dst_at + count), 0);
+            expected[dst_at..dst_at + count]
+                .copy_from_slice(&self.src_bytes[src_at..src_at + count]);
+        }
+        let found = std::fs::read(self.dst).unwrap();
+        assert_eq!(found.len(), expected.len(), "{context}: length after {moved:?}");
+        if found != expected {
+            let at = found.iter().zip(&expected).position(|(found, right)| found != right);
+            panic!("{context}: wrong from byte {at:?} on after {moved:?}");
+        }
+    }
+
+    fn offset(&self, pos: Pos) -> usize {
+        match pos {
+            Pos::At(offset) => usize::try_from(offset).unwrap(),
+            Pos::Here => panic!("{}: a trial has positions", self.context),
+        }
+    }
+}

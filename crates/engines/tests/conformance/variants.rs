@@ -1,0 +1,110 @@
+//! What the table is tried with: its own variants, and some derived from its parameters.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use engines::{Copier, ENGINES, Engine, Kind, Pair, ParamKind, Variant, Verdict};
+use testfs::{skip, test_name};
+
+/// A length that is a multiple of nothing.
+const ODD_BYTES: u64 = 12_345;
+
+/// Steps smaller than this make a copy of a mebibyte take too many calls for a test.
+const SMALL_STEP_BYTES: u64 = 512;
+
+/// Every engine that copies, at its defaults.
+pub(crate) fn plain() -> Vec<Variant> {
+    copiers().map(Variant::plain).collect()
+}
+
+/// The variants of the table, and of each engine: its defaults, each parameter at its minimum, each
+/// length odd, each flag on, and two workers where it takes positions.
+pub(crate) fn all() -> Vec<Variant> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for engine in copiers() {
+        let proposed = engine.lab_variants.iter().map(|text| (*text).to_owned());
+        for text in proposed.chain(derived(engine)) {
+            let variant = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            if !variants.contains(&variant) {
+                variants.push(variant);
+            }
+        }
+    }
+    variants
+}
+
+/// The most bytes that `variant` copies within the time of a test.
+pub(crate) fn bytes_max(variant: &Variant) -> u64 {
+    let smallest = variant
+        .engine
+        .params
+        .iter()
+        .filter(|param| matches!(param.kind, ParamKind::Bytes { .. }))
+        .map(|param| variant.tuning.get(param.name))
+        .filter(|&bytes| bytes > 0)
+        .min();
+    match smallest {
+        Some(bytes) if bytes < SMALL_STEP_BYTES => 8 << 10,
+        _ => u64::MAX,
+    }
+}
+
+/// Whether `variant` has any flag on.
+pub(crate) fn has_flag(variant: &Variant) -> bool {
+    let params = variant.engine.params.iter();
+    params
+        .filter(|param| matches!(param.kind, ParamKind::Flag))
+        .any(|param| variant.tuning.flag(param.name))
+}
+
+/// Starts `variant`; skips aloud where this kernel does not let it start.
+pub(crate) fn start(variant: &Variant) -> Option<Box<dyn Copier>> {
+    match variant.start() {
+        Ok(copier) => Some(copier),
+        Err(error) => {
+            skip(&test_name(), &format!("{variant} does not start: {error}"));
+            None
+        }
+    }
+}
+
+/// Whether the engine says that it works in `dir`, wholly and surely.
+pub(crate) fn works_in(engine: &Engine, dir: &Path) -> bool {
+    verdict_in(engine, dir) == Verdict::Yes
+}
+
+/// What the engine says of two files in `dir`.
+pub(crate) fn verdict_in(engine: &Engine, dir: &Path) -> Verdict {
+    let src = tempfile::tempfile_in(dir).unwrap();
+    engines::write_sample(src.as_fd(), 5 * 4096 + 123).unwrap();
+    let dst = tempfile::tempfile_in(dir).unwrap();
+    let verdict = engines::probe(engine, Pair { src: src.as_fd(), dst: dst.as_fd() });
+    assert_eq!(dst.metadata().unwrap().len(), 0, "{}: the probe left something", engine.name);
+    verdict.expect("floors are not among the copiers")
+}
+
+fn copiers() -> impl Iterator<Item = &'static Engine> {
+    ENGINES.iter().copied().filter(|engine| matches!(engine.kind, Kind::Copier { .. }))
+}
+
+fn derived(engine: &'static Engine) -> Vec<String> {
+    let name = engine.name;
+    let mut texts = vec![name.to_owned()];
+    for param in engine.params {
+        let key = param.name;
+        match param.kind {
+            ParamKind::Flag => texts.push(format!("{name}:{key}")),
+            ParamKind::Count { min, .. } => texts.push(format!("{name}:{key}={min}")),
+            ParamKind::Bytes { min, max, .. } => {
+                texts.push(format!("{name}:{key}={min}"));
+                if (min..=max).contains(&ODD_BYTES) {
+                    texts.push(format!("{name}:{key}={ODD_BYTES}"));
+                }
+            }
+        }
+    }
+    if engine.facts.positions {
+        texts.push(format!("{name}@2"));
+    }
+    texts
+}

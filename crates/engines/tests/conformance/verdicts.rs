@@ -1,0 +1,52 @@
+//! What an engine says of itself is true.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use engines::{Span, Verdict};
+use testfs::{each_fs, random_bytes, skip, test_name};
+
+use crate::trial::Trial;
+use crate::variants;
+
+#[test]
+fn an_engine_that_works_moves_something() {
+    let bytes = random_bytes((1 << 20) + 1, 1);
+    // Of each engine, why it does not work, by file system; nothing once it works on one.
+    let mut idle: BTreeMap<&str, Option<Vec<String>>> = BTreeMap::new();
+    each_fs(|kind, dir| {
+        let src = dir.join("src");
+        std::fs::write(&src, &bytes).unwrap();
+        for variant in variants::plain() {
+            let name = variant.engine.name;
+            match variants::verdict_in(variant.engine, dir) {
+                Verdict::Yes => {
+                    idle.insert(name, None);
+                    let trial = Trial {
+                        context: format!("{variant} on {kind}"),
+                        variant: &variant,
+                        src: &File::open(&src).unwrap(),
+                        src_bytes: &bytes,
+                        dst: &dir.join("dst"),
+                        dst_bytes: &[],
+                        span: Span::whole(bytes.len() as u64),
+                    };
+                    let mut copier = variant.start().expect("an engine that works starts");
+                    let moved = trial.run(copier.as_mut());
+                    assert!(moved.bytes > 0, "{variant} on {kind}: works, yet {moved:?}");
+                }
+                Verdict::Maybe(why) | Verdict::No(why) => {
+                    assert!(!why.is_empty(), "{variant} on {kind}: no reason");
+                    if let Some(reasons) = idle.entry(name).or_insert_with(|| Some(Vec::new())) {
+                        reasons.push(format!("{kind}: {why}"));
+                    }
+                }
+            }
+        }
+    });
+    for (name, reasons) in idle {
+        if let Some(reasons) = reasons {
+            skip(&test_name(), &format!("{name} works nowhere here ({})", reasons.join("; ")));
+        }
+    }
+}
