@@ -11,7 +11,7 @@ pub const ROUNDS_MIN: u32 = 3;
 
 /// Slower than the best by up to this factor, a variant may well be the best: the heats are short.
 /// It is kept as long as [`ROUNDS_MIN`] rounds fit.
-const CLOSE: f64 = 1.2;
+const CLOSE: f64 = 1.3;
 
 /// Slower than the best by this factor in its first runs, a variant is no contender at any length,
 /// and a race that a user did not ask for it would wait for it.
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_close_ones_take_part_when_there_is_less() {
         let field =
-            [prospect(1.0, 1000), prospect(1.1, 1000), prospect(1.15, 1000), prospect(1.3, 1000)];
+            [prospect(1.0, 1000), prospect(1.1, 1000), prospect(1.25, 1000), prospect(1.4, 1000)];
         assert_eq!(admit(&field, Duration::from_secs(20)), [0, 1, 2]);
         assert_eq!(admit(&field, Duration::from_secs(8)), [0, 1]);
         assert_eq!(admit(&field, Duration::from_secs(1)), [0, 1], "two make a race");

@@ -79,6 +79,20 @@ impl Entrant {
         heats.map(|sample| sample.bytes).max().unwrap_or(0)
     }
 
+    /// Its longest runs in the heats.
+    pub(super) fn longest_heats(&self) -> Vec<&Sample> {
+        let bytes = self.heat_bytes();
+        let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
+        heats.filter(|sample| sample.bytes == bytes).collect()
+    }
+
+    /// Nanoseconds a byte in its longest heats.
+    pub(super) fn heat_pace(&self) -> Option<f64> {
+        let heats = self.longest_heats();
+        let times: Vec<f64> = heats.iter().map(|sample| sample.elapsed_ns as f64).collect();
+        Some(median(&times)? / self.heat_bytes().max(1) as f64)
+    }
+
     /// Its best time over `bytes` in the heats. The least and not the median: on a shared machine
     /// others only ever add time, and the heats are few.
     pub(super) fn heat_ns(&self, bytes: u64) -> Option<f64> {
@@ -118,13 +132,9 @@ impl Entrant {
     /// reached it.
     fn line(&self, stage: Stage) -> Option<Line> {
         let in_final: Vec<&Sample> = self.final_samples();
-        let heat_bytes = self.heat_bytes();
-        let shown: Vec<&Sample> = match stage {
+        let shown = match stage {
             Stage::Final | Stage::WarmUp if !in_final.is_empty() => in_final,
-            _ => {
-                let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
-                heats.filter(|sample| sample.bytes == heat_bytes).collect()
-            }
+            _ => self.longest_heats(),
         };
         let times: Vec<f64> = shown.iter().map(|sample| sample.elapsed_ns as f64).collect();
         Some(Line {

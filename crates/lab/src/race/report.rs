@@ -96,7 +96,8 @@ impl Race<'_> {
     /// then those that do not work here.
     fn summaries(&self, racers: &[Racer]) -> Vec<Summary> {
         let best = verdict::best(racers).map(|index| &racers[index]);
-        let best_heat_pace = self.entrants.iter().filter_map(heat_pace).min_by(f64::total_cmp);
+        let movers = self.entrants.iter().filter(|entrant| entrant.class() == Class::Mover);
+        let best_heat_pace = movers.filter_map(Entrant::heat_pace).min_by(f64::total_cmp);
         let mut summaries: Vec<Summary> =
             self.entrants.iter().map(|entrant| summary_of(entrant, best, best_heat_pace)).collect();
         summaries.sort_by(|a, b| {
@@ -181,14 +182,6 @@ impl Race<'_> {
     }
 }
 
-fn heat_pace(entrant: &Entrant) -> Option<f64> {
-    if entrant.class() != Class::Mover {
-        return None;
-    }
-    let bytes = entrant.heat_bytes();
-    Some(entrant.heat_ns(bytes)? / bytes.max(1) as f64)
-}
-
 fn summary_of(entrant: &Entrant, best: Option<&Racer>, best_heat_pace: Option<f64>) -> Summary {
     let variant = &entrant.variant;
     let finals = entrant.final_samples();
@@ -200,12 +193,9 @@ fn summary_of(entrant: &Entrant, best: Option<&Racer>, best_heat_pace: Option<f6
         return Summary::of(variant, Standing::Floor, &finals);
     }
     if finals.is_empty() {
-        let bytes = entrant.heat_bytes();
-        let heats: Vec<&Sample> =
-            entrant.samples.iter().filter(|sample| sample.bytes == bytes).collect();
-        let mut summary = Summary::of(variant, Standing::Heat, &heats);
+        let mut summary = Summary::of(variant, Standing::Heat, &entrant.longest_heats());
         summary.ratio_to_best =
-            heat_pace(entrant).zip(best_heat_pace).map(|(pace, best)| pace / best);
+            entrant.heat_pace().zip(best_heat_pace).map(|(pace, best)| pace / best);
         summary.reason = match &entrant.progressing {
             Progressing::OutInHeats(reason) => reason.clone(),
             _ => "the time was over before its turn came".to_owned(),
