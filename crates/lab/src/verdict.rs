@@ -81,13 +81,13 @@ impl Racer {
     }
 }
 
-/// The index of the racer with the smallest median among those who ran the most rounds: whoever ran
-/// fewer had been beaten.
+/// The index of the racer with the smallest median among those who stayed to the end: whoever ran
+/// fewer rounds had been beaten. The time may have ended the last round before all had their turn.
 #[must_use]
 pub fn best(racers: &[Racer]) -> Option<usize> {
     let most = racers.iter().map(|racer| racer.times_ns.len()).max().filter(|&most| most > 0)?;
     (0..racers.len())
-        .filter(|&index| racers[index].times_ns.len() == most)
+        .filter(|&index| racers[index].times_ns.len() + 1 >= most)
         .filter_map(|index| Some((index, racers[index].median_ns()?)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b))
         .map(|(index, _)| index)

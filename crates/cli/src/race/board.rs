@@ -37,11 +37,16 @@ impl Board {
         }
         let (columns, rows) = size(&std::io::stderr()).unwrap_or((80, 24));
         let lines = self.lines(progress, columns, rows);
-        let mut text = self.erasure();
+        // Line by line over the old board: erasing it first would flicker, and terminals that keep
+        // what is cleared would fill their memory with it.
+        let mut text = up(self.lines_drawn);
         for line in &lines {
             text.push_str(line);
+            text.push_str(ERASE_LINE_END);
             text.push('\n');
         }
+        let left_over = self.lines_drawn.saturating_sub(lines.len());
+        text.push_str(&blank(left_over));
         self.put(&text);
         self.lines_drawn = lines.len();
         self.drawn_at = Some(Instant::now());
@@ -49,19 +54,9 @@ impl Board {
 
     /// Takes the board away: the table follows.
     pub(super) fn clear(&mut self) {
-        if self.lines_drawn > 0 {
-            let erasure = self.erasure();
-            self.put(&erasure);
-            self.lines_drawn = 0;
-        }
-    }
-
-    /// Up over the lines drawn, and all below them erased.
-    fn erasure(&self) -> String {
-        match self.lines_drawn {
-            0 => String::new(),
-            lines => format!("\x1b[{lines}A\x1b[J"),
-        }
+        let text = format!("{}{}", up(self.lines_drawn), blank(self.lines_drawn));
+        self.put(&text);
+        self.lines_drawn = 0;
     }
 
     fn put(&self, text: &str) {
@@ -103,6 +98,17 @@ impl Board {
     }
 }
 
+const ERASE_LINE_END: &str = "\x1b[K";
+
+fn up(lines: usize) -> String {
+    if lines == 0 { String::new() } else { format!("\x1b[{lines}A") }
+}
+
+/// Empties that many lines from the cursor on and returns to where it was.
+fn blank(lines: usize) -> String {
+    format!("{}{}", format!("{ERASE_LINE_END}\n").repeat(lines), up(lines))
+}
+
 fn now_line(progress: &Progress<'_>) -> String {
     let stage = match progress.stage {
         Stage::Heat => format!("heat {}", progress.round),
@@ -123,13 +129,15 @@ fn standing(line: &Line) -> String {
     let mark = if line.floor { " (floor)" } else { "" };
     let out = if line.running { "" } else { "  out" };
     let name = format!("{}{mark}", line.variant);
-    let runs = if line.runs == 1 { "run" } else { "runs" };
-    format!(
-        "  {name:<30} {:>9} {:>7} MB/s {:>4} {runs}{out}",
-        words::nanoseconds(line.median_ns),
-        words::grouped(&format!("{rate:.0}")),
-        line.runs,
-    )
+    // Heats have several lengths, so that only rates can be compared.
+    let (time, runs) = match (line.in_final, line.runs) {
+        (true, 1) => (words::nanoseconds(line.median_ns), "1 run".to_owned()),
+        (true, runs) => (words::nanoseconds(line.median_ns), format!("{runs} runs")),
+        (false, 1) => (String::new(), "1 heat".to_owned()),
+        (false, heats) => (String::new(), format!("{heats} heats")),
+    };
+    let rate = words::grouped(&format!("{rate:.0}"));
+    format!("  {name:<30} {rate:>7} MB/s {time:>9} {runs:>8}{out}")
 }
 
 /// Columns of the terminal that `stream` is.

@@ -142,6 +142,7 @@ impl Entrant {
             runs: shown.len(),
             median_ns: median(&times)?,
             bytes: shown[0].bytes,
+            in_final: shown[0].is_final(),
             floor: self.class() == Class::Floor,
             running: self.progressing == Progressing::Running,
         })

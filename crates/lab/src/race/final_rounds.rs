@@ -11,7 +11,7 @@ use crate::trial::{Place, Task};
 use crate::verdict::{self, Racer};
 
 /// Rounds that floors run: they do not compete, so that they need not be known as well.
-const FLOOR_ROUNDS: u32 = 3;
+pub(super) const FLOOR_ROUNDS: u32 = 3;
 
 /// When all but the best are beaten, the race ends after this round.
 const ROUNDS_TO_WIN: u32 = 5;

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::entrant::{Class, Entrant, Progressing};
+use super::final_rounds::FLOOR_ROUNDS;
 use super::{Config, Race};
 use crate::Digests;
 use crate::error::Error;
@@ -78,8 +79,10 @@ impl Race<'_> {
         if self.config.time.is_none() || self.config.rounds.is_some() {
             return;
         }
-        let running: Vec<usize> = self.running().collect();
-        let prospects: Vec<Prospect> = running
+        let time_left = self.time_left();
+        let (floors, copiers): (Vec<usize>, Vec<usize>) =
+            self.running().partition(|&index| self.entrants[index].class() == Class::Floor);
+        let prospects: Vec<Prospect> = copiers
             .iter()
             .map(|&index| {
                 let entrant = &self.entrants[index];
@@ -89,16 +92,20 @@ impl Race<'_> {
                     // Those that did not climb the ladder ran a shorter piece.
                     heat_ns: heat_ns * PIECE_BYTES as f64 / heat_bytes as f64,
                     run_cost: entrant.cost_of(bytes),
-                    always: entrant.class() != Class::Mover,
+                    always: entrant.class() == Class::Sharer,
                 }
             })
             .collect();
-        let admitted = admit(&prospects, self.time_left());
-        for (place, &index) in running.iter().enumerate() {
-            if !admitted.contains(&place) {
-                let reason = "too slow in the heats for the time there is".to_owned();
-                self.entrants[index].progressing = Progressing::OutInHeats(reason);
-            }
+        let admitted = admit(&prospects, time_left);
+        let slow = (0..copiers.len()).filter(|place| !admitted.contains(place));
+        // A floor is known well enough from the heats where it would take time from the race.
+        let costly = floors.into_iter().filter(|&index| {
+            self.entrants[index].cost_of(bytes) * FLOOR_ROUNDS > time_left / FLOORS_SHARE
+        });
+        let out: Vec<usize> = slow.map(|place| copiers[place]).chain(costly).collect();
+        for index in out {
+            let reason = "too slow in the heats for the time there is".to_owned();
+            self.entrants[index].progressing = Progressing::OutInHeats(reason);
         }
     }
 
@@ -187,6 +194,9 @@ impl Race<'_> {
 fn next_rung(bytes: u64) -> u64 {
     LADDER_BYTES.iter().copied().find(|&next| next > bytes).unwrap_or(PIECE_BYTES)
 }
+
+/// The part of the time, one in so many, that a floor may take.
+const FLOORS_SHARE: u32 = 20;
 
 /// The longest that one heat may take.
 fn longest_heat(config: &Config) -> Duration {

@@ -73,6 +73,8 @@ pub struct Line {
     pub median_ns: f64,
     /// Bytes of one run.
     pub bytes: u64,
+    /// Whether these are runs of the final.
+    pub in_final: bool,
     /// Whether it is a floor.
     pub floor: bool,
     /// Whether it still takes part.

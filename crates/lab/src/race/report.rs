@@ -189,8 +189,9 @@ fn summary_of(entrant: &Entrant, best: Option<&Racer>, best_heat_pace: Option<f6
         let summary = Summary::of(variant, Standing::Refused, &[]);
         return Summary { reason: reason.clone(), ..summary };
     }
-    if entrant.class() == Class::Floor && !finals.is_empty() {
-        return Summary::of(variant, Standing::Floor, &finals);
+    if entrant.class() == Class::Floor {
+        let samples = if finals.is_empty() { entrant.longest_heats() } else { finals };
+        return Summary::of(variant, Standing::Floor, &samples);
     }
     if finals.is_empty() {
         let mut summary = Summary::of(variant, Standing::Heat, &entrant.longest_heats());
