@@ -63,7 +63,7 @@ impl Race<'_> {
         let verdict = verdict::decide(&all);
         let shared = all.len() > movers.len();
         let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| verdict::decide(&movers));
-        let summary = self.summaries(&all);
+        let summary = self.summaries(&[&movers, &racers_of(&[Class::Sharer])]);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
             let all = self.entrants.iter().flat_map(|entrant| &entrant.samples);
@@ -92,23 +92,40 @@ impl Race<'_> {
         }
     }
 
-    /// A line a variant: those of the final fastest first, then those of the heats, then floors,
-    /// then those that do not work here.
-    fn summaries(&self, racers: &[Racer]) -> Vec<Summary> {
-        let best = verdict::best(racers).map(|index| &racers[index]);
+    /// A line a variant: those of the final that move bytes, fastest first, those that share extents,
+    /// those of the heats, floors, and those that do not work here.
+    fn summaries(&self, classes: &[&[Racer]]) -> Vec<Summary> {
+        let bests: Vec<&Racer> = classes
+            .iter()
+            .filter_map(|racers| verdict::best(racers).map(|index| &racers[index]))
+            .collect();
+        let best_of_class = |entrant: &Entrant| {
+            let name = entrant.variant.to_string();
+            let class = classes.iter().position(|racers| racers.iter().any(|r| r.variant == name));
+            let racers = classes[class?];
+            bests.iter().copied().find(|best| racers.iter().any(|r| r.variant == best.variant))
+        };
         let movers = self.entrants.iter().filter(|entrant| entrant.class() == Class::Mover);
         let best_heat_pace = movers.filter_map(Entrant::heat_pace).min_by(f64::total_cmp);
-        let mut summaries: Vec<Summary> =
-            self.entrants.iter().map(|entrant| summary_of(entrant, best, best_heat_pace)).collect();
+        let mut summaries: Vec<Summary> = self
+            .entrants
+            .iter()
+            .map(|entrant| summary_of(entrant, best_of_class(entrant), best_heat_pace))
+            .collect();
         summaries.sort_by(|a, b| {
             let place = |summary: &Summary| match summary.standing {
-                Standing::Raced => 0,
-                Standing::Heat => 1,
-                Standing::Floor => 2,
-                Standing::Refused => 3,
+                Standing::Raced if !summary.shares_extents => 0,
+                Standing::Raced => 1,
+                Standing::Heat => 2,
+                Standing::Floor => 3,
+                Standing::Refused => 4,
             };
+            let ratio = |summary: &Summary| summary.ratio_to_best.unwrap_or(f64::INFINITY);
             let rate = |summary: &Summary| summary.megabytes_per_second.unwrap_or(0.0);
-            place(a).cmp(&place(b)).then_with(|| rate(b).total_cmp(&rate(a)))
+            place(a)
+                .cmp(&place(b))
+                .then_with(|| ratio(a).total_cmp(&ratio(b)))
+                .then_with(|| rate(b).total_cmp(&rate(a)))
         });
         summaries
     }
