@@ -46,6 +46,23 @@ impl Chain {
         chain
     }
 
+    /// Starts the first variant's copier now rather than with the first span, so that its buffers,
+    /// ring or pipe are there before a clock starts.
+    ///
+    /// # Errors
+    /// What the kernel says when these cannot be had; [`FileCopy::copy`] then treats the variant as
+    /// refused.
+    pub fn start_first(&mut self) -> io::Result<()> {
+        self.links.first_mut().map_or(Ok(()), |link| link.copier().map(|_| ()))
+    }
+
+    /// Status flags that the first variant's copier needs, once it is started.
+    #[must_use]
+    pub fn first_status_flags(&self) -> rustix::fs::OFlags {
+        let first = self.links.first().and_then(|link| link.copier.as_ref());
+        first.map_or(rustix::fs::OFlags::empty(), |copier| copier.status_flags())
+    }
+
     /// Begins the copy of one file between descriptors of this chain's pair of file systems.
     pub fn file<'c>(&'c mut self, pair: Pair<'c>) -> FileCopy<'c> {
         FileCopy { chain: self, pair, bytes: 0 }
