@@ -1,7 +1,7 @@
 //! The page cache is set and proved on real file systems.
 
-use lab::source::Source;
-use lab::state::{Proof, Prover, State};
+use haulage_lab::source::Source;
+use haulage_lab::state::{Proof, Prover, State};
 use testfs::FsKind;
 
 const BYTES: usize = (5 << 20) + 123;
