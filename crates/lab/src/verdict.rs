@@ -190,12 +190,7 @@ fn won(winner: &Racer, next: &Racer, ratio: Ratio) -> Verdict {
 fn too_close(best: &Racer, close: &[(&Racer, Option<Ratio>)]) -> Verdict {
     let mut contenders = vec![best.variant.clone()];
     contenders.extend(close.iter().map(|(racer, _)| racer.variant.clone()));
-    let mut named: Vec<String> = contenders.iter().take(NAMED_MAX).cloned().collect();
-    if contenders.len() > NAMED_MAX {
-        named.truncate(NAMED_MAX - 1);
-        named.push(format!("{} others", contenders.len() - named.len()));
-    }
-    let named = words::listed(&named);
+    let named = words::listed(&shortened(&contenders));
     let equal = close
         .iter()
         .all(|(_, ratio)| ratio.is_some_and(|ratio| ratio.interval.high <= 1.0 + DELTA));
@@ -219,7 +214,31 @@ fn too_close(best: &Racer, close: &[(&Racer, Option<Ratio>)]) -> Verdict {
     Verdict { kind: Kind::TooClose, contenders, sentence, ..Verdict::none("") }
 }
 
+/// As many names as a sentence can hold, and how many more there are.
+fn shortened(names: &[String]) -> Vec<String> {
+    if names.len() <= NAMED_MAX {
+        return names.to_vec();
+    }
+    let mut named = names[..NAMED_MAX - 1].to_vec();
+    named.push(format!("{} others", names.len() - named.len()));
+    named
+}
+
 impl Verdict {
+    /// The same, unless `unraced`, variants as fast as the winner before the final for which there
+    /// was no time in it, may be faster still: then there is a lead and no winner.
+    #[must_use]
+    pub fn unless_unraced(self, unraced: &[String]) -> Verdict {
+        let (Some(leader), false) = (&self.winner, unraced.is_empty()) else { return self };
+        let sentence = format!(
+            "{leader} leads, but {} did as well in the heats and had no time to race: allow more \
+             with --time",
+            words::listed(&shortened(unraced))
+        );
+        let contenders = [std::slice::from_ref(leader), unraced].concat();
+        Verdict { kind: Kind::TooClose, contenders, sentence, ..Verdict::none("") }
+    }
+
     /// No verdict, for the reason that the sentence gives.
     #[must_use]
     pub fn none(sentence: &str) -> Verdict {
@@ -318,6 +337,19 @@ mod tests {
         let verdict = decide(&racers);
         assert_eq!(verdict.contenders.len(), 7);
         assert!(verdict.sentence.contains("between a, b, c and 4 others: within 2 %"));
+    }
+
+    #[test]
+    fn who_had_no_time_to_race_may_be_faster() {
+        let racers = [racer("a", &[100.0; 5]), racer("b", &[150.0; 5])];
+        let won = decide(&racers);
+        assert_eq!(won.clone().unless_unraced(&[]), won);
+        let open = won.unless_unraced(&["c".to_owned()]);
+        assert_eq!((open.kind, open.winner.as_deref()), (Kind::TooClose, None));
+        assert_eq!(open.contenders, ["a", "c"]);
+        assert!(open.sentence.starts_with("a leads, but c did as well in the heats"));
+        let none = decide(&[]);
+        assert_eq!(none.clone().unless_unraced(&["c".to_owned()]), none);
     }
 
     /// In how many of 1000 simulated races of six variants, all as fast as one another but for the

@@ -12,6 +12,9 @@ use crate::summary::{Standing, Summary};
 use crate::verdict::{self, Racer, Verdict};
 use crate::words;
 
+/// Slower by no more than this factor in the heats is as good there: they are few and short.
+const AS_WELL: f64 = 1.1;
+
 /// Everything there is to say of a race, in the order of the JSON file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -60,9 +63,9 @@ impl Race<'_> {
         };
         let movers = racers_of(&[Class::Mover]);
         let all = racers_of(&[Class::Mover, Class::Sharer]);
-        let verdict = verdict::decide(&all);
+        let verdict = self.decide(&all);
         let shared = all.len() > movers.len();
-        let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| verdict::decide(&movers));
+        let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| self.decide(&movers));
         let summary = self.summaries(&[&movers, &racers_of(&[Class::Sharer])]);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
@@ -90,6 +93,31 @@ impl Race<'_> {
             notes: self.notes,
             environment,
         }
+    }
+
+    /// The verdict on `racers`. Whoever did as well as the winner in the heats, and did not come into
+    /// the final, keeps it open.
+    fn decide(&self, racers: &[Racer]) -> Verdict {
+        let verdict = verdict::decide(racers);
+        let heat_ns = |entrant: &Entrant| entrant.heat_ns(entrant.heat_bytes());
+        let winner = self.entrants.iter().find(|entrant| {
+            verdict.winner.as_deref() == Some(entrant.variant.to_string().as_str())
+        });
+        let unraced: Vec<String> = self
+            .entrants
+            .iter()
+            .filter(|entrant| entrant.final_samples().is_empty())
+            .filter(|entrant| entrant.class() == Class::Mover)
+            .filter(|entrant| {
+                winner.is_some_and(|winner| {
+                    let pair = heat_ns(entrant).zip(heat_ns(winner));
+                    entrant.heat_bytes() == winner.heat_bytes()
+                        && pair.is_some_and(|(its, best)| its <= best * AS_WELL)
+                })
+            })
+            .map(|entrant| entrant.variant.to_string())
+            .collect();
+        verdict.unless_unraced(&unraced)
     }
 
     /// A line a variant: those of the final that move bytes, fastest first, those that share extents,
