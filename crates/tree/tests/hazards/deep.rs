@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
 use tree::Options;
 
 use crate::listener::{Listener, copy_exactly};
@@ -68,19 +68,31 @@ fn levels_and_files(root: &Path) -> (usize, usize) {
     }
 }
 
-/// Removes a chain of directories, which `remove_dir_all` could not: it opens one a level.
+/// Removes a chain of directories, which `remove_dir_all` could not: it opens one a level. To remove
+/// a directory takes the kernel longer the deeper it is, so pieces of the chain are moved up first.
 fn remove(root: &Path) {
-    let mut at = openat(CWD, root, OFlags::DIRECTORY, Mode::empty()).expect("the root");
-    while let Ok(below) = open(&at, NAME) {
-        at = below;
-    }
-    let top = rustix::fs::stat(root).expect("the root");
-    while rustix::fs::fstat(&at).expect("a level").st_ino != top.st_ino {
-        for name in [c"half", c"bottom"] {
-            let _ = unlinkat(&at, name, AtFlags::empty());
+    let top = openat(CWD, root, OFlags::DIRECTORY, Mode::empty()).expect("the root");
+    loop {
+        let (mut at, mut depth) = (open(&top, c".").expect("the root"), 0);
+        while depth < 200
+            && let Ok(below) = open(&at, NAME)
+        {
+            (at, depth) = (below, depth + 1);
         }
-        at = open(&at, c"..").expect("the level above");
-        unlinkat(&at, NAME, AtFlags::REMOVEDIR).expect("an empty level");
+        let more = renameat(&at, NAME, &top, c"rest").is_ok();
+        for level in (0..=depth).rev() {
+            for name in [c"half", c"bottom"] {
+                let _ = unlinkat(&at, name, AtFlags::empty());
+            }
+            if level > 0 {
+                at = open(&at, c"..").expect("the level above");
+                unlinkat(&at, NAME, AtFlags::REMOVEDIR).expect("an empty level");
+            }
+        }
+        if !more {
+            return;
+        }
+        renameat(&top, c"rest", &top, NAME).expect("the rest takes the place of what is gone");
     }
 }
 
