@@ -8,12 +8,14 @@
 //! each item.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::Errno;
 
 use crate::cursor::with_src_at;
 use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::positions::appends;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::buffer::Buffer;
@@ -76,7 +78,7 @@ impl Stdio {
             Err(errno) => return Moved::refused(errno),
         };
         // Nothing but a regular file tells afterwards how much of it was written.
-        let dst_began_at = tell(pair.dst).ok();
+        let dst_began_at = next_write_at(pair.dst).ok();
         let item = self.item.as_mut_slice();
         let (mut taken, mut passed_on) = (0, 0);
         let handed_on = until_done(pair, span, item.len(), Errors::AlwaysFail, |_, _, want| {
@@ -116,6 +118,11 @@ impl Stdio {
         }
         Buffer::off_alignment(self.setvbuf_bytes).map(Some).map_err(|_| Errno::NOMEM)
     }
+}
+
+/// Where the next write at the cursor of `dst` will land.
+fn next_write_at(dst: BorrowedFd<'_>) -> rustix::io::Result<u64> {
+    if appends(dst) { seek(dst, SeekFrom::End(0)) } else { tell(dst) }
 }
 
 fn step(src: &mut Stream, dst: &mut Stream, item: &mut [u8]) -> Step {

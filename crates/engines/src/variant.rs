@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use crate::engine::{Copier, Engine, Kind, Param, ParamKind};
 use crate::parallel::Parallel;
+use crate::positions::WithHonouredPositions;
 use crate::status_flags::WithStatusFlags;
 use crate::{ENGINES, by_name};
 
@@ -130,7 +131,9 @@ impl Variant {
             Box::new(Parallel::new(copiers))
         };
         let flags = copier.status_flags();
-        Ok(if flags.is_empty() { copier } else { Box::new(WithStatusFlags { copier, flags }) })
+        let copier =
+            if flags.is_empty() { copier } else { Box::new(WithStatusFlags { copier, flags }) };
+        Ok(Box::new(WithHonouredPositions { copier }))
     }
 
     /// Every variant that the table proposes for a race, in its order.

@@ -4,6 +4,7 @@
 mod cursors;
 mod full;
 mod large;
+mod positions;
 mod proc_files;
 mod regular;
 mod shrinking;
