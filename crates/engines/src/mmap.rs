@@ -20,8 +20,8 @@ use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::guarded::{self, Missing};
 use crate::sys::map::Map;
-use crate::until_done::{Errors, Halt, Step, until_done};
-use crate::{Moved, Pair, Side, Span, Tuning};
+use crate::until_done::{Errors, Halt, Step, doubt_zero, until_done};
+use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
 /// The table row.
 pub(crate) static MMAP: Engine = Engine {
@@ -115,8 +115,9 @@ impl Mmap {
             Ok(presized) => presized,
             Err(moved) => return moved,
         };
-        let moved =
-            until_done(pair, span, self.window_bytes, Errors::MayRefuse, |src, dst, want| {
+        let mapped = Span { len: available, ..span };
+        let mut moved =
+            until_done(pair, mapped, self.window_bytes, Errors::MayRefuse, |src, dst, want| {
                 let (Pos::At(src_at), Pos::At(dst_at)) = (src, dst) else {
                     unreachable!("with_both_at gives offsets")
                 };
@@ -126,6 +127,11 @@ impl Mmap {
                     Err(errno) => Step::halted(Halt::Error { side: Side::Src, errno }),
                 }
             });
+        if moved.stop == Stop::Done && available < span.len {
+            // What the source has gained since then has no pages in the destination to be put in.
+            let tail = doubt_zero(pair, span.after(available));
+            moved = Moved { bytes: available + tail.bytes, stop: tail.stop };
+        }
         presized.shrink_after(pair, moved.bytes);
         moved
     }

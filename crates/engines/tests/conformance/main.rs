@@ -3,6 +3,7 @@
 
 mod cursors;
 mod full;
+mod growing;
 mod large;
 mod positions;
 mod proc_files;
