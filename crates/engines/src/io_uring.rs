@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use crate::cursor::with_both_at;
 use crate::direct::block_bytes;
 use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind};
+use crate::presized::Presized;
 use crate::probe::probe_by_copy;
 use crate::sys::ring::{Completion, Direction, Part, Ring};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning, is_refusal};
@@ -82,6 +83,10 @@ impl Copier for Uring {
         };
         let depth = self.depth;
         let moved = with_both_at(pair, span, |span, src_at, dst_at| {
+            let presized = match Presized::as_it_is(pair, dst_at, span.len) {
+                Ok(presized) => presized,
+                Err(errno) => return Moved::failed(Side::Dst, errno),
+            };
             let mut flight = Flight {
                 pair,
                 src_at,
@@ -94,6 +99,9 @@ impl Copier for Uring {
                 shortest: None,
             };
             let moved = flight.run(ring);
+            if moved.stop != Stop::Done {
+                presized.shrink_after(pair, moved.bytes);
+            }
             if moved.stop == Stop::Done && moved.bytes < span.len {
                 return Moved { stop: Stop::Refused(Errno::INVAL), ..moved };
             }
@@ -138,7 +146,7 @@ struct Flight<'fd> {
     next: u64,
     pieces: Vec<Piece>,
     /// The lowest byte that was not written and why. Pieces beyond it may have been written; they
-    /// do not count.
+    /// do not count, and where they made the destination longer it is cut back.
     shortest: Option<Moved>,
 }
 
