@@ -8,7 +8,7 @@
 
 use std::io;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, tell};
 use rustix::io::Errno;
 
 use crate::cursor::with_both_at;
@@ -69,6 +69,10 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 
 impl Copier for Uring {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        // A pipe would be read at any offset, and several reads at once would mix its bytes.
+        if let Err(errno) = tell(pair.src).and(tell(pair.dst)) {
+            return Moved::refused(errno);
+        }
         let block_bytes = match self.direct.then(|| block_bytes(pair)).transpose() {
             Ok(block_bytes) => block_bytes.unwrap_or(1),
             Err(errno) => return Moved::refused(errno),

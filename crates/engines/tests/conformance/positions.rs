@@ -1,6 +1,7 @@
 //! Positions that a descriptor cannot honour: nothing is written elsewhere and called done.
 
 use std::fs::File;
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -66,6 +67,25 @@ fn offsets_that_no_file_reaches() {
             }
         }
     });
+}
+
+#[test]
+fn a_pipe_has_no_offsets() {
+    for variant in variants::all() {
+        let Some(mut copier) = variants::start(&variant) else { continue };
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(5000).unwrap();
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(&[1; 5000]).unwrap();
+        for (side, pair) in [
+            ("source", Pair { src: reader.as_fd(), dst: file.as_fd() }),
+            ("destination", Pair { src: file.as_fd(), dst: writer.as_fd() }),
+        ] {
+            let moved = copier.copy(pair, Span::whole(5000));
+            let nothing = moved.bytes == 0 && !matches!(moved.stop, Stop::Done | Stop::Eof);
+            assert!(nothing, "{variant}, a pipe as {side}: {moved:?}");
+        }
+    }
 }
 
 fn source(dir: &Path, bytes: &[u8]) -> OwnedFd {
