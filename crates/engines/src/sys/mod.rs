@@ -6,6 +6,8 @@ pub(crate) mod buffer;
 mod cachestat;
 mod clone_range;
 pub(crate) mod guarded;
+#[cfg(test)]
+pub(crate) mod interruption;
 pub(crate) mod map;
 pub(crate) mod ring;
 pub(crate) mod stream;
