@@ -18,7 +18,8 @@ pub struct Chain {
 struct Link {
     variant: Variant,
     copier: Option<Box<dyn Copier>>,
-    refused_for_good: bool,
+    /// Why it can never work on this pair of file systems, once that is known.
+    refused_for_good: Option<Errno>,
 }
 
 /// Called with every attempt: the variant, what it was asked for, and what came of it. Progress,
@@ -29,7 +30,7 @@ impl Chain {
     /// Exactly these variants: when the last refuses, the copy is refused.
     #[must_use]
     pub fn exactly(variants: impl IntoIterator<Item = Variant>) -> Chain {
-        let link = |variant| Link { variant, copier: None, refused_for_good: false };
+        let link = |variant| Link { variant, copier: None, refused_for_good: None };
         Chain { links: variants.into_iter().map(link).collect() }
     }
 
@@ -84,7 +85,11 @@ impl FileCopy<'_> {
     pub fn copy(&mut self, span: Span, observe: &mut Observer<'_>) -> Moved {
         let mut bytes = 0;
         let mut refusal = Errno::NOSYS;
-        for link in self.chain.links.iter_mut().filter(|link| !link.refused_for_good) {
+        for link in &mut self.chain.links {
+            if let Some(errno) = link.refused_for_good {
+                refusal = errno;
+                continue;
+            }
             let left = span.after(bytes);
             let moved = match link.copier() {
                 Ok(copier) => copier.copy(self.pair, left),
@@ -96,7 +101,8 @@ impl FileCopy<'_> {
             match moved.stop {
                 Stop::Done | Stop::Eof => return Moved { bytes, stop: moved.stop },
                 Stop::Refused(errno) => {
-                    link.refused_for_good = refuses_for_good(errno) || link.copier.is_none();
+                    let for_good = refuses_for_good(errno) || link.copier.is_none();
+                    link.refused_for_good = for_good.then_some(errno);
                     refusal = errno;
                 }
                 Stop::Failed { side: Side::Pair, errno }
@@ -309,6 +315,14 @@ mod tests {
             assert!(matches!(copy(&mut chain).0, Moved { bytes: 0, stop: Stop::Refused(_) }));
         }
         assert_eq!(STARTS.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn the_reason_stays_the_same() {
+        let mut chain = Chain::exactly([variant!(0, Stop::Refused(Errno::XDEV))]);
+        for file in 0..2 {
+            assert_eq!(copy(&mut chain).0, Moved::refused(Errno::XDEV), "file {file}");
+        }
     }
 
     #[test]
