@@ -5,7 +5,7 @@ use std::io;
 use rustix::io::Errno;
 
 use crate::engine::Copier;
-use crate::moved::refuses_for_good;
+use crate::moved::{is_refusal, refuses_for_good};
 use crate::read_write::READ_WRITE;
 use crate::{Moved, Pair, Side, Span, Stop, Variant};
 
@@ -101,7 +101,9 @@ impl FileCopy<'_> {
             match moved.stop {
                 Stop::Done | Stop::Eof => return Moved { bytes, stop: moved.stop },
                 Stop::Refused(errno) => {
-                    let for_good = refuses_for_good(errno) || link.copier.is_none();
+                    // Memory or descriptors may be there again for the next file.
+                    let never_starts = link.copier.is_none() && is_refusal(errno);
+                    let for_good = refuses_for_good(errno) || never_starts;
                     link.refused_for_good = for_good.then_some(errno);
                     refusal = errno;
                 }
@@ -127,8 +129,14 @@ impl Link {
     }
 }
 
+/// Of a copier that did not start.
 fn errno_of(error: &io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::NOSYS, Errno::from_raw_os_error)
+    let named = match error.kind() {
+        io::ErrorKind::OutOfMemory => Errno::NOMEM,
+        io::ErrorKind::InvalidInput => Errno::INVAL,
+        _ => Errno::OPNOTSUPP,
+    };
+    Errno::from_io_error(error).unwrap_or(named)
 }
 
 #[cfg(test)]
@@ -303,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_start_is_not_started_again() {
+    fn what_is_forbidden_is_not_started_again() {
         static STARTS: AtomicUsize = AtomicUsize::new(0);
         fn start(_: &Tuning) -> io::Result<Box<dyn Copier>> {
             STARTS.fetch_add(1, Ordering::Relaxed);
@@ -312,9 +320,26 @@ mod tests {
         static FORBIDDEN: Engine = engine(start, &[]);
         let mut chain = Chain::exactly([Variant::plain(&FORBIDDEN)]);
         for _ in 0..3 {
-            assert!(matches!(copy(&mut chain).0, Moved { bytes: 0, stop: Stop::Refused(_) }));
+            assert_eq!(copy(&mut chain).0, Moved::refused(Errno::PERM));
         }
         assert_eq!(STARTS.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn what_lacked_memory_is_started_again() {
+        static STARTS: AtomicUsize = AtomicUsize::new(0);
+        fn start(_: &Tuning) -> io::Result<Box<dyn Copier>> {
+            match STARTS.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(io::ErrorKind::OutOfMemory.into()),
+                1 => Err(Errno::MFILE.into()),
+                _ => Ok(Box::new(Scripted { bytes: u64::MAX, stop: Stop::Done })),
+            }
+        }
+        static POOR: Engine = engine(start, &[]);
+        let mut chain = Chain::exactly([Variant::plain(&POOR)]);
+        assert_eq!(copy(&mut chain).0, Moved::refused(Errno::NOMEM));
+        assert_eq!(copy(&mut chain).0, Moved::refused(Errno::MFILE));
+        assert_eq!(copy(&mut chain).0, Moved { bytes: LEN as u64, stop: Stop::Done });
     }
 
     #[test]
