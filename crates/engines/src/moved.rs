@@ -77,7 +77,7 @@ pub fn is_refusal(errno: Errno) -> bool {
 }
 
 /// Whether a refusal holds for every further file of the same two file systems, so that asking
-/// again is a wasted call.
+/// again is a wasted call. An engine that met a trait of one file must not give these.
 #[must_use]
 pub fn refuses_for_good(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOTTY | Errno::XDEV)
