@@ -34,7 +34,7 @@ fn what_is_appended_meanwhile_does_no_harm() {
                 let ended = AtomicBool::new(false);
                 let moved = std::thread::scope(|scope| {
                     scope.spawn(|| append(&dir.join("src"), &random[begun_with..], &ended));
-                    let moved = watched(&context, || copy(&variant, dir));
+                    let moved = watched(&context, || copy(&variant, dir, Span::TO_EOF));
                     ended.store(true, Ordering::Relaxed);
                     moved
                 });
@@ -48,6 +48,30 @@ fn what_is_appended_meanwhile_does_no_harm() {
     });
 }
 
+#[test]
+fn no_more_is_copied_than_asked_for() {
+    const ASKED_BYTES: usize = 100_001;
+    let random = random_bytes(4 << 20, 15);
+    each_fs(|kind, dir| {
+        for variant in variants::plain() {
+            for _ in 0..20 {
+                std::fs::write(dir.join("src"), &random[..ASKED_BYTES]).unwrap();
+                let ended = AtomicBool::new(false);
+                std::thread::scope(|scope| {
+                    scope.spawn(|| append(&dir.join("src"), &random[ASKED_BYTES..], &ended));
+                    let context = format!("{variant} on {kind}");
+                    let moved = watched(&context, || copy(&variant, dir, ASKED_BYTES as u64));
+                    ended.store(true, Ordering::Relaxed);
+                    let done = Moved { bytes: ASKED_BYTES as u64, stop: Stop::Done };
+                    assert_eq!(moved, done, "{context}");
+                    let found = std::fs::read(dir.join("dst")).unwrap();
+                    assert!(found == random[..ASKED_BYTES], "{context}: {} bytes", found.len());
+                });
+            }
+        }
+    });
+}
+
 fn append(path: &Path, bytes: &[u8], ended: &AtomicBool) {
     let mut src = File::options().append(true).open(path).unwrap();
     for piece in bytes.chunks(APPENDED_BYTES).take(APPENDS) {
@@ -55,11 +79,11 @@ fn append(path: &Path, bytes: &[u8], ended: &AtomicBool) {
             return;
         }
         src.write_all(piece).unwrap();
-        std::thread::sleep(Duration::from_micros(100));
+        std::thread::sleep(Duration::from_micros(50));
     }
 }
 
-fn copy(variant: &Variant, dir: &Path) -> Moved {
+fn copy(variant: &Variant, dir: &Path, len: u64) -> Moved {
     let src = File::open(dir.join("src")).unwrap();
     let dst = File::options()
         .read(true)
@@ -70,5 +94,5 @@ fn copy(variant: &Variant, dir: &Path) -> Moved {
         .unwrap();
     let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
     let mut chain = Chain::with_last_resort([variant.clone()]);
-    chain.file(pair).copy(Span::whole(Span::TO_EOF), &mut |_, _, _| {})
+    chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {})
 }
