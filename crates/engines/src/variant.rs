@@ -99,7 +99,7 @@ impl Variant {
         Variant { engine, tuning: Tuning::defaults(engine), workers: 1 }
     }
 
-    /// The same variant, shared by `workers`.
+    /// The same variant, shared by `workers`; [`start`](Variant::start) says whether it can be.
     #[must_use]
     pub fn shared_by(&self, workers: usize) -> Variant {
         Variant { workers, ..self.clone() }
@@ -115,7 +115,8 @@ impl Variant {
     ///
     /// # Errors
     /// What the kernel says when these cannot be had (an io_uring that is forbidden, no memory), and
-    /// `Unsupported` for a floor, which is no copier.
+    /// `Unsupported` for a floor, which is no copier. `InvalidInput` without a worker, and with
+    /// several where [`Facts::positions`](crate::Facts::positions) does not let them share a file.
     pub fn start(&self) -> std::io::Result<Box<dyn Copier>> {
         let Kind::Copier { start, .. } = self.engine.kind else {
             return Err(std::io::Error::new(
@@ -123,6 +124,12 @@ impl Variant {
                 format!("{} moves bytes within memory and copies no file", self.engine.name),
             ));
         };
+        if self.workers == 0 || (self.workers > 1 && !self.engine.facts.positions) {
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::InvalidInput,
+                format!("{} cannot be shared by {} workers", self.engine.name, self.workers),
+            ));
+        }
         let copier: Box<dyn Copier> = if self.workers == 1 {
             start(&self.tuning)?
         } else {
