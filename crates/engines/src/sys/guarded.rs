@@ -35,6 +35,11 @@ impl Range {
         Range { start: 0, len: 0, missing: usize::MAX }
     }
 
+    /// Bytes before the first missing page, if one is missing.
+    fn reached(&self) -> Option<usize> {
+        (self.missing != usize::MAX).then(|| self.missing.saturating_sub(self.start))
+    }
+
     fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.start) < self.len
     }
@@ -53,8 +58,8 @@ static BEFORE: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 /// Copies `len` bytes from `src[src_from..]` to `dst[dst_from..]`.
 ///
 /// # Errors
-/// The first missing page, source before destination. Bytes beyond it are zeros (source) or lost
-/// (destination).
+/// The first missing page, the source's if both sides lack it. Bytes beyond it are zeros (source) or
+/// lost (destination).
 ///
 /// # Panics
 /// When a range lies outside its mapping, or SIGBUS cannot be handled.
@@ -75,13 +80,15 @@ pub(crate) fn copy(
     // call is to memcpy itself, opaque to the optimiser.
     unsafe { libc::memcpy(to, from, len) };
     let (src, dst) = (SRC.replace(Range::none()), DST.replace(Range::none()));
-    if src.missing != usize::MAX {
-        return Err(Missing { side: Side::Src, reached: src.missing.saturating_sub(src.start) });
+    match (src.reached(), dst.reached()) {
+        (None, None) => Ok(()),
+        (Some(reached), None) => Err(Missing { side: Side::Src, reached }),
+        // Both ranges began with the same byte, so the nearer page bounds what was copied.
+        (Some(reached), Some(lost_from)) if reached <= lost_from => {
+            Err(Missing { side: Side::Src, reached })
+        }
+        (_, Some(reached)) => Err(Missing { side: Side::Dst, reached }),
     }
-    if dst.missing != usize::MAX {
-        return Err(Missing { side: Side::Dst, reached: dst.missing.saturating_sub(dst.start) });
-    }
-    Ok(())
 }
 
 fn install() -> Option<libc::sigaction> {
@@ -149,5 +156,52 @@ fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         // SAFETY: a handler installed without SA_SIGINFO takes the signal's number alone.
         let handler = unsafe { std::mem::transmute::<usize, extern "C" fn(c_int)>(handler) };
         handler(signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// Maps four pages of each file, leaves them as many as told, and copies.
+    fn copy_of_four(src_pages: u64, dst_pages: u64) -> (Result<(), Missing>, File) {
+        let page_bytes = rustix::param::page_size();
+        let file_of = |byte: u8| {
+            let file = tempfile::tempfile().unwrap();
+            let bytes = vec![byte; 4 * page_bytes];
+            std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
+            file
+        };
+        let (src, dst) = (file_of(1), file_of(2));
+        let from = Map::readable(src.as_fd(), 0, 4 * page_bytes, false).unwrap();
+        let mut to = Map::writable(dst.as_fd(), 0, 4 * page_bytes, false).unwrap();
+        src.set_len(src_pages * page_bytes as u64).unwrap();
+        dst.set_len(dst_pages * page_bytes as u64).unwrap();
+        (copy(&mut to, 0, &from, 0, 4 * page_bytes), dst)
+    }
+
+    #[test]
+    fn the_first_page_that_is_missing_counts() {
+        let missing =
+            |side, pages| Err(Missing { side, reached: pages * rustix::param::page_size() });
+        for (src_pages, dst_pages, expected) in [
+            (4, 4, Ok(())),
+            (3, 4, missing(Side::Src, 3)),
+            (0, 4, missing(Side::Src, 0)),
+            (4, 1, missing(Side::Dst, 1)),
+            (1, 3, missing(Side::Src, 1)),
+            (3, 1, missing(Side::Dst, 1)),
+            (2, 2, missing(Side::Src, 2)),
+        ] {
+            let (copied, dst) = copy_of_four(src_pages, dst_pages);
+            assert_eq!(copied, expected, "{src_pages} pages to {dst_pages}");
+            let whole_pages = usize::try_from(src_pages.min(dst_pages)).unwrap();
+            let mut found = vec![0; whole_pages * rustix::param::page_size()];
+            std::os::unix::fs::FileExt::read_exact_at(&dst, &mut found, 0).unwrap();
+            assert!(found.iter().all(|&byte| byte == 1), "{src_pages} pages to {dst_pages}");
+        }
     }
 }
