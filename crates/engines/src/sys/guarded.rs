@@ -73,13 +73,15 @@ pub(crate) fn copy(
     let before = BEFORE.get_or_init(install);
     assert!(before.is_some(), "sigaction takes a handler for SIGBUS");
     let (to, from) = (dst.at(dst_from, len), src.at(src_from, len));
+    // A fault whose signal is blocked ends the process, handler or not.
+    let mask = blocking(libc::SIG_UNBLOCK, &only_sigbus());
     SRC.set(Range { start: from as usize, len, missing: usize::MAX });
     DST.set(Range { start: to as usize, len, missing: usize::MAX });
     // SAFETY: `at` checked both ranges; they are distinct mappings. They may change under us, which
-    // is why no reference is made of them, and pages that vanish are dealt with by the handler. The
-    // call is to memcpy itself, opaque to the optimiser.
+    // is why no reference is made of them, and pages that vanish are dealt with by the handler.
     unsafe { libc::memcpy(to, from, len) };
     let (src, dst) = (SRC.replace(Range::none()), DST.replace(Range::none()));
+    blocking(libc::SIG_SETMASK, &mask);
     match (src.reached(), dst.reached()) {
         (None, None) => Ok(()),
         (Some(reached), None) => Err(Missing { side: Side::Src, reached }),
@@ -89,6 +91,25 @@ pub(crate) fn copy(
         }
         (_, Some(reached)) => Err(Missing { side: Side::Dst, reached }),
     }
+}
+
+/// Changes which signals this thread blocks, and returns which it blocked before;
+/// pthread_sigmask(3).
+fn blocking(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
+    // SAFETY: all zeros is a valid, empty set.
+    let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: both sets are valid.
+    let result = unsafe { libc::pthread_sigmask(how, set, &raw mut before) };
+    assert_eq!(result, 0, "the way to change the mask is a known one");
+    before
+}
+
+fn only_sigbus() -> libc::sigset_t {
+    // SAFETY: all zeros is a valid, empty set.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is valid, and SIGBUS is a signal.
+    unsafe { libc::sigaddset(&raw mut set, libc::SIGBUS) };
+    set
 }
 
 fn install() -> Option<libc::sigaction> {
@@ -203,5 +224,23 @@ mod tests {
             std::os::unix::fs::FileExt::read_exact_at(&dst, &mut found, 0).unwrap();
             assert!(found.iter().all(|&byte| byte == 1), "{src_pages} pages to {dst_pages}");
         }
+    }
+
+    #[test]
+    fn a_thread_that_blocks_the_signal_survives() {
+        std::thread::spawn(|| {
+            let before = blocking(libc::SIG_BLOCK, &only_sigbus());
+            let missing = Missing { side: Side::Src, reached: 0 };
+            assert_eq!(copy_of_four(0, 4).0, Err(missing));
+            // SAFETY: both sets are valid.
+            let blocked = unsafe { libc::sigismember(&raw const before, libc::SIGBUS) };
+            assert_eq!(blocked, 0);
+            let after = blocking(libc::SIG_SETMASK, &before);
+            // SAFETY: the set is valid.
+            let blocked = unsafe { libc::sigismember(&raw const after, libc::SIGBUS) };
+            assert_eq!(blocked, 1, "the mask is as it was");
+        })
+        .join()
+        .unwrap();
     }
 }
