@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::map::Map;
 use crate::Side;
@@ -77,9 +78,12 @@ pub(crate) fn copy(
     let mask = blocking(libc::SIG_UNBLOCK, &only_sigbus());
     SRC.set(Range { start: from as usize, len, missing: usize::MAX });
     DST.set(Range { start: to as usize, len, missing: usize::MAX });
+    // The optimiser knows that memcpy touches neither cell, but not that the handler does.
+    compiler_fence(Ordering::SeqCst);
     // SAFETY: `at` checked both ranges; they are distinct mappings. They may change under us, which
     // is why no reference is made of them, and pages that vanish are dealt with by the handler.
     unsafe { libc::memcpy(to, from, len) };
+    compiler_fence(Ordering::SeqCst);
     let (src, dst) = (SRC.replace(Range::none()), DST.replace(Range::none()));
     blocking(libc::SIG_SETMASK, &mask);
     match (src.reached(), dst.reached()) {
