@@ -56,7 +56,7 @@ const TRY_BYTES_MAX: u64 = 4 << 20;
 const READ_BYTES: usize = 1 << 20;
 
 /// Times that a source is read until all of it stays in the page cache.
-const WARMINGS: u32 = 3;
+const WARMINGS: u32 = 10;
 
 /// Sets the state, and proves what can be proved on one file system.
 #[derive(Clone, Debug, Serialize)]

@@ -44,10 +44,11 @@ pub struct Summary {
     pub elapsed_ns_median_low: Option<f64>,
     /// The upper end.
     pub elapsed_ns_median_high: Option<f64>,
-    /// Millions of bytes a second, from the median.
+    /// Millions of bytes a second, from the median; none when no bytes were moved.
     pub megabytes_per_second: Option<f64>,
-    /// Its time over the time of the best, paired by round; of a variant measured in the heats only,
-    /// over the best in the heats and without interval.
+    /// Its time over the time of the best, paired by round: the best of those that move bytes, or of
+    /// those that share extents, whichever it does. Of a variant measured in the heats only, over the
+    /// best in the heats and without interval.
     pub ratio_to_best: Option<f64>,
     /// The lower end of its 95 % interval.
     pub ratio_low: Option<f64>,
@@ -89,6 +90,7 @@ impl Summary {
         let interval = median_interval(&[&elapsed], 0);
         let bytes = counted.first().or(samples.first()).map_or(0, |sample| sample.bytes);
         let last = counted.last();
+        let shares_extents = last.is_some_and(|sample| sample.shares_extents);
         Summary {
             variant: variant.to_string(),
             engine: variant.engine.name,
@@ -101,7 +103,9 @@ impl Summary {
             elapsed_ns_median,
             elapsed_ns_median_low: interval.map(|interval| interval.low),
             elapsed_ns_median_high: interval.map(|interval| interval.high),
-            megabytes_per_second: elapsed_ns_median.map(|ns| bytes as f64 * 1e3 / ns.max(1.0)),
+            megabytes_per_second: elapsed_ns_median
+                .filter(|_| !shares_extents)
+                .map(|ns| bytes as f64 * 1e3 / ns.max(1.0)),
             ratio_to_best: None,
             ratio_low: None,
             ratio_high: None,
@@ -111,7 +115,7 @@ impl Summary {
             resident_bytes_after_median: of(Sample::resident_bytes_after),
             device_read_bytes_median: of(|sample| sample.device_read_bytes),
             device_written_bytes_median: of(|sample| sample.device_written_bytes),
-            shares_extents: last.is_some_and(|sample| sample.shares_extents),
+            shares_extents,
             last_resort_share: last
                 .map_or(0.0, |sample| sample.last_resort_bytes as f64 / sample.bytes.max(1) as f64),
             refusals: last.map_or_else(String::new, |sample| sample.refusals.clone()),

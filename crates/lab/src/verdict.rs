@@ -81,16 +81,29 @@ impl Racer {
     }
 }
 
-/// The index of the racer with the smallest median among those who stayed to the end: whoever ran
-/// fewer rounds had been beaten. The time may have ended the last round before all had their turn.
+/// The index of the fastest among those who stayed to the end: whoever ran fewer rounds had been
+/// beaten. The time may have ended the last round before all had their turn.
+///
+/// Medians alone would not do: with few and noisy rounds, another can be faster round by round.
 #[must_use]
 pub fn best(racers: &[Racer]) -> Option<usize> {
     let most = racers.iter().map(|racer| racer.times_ns.len()).max().filter(|&most| most > 0)?;
-    (0..racers.len())
-        .filter(|&index| racers[index].times_ns.len() + 1 >= most)
+    let stayed = || (0..racers.len()).filter(|&i| racers[i].times_ns.len() + 1 >= most);
+    let mut best = stayed()
         .filter_map(|index| Some((index, racers[index].median_ns()?)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b))
-        .map(|(index, _)| index)
+        .map(|(index, _)| index)?;
+    // Trimmed means need not agree on an order, hence an end to the search.
+    for _ in 0..racers.len() {
+        let faster = stayed()
+            .filter(|&index| index != best)
+            .filter_map(|index| Some((index, racers[index].against(&racers[best]).ratio()?)))
+            .filter(|(_, ratio)| ratio.estimate < 1.0)
+            .min_by(|(_, a), (_, b)| a.estimate.total_cmp(&b.estimate));
+        let Some((index, _)) = faster else { break };
+        best = index;
+    }
+    Some(best)
 }
 
 /// The indices of racers shown to be slower than the best by more than δ; Holm's correction keeps
@@ -177,12 +190,7 @@ fn won(winner: &Racer, next: &Racer, ratio: Ratio) -> Verdict {
 fn too_close(best: &Racer, close: &[(&Racer, Option<Ratio>)]) -> Verdict {
     let mut contenders = vec![best.variant.clone()];
     contenders.extend(close.iter().map(|(racer, _)| racer.variant.clone()));
-    let mut named: Vec<String> = contenders.iter().take(NAMED_MAX).cloned().collect();
-    if contenders.len() > NAMED_MAX {
-        named.truncate(NAMED_MAX - 1);
-        named.push(format!("{} others", contenders.len() - named.len()));
-    }
-    let named = words::listed(&named);
+    let named = words::listed(&shortened(&contenders));
     let equal = close
         .iter()
         .all(|(_, ratio)| ratio.is_some_and(|ratio| ratio.interval.high <= 1.0 + DELTA));
@@ -206,7 +214,31 @@ fn too_close(best: &Racer, close: &[(&Racer, Option<Ratio>)]) -> Verdict {
     Verdict { kind: Kind::TooClose, contenders, sentence, ..Verdict::none("") }
 }
 
+/// As many names as a sentence can hold, and how many more there are.
+fn shortened(names: &[String]) -> Vec<String> {
+    if names.len() <= NAMED_MAX {
+        return names.to_vec();
+    }
+    let mut named = names[..NAMED_MAX - 1].to_vec();
+    named.push(format!("{} others", names.len() - named.len()));
+    named
+}
+
 impl Verdict {
+    /// The same, unless `unraced`, variants as fast as the winner before the final for which there
+    /// was no time in it, may be faster still: then there is a lead and no winner.
+    #[must_use]
+    pub fn unless_unraced(self, unraced: &[String]) -> Verdict {
+        let (Some(leader), false) = (&self.winner, unraced.is_empty()) else { return self };
+        let sentence = format!(
+            "{leader} leads, but {} did as well in the heats and had no time to race: allow more \
+             with --time",
+            words::listed(&shortened(unraced))
+        );
+        let contenders = [std::slice::from_ref(leader), unraced].concat();
+        Verdict { kind: Kind::TooClose, contenders, sentence, ..Verdict::none("") }
+    }
+
     /// No verdict, for the reason that the sentence gives.
     #[must_use]
     pub fn none(sentence: &str) -> Verdict {
@@ -264,6 +296,17 @@ mod tests {
     }
 
     #[test]
+    fn the_best_is_the_fastest_round_by_round() {
+        // The medians say a, the rounds say b.
+        let racers = [
+            racer("a", &[100.0, 104.0, 300.0, 101.0, 400.0]),
+            racer("b", &[105.0, 106.0, 110.0, 107.0, 120.0]),
+        ];
+        assert_eq!(best(&racers), Some(1));
+        assert_eq!(best(&[]), None);
+    }
+
+    #[test]
     fn noise_is_no_winner() {
         let racers =
             [racer("a", &[100.0, 140.0, 90.0, 105.0]), racer("b", &[120.0, 110.0, 130.0, 115.0])];
@@ -294,6 +337,19 @@ mod tests {
         let verdict = decide(&racers);
         assert_eq!(verdict.contenders.len(), 7);
         assert!(verdict.sentence.contains("between a, b, c and 4 others: within 2 %"));
+    }
+
+    #[test]
+    fn who_had_no_time_to_race_may_be_faster() {
+        let racers = [racer("a", &[100.0; 5]), racer("b", &[150.0; 5])];
+        let won = decide(&racers);
+        assert_eq!(won.clone().unless_unraced(&[]), won);
+        let open = won.unless_unraced(&["c".to_owned()]);
+        assert_eq!((open.kind, open.winner.as_deref()), (Kind::TooClose, None));
+        assert_eq!(open.contenders, ["a", "c"]);
+        assert!(open.sentence.starts_with("a leads, but c did as well in the heats"));
+        let none = decide(&[]);
+        assert_eq!(none.clone().unless_unraced(&["c".to_owned()]), none);
     }
 
     /// In how many of 1000 simulated races of six variants, all as fast as one another but for the

@@ -1,1 +1,47 @@
-//! Copies trees: what to copy, in which order, with which metadata, anchored on directory descriptors.
+//! Copies files and trees: what to copy, in which order, with which metadata.
+//!
+//! [`copy`] takes a [`Request`] (names) and [`Options`] (every knob of GNU cp) and tells an
+//! [`Observer`] what it does: diagnostics as typed values, questions, announcements and one
+//! [`Receipt`] an entry. It prints nothing and knows no message.
+//!
+//! Both ends are anchored on directory descriptors. A name is looked up in a directory that is
+//! open, one component at a time, and what was opened is compared with what was looked at, so
+//! that nobody who swaps names while a copy runs can lead it elsewhere.
+
+mod backup;
+mod contents;
+mod diagnostic;
+mod dir;
+mod directory;
+mod entry;
+mod existing;
+mod extents;
+mod identity;
+mod links;
+mod listing;
+mod metadata;
+mod observer;
+mod options;
+mod parents;
+mod place;
+mod plan;
+mod receipt;
+mod regular;
+mod run;
+mod same_file;
+mod special;
+mod trail;
+mod walk;
+mod xattr;
+mod zeros;
+
+pub use diagnostic::{Action, Diagnostic, Severity};
+pub use engines::Errno;
+pub use identity::FileId;
+pub use observer::{Announcement, Observer, Question};
+pub use options::{
+    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,
+    Reflink, Sparse,
+};
+pub use plan::{Destination, Outcome, Request, copy};
+pub use receipt::{Attempt, Loss, Method, Offload, Receipt, SparseDetection};

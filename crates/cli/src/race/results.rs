@@ -1,7 +1,7 @@
 //! The files that programs read.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -37,17 +37,14 @@ impl Results {
 
     pub(super) fn write(&self, report: &Report) -> anyhow::Result<()> {
         if let Some(target) = &self.json {
-            target.write(|out| {
-                serde_json::to_writer_pretty(&mut *out, report)?;
-                Ok(writeln!(out)?)
-            })?;
+            let mut text = serde_json::to_vec_pretty(report)?;
+            text.push(b'\n');
+            target.write(&text)?;
         }
         if let Some(target) = &self.csv {
-            target.write(|out| {
-                let mut csv = csv::Writer::from_writer(out);
-                report.samples.iter().try_for_each(|sample| csv.serialize(sample))?;
-                Ok(csv.flush()?)
-            })?;
+            let mut csv = csv::Writer::from_writer(Vec::new());
+            report.samples.iter().try_for_each(|sample| csv.serialize(sample))?;
+            target.write(&csv.into_inner()?)?;
         }
         Ok(())
     }
@@ -74,20 +71,20 @@ impl Target {
         Ok(Target::File(path.to_owned(), file))
     }
 
-    fn write(
-        &self,
-        write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    fn write(&self, text: &[u8]) -> anyhow::Result<()> {
         match self {
-            Target::StandardOutput => write(&mut std::io::stdout().lock()),
+            Target::StandardOutput => match std::io::stdout().lock().write_all(text) {
+                // The reader has seen enough.
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+                result => result.context("cannot write to standard output"),
+            },
             Target::File(path, file) => {
                 let cannot = || format!("cannot write '{}'", path.display());
                 if file.metadata().with_context(cannot)?.is_file() {
                     file.set_len(0).with_context(cannot)?;
                 }
-                let mut out = BufWriter::new(file);
-                write(&mut out).with_context(cannot)?;
-                out.flush().with_context(cannot)
+                let mut out: &File = file;
+                out.write_all(text).with_context(cannot)
             }
         }
     }

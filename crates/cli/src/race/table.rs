@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 use lab::race::Report;
 use lab::state::Proof;
 use lab::summary::{Standing, Summary};
+use lab::verdict::Verdict;
 use lab::words;
 
 const BOLD: Style = Style::new().bold();
@@ -17,6 +18,15 @@ struct Column {
     cell: fn(&Summary) -> String,
     expendable: u8,
 }
+
+/// The parts of the table: a title, and who belongs there by standing and by sharing extents.
+const SECTIONS: &[(&str, Standing, bool)] = &[
+    ("", Standing::Raced, false),
+    ("sharing extents with the source, which moves no bytes:", Standing::Raced, true),
+    ("in the heats only, on the start of the source:", Standing::Heat, false),
+    ("in the heats only, sharing extents:", Standing::Heat, true),
+    ("floors to compare with, which copy no file:", Standing::Floor, false),
+];
 
 /// The columns after the variant, which is always shown.
 const COLUMNS: &[Column] = &[
@@ -34,26 +44,17 @@ const COLUMNS: &[Column] = &[
 pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> String {
     let mut out = heading(report, made_source, columns);
     let shown = columns_that_fit(report, columns);
-    let sections = [
-        (Standing::Raced, ""),
-        (Standing::Heat, "in the heats only, on the start of the source:"),
-        (Standing::Floor, "floors to compare with, which copy no file:"),
-    ];
     let widths = widths(report, &shown);
     out.push_str(&styled(BOLD, &head_line(&shown, &widths)));
-    for (standing, title) in sections {
-        let rows: Vec<&Summary> =
-            report.summary.iter().filter(|row| row.standing == standing).collect();
-        if !title.is_empty() && !rows.is_empty() {
+    for (title, standing, shares_extents) in SECTIONS {
+        let belongs =
+            |row: &&Summary| row.standing == *standing && row.shares_extents == *shares_extents;
+        let rows: Vec<&Summary> = report.summary.iter().filter(belongs).collect();
+        if !rows.is_empty() && !title.is_empty() {
             out.push_str(&styled(DIM, title));
         }
         for row in rows {
-            let style = match row.standing {
-                Standing::Raced if report.verdict.contenders.contains(&row.variant) => BEST,
-                Standing::Raced => Style::new(),
-                _ => DIM,
-            };
-            out.push_str(&styled(style, &line(row, &shown, &widths)));
+            out.push_str(&styled(style_of(row, report), &line(row, &shown, &widths)));
         }
     }
     out.push_str(&remarks(report, columns));
@@ -64,6 +65,20 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
         out.push_str(&styled(BOLD, &wrapped(&text, columns, "")));
     }
     out
+}
+
+fn style_of(row: &Summary, report: &Report) -> Style {
+    let leads = |verdict: &Verdict| verdict.contenders.contains(&row.variant);
+    match row.standing {
+        Standing::Raced
+            if leads(&report.verdict)
+                || report.verdict_moving_bytes.as_ref().is_some_and(leads) =>
+        {
+            BEST
+        }
+        Standing::Raced => Style::new(),
+        _ => DIM,
+    }
 }
 
 fn heading(report: &Report, made_source: bool, columns: usize) -> String {

@@ -5,6 +5,7 @@
 pub(crate) mod buffer;
 mod cachestat;
 mod clone_range;
+mod close;
 pub(crate) mod guarded;
 #[cfg(test)]
 pub(crate) mod interruption;
@@ -15,6 +16,7 @@ mod usage;
 
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
+pub use close::close;
 pub use usage::{Usage, Whose, usage};
 
 /// The error of the C call that has just failed on this thread.

@@ -21,7 +21,7 @@ pub(super) struct Entrant {
 }
 
 /// A copy of this length takes longer to compare and to remove than to begin.
-const LONG_BYTES: u64 = 8 << 20;
+pub(super) const LONG_BYTES: u64 = 8 << 20;
 
 /// Whether it goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]

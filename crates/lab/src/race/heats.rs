@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::entrant::{Class, Entrant, Progressing};
+use super::entrant::{Class, Entrant, LONG_BYTES, Progressing};
 use super::final_rounds::FLOOR_ROUNDS;
 use super::{Config, Race};
 use crate::Digests;
@@ -15,7 +15,7 @@ use crate::words;
 
 /// The lengths tried, each only by those who were quick enough on the one before: a byte at a time
 /// takes a second for a MiB.
-const LADDER_BYTES: [u64; 3] = [128 << 10, 8 << 20, PIECE_BYTES];
+const LADDER_BYTES: [u64; 4] = [128 << 10, 1 << 20, LONG_BYTES, PIECE_BYTES];
 
 /// The length of a full heat. It exceeds the last cache of most processors, and two workers find
 /// enough in it to share.
@@ -50,7 +50,8 @@ impl Race<'_> {
             self.drop_hopeless(bytes);
             // With a number of rounds asked for nobody is left out for being slow, hence there is
             // nothing more to learn.
-            if self.config.rounds.is_some() && self.config.time.is_none() && rung == 1 {
+            let enough = bytes >= LONG_BYTES && self.config.rounds.is_some();
+            if enough && self.config.time.is_none() {
                 return Ok(());
             }
             if bytes == lengths[lengths.len() - 1] {

@@ -12,6 +12,9 @@ use crate::summary::{Standing, Summary};
 use crate::verdict::{self, Racer, Verdict};
 use crate::words;
 
+/// Slower by no more than this factor in the heats is as good there: they are few and short.
+const AS_WELL: f64 = 1.1;
+
 /// Everything there is to say of a race, in the order of the JSON file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -60,10 +63,10 @@ impl Race<'_> {
         };
         let movers = racers_of(&[Class::Mover]);
         let all = racers_of(&[Class::Mover, Class::Sharer]);
-        let verdict = verdict::decide(&all);
+        let verdict = self.decide(&all);
         let shared = all.len() > movers.len();
-        let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| verdict::decide(&movers));
-        let summary = self.summaries(&all);
+        let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| self.decide(&movers));
+        let summary = self.summaries(&[&movers, &racers_of(&[Class::Sharer])]);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
             let all = self.entrants.iter().flat_map(|entrant| &entrant.samples);
@@ -92,23 +95,65 @@ impl Race<'_> {
         }
     }
 
-    /// A line a variant: those of the final fastest first, then those of the heats, then floors,
-    /// then those that do not work here.
-    fn summaries(&self, racers: &[Racer]) -> Vec<Summary> {
-        let best = verdict::best(racers).map(|index| &racers[index]);
+    /// The verdict on `racers`. Whoever did as well as the winner in the heats, and did not come into
+    /// the final, keeps it open.
+    fn decide(&self, racers: &[Racer]) -> Verdict {
+        let verdict = verdict::decide(racers);
+        let heat_ns = |entrant: &Entrant| entrant.heat_ns(entrant.heat_bytes());
+        let winner = self.entrants.iter().find(|entrant| {
+            verdict.winner.as_deref() == Some(entrant.variant.to_string().as_str())
+        });
+        let unraced: Vec<String> = self
+            .entrants
+            .iter()
+            .filter(|entrant| entrant.final_samples().is_empty())
+            .filter(|entrant| entrant.class() == Class::Mover)
+            .filter(|entrant| {
+                winner.is_some_and(|winner| {
+                    let pair = heat_ns(entrant).zip(heat_ns(winner));
+                    entrant.heat_bytes() == winner.heat_bytes()
+                        && pair.is_some_and(|(its, best)| its <= best * AS_WELL)
+                })
+            })
+            .map(|entrant| entrant.variant.to_string())
+            .collect();
+        verdict.unless_unraced(&unraced)
+    }
+
+    /// A line a variant: those of the final that move bytes, fastest first, those that share extents,
+    /// those of the heats, floors, and those that do not work here.
+    fn summaries(&self, classes: &[&[Racer]]) -> Vec<Summary> {
+        let bests: Vec<&Racer> = classes
+            .iter()
+            .filter_map(|racers| verdict::best(racers).map(|index| &racers[index]))
+            .collect();
+        let best_of_class = |entrant: &Entrant| {
+            let name = entrant.variant.to_string();
+            let class = classes.iter().position(|racers| racers.iter().any(|r| r.variant == name));
+            let racers = classes[class?];
+            bests.iter().copied().find(|best| racers.iter().any(|r| r.variant == best.variant))
+        };
         let movers = self.entrants.iter().filter(|entrant| entrant.class() == Class::Mover);
         let best_heat_pace = movers.filter_map(Entrant::heat_pace).min_by(f64::total_cmp);
-        let mut summaries: Vec<Summary> =
-            self.entrants.iter().map(|entrant| summary_of(entrant, best, best_heat_pace)).collect();
+        let mut summaries: Vec<Summary> = self
+            .entrants
+            .iter()
+            .map(|entrant| summary_of(entrant, best_of_class(entrant), best_heat_pace))
+            .collect();
         summaries.sort_by(|a, b| {
             let place = |summary: &Summary| match summary.standing {
-                Standing::Raced => 0,
-                Standing::Heat => 1,
-                Standing::Floor => 2,
-                Standing::Refused => 3,
+                Standing::Raced if !summary.shares_extents => 0,
+                Standing::Raced => 1,
+                Standing::Heat => 2,
+                Standing::Floor => 3,
+                Standing::Refused => 4,
             };
+            let ratio = |summary: &Summary| summary.ratio_to_best.unwrap_or(f64::INFINITY);
             let rate = |summary: &Summary| summary.megabytes_per_second.unwrap_or(0.0);
-            place(a).cmp(&place(b)).then_with(|| rate(b).total_cmp(&rate(a)))
+            place(a)
+                .cmp(&place(b))
+                .then_with(|| ratio(a).total_cmp(&ratio(b)))
+                .then_with(|| rate(b).total_cmp(&rate(a)))
         });
         summaries
     }

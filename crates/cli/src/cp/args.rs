@@ -1,0 +1,85 @@
+//! What one invocation of `cp` asks for, as plain typed data.
+
+use std::ffi::OsString;
+
+pub(crate) use tree::{
+    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Sparse,
+};
+
+/// What the words of the command line ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// `--help`.
+    Help,
+    /// `--version`.
+    Version,
+    /// `--generate=man`: the manual page, as roff.
+    ManPage,
+    /// Copy.
+    Copy(Box<Args>),
+}
+
+/// One copy to be made. Every rule about which option wins over which is settled: the reader of
+/// this type needs to know nothing of the order in which options stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Args {
+    /// The names that are no options: at least one; at least two unless `destination` is a
+    /// [`Destination::Directory`], in which case all of them are sources; exactly two when it is
+    /// [`Destination::Exact`].
+    pub(crate) operands: Vec<OsString>,
+    /// Where the copies go.
+    pub(crate) destination: Destination,
+    /// `-R`, `-r`, `-a`: copy directories with what is in them, and re-create special files.
+    pub(crate) recursive: bool,
+    /// `-H`, `-L`, `-P`, `-d`, `-a`; without any of them what `-R` and `-l` imply.
+    pub(crate) follow: Follow,
+    /// What is made of a source that is no directory.
+    pub(crate) make: Make,
+    /// `--copy-contents`: when recursive, read fifos and devices instead of re-creating them.
+    pub(crate) copy_contents: bool,
+    /// Which attributes the copy takes over.
+    pub(crate) preserve: Preserve,
+    /// What happens to a destination that exists and is no directory.
+    pub(crate) existing: Existing,
+    /// `-i`: having decided to replace an existing destination, ask first.
+    pub(crate) ask: bool,
+    /// `-f`: where an existing destination cannot be opened, remove it and try again.
+    pub(crate) force: bool,
+    /// `--remove-destination`: remove an existing destination before opening it.
+    pub(crate) remove_destination: bool,
+    /// `-b`, `--backup`: keep what is about to be replaced under another name.
+    pub(crate) backup: Option<Backup>,
+    /// `--sparse`.
+    pub(crate) sparse: Sparse,
+    /// `--reflink`.
+    pub(crate) reflink: Reflink,
+    /// `--parents`: append the whole source name to the destination directory.
+    pub(crate) parents: bool,
+    /// `--strip-trailing-slashes`, from sources.
+    pub(crate) strip_trailing_slashes: bool,
+    /// `--keep-directory-symlink`: a destination that is a symbolic link to a directory may stand
+    /// for a directory of the source.
+    pub(crate) keep_directory_symlink: bool,
+    /// POSIXLY_CORRECT: a destination that is a dangling symbolic link is written through, which is
+    /// otherwise refused.
+    pub(crate) through_dangling_symlink: bool,
+    /// `-x`: do not enter other file systems.
+    pub(crate) one_file_system: bool,
+    /// `-Z`, `--context`: the security context of what is made.
+    pub(crate) context: Context,
+    /// `-v`, and implied by `--debug`: tell of each file copied.
+    pub(crate) verbose: bool,
+    /// `--debug`: tell how each file was copied and which were skipped.
+    pub(crate) debug: bool,
+}
+
+/// Where the copies go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// The last operand: into it when it is a directory, else to that very name.
+    LastOperand,
+    /// `-t DIR`: into this directory.
+    Directory(OsString),
+    /// `-T`: to the very name that is the second of two operands.
+    Exact,
+}

@@ -1,0 +1,92 @@
+//! The terminal as the observer of a copy: announcements on standard output, complaints and
+//! questions on standard error, answers from standard input.
+
+use std::io::{BufRead, BufWriter, IsTerminal, Stdout, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tree::{Announcement, Diagnostic, Observer, Question};
+
+use super::messages;
+
+/// Standard output with what is yet to be written. Whatever goes to standard error goes after it,
+/// so that both in one file stand in the order in which they came.
+pub(crate) struct Console {
+    out: Mutex<Out>,
+    line_buffered: bool,
+}
+
+struct Out {
+    writer: BufWriter<Stdout>,
+    failed: bool,
+}
+
+impl Default for Console {
+    fn default() -> Console {
+        let stdout = std::io::stdout();
+        Console {
+            line_buffered: stdout.is_terminal(),
+            out: Mutex::new(Out { writer: BufWriter::new(stdout), failed: false }),
+        }
+    }
+}
+
+impl Console {
+    /// Writes what is left. Returns whether everything could be written.
+    pub(crate) fn finish(self) -> bool {
+        let mut out = self.lock();
+        out.flush();
+        !out.failed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes to standard error, after all that was to be said before.
+    fn complain(&self, bytes: &[u8]) {
+        let mut out = self.lock();
+        out.flush();
+        // Nobody is left to tell of a failure.
+        let _ = std::io::stderr().write_all(bytes);
+    }
+}
+
+impl Out {
+    fn flush(&mut self) {
+        let result = self.writer.flush();
+        self.heed(result);
+    }
+
+    fn heed(&mut self, result: std::io::Result<()>) {
+        let Err(error) = result else { return };
+        if !self.failed {
+            let words = messages::error_words(&error);
+            let _ = writeln!(std::io::stderr(), "cp: write error: {words}");
+        }
+        self.failed = true;
+    }
+}
+
+impl Observer for Console {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        self.complain(&messages::of_diagnostic(&diagnostic));
+    }
+
+    fn confirm(&self, question: Question) -> bool {
+        self.complain(&messages::of_question(&question));
+        let mut answer = Vec::new();
+        // No answer is no leave.
+        let _ = std::io::stdin().lock().read_until(b'\n', &mut answer);
+        matches!(answer.first(), Some(b'y' | b'Y'))
+    }
+
+    fn announce(&self, announcement: Announcement) {
+        let line = messages::of_announcement(&announcement);
+        let mut out = self.lock();
+        let written = out.writer.write_all(&line);
+        out.heed(written);
+        if self.line_buffered {
+            out.flush();
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What the parser takes from around it, so that tests can give it otherwise.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The environment variables and the one fact about the kernel that bear on a command line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// POSIXLY_CORRECT is set: options end at the first operand.
+    pub(crate) posixly_correct: bool,
+    /// SIMPLE_BACKUP_SUFFIX.
+    pub(crate) simple_backup_suffix: Option<OsString>,
+    /// VERSION_CONTROL.
+    pub(crate) version_control: Option<OsString>,
+    /// The kernel runs with SELinux.
+    pub(crate) selinux: bool,
+}
+
+impl Environment {
+    /// That of this process.
+    pub(crate) fn of_process() -> Environment {
+        Environment {
+            posixly_correct: std::env::var_os("POSIXLY_CORRECT").is_some(),
+            simple_backup_suffix: std::env::var_os("SIMPLE_BACKUP_SUFFIX"),
+            version_control: std::env::var_os("VERSION_CONTROL"),
+            // The file appears when selinuxfs is mounted, which happens only with SELinux on.
+            selinux: Path::new("/sys/fs/selinux/enforce").exists(),
+        }
+    }
+}

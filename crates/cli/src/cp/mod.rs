@@ -1,0 +1,102 @@
+//! `haulage cp`: the command line of GNU cp, and its words for what the copy has to say.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use tree::{Options, Request};
+
+mod args;
+mod choices;
+mod console;
+mod draft;
+mod environment;
+mod flag;
+mod flags;
+mod help;
+mod man;
+mod messages;
+mod parse;
+#[cfg(test)]
+mod parse_tests;
+mod quote;
+mod usage_error;
+
+use args::{Args, Destination};
+use console::Console;
+use environment::Environment;
+
+/// Copies as the words after the command's name say.
+pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
+    let mut warn =
+        |warning: usage_error::Warning| say(std::io::stderr(), warning.line().as_bytes());
+    match parse::parse(words, &Environment::of_process(), &mut warn) {
+        Ok(args::Request::Help) => print(&help::text()),
+        Ok(args::Request::Version) => print(&help::version()),
+        Ok(args::Request::ManPage) => print(&man::page()),
+        Ok(args::Request::Copy(args)) => copy(*args),
+        Err(error) => {
+            say(std::io::stderr(), &error.lines());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn copy(args: Args) -> ExitCode {
+    let (request, options) = plan(args);
+    let console = Console::default();
+    let outcome = tree::copy(&request, &options, &console);
+    let said = console.finish();
+    if outcome.failures == 0 && said { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What the command line asks for, in the terms of the copier.
+fn plan(args: Args) -> (Request, Options) {
+    let mut sources = args.operands;
+    let mut last = || sources.pop().expect("the parser saw to a destination");
+    let destination = match args.destination {
+        Destination::Directory(directory) => tree::Destination::Directory(directory),
+        Destination::LastOperand => tree::Destination::Last(last()),
+        Destination::Exact => tree::Destination::Exact(last()),
+    };
+    let options = Options {
+        recursive: args.recursive,
+        follow: args.follow,
+        make: args.make,
+        copy_contents: args.copy_contents,
+        preserve: args.preserve,
+        existing: args.existing,
+        ask: args.ask,
+        force: args.force,
+        remove_destination: args.remove_destination,
+        backup: args.backup,
+        sparse: args.sparse,
+        reflink: args.reflink,
+        parents: args.parents,
+        strip_trailing_slashes: args.strip_trailing_slashes,
+        keep_directory_symlink: args.keep_directory_symlink,
+        through_dangling_symlink: args.through_dangling_symlink,
+        one_file_system: args.one_file_system,
+        context: args.context,
+        verbose: args.verbose,
+        debug: args.debug,
+    };
+    (Request { sources, destination }, options)
+}
+
+fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let words = messages::error_words(&error);
+            say(std::io::stderr(), format!("cp: write error: {words}\n").as_bytes());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes to standard error, where a failure leaves nobody to tell.
+fn say(mut out: impl Write, bytes: &[u8]) {
+    let _ = out.write_all(bytes);
+}

@@ -1,0 +1,127 @@
+//! From words to a [`Request`], as getopt_long(3) goes about it.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::args::Request;
+use super::draft::Draft;
+use super::environment::Environment;
+use super::flag::{Flag, Origin, Takes};
+use super::flags::FLAGS;
+use super::usage_error::{UsageError, Warning};
+
+/// Reads the words that follow the command's name.
+///
+/// # Errors
+/// The first thing wrong, in the order in which GNU cp notices.
+pub(crate) fn parse(
+    words: impl IntoIterator<Item = OsString>,
+    environment: &Environment,
+    warn: &mut dyn FnMut(Warning),
+) -> Result<Request, UsageError> {
+    let mut words: VecDeque<OsString> = words.into_iter().collect();
+    let mut draft = Draft::new(environment, warn);
+    let mut operands = Vec::new();
+    while let Some(word) = words.pop_front() {
+        match word.as_bytes() {
+            b"--" => break,
+            [b'-', b'-', option @ ..] => long_option(option, &mut words, &mut draft)?,
+            [b'-', cluster @ ..] if !cluster.is_empty() => {
+                short_options(cluster, &mut words, &mut draft)?;
+            }
+            _ => {
+                operands.push(word);
+                if environment.posixly_correct {
+                    break;
+                }
+            }
+        }
+        if let Some(answer) = draft.answer.take() {
+            return Ok(answer);
+        }
+    }
+    operands.extend(words);
+    draft.finish(operands).map(|args| Request::Copy(Box::new(args)))
+}
+
+fn long_option(
+    option: &[u8],
+    words: &mut VecDeque<OsString>,
+    draft: &mut Draft<'_>,
+) -> Result<(), UsageError> {
+    let (name, value) = match option.iter().position(|&byte| byte == b'=') {
+        Some(at) => (&option[..at], Some(OsStr::from_bytes(&option[at + 1..]).to_owned())),
+        None => (option, None),
+    };
+    let (full_name, flag) = resolve(name, option)?;
+    match (&flag.takes, value) {
+        (Takes::Nothing(apply), None) => apply(draft),
+        (Takes::Nothing(_), Some(_)) => return Err(UsageError::TakesNoArgument(full_name)),
+        (Takes::Optional(_, apply), value) => apply(draft, value)?,
+        (Takes::Required(_, apply), value) => {
+            let value = value.or_else(|| words.pop_front());
+            apply(draft, value.ok_or(UsageError::LongNeedsArgument(full_name))?)?;
+        }
+    }
+    Ok(())
+}
+
+fn short_options(
+    mut cluster: &[u8],
+    words: &mut VecDeque<OsString>,
+    draft: &mut Draft<'_>,
+) -> Result<(), UsageError> {
+    while let Some((&letter, rest)) = cluster.split_first() {
+        let flag = FLAGS
+            .iter()
+            .find(|flag| flag.shorts.contains(&char::from(letter)))
+            .ok_or(UsageError::InvalidShort(letter))?;
+        cluster = rest;
+        match &flag.takes {
+            Takes::Nothing(apply) => apply(draft),
+            // An argument that may be left out has to be joined to the long form.
+            Takes::Optional(_, apply) => apply(draft, None)?,
+            Takes::Required(_, apply) if rest.is_empty() => {
+                apply(draft, words.pop_front().ok_or(UsageError::ShortNeedsArgument(letter))?)?;
+            }
+            Takes::Required(_, apply) => {
+                apply(draft, OsString::from_vec(rest.to_vec()))?;
+                cluster = &[];
+            }
+        }
+        if draft.answer.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The option that `name` is or begins, with its full name. What is unambiguous among GNU's options
+/// means GNU's, whichever of ours begin like it: scripts written for GNU cp keep their meaning.
+fn resolve(name: &[u8], as_given: &[u8]) -> Result<(&'static str, &'static Flag), UsageError> {
+    let exact = long_names().find(|(long, _)| long.as_bytes() == name);
+    if let Some(found) = exact {
+        return Ok(found);
+    }
+    for origin in [Origin::Gnu, Origin::Ours] {
+        let mut begun = long_names()
+            .filter(|(long, flag)| flag.origin == origin && long.as_bytes().starts_with(name));
+        let Some(first) = begun.next() else { continue };
+        // Two names of one option are no ambiguity.
+        let others: Vec<_> =
+            begun.filter(|(_, flag)| !std::ptr::eq(*flag, first.1)).map(|(long, _)| long).collect();
+        if others.is_empty() {
+            return Ok(first);
+        }
+        return Err(UsageError::Ambiguous {
+            option: OsStr::from_bytes(as_given).to_owned(),
+            candidates: [vec![first.0], others].concat(),
+        });
+    }
+    Err(UsageError::Unrecognized { option: OsStr::from_bytes(as_given).to_owned() })
+}
+
+fn long_names() -> impl Iterator<Item = (&'static str, &'static Flag)> {
+    FLAGS.iter().flat_map(|flag| flag.longs.iter().map(move |long| (*long, flag)))
+}

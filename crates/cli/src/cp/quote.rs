@@ -1,0 +1,310 @@
+//! Names in messages, quoted so that they can be pasted back into a shell whatever bytes they hold.
+//!
+//! GNU cp writes names in two styles. File names are quoted for the shell, always: `'a'`, `"it's"`,
+//! `'a'$'\n''b'`. Words of the command line are put between quotation marks with C escapes:
+//! `'m\nq'`, in a UTF-8 locale `‘m\nq’`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
+
+/// The character set of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Charset {
+    /// Bytes above 127 are no characters.
+    Ascii,
+    /// Names are UTF-8 where they can be.
+    Utf8,
+}
+
+impl Charset {
+    /// What the process's locale says.
+    pub(crate) fn of_locale() -> Charset {
+        static CHARSET: OnceLock<Charset> = OnceLock::new();
+        *CHARSET.get_or_init(|| {
+            Charset::among(["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os).into_iter())
+        })
+    }
+
+    /// The first value that is set and not empty decides, as in setlocale(3).
+    fn among(values: impl Iterator<Item = Option<std::ffi::OsString>>) -> Charset {
+        let Some(locale) = values.flatten().find(|value| !value.is_empty()) else {
+            return Charset::Ascii;
+        };
+        let locale = locale.to_string_lossy();
+        let codeset = locale.split_once('.').map_or("", |(_, rest)| rest);
+        let codeset = codeset.split('@').next().unwrap_or_default();
+        match codeset.to_ascii_lowercase().as_str() {
+            "utf-8" | "utf8" => Charset::Utf8,
+            _ => Charset::Ascii,
+        }
+    }
+}
+
+/// A file name as messages show it, in the character set of the locale.
+pub(crate) fn name(name: impl AsRef<OsStr>) -> Vec<u8> {
+    for_shell(name.as_ref().as_bytes(), Charset::of_locale())
+}
+
+/// `name` between single quotes, with `$'…'` around what cannot be printed; between double quotes
+/// when that spares the escaping of single ones.
+pub(crate) fn for_shell(name: &[u8], charset: Charset) -> Vec<u8> {
+    if name.contains(&b'\'') && fits_double_quotes(name, charset) {
+        return [b"\"", name, b"\""].concat();
+    }
+    let mut out = vec![b'\''];
+    let mut escaping = false;
+    for piece in pieces(name, charset) {
+        match piece {
+            Piece::Printable(b"'") => {
+                // Closes whichever quotes are open, and opens single ones again.
+                out.extend_from_slice(b"'\\''");
+                escaping = false;
+            }
+            Piece::Printable(text) => {
+                if escaping {
+                    out.extend_from_slice(b"''");
+                }
+                out.extend_from_slice(text);
+                escaping = false;
+            }
+            Piece::Unprintable(bytes) => {
+                if !escaping {
+                    out.extend_from_slice(b"'$'");
+                }
+                bytes.iter().for_each(|&byte| escape(byte, &mut out));
+                escaping = true;
+            }
+        }
+    }
+    out.push(b'\'');
+    out
+}
+
+/// A word of the command line between quotation marks, with C escapes for what is not printable.
+pub(crate) fn word(word: &[u8], charset: Charset) -> Vec<u8> {
+    let (open, close) = match charset {
+        Charset::Ascii => ("'", "'"),
+        Charset::Utf8 => ("‘", "’"),
+    };
+    let mut out = open.as_bytes().to_vec();
+    for piece in pieces(word, charset) {
+        match piece {
+            Piece::Printable(text) if text == b"\\" || text == close.as_bytes() => {
+                out.push(b'\\');
+                out.extend_from_slice(text);
+            }
+            Piece::Printable(text) => out.extend_from_slice(text),
+            Piece::Unprintable(bytes) => bytes.iter().for_each(|&byte| escape(byte, &mut out)),
+        }
+    }
+    out.extend_from_slice(close.as_bytes());
+    out
+}
+
+/// A character that is shown as it is, or bytes that are not.
+enum Piece<'n> {
+    Printable(&'n [u8]),
+    Unprintable(&'n [u8]),
+}
+
+fn pieces(name: &[u8], charset: Charset) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        let &first = rest.first()?;
+        let (len, printable) = match charset {
+            _ if first.is_ascii() => (1, !first.is_ascii_control()),
+            Charset::Ascii => (1, false),
+            Charset::Utf8 => match first_char(rest) {
+                Ok(c) => (c.len_utf8(), is_printable(c)),
+                Err(len) => (len, false),
+            },
+        };
+        let (piece, after) = rest.split_at(len);
+        rest = after;
+        Some(if printable { Piece::Printable(piece) } else { Piece::Unprintable(piece) })
+    })
+}
+
+/// The character that `bytes` begins with, or how many bytes form none.
+fn first_char(bytes: &[u8]) -> Result<char, usize> {
+    let chunk = bytes.utf8_chunks().next().expect("there are bytes");
+    match chunk.valid().chars().next() {
+        Some(c) => Ok(c),
+        None => Err(chunk.invalid().len()),
+    }
+}
+
+/// What the C library's iswprint(3) says in a UTF-8 locale, save for the unassigned places within
+/// blocks: which these are differs from version to version of Unicode.
+fn is_printable(c: char) -> bool {
+    let code = u32::from(c);
+    let line_or_paragraph_separator = matches!(c, '\u{2028}' | '\u{2029}');
+    let noncharacter = code & 0xfffe == 0xfffe || matches!(code, 0xfdd0..=0xfdef);
+    let in_empty_planes = matches!(code, 0x4_0000..=0xd_ffff);
+    !(c.is_control() || line_or_paragraph_separator || noncharacter || in_empty_planes)
+}
+
+/// Whether double quotes do for all of `name`: no character in it means anything within them, or to
+/// some shell's history and patterns.
+fn fits_double_quotes(name: &[u8], charset: Charset) -> bool {
+    let harmless = |(at, piece)| match piece {
+        // GNU has it this way round: at the front these pass, where a shell would mind them, were
+        // they not quoted; elsewhere they do not.
+        Piece::Printable([b'#' | b'~']) => at == 0,
+        Piece::Printable([byte]) => !b"!\"$&()*;<=>?[\\^`{|}".contains(byte),
+        Piece::Printable(_) => true,
+        Piece::Unprintable(_) => false,
+    };
+    pieces(name, charset).enumerate().all(harmless)
+}
+
+fn escape(byte: u8, out: &mut Vec<u8>) {
+    let letter = match byte {
+        0x07 => b'a',
+        0x08 => b'b',
+        b'\t' => b't',
+        b'\n' => b'n',
+        0x0b => b'v',
+        0x0c => b'f',
+        b'\r' => b'r',
+        _ => return out.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+    };
+    out.extend_from_slice(&[b'\\', letter]);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Names, and how they are shown in ASCII and in UTF-8.
+    const NAMES: &[(&[u8], &str, &str)] = &[
+        (b"a", "'a'", "'a'"),
+        (b"", "''", "''"),
+        (b"-x y", "'-x y'", "'-x y'"),
+        (b"$x`y`\\*\"!", "'$x`y`\\*\"!'", "'$x`y`\\*\"!'"),
+        (b"it's", "\"it's\"", "\"it's\""),
+        (b"'", "\"'\"", "\"'\""),
+        (b"it's $x", "'it'\\''s $x'", "'it'\\''s $x'"),
+        (b"it's\\", "'it'\\''s\\'", "'it'\\''s\\'"),
+        (b"' %@,:+-./]_", "\"' %@,:+-./]_\"", "\"' %@,:+-./]_\""),
+        (b"#'", "\"#'\"", "\"#'\""),
+        (b"a#'", "'a#'\\'''", "'a#'\\'''"),
+        (b"a\nb", "'a'$'\\n''b'", "'a'$'\\n''b'"),
+        (b"\n", "''$'\\n'", "''$'\\n'"),
+        (b"it's\n", "'it'\\''s'$'\\n'", "'it'\\''s'$'\\n'"),
+        (b"\nit's", "''$'\\n''it'\\''s'", "''$'\\n''it'\\''s'"),
+        (b"'\n'", "''\\'''$'\\n'\\'''", "''\\'''$'\\n'\\'''"),
+        (
+            b"\x01\x07\x08\t\x0b\x0c\r\x1b\x7f0",
+            "''$'\\001\\a\\b\\t\\v\\f\\r\\033\\177''0'",
+            "''$'\\001\\a\\b\\t\\v\\f\\r\\033\\177''0'",
+        ),
+        (b"\xff7", "''$'\\377''7'", "''$'\\377''7'"),
+        ("é".as_bytes(), "''$'\\303\\251'", "'é'"),
+        ("é'".as_bytes(), "''$'\\303\\251'\\'''", "\"é'\""),
+        (b"\xe2\x82x", "''$'\\342\\202''x'", "''$'\\342\\202''x'"),
+        (b"\xed\xa0\x80", "''$'\\355\\240\\200'", "''$'\\355\\240\\200'"),
+        ("\u{85}".as_bytes(), "''$'\\302\\205'", "''$'\\302\\205'"),
+        ("\u{2028}".as_bytes(), "''$'\\342\\200\\250'", "''$'\\342\\200\\250'"),
+        ("\u{a0}\u{200b}".as_bytes(), "''$'\\302\\240\\342\\200\\213'", "'\u{a0}\u{200b}'"),
+        ("😀".as_bytes(), "''$'\\360\\237\\230\\200'", "'😀'"),
+        ("\u{ffff}".as_bytes(), "''$'\\357\\277\\277'", "''$'\\357\\277\\277'"),
+    ];
+
+    #[test]
+    fn names_are_shown_as_a_shell_reads_them() {
+        for &(name, ascii, utf8) in NAMES {
+            let shown = |charset| String::from_utf8(for_shell(name, charset)).expect("UTF-8");
+            assert_eq!(shown(Charset::Ascii), ascii);
+            assert_eq!(shown(Charset::Utf8), utf8);
+        }
+    }
+
+    #[test]
+    fn a_shell_reads_them_back() {
+        for &(name, _, _) in NAMES {
+            for charset in [Charset::Ascii, Charset::Utf8] {
+                let shown = for_shell(name, charset);
+                let script = [b"printf %s ", &shown[..]].concat();
+                let output =
+                    Command::new("bash").arg("-c").arg(OsStr::from_bytes(&script)).output();
+                let Ok(output) = output else {
+                    eprintln!("skipped: there is no bash here");
+                    return;
+                };
+                assert_eq!(output.stdout, name, "{}", String::from_utf8_lossy(&shown));
+            }
+        }
+    }
+
+    #[test]
+    fn the_machines_cp_shows_them_the_same() {
+        let version = Command::new("/bin/cp").arg("--version").output();
+        if !version.is_ok_and(|output| output.stdout.starts_with(b"cp (GNU coreutils)")) {
+            eprintln!("skipped: /bin/cp is not GNU cp");
+            return;
+        }
+        let empty = tempfile::tempdir().expect("a directory without files");
+        for byte in 1..=255_u8 {
+            for (before, after) in
+                [("", ""), ("", "'"), ("'", ""), ("a", "a"), ("a'", "a"), ("", "7")]
+            {
+                check_against_cp(
+                    empty.path(),
+                    &[before.as_bytes(), &[byte], after.as_bytes()].concat(),
+                );
+            }
+        }
+        for &(name, _, _) in NAMES {
+            check_against_cp(empty.path(), name);
+        }
+    }
+
+    fn check_against_cp(empty: &Path, name: &[u8]) {
+        // Where a name holds a single quotation mark and something unprintable, GNU cp 9.1 puts two
+        // marks too many at the front.
+        let marked_twice = name.contains(&b'\'') && name.iter().any(|b| !(b' '..=b'~').contains(b));
+        if marked_twice {
+            return;
+        }
+        for (locale, charset) in [("C", Charset::Ascii), ("C.UTF-8", Charset::Utf8)] {
+            let output = Command::new("/bin/cp")
+                .arg0("cp")
+                .arg("--")
+                .arg(OsStr::from_bytes(name))
+                .arg("/there/is/no/such/directory")
+                .env_clear()
+                .env("LC_ALL", locale)
+                .current_dir(empty)
+                .output()
+                .expect("cp can be run");
+            let told = String::from_utf8_lossy(&output.stderr);
+            let shown = for_shell(name, charset);
+            let shown = String::from_utf8_lossy(&shown);
+            // `.` and `/` exist, and are complained of in other words.
+            assert!(told.contains(&format!(" {shown}")), "{told} lacks {shown}");
+        }
+    }
+
+    #[test]
+    fn the_locale_says_which_characters_there_are() {
+        let charset = |values: [Option<&str>; 3]| {
+            Charset::among(values.into_iter().map(|value| value.map(Into::into)))
+        };
+        for (values, expected) in [
+            ([None, None, None], Charset::Ascii),
+            ([Some("C"), None, Some("C.UTF-8")], Charset::Ascii),
+            ([Some(""), Some(""), Some("C.UTF-8")], Charset::Utf8),
+            ([None, Some("de_DE.utf8@euro"), Some("C")], Charset::Utf8),
+            ([None, None, Some("de_DE.ISO-8859-1")], Charset::Ascii),
+            ([None, None, Some("POSIX")], Charset::Ascii),
+        ] {
+            assert_eq!(charset(values), expected, "{values:?}");
+        }
+    }
+}

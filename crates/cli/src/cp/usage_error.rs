@@ -1,0 +1,196 @@
+//! What is wrong with a command line, in GNU's words.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use super::quote::{self, Charset};
+
+/// Why a command line asks for nothing that can be done. The exit status is 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum UsageError {
+    /// A long option that is none.
+    Unrecognized {
+        /// The word without its dashes, up to `=`… and with it.
+        option: OsString,
+    },
+    /// A short option that is none.
+    InvalidShort(u8),
+    /// A beginning that several long options share.
+    Ambiguous {
+        /// The word, as given.
+        option: OsString,
+        /// The options that begin so, in GNU's order.
+        candidates: Vec<&'static str>,
+    },
+    /// A long option without the argument it needs.
+    LongNeedsArgument(&'static str),
+    /// A short option without the argument it needs.
+    ShortNeedsArgument(u8),
+    /// A long option with an argument that it does not take.
+    TakesNoArgument(&'static str),
+    /// A value that is not on the list of values.
+    BadArgument {
+        /// The value.
+        given: OsString,
+        /// The option, or what it stands for.
+        context: &'static str,
+        /// Whether it begins several values rather than none.
+        ambiguous: bool,
+        /// The values, synonyms together.
+        valid: Vec<Vec<&'static str>>,
+    },
+    /// `-l` with `-s`.
+    HardAndSymbolic,
+    /// A backup is asked for, and that nothing be replaced.
+    BackupOfNothing,
+    /// `--reflink=always` with holes to be made or filled.
+    ReflinkWithSparse,
+    /// A second `-t`.
+    SeveralTargets,
+    /// `-t` with `-T`.
+    TargetAndNone,
+    /// `--preserve=context` where there are none.
+    NoContexts,
+    /// `--preserve=context` with `-Z`.
+    ContextSetAndPreserved,
+    /// No operand.
+    MissingSource,
+    /// One operand.
+    MissingDestination(OsString),
+    /// More than two operands with `-T`.
+    ExtraOperand(OsString),
+    /// `--parents` with a destination that is no directory.
+    ParentsNeedDirectory,
+}
+
+impl UsageError {
+    /// The lines for standard error, each with its newline.
+    pub(crate) fn lines(&self) -> Vec<u8> {
+        self.lines_in(Charset::of_locale())
+    }
+
+    /// The same, quoted for `charset`.
+    pub(crate) fn lines_in(&self, charset: Charset) -> Vec<u8> {
+        let mut lines = b"cp: ".to_vec();
+        lines.extend(self.words(charset));
+        lines.push(b'\n');
+        if self.points_to_help() {
+            lines.extend_from_slice(b"Try 'cp --help' for more information.\n");
+        }
+        lines
+    }
+
+    /// Some mistakes are explained by no help text.
+    fn points_to_help(&self) -> bool {
+        !matches!(
+            self,
+            UsageError::SeveralTargets
+                | UsageError::TargetAndNone
+                | UsageError::NoContexts
+                | UsageError::ContextSetAndPreserved
+        )
+    }
+
+    fn words(&self, charset: Charset) -> Vec<u8> {
+        let quoted = |name: &OsStr| quote::for_shell(name.as_bytes(), charset);
+        match self {
+            UsageError::Unrecognized { option } => {
+                [b"unrecognized option '--", option.as_bytes(), b"'"].concat()
+            }
+            UsageError::InvalidShort(byte) => {
+                [&b"invalid option -- '"[..], &[*byte, b'\'']].concat()
+            }
+            UsageError::Ambiguous { option, candidates } => ambiguous_option(option, candidates),
+            UsageError::LongNeedsArgument(name) => {
+                format!("option '--{name}' requires an argument").into()
+            }
+            UsageError::ShortNeedsArgument(byte) => {
+                [&b"option requires an argument -- '"[..], &[*byte, b'\'']].concat()
+            }
+            UsageError::TakesNoArgument(name) => {
+                format!("option '--{name}' doesn't allow an argument").into()
+            }
+            UsageError::BadArgument { given, context, ambiguous, valid } => {
+                bad_argument(given, context, *ambiguous, valid, charset)
+            }
+            UsageError::MissingDestination(source) => {
+                [b"missing destination file operand after ".to_vec(), quoted(source)].concat()
+            }
+            UsageError::ExtraOperand(operand) => {
+                [b"extra operand ".to_vec(), quoted(operand)].concat()
+            }
+            _ => self.fixed_words().into(),
+        }
+    }
+
+    /// The words of those errors that name nothing.
+    fn fixed_words(&self) -> &'static str {
+        match self {
+            UsageError::HardAndSymbolic => "cannot make both hard and symbolic links",
+            UsageError::BackupOfNothing => {
+                "--backup is mutually exclusive with -n or --update=none-fail"
+            }
+            UsageError::ReflinkWithSparse => "--reflink can be used only with --sparse=auto",
+            UsageError::SeveralTargets => "multiple target directories specified",
+            UsageError::TargetAndNone => {
+                "cannot combine --target-directory (-t) and --no-target-directory (-T)"
+            }
+            UsageError::NoContexts => {
+                "cannot preserve security context without an SELinux-enabled kernel"
+            }
+            UsageError::ContextSetAndPreserved => "cannot set target context and preserve it",
+            UsageError::MissingSource => "missing file operand",
+            UsageError::ParentsNeedDirectory => {
+                "with --parents, the destination must be a directory"
+            }
+            other => unreachable!("{other:?} has words of its own"),
+        }
+    }
+}
+
+/// Something that is put aside rather than done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Warning {
+    /// `--context=CTX` where there are no contexts.
+    ContextIgnored,
+}
+
+impl Warning {
+    /// The line for standard error, with its newline.
+    pub(crate) fn line(self) -> &'static str {
+        match self {
+            Warning::ContextIgnored => {
+                "cp: warning: ignoring --context; it requires an SELinux-enabled kernel\n"
+            }
+        }
+    }
+}
+
+fn ambiguous_option(option: &OsStr, candidates: &[&str]) -> Vec<u8> {
+    let mut words = [b"option '--", option.as_bytes(), b"' is ambiguous; possibilities:"].concat();
+    for candidate in candidates {
+        words.extend_from_slice(format!(" '--{candidate}'").as_bytes());
+    }
+    words
+}
+
+fn bad_argument(
+    given: &OsStr,
+    context: &str,
+    ambiguous: bool,
+    valid: &[Vec<&str>],
+    charset: Charset,
+) -> Vec<u8> {
+    let mut words: Vec<u8> = if ambiguous { "ambiguous" } else { "invalid" }.into();
+    words.extend_from_slice(b" argument ");
+    words.extend(quote::word(given.as_bytes(), charset));
+    words.extend_from_slice(b" for ");
+    words.extend(quote::word(context.as_bytes(), charset));
+    words.extend_from_slice(b"\nValid arguments are:");
+    for synonyms in valid {
+        let quoted = synonyms.iter().map(|name| quote::word(name.as_bytes(), charset));
+        words.extend_from_slice(b"\n  - ");
+        words.extend(quoted.collect::<Vec<_>>().join(&b", "[..]));
+    }
+    words
+}

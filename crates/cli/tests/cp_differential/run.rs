@@ -1,0 +1,205 @@
+//! Runs one command line on one program in one fresh tree.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::fixture;
+use super::snapshot::Snapshot;
+
+/// A run that takes longer is ended: a copier blocked on a fifo would never.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// User and group of the ordinary user; nobody's on every Linux.
+pub(crate) const NOBODY: u32 = 65534;
+
+/// A cp to be run.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    /// The file to execute.
+    pub(crate) path: PathBuf,
+    /// Words before cp's own.
+    pub(crate) before: Vec<OsString>,
+}
+
+/// Who runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Persona {
+    /// Whoever runs the tests.
+    Oneself,
+    /// Nobody, in a tree that is nobody's; root alone can become that.
+    Nobody,
+}
+
+/// A tree and what is run in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// In the language of [`fixture`].
+    pub(crate) tree: String,
+    /// Words between blanks with the escapes of [`fixture::word`]. `NAME=value` before the first
+    /// option or operand sets a variable, `UMASK=077` the umask; a last word `<y\n` is standard
+    /// input; `&&` parts commands that run one after another whatever their status.
+    pub(crate) line: String,
+}
+
+/// All that came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Of each command.
+    pub(crate) said: Vec<Said>,
+    /// Afterwards.
+    pub(crate) tree: Snapshot,
+}
+
+/// What one command said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// `None` when it was ended by a signal, as is one that takes too long.
+    pub(crate) status: Option<i32>,
+}
+
+/// A directory in which one tree after another is made under the same name, so that absolute names
+/// are the same for both programs.
+pub(crate) struct Ground {
+    directory: TempDir,
+}
+
+impl Ground {
+    /// An empty one, open to everybody.
+    pub(crate) fn new() -> Ground {
+        let directory = TempDir::with_prefix("haulage-cp-").expect("a temporary directory");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))
+            .expect("it was just made");
+        Ground { directory }
+    }
+
+    /// Runs `case` on `program`.
+    pub(crate) fn run(&self, case: &Case, program: &Program, persona: Persona) -> Outcome {
+        let root = self.directory.path().join("w");
+        fs::create_dir(&root).expect("the last tree is gone");
+        fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).expect("it was just made");
+        let owner = (persona == Persona::Nobody).then_some(NOBODY);
+        fixture::build(&case.tree, &root, owner);
+        let commands = case.line.split("&&");
+        let said = commands.map(|line| self.run_one(line, &root, program, persona)).collect();
+        let tree = Snapshot::of(&root);
+        remove(&root);
+        Outcome { said, tree }
+    }
+
+    fn run_one(&self, line: &str, root: &Path, program: &Program, persona: Persona) -> Said {
+        let line = Line::new(line, root);
+        let place = |name: &str| self.directory.path().join(name);
+        fs::write(place("in"), &line.stdin).expect("a file in a directory of ours");
+        let create = |name| fs::File::create(place(name)).expect("a file in a directory of ours");
+        let mut command = line.command(program);
+        command
+            .current_dir(root)
+            .stdin(fs::File::open(place("in")).expect("it was just written"))
+            .stdout(create("out"))
+            .stderr(create("err"));
+        if persona == Persona::Nobody {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let status = wait(command);
+        let read = |name| {
+            let mut bytes = Vec::new();
+            let mut file = fs::File::open(place(name)).expect("it was just made");
+            file.read_to_end(&mut bytes).expect("a file of ours can be read");
+            bytes
+        };
+        Said { stdout: read("out"), stderr: read("err"), status }
+    }
+}
+
+/// A command line taken apart.
+struct Line {
+    variables: Vec<(OsString, OsString)>,
+    umask: Option<String>,
+    words: Vec<OsString>,
+    stdin: Vec<u8>,
+}
+
+impl Line {
+    fn new(text: &str, root: &Path) -> Line {
+        let mut line =
+            Line { variables: Vec::new(), umask: None, words: Vec::new(), stdin: Vec::new() };
+        for text in text.split(' ').filter(|word| !word.is_empty()) {
+            let is_variable = line.words.is_empty() && text.starts_with(|c: char| c.is_uppercase());
+            match text.split_once('=') {
+                Some(("UMASK", mask)) if is_variable => line.umask = Some(mask.to_owned()),
+                Some((name, value)) if is_variable => {
+                    line.variables.push((name.into(), fixture::word(value, root)));
+                }
+                _ => match text.strip_prefix('<') {
+                    Some(stdin) => line.stdin = fixture::word(stdin, root).into_vec(),
+                    None => line.words.push(fixture::word(text, root)),
+                },
+            }
+        }
+        line
+    }
+
+    fn command(&self, program: &Program) -> Command {
+        // Without a shell unless the umask is to be changed, which only a process can for itself.
+        let mut command = match &self.umask {
+            None => Command::new(&program.path),
+            Some(mask) => {
+                let mut shell = Command::new("/bin/bash");
+                let script = format!("umask {mask}; exec -a cp \"$@\"");
+                shell.args(["-c", &script, "bash"]).arg(&program.path);
+                shell
+            }
+        };
+        if self.umask.is_none() && program.before.is_empty() {
+            command.arg0("cp");
+        }
+        command.args(&program.before).args(&self.words).env_clear().env("LC_ALL", "C");
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
+
+fn wait(mut command: Command) -> Option<i32> {
+    let mut child = command.spawn().expect("the program can be run");
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("the child is ours") {
+            return status.code();
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().expect("the child is ours");
+            child.wait().expect("it was ended");
+            return None;
+        }
+        std::thread::sleep(Duration::from_micros(300));
+    }
+}
+
+/// Removes a tree whose directories may lack permissions.
+fn remove(root: &Path) {
+    if fs::remove_dir_all(root).is_err() {
+        open_up(root);
+        fs::remove_dir_all(root).expect("every directory is open now");
+    }
+}
+
+fn open_up(directory: &Path) {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).expect("it is ours");
+    for child in fs::read_dir(directory).expect("it is open now") {
+        let child = child.expect("the directory is being read").path();
+        if fs::symlink_metadata(&child).is_ok_and(|metadata| metadata.is_dir()) {
+            open_up(&child);
+        }
+    }
+}

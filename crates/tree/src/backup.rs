@@ -1,0 +1,175 @@
+//! Renaming what is about to be replaced.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{RenameFlags, renameat, renameat_with};
+use rustix::io::{self, Errno};
+
+use crate::dir;
+use crate::listing::{self, Listing};
+use crate::options::{Backup, BackupKind};
+use crate::place::Place;
+
+/// A destination under its backup's name.
+#[derive(Debug)]
+pub(crate) struct BackedUp {
+    name: CString,
+    /// For messages.
+    pub(crate) path: PathBuf,
+}
+
+impl BackedUp {
+    /// Gives the file its own name again, after the copy that was to replace it failed.
+    pub(crate) fn undo(&self, dst: &Place<'_>) -> io::Result<()> {
+        renameat(dst.dir, &*self.name, dst.dir, dst.name)
+    }
+}
+
+/// The name that a simple backup of `name` has.
+pub(crate) fn simple_name(name: &[u8], backup: &Backup) -> Vec<u8> {
+    [name, backup.suffix.as_bytes()].concat()
+}
+
+/// The path that the next backup of the operand at `dst` will have.
+pub(crate) fn next_path(dst: &Place<'_>, backup: &Backup) -> io::Result<PathBuf> {
+    let highest = match backup.kind {
+        BackupKind::Simple => None,
+        BackupKind::Existing => highest_number(dst)?,
+        BackupKind::Numbered => Some(highest_number(dst)?.unwrap_or(0)),
+    };
+    let path = dst.path();
+    let bytes = path.as_os_str().as_bytes();
+    Ok(OsString::from_vec(match highest {
+        None => simple_name(bytes, backup),
+        Some(number) => [bytes, format!(".~{}~", number.saturating_add(1)).as_bytes()].concat(),
+    })
+    .into())
+}
+
+/// Renames the file at `dst` to a backup's name.
+pub(crate) fn back_up(dst: &Place<'_>, backup: &Backup) -> io::Result<BackedUp> {
+    let highest = match backup.kind {
+        BackupKind::Simple => None,
+        BackupKind::Existing => highest_number(dst)?,
+        BackupKind::Numbered => Some(highest_number(dst)?.unwrap_or(0)),
+    };
+    match highest {
+        None => {
+            let name = c_name(simple_name(dst.name.to_bytes(), backup))?;
+            renameat(dst.dir, dst.name, dst.dir, &*name)?;
+            Ok(BackedUp { path: beside(dst, &name), name })
+        }
+        Some(highest) => back_up_numbered(dst, highest),
+    }
+}
+
+/// Takes the first free number above `highest`. Another process may be making backups too, and
+/// none may replace another's.
+fn back_up_numbered(dst: &Place<'_>, highest: u64) -> io::Result<BackedUp> {
+    let mut number = highest;
+    loop {
+        number = number.checked_add(1).ok_or(Errno::OVERFLOW)?;
+        let name = c_name([dst.name.to_bytes(), format!(".~{number}~").as_bytes()].concat())?;
+        match rename_to_new(dst, &name) {
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+            Ok(()) => return Ok(BackedUp { path: beside(dst, &name), name }),
+        }
+    }
+}
+
+fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
+    let new = &**name;
+    match renameat_with(dst.dir, dst.name, dst.dir, new, RenameFlags::NOREPLACE) {
+        // Some file systems have no such flag; there the gap between looking and renaming stays.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+            match rustix::fs::statat(dst.dir, new, flags) {
+                Ok(_) => Err(Errno::EXIST),
+                Err(Errno::NOENT) => renameat(dst.dir, dst.name, dst.dir, new),
+                Err(errno) => Err(errno),
+            }
+        }
+        result => result,
+    }
+}
+
+/// The highest number among the backups of the file at `dst`.
+fn highest_number(dst: &Place<'_>) -> io::Result<Option<u64>> {
+    let name = dst.name.to_bytes();
+    let (parent, base) = split(name);
+    let dir = match open_listed(dst.dir, parent) {
+        Ok(dir) => dir,
+        // A directory that may not be listed shows no backups.
+        Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let mut listing = Listing::default();
+    let mut buffer = listing::buffer();
+    let mut highest = None;
+    while let Some(entry) = listing.next(dir.as_fd(), &mut buffer)? {
+        highest = highest.max(number_of(entry.to_bytes(), base));
+    }
+    Ok(highest)
+}
+
+fn open_listed(dir: BorrowedFd<'_>, parent: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
+    dir::open_operand(dir, &c_name(parent.to_vec())?)
+}
+
+/// The directory part of a name, which only an operand has, and the last component.
+fn split(name: &[u8]) -> (&[u8], &[u8]) {
+    match name.iter().rposition(|&byte| byte == b'/') {
+        None => (b".", name),
+        Some(0) => (b"/", &name[1..]),
+        Some(at) => (&name[..at], &name[at + 1..]),
+    }
+}
+
+/// The number in `entry` if it is a numbered backup of `base`.
+fn number_of(entry: &[u8], base: &[u8]) -> Option<u64> {
+    let digits = entry.strip_prefix(base)?.strip_prefix(b".~")?.strip_suffix(b"~")?;
+    if digits.first().is_none_or(|first| !(b'1'..=b'9').contains(first)) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+fn beside(dst: &Place<'_>, name: &CString) -> PathBuf {
+    let name = OsStr::from_bytes(split(name.to_bytes()).1);
+    let path = dst.path();
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => crate::trail::join(parent, name),
+        _ => name.into(),
+    }
+}
+
+fn c_name(bytes: Vec<u8>) -> io::Result<CString> {
+    CString::new(bytes).map_err(|_| Errno::INVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_names_of_backups_only() {
+        for (entry, number) in [
+            ("f.~1~", Some(1)),
+            ("f.~12~", Some(12)),
+            ("f.~0~", None),
+            ("f.~01~", None),
+            ("f.~~", None),
+            ("f.~1", None),
+            ("f~", None),
+            ("ff.~1~", None),
+            ("f.~1x~", None),
+            ("f.~99999999999999999999~", None),
+        ] {
+            assert_eq!(number_of(entry.as_bytes(), b"f"), number, "{entry}");
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! The data of one file: which way it goes, its holes, and what it proves to be at the end.
+
+use std::os::fd::BorrowedFd;
+
+use engines::{Chain, Moved, Pair, Pos, Side, Span, Stop, Variant};
+use rustix::fs::{Stat, fstat, ftruncate};
+use rustix::io::Errno;
+
+use crate::diagnostic::{Action, Diagnostic};
+use crate::extents;
+use crate::identity::{FileId, file_bytes, is_regular, mtime};
+use crate::options::{Reflink, Sparse};
+use crate::place::Place;
+use crate::receipt::{Attempt, Offload, SparseDetection};
+use crate::run::{BUFFER_BYTES, PairChains, Run, Worker, failed};
+use crate::zeros::copy_without_zeros;
+
+/// Both files, open, and as they were when they were opened.
+pub(crate) struct Files<'f> {
+    pub(crate) src: BorrowedFd<'f>,
+    pub(crate) src_stat: &'f Stat,
+    pub(crate) src_place: &'f Place<'f>,
+    pub(crate) dst: BorrowedFd<'f>,
+    pub(crate) dst_stat: &'f Stat,
+    pub(crate) dst_place: &'f Place<'f>,
+}
+
+/// What was copied.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) data_bytes: u64,
+    pub(crate) hole_bytes: u64,
+    /// The source was written to meanwhile.
+    pub(crate) changed: bool,
+    pub(crate) offload: Offload,
+    /// Kept when receipts are.
+    pub(crate) attempts: Vec<Attempt>,
+}
+
+/// The most bytes that go without a look at whether to stop. One second of a slow disk, and a
+/// thousand times the cost of looking on a fast one.
+const PIECE_BYTES: u64 = 64 << 20;
+
+/// Copies all data from `files.src` to `files.dst`.
+///
+/// # Errors
+/// What happened, after the bytes that were moved before were counted in `Diagnostic::Incomplete`.
+pub(crate) fn copy_contents(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    files: &Files<'_>,
+) -> Result<Contents, Diagnostic> {
+    let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
+    let (chains, buffer) = worker.chains(src_dev, dst_dev, run.options);
+    let avoided = !chains.offloads;
+    let mut copying = Copying {
+        run,
+        files,
+        chains,
+        buffer,
+        at: 0,
+        contents: Contents {
+            data_bytes: 0,
+            hole_bytes: 0,
+            changed: false,
+            offload: Offload {
+                offload: if avoided { "avoided" } else { "unknown" },
+                reflink: "no",
+                sparse: SparseDetection::No,
+            },
+            attempts: Vec::new(),
+        },
+    };
+    match copying.all() {
+        Ok(()) => Ok(copying.contents),
+        Err(diagnostic) => {
+            if is_regular(files.dst_stat) && !matches!(diagnostic, Diagnostic::Clone { .. }) {
+                run.report(diagnostic);
+                return Err(copying.incomplete());
+            }
+            Err(diagnostic)
+        }
+    }
+}
+
+/// Which of a pair's chains takes a span.
+#[derive(Clone, Copy)]
+enum Way {
+    Data,
+    Plain,
+}
+
+struct Copying<'c, 'r> {
+    run: &'c Run<'r>,
+    files: &'c Files<'c>,
+    chains: &'c mut PairChains,
+    buffer: &'c mut [u8],
+    /// How far the copy is right: offset in bytes.
+    at: u64,
+    contents: Contents,
+}
+
+impl Copying<'_, '_> {
+    fn all(&mut self) -> Result<(), Diagnostic> {
+        if !is_regular(self.files.src_stat) || !is_regular(self.files.dst_stat) {
+            return self.stream();
+        }
+        let size = file_bytes(self.files.src_stat);
+        if size > 0 && self.clone_all(size)? {
+            return self.settle(size);
+        }
+        let looks_sparse = is_sparse(self.files.src_stat);
+        match self.run.options.sparse {
+            Sparse::Never => self.copy_to(size, Way::Data)?,
+            Sparse::Auto if !looks_sparse => self.copy_to(size, Way::Data)?,
+            Sparse::Auto => {
+                if extents::are_honest(self.files.src) {
+                    self.contents.offload.sparse = SparseDetection::SeekHole;
+                    self.by_extents(size, false)?;
+                } else {
+                    self.contents.offload.sparse = SparseDetection::Zeros;
+                    self.sift_to(size)?;
+                }
+            }
+            Sparse::Always => {
+                if looks_sparse && extents::are_honest(self.files.src) {
+                    self.contents.offload.sparse = SparseDetection::SeekHoleAndZeros;
+                    self.by_extents(size, true)?;
+                } else {
+                    self.contents.offload.sparse = SparseDetection::Zeros;
+                    self.sift_to(size)?;
+                }
+            }
+        }
+        self.extend()?;
+        self.settle(size)
+    }
+
+    /// Shares all blocks, if that is wanted and can be.
+    fn clone_all(&mut self, size: u64) -> Result<bool, Diagnostic> {
+        let Some(clone) = &mut self.chains.clone else { return Ok(false) };
+        self.contents.offload.reflink = "unsupported";
+        let pair = Pair { src: self.files.src, dst: self.files.dst };
+        let mut observe = observer(self.run, &mut self.contents.attempts);
+        let moved = clone.file(pair).copy(Span::whole(size), &mut observe);
+        drop(observe);
+        self.at = moved.bytes;
+        let required = self.run.options.reflink == Reflink::Always;
+        match moved.stop {
+            Stop::Done | Stop::Eof => {
+                self.contents.data_bytes = moved.bytes;
+                self.contents.offload = Offload {
+                    offload: "unknown",
+                    reflink: "yes",
+                    sparse: SparseDetection::Unknown,
+                };
+                Ok(true)
+            }
+            Stop::Refused(_) if !required => Ok(false),
+            Stop::Refused(errno) | Stop::Failed { errno, .. } => Err(Diagnostic::Clone {
+                src: self.files.src_place.path(),
+                dst: self.files.dst_place.path(),
+                errno,
+            }),
+        }
+    }
+
+    /// Copies up to the offset `end`, or to where the source ends before.
+    fn copy_to(&mut self, end: u64, way: Way) -> Result<(), Diagnostic> {
+        while self.at < end {
+            self.heed_interrupt()?;
+            let len = (end - self.at).min(PIECE_BYTES);
+            let moved = self.span(Span::at(self.at, len), way);
+            self.at += moved.bytes;
+            self.contents.data_bytes += moved.bytes;
+            if self.proceed(moved)? == Ended::Yes {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same with blocks of zeros left out.
+    fn sift_to(&mut self, end: u64) -> Result<(), Diagnostic> {
+        let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
+        let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
+        while self.at < end {
+            self.heed_interrupt()?;
+            let (src, dst) = (self.files.src, self.files.dst);
+            let len = (end - self.at).min(PIECE_BYTES);
+            let sifted = copy_without_zeros(src, dst, self.at, len, block_bytes, self.buffer);
+            self.at += sifted.moved.bytes;
+            self.contents.hole_bytes += sifted.hole_bytes;
+            self.contents.data_bytes += sifted.moved.bytes - sifted.hole_bytes;
+            if self.proceed(sifted.moved)? == Ended::Yes {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what the file system says is data, and skips what it says is hole.
+    fn by_extents(&mut self, size: u64, sift: bool) -> Result<(), Diagnostic> {
+        while self.at < size {
+            let extent = match extents::next_data(self.files.src, self.at, size) {
+                Ok(extent) => extent,
+                // It has no opinion on its holes after all.
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.sift_to(size),
+                Err(errno) => return Err(failed(Action::Read, self.files.src_place)(errno)),
+            };
+            let Some(extent) = extent else {
+                // Nothing but a hole, up to where the source ends by now.
+                let end = file_bytes(&self.src_now()?).min(size);
+                self.skip_to(end.max(self.at));
+                break;
+            };
+            self.skip_to(extent.at);
+            let end = extent.at + extent.len;
+            if sift {
+                self.sift_to(end)?;
+            } else {
+                self.copy_to(end, Way::Data)?;
+            }
+            if self.at < end {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_to(&mut self, offset: u64) {
+        self.contents.hole_bytes += offset - self.at;
+        self.at = offset;
+    }
+
+    /// Copies from cursor to cursor until the source ends: pipes, devices, terminals.
+    fn stream(&mut self) -> Result<(), Diagnostic> {
+        // A regular file is read to its length, lest a copy onto a device chase a writer for ever.
+        let end = match is_regular(self.files.src_stat) {
+            true if file_bytes(self.files.src_stat) > 0 => file_bytes(self.files.src_stat),
+            _ => Span::TO_EOF,
+        };
+        while self.at < end {
+            self.heed_interrupt()?;
+            let len = (end - self.at).min(PIECE_BYTES);
+            let moved = self.span(Span { src: Pos::Here, dst: Pos::Here, len }, Way::Plain);
+            self.at += moved.bytes;
+            self.contents.data_bytes += moved.bytes;
+            if self.proceed(moved)? == Ended::Yes {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn span(&mut self, span: Span, way: Way) -> Moved {
+        let pair = Pair { src: self.files.src, dst: self.files.dst };
+        let chain: &mut Chain = match way {
+            Way::Data => &mut self.chains.data,
+            Way::Plain => &mut self.chains.plain,
+        };
+        let offload = &mut self.contents.offload.offload;
+        let mut keep = observer(self.run, &mut self.contents.attempts);
+        let mut observe = |variant: &Variant, span: Span, moved: Moved| {
+            keep(variant, span, moved);
+            if variant.engine.name == "copy_file_range" {
+                *offload = match moved.stop {
+                    Stop::Refused(_) if moved.bytes == 0 => "unsupported",
+                    _ => "yes",
+                };
+            }
+        };
+        chain.file(pair).copy(span, &mut observe)
+    }
+
+    /// Turns an engine's stop into what it means for this file.
+    fn proceed(&self, moved: Moved) -> Result<Ended, Diagnostic> {
+        let (side, errno) = match moved.stop {
+            Stop::Done => return Ok(Ended::No),
+            Stop::Eof => return Ok(Ended::Yes),
+            Stop::Failed { side, errno } => (side, errno),
+            Stop::Refused(errno) => (Side::Pair, errno),
+        };
+        Err(match side {
+            Side::Src => failed(Action::Read, self.files.src_place)(errno),
+            Side::Dst => failed(Action::Write, self.files.dst_place)(errno),
+            Side::Pair => Diagnostic::Copy {
+                src: self.files.src_place.path(),
+                dst: self.files.dst_place.path(),
+                errno,
+            },
+        })
+    }
+
+    /// Gives the destination the length that a hole at its end makes.
+    fn extend(&mut self) -> Result<(), Diagnostic> {
+        if self.contents.hole_bytes == 0 {
+            return Ok(());
+        }
+        loop {
+            match ftruncate(self.files.dst, self.at) {
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(failed(Action::Extend, self.files.dst_place)(errno)),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Finds out whether what was copied is the file: a last read past the length seen at first,
+    /// and another look at the source.
+    fn settle(&mut self, size: u64) -> Result<(), Diagnostic> {
+        if self.at < size {
+            return self.ended_early(size);
+        }
+        if self.contents.offload.reflink == "yes" {
+            // A clone is the whole source as it was at one instant.
+            return Ok(());
+        }
+        loop {
+            let moved = self.span(Span::at(self.at, BUFFER_BYTES as u64), Way::Plain);
+            self.at += moved.bytes;
+            self.contents.data_bytes += moved.bytes;
+            let ended = self.proceed(moved)?;
+            if ended == Ended::Yes && moved.bytes == 0 && self.at == size {
+                break;
+            }
+            // There is more than the length promised. A writer has made the file longer, and may
+            // do so for ever; or the length says nothing of the file, as in /proc.
+            if file_bytes(&self.src_now()?) > size {
+                self.contents.changed = true;
+                break;
+            }
+            if ended == Ended::Yes {
+                break;
+            }
+            self.heed_interrupt()?;
+        }
+        let now = self.src_now()?;
+        self.contents.changed |= mtime(&now) != mtime(self.files.src_stat)
+            || file_bytes(&now) != file_bytes(self.files.src_stat);
+        if self.contents.changed {
+            self.run.report(Diagnostic::Changed { src: self.files.src_place.path() });
+        }
+        Ok(())
+    }
+
+    /// The source ended before the length it had when it was opened.
+    fn ended_early(&mut self, size: u64) -> Result<(), Diagnostic> {
+        if extents::is_pseudo(self.files.src) && file_bytes(&self.src_now()?) == size {
+            return Ok(());
+        }
+        self.contents.changed = true;
+        self.run.report(Diagnostic::Shrank {
+            src: self.files.src_place.path(),
+            bytes: self.at,
+            bytes_expected: size,
+        });
+        Ok(())
+    }
+
+    fn src_now(&self) -> Result<Stat, Diagnostic> {
+        fstat(self.files.src).map_err(failed(Action::Fstat, self.files.src_place))
+    }
+
+    fn heed_interrupt(&self) -> Result<(), Diagnostic> {
+        if self.run.observer.interrupted() {
+            let dst = self.files.dst_place.path();
+            return Err(Diagnostic::Interrupted { dst, bytes: self.at });
+        }
+        Ok(())
+    }
+
+    fn incomplete(&self) -> Diagnostic {
+        Diagnostic::Incomplete {
+            dst: self.files.dst_place.path(),
+            bytes: self.at,
+            bytes_expected: file_bytes(self.files.src_stat),
+        }
+    }
+}
+
+/// Whether the source came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    Yes,
+    No,
+}
+
+/// Fewer blocks than the length needs: there may be holes.
+fn is_sparse(stat: &Stat) -> bool {
+    let allocated = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
+    allocated < file_bytes(stat)
+}
+
+/// Passes attempts on to the run's observer, and keeps them where receipts are kept.
+fn observer<'o>(
+    run: &'o Run<'_>,
+    attempts: &'o mut Vec<Attempt>,
+) -> impl FnMut(&Variant, Span, Moved) + use<'o> {
+    let keeps = run.observer.keeps_receipts();
+    let observer = run.observer;
+    move |variant, span, moved| {
+        observer.moved(variant, span, moved);
+        if keeps {
+            attempts.push(Attempt { variant: variant.clone(), span, moved });
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! One entry: what is to be made of it, and what came of that.
+
+use rustix::fs::Stat;
+
+use crate::backup::BackedUp;
+use crate::diagnostic::{Action, Diagnostic};
+use crate::directory::make_directory;
+use crate::existing::{self, Found, Look, Verdict, copies_data, look, settle};
+use crate::identity::{FileId, is_directory, is_symlink, kind};
+use crate::links::{Claim, Holder};
+use crate::observer::Announcement;
+use crate::options::{Follow, Make};
+use crate::place::Place;
+use crate::plan::Operand;
+use crate::receipt::{Method, Receipt};
+use crate::regular::copy_file;
+use crate::run::{Run, Worker, failed};
+use crate::special;
+use crate::trail::Trail;
+use crate::walk::DirTask;
+
+/// One entry to copy.
+pub(crate) struct Job<'a> {
+    pub(crate) src: Place<'a>,
+    pub(crate) dst: Place<'a>,
+    /// The destination's directory, if it can be found again when another name of the same file is
+    /// met.
+    pub(crate) home: Option<&'a Trail>,
+    /// What the user named.
+    pub(crate) operand: &'a Operand,
+    /// This is the operand itself.
+    pub(crate) is_top: bool,
+    /// The source's name stands for what it leads to, should it be a symbolic link.
+    pub(crate) src_through_link: bool,
+    /// The only file system to enter.
+    pub(crate) device: Option<u64>,
+    /// What is made in the destination's directory gets an access control list from it.
+    pub(crate) inherits_acl: bool,
+    /// The directories that the entry is in, from the operand down.
+    pub(crate) above: &'a [DirTask],
+}
+
+/// Whether the walk has to go down.
+pub(crate) enum Next {
+    Done,
+    Enter(Box<DirTask>),
+}
+
+/// Copies one entry; of a directory only the directory itself. Whatever goes wrong is told to the
+/// observer.
+pub(crate) fn copy_entry(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Next {
+    match try_copy(run, worker, job) {
+        Ok(next) => next,
+        Err(diagnostic) => {
+            run.report(diagnostic);
+            if run.observer.keeps_receipts() {
+                let kind = job.src.stat(false).map_or(rustix::fs::FileType::Unknown, |s| kind(&s));
+                let (src, dst) = (job.src.path(), job.dst.path());
+                run.observer.finished(Receipt::new(src, dst, kind, Method::Failed));
+            }
+            Next::Done
+        }
+    }
+}
+
+/// Whether a symbolic link among the sources stands for what it leads to.
+pub(crate) fn follows(follow: Follow, is_top: bool) -> bool {
+    match follow {
+        Follow::Never => false,
+        Follow::CommandLine => is_top,
+        Follow::Always => true,
+    }
+}
+
+fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, Diagnostic> {
+    let src_stat = job.src.stat(job.src_through_link).map_err(failed(Action::Stat, &job.src))?;
+    if is_directory(&src_stat) && !run.options.recursive {
+        return Err(Diagnostic::OmittingDirectory { src: job.src.path() });
+    }
+    if stands_twice(run, job, &src_stat) {
+        run.report(Diagnostic::SourceTwice { src: job.src.path(), directory: false });
+        return Ok(Next::Done);
+    }
+    let (mut found, mut backup, mut dangling) = (None, None, false);
+    match look(run, job, &src_stat)? {
+        Look::Nothing => {}
+        Look::Dangling => dangling = true,
+        Look::Found(existing) => match settle(run, job, &src_stat, existing)? {
+            Verdict::Proceed { found: kept, backup: made } => (found, backup) = (kept, made),
+            Verdict::Leave => return Ok(skipped(run, job, &src_stat)),
+            Verdict::UpToDate => {
+                link_up_to_date(run, job, &src_stat)?;
+                return Ok(skipped(run, job, &src_stat));
+            }
+        },
+    }
+    if is_directory(&src_stat) {
+        return make_directory(run, job, &src_stat, found.as_ref());
+    }
+    run.announce(|| Announcement::Copied {
+        src: job.src.path(),
+        dst: job.dst.path(),
+        backup: backup.as_ref().map(|backup| backup.path.clone()),
+    });
+    let made = make(run, worker, job, &src_stat, found.as_ref(), dangling);
+    match made {
+        Ok(()) => Ok(Next::Done),
+        Err(diagnostic) => {
+            if let Some(backup) = &backup {
+                restore(run, job, backup);
+            }
+            Err(diagnostic)
+        }
+    }
+}
+
+/// The same file operand, to the same name, a second time.
+fn stands_twice(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> bool {
+    job.is_top
+        && job.operand.several
+        && !is_directory(src_stat)
+        && run.options.backup.is_none()
+        && run.tops.is_file_again(FileId::of(src_stat), job.dst.name)
+}
+
+/// Makes what stands for an entry that is no directory.
+fn make(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    job: &Job<'_>,
+    src_stat: &Stat,
+    found: Option<&Found>,
+    dangling: bool,
+) -> Result<(), Diagnostic> {
+    let holder = match claim(run, job, src_stat) {
+        None => None,
+        Some(Claim::First(holder)) => Some(holder),
+        Some(Claim::Before(made)) => return link_again(run, job, src_stat, &made),
+    };
+    let mut receipt = run
+        .observer
+        .keeps_receipts()
+        .then(|| Receipt::new(job.src.path(), job.dst.path(), kind(src_stat), Method::Copied));
+    let dst = match run.options.make {
+        Make::HardLink => {
+            set_method(&mut receipt, Method::Linked);
+            special::link_source(run, job, src_stat)?
+        }
+        Make::SymbolicLink => {
+            set_method(&mut receipt, Method::SymbolicLink);
+            special::link_to_name(run, job)?
+        }
+        Make::Copy | Make::AttributesOnly if copies_data(run.options, src_stat) => {
+            let copied = copy_file(run, worker, job, src_stat, found, dangling)?;
+            if let Some(receipt) = &mut receipt {
+                receipt.lost = copied.lost;
+                if let Some(contents) = copied.contents {
+                    receipt.data_bytes = contents.data_bytes;
+                    receipt.hole_bytes = contents.hole_bytes;
+                    receipt.changed = contents.changed;
+                    receipt.offload = Some(contents.offload);
+                    receipt.attempts = contents.attempts;
+                }
+            }
+            copied.dst
+        }
+        Make::Copy | Make::AttributesOnly => {
+            let (dst, lost) = if is_symlink(src_stat) {
+                special::copy_symlink(run, job, src_stat)?
+            } else {
+                special::copy_node(run, job, src_stat)?
+            };
+            if let Some(receipt) = &mut receipt {
+                receipt.lost = lost;
+            }
+            dst
+        }
+    };
+    settle_names(run, job, holder, dst, found);
+    if let Some(receipt) = receipt {
+        run.observer.finished(receipt);
+    }
+    Ok(())
+}
+
+fn set_method(receipt: &mut Option<Receipt>, method: Method) {
+    if let Some(receipt) = receipt {
+        receipt.method = method;
+    }
+}
+
+/// Remembers what was made, for other names of the source and for other operands.
+fn settle_names(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    holder: Option<Holder<'_>>,
+    dst: FileId,
+    found: Option<&Found>,
+) {
+    if let (Some(holder), Some(home)) = (holder, job.home)
+        // The name of a link that was written through is not a name of the copy.
+        && !found.is_some_and(|found| found.through_link)
+    {
+        holder.settle(home, job.dst.name, dst);
+    }
+    if job.is_top && job.operand.several {
+        run.tops.made(job.dst.name, dst);
+    }
+}
+
+/// Claims a source that other names may lead to, when such names are to stay names of one file.
+fn claim<'r>(run: &'r Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Option<Claim<'r>> {
+    let copies = matches!(run.options.make, Make::Copy | Make::AttributesOnly);
+    // A symbolic link that is followed gives its file one name more than the inode knows of.
+    let several = src_stat.st_nlink > 1 || follows(run.options.follow, job.is_top);
+    let worth = run.options.preserve.links && copies && several && job.home.is_some();
+    worth.then(|| run.links.claim(FileId::of(src_stat)))
+}
+
+/// Makes the destination another name of the copy that was made before.
+fn link_again(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src_stat: &Stat,
+    made: &crate::links::Made,
+) -> Result<(), Diagnostic> {
+    let error = |errno| Diagnostic::HardLink { src: made.path(), dst: job.dst.path(), errno };
+    match made.link_to(&job.dst, job.home) {
+        Err(rustix::io::Errno::EXIST) => {
+            let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
+            if !made.is(FileId::of(&stands)) {
+                existing::remove(run, job)?;
+                made.link_to(&job.dst, job.home).map_err(error)?;
+            }
+        }
+        result => result.map_err(error)?,
+    }
+    if job.is_top
+        && job.operand.several
+        && let Ok(stands) = job.dst.stat(false)
+    {
+        run.tops.made(job.dst.name, FileId::of(&stands));
+    }
+    if run.observer.keeps_receipts() {
+        let (src, dst) = (job.src.path(), job.dst.path());
+        run.observer.finished(Receipt::new(src, dst, kind(src_stat), Method::Linked));
+    }
+    Ok(())
+}
+
+/// A destination that is up to date stays, yet the names of one source become names of one copy.
+fn link_up_to_date(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<(), Diagnostic> {
+    if src_stat.st_nlink < 2 {
+        return Ok(());
+    }
+    let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
+    match claim(run, job, src_stat) {
+        Some(Claim::First(holder)) if !is_symlink(&stands) => {
+            if let Some(home) = job.home {
+                holder.settle(home, job.dst.name, FileId::of(&stands));
+            }
+            Ok(())
+        }
+        Some(Claim::Before(made)) => link_again(run, job, src_stat, &made),
+        _ => Ok(()),
+    }
+}
+
+fn skipped(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Next {
+    if run.observer.keeps_receipts() {
+        let (src, dst) = (job.src.path(), job.dst.path());
+        run.observer.finished(Receipt::new(src, dst, kind(src_stat), Method::Skipped));
+    }
+    Next::Done
+}
+
+fn restore(run: &Run<'_>, job: &Job<'_>, backup: &BackedUp) {
+    if let Err(errno) = backup.undo(&job.dst) {
+        run.report(failed(Action::UnBackup, &job.dst)(errno));
+    } else {
+        run.announce(|| Announcement::Restored {
+            backup: backup.path.clone(),
+            dst: job.dst.path(),
+        });
+    }
+}

@@ -1,0 +1,313 @@
+//! What stands at a destination already, and what is to become of it.
+
+use std::ffi::{CStr, OsStr};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{Access, AtFlags, FileType, Mode, Stat, accessat, statat};
+use rustix::io::Errno;
+
+use crate::backup::{self, BackedUp};
+use crate::diagnostic::{Action, Diagnostic};
+use crate::entry::Job;
+use crate::identity::{FileId, is_directory, is_regular, is_symlink, kind, mtime};
+use crate::observer::{Announcement, Question};
+use crate::options::{Existing, Follow, Make, Options};
+use crate::run::{Run, failed};
+use crate::same_file::{Ends, Sameness, judge};
+
+/// A destination that exists.
+pub(crate) struct Found {
+    /// What the name itself stands for.
+    pub(crate) link: Stat,
+    /// What it leads to; the same unless it is a symbolic link.
+    pub(crate) target: Option<Stat>,
+    /// The copy goes to what the symbolic link leads to.
+    pub(crate) through_link: bool,
+}
+
+impl Found {
+    /// What the copy would replace.
+    pub(crate) fn effective(&self) -> &Stat {
+        match &self.target {
+            Some(target) if self.through_link => target,
+            _ => &self.link,
+        }
+    }
+}
+
+/// What is at a destination.
+pub(crate) enum Look {
+    Nothing,
+    /// A symbolic link to nothing, which a file would be written through.
+    Dangling,
+    Found(Found),
+}
+
+/// Whether the source's data is copied, rather than the entry re-created.
+pub(crate) fn copies_data(options: &Options, src: &Stat) -> bool {
+    match kind(src) {
+        FileType::RegularFile => true,
+        FileType::Symlink | FileType::Directory => false,
+        _ => !options.recursive || options.copy_contents,
+    }
+}
+
+/// Looks at the destination of `job`.
+pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Diagnostic> {
+    let options = run.options;
+    let link = match job.dst.stat(false) {
+        Ok(link) => link,
+        Err(Errno::NOENT) => return Ok(Look::Nothing),
+        Err(errno) => return Err(failed(Action::Stat, &job.dst)(errno)),
+    };
+    if !is_symlink(&link) {
+        return Ok(Look::Found(Found { link, target: Some(link), through_link: false }));
+    }
+    let writes = matches!(options.make, Make::Copy | Make::AttributesOnly);
+    let through_link = if is_directory(src) {
+        options.keep_directory_symlink
+    } else {
+        writes
+            && copies_data(options, src)
+            && options.backup.is_none()
+            && !options.remove_destination
+    };
+    match job.dst.stat(true) {
+        Ok(target) => {
+            // Without a directory behind it the link itself is what is in a directory's way.
+            let through_link = through_link && (!is_directory(src) || is_directory(&target));
+            Ok(Look::Found(Found { link, target: Some(target), through_link }))
+        }
+        Err(Errno::NOENT) if through_link && !is_directory(src) => Ok(Look::Dangling),
+        Err(Errno::LOOP) if through_link && !options.force => {
+            Err(failed(Action::Stat, &job.dst)(Errno::LOOP))
+        }
+        Err(_) => Ok(Look::Found(Found { link, target: None, through_link: false })),
+    }
+}
+
+/// What is to be done about a destination that exists.
+pub(crate) enum Verdict {
+    /// Make the copy; the destination may be there still, or be out of the way.
+    Proceed { found: Option<Found>, backup: Option<BackedUp> },
+    /// Leave everything as it is.
+    Leave,
+    /// Leave it because it is up to date.
+    UpToDate,
+}
+
+/// Decides what becomes of `found`, and does what has to be done before the copy.
+pub(crate) fn settle(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src: &Stat,
+    found: Found,
+) -> Result<Verdict, Diagnostic> {
+    match sameness(run, job, src, &found)? {
+        Sameness::Apart => {}
+        Sameness::AlreadyDone => return Ok(Verdict::Leave),
+        Sameness::Same => {
+            return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
+        }
+    }
+    if !is_directory(src)
+        && let Some(left) = leave_alone(run, job, src, &found)?
+    {
+        return Ok(left);
+    }
+    check_kinds(run, job, src, &found)?;
+    if is_directory(src) {
+        return Ok(Verdict::Proceed { found: Some(found), backup: None });
+    }
+    make_way(run, job, src, found)
+}
+
+/// Compares the two files by identity.
+fn sameness(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src: &Stat,
+    found: &Found,
+) -> Result<Sameness, Diagnostic> {
+    let src_link = job.src.stat(false).map_err(failed(Action::Stat, &job.src))?;
+    let src_target = if is_symlink(&src_link) { job.src.stat(true).ok() } else { Some(src_link) };
+    let id = |stat: &Stat| FileId::of(stat);
+    let near = id(&src_link) == id(&found.link)
+        || src_target.as_ref().map(id) == found.target.as_ref().map(id);
+    if !near {
+        return Ok(Sameness::Apart);
+    }
+    let ends = Ends {
+        src_link: &src_link,
+        src_target: src_target.as_ref(),
+        dst_link: &found.link,
+        dst_target: found.target.as_ref(),
+        same_name: is_same_name(job),
+        follows: !is_symlink(src) && run.options.follow != Follow::Never,
+    };
+    if is_directory(src) {
+        return Ok(if id(src) == id(found.target.as_ref().unwrap_or(&found.link)) {
+            Sameness::Same
+        } else {
+            Sameness::Apart
+        });
+    }
+    Ok(judge(&ends, run.options))
+}
+
+/// Whether source and destination are one name in one directory.
+fn is_same_name(job: &Job<'_>) -> bool {
+    let (src_parent, src_base) = split(job.src.name);
+    let (dst_parent, dst_base) = split(job.dst.name);
+    if src_base != dst_base {
+        return false;
+    }
+    let parent = |dir: BorrowedFd<'_>, name: &[u8]| {
+        let name = if name.is_empty() { b"." } else { name };
+        statat(dir, OsStr::from_bytes(name), AtFlags::empty())
+    };
+    match (parent(job.src.dir, src_parent), parent(job.dst.dir, dst_parent)) {
+        (Ok(src), Ok(dst)) => FileId::of(&src) == FileId::of(&dst),
+        _ => false,
+    }
+}
+
+/// The directory part of an operand, empty if there is none, and its last component.
+fn split(name: &CStr) -> (&[u8], &[u8]) {
+    let bytes = name.to_bytes();
+    let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let bytes = &bytes[..end];
+    match bytes.iter().rposition(|&byte| byte == b'/') {
+        None => (b"", bytes),
+        Some(at) => (&bytes[..=at], &bytes[at + 1..]),
+    }
+}
+
+/// The options that spare an existing destination.
+fn leave_alone(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src: &Stat,
+    found: &Found,
+) -> Result<Option<Verdict>, Diagnostic> {
+    let skipped = || {
+        if run.options.debug {
+            run.announce(|| Announcement::Skipped { dst: job.dst.path() });
+        }
+    };
+    match run.options.existing {
+        Existing::Replace => {}
+        Existing::ReplaceOlder => {
+            if !is_directory(found.effective()) && mtime(found.effective()) >= mtime(src) {
+                skipped();
+                return Ok(Some(Verdict::UpToDate));
+            }
+        }
+        Existing::Skip => {
+            skipped();
+            return Ok(Some(Verdict::Leave));
+        }
+        Existing::Fail => return Err(Diagnostic::NotReplacing { dst: job.dst.path() }),
+    }
+    if run.options.ask && !run.observer.confirm(question(run, job, found)) {
+        skipped();
+        run.declined();
+        return Ok(Some(Verdict::Leave));
+    }
+    Ok(None)
+}
+
+fn question(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Question {
+    let dst = job.dst.path();
+    let link = is_symlink(found.effective());
+    let writable =
+        link || accessat(job.dst.dir, job.dst.name, Access::WRITE_OK, AtFlags::EACCESS).is_ok();
+    if writable {
+        return Question::Overwrite { dst };
+    }
+    Question::OverwriteUnwritable {
+        dst,
+        mode: Mode::from_raw_mode(found.effective().st_mode & 0o7777),
+        removing: run.options.force || run.options.remove_destination,
+    }
+}
+
+/// Directories replace nothing but directories, and nothing else replaces them.
+fn check_kinds(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: &Found) -> Result<(), Diagnostic> {
+    let dst = found.effective();
+    if is_directory(src) {
+        if !is_directory(dst) {
+            let (src, dst) = (job.src.path(), job.dst.path());
+            return Err(Diagnostic::NonDirectoryInTheWay { src, dst });
+        }
+        return Ok(());
+    }
+    if is_directory(dst) {
+        return Err(Diagnostic::DirectoryInTheWay { dst: job.dst.path() });
+    }
+    if job.is_top && run.tops.was_made(job.dst.name, FileId::of(&found.link)) {
+        let (src, dst) = (job.src.path(), job.dst.path());
+        return Err(if is_symlink(&found.link) && found.through_link {
+            Diagnostic::JustCreatedSymlink { src, dst }
+        } else {
+            Diagnostic::JustCreated { src, dst }
+        });
+    }
+    Ok(())
+}
+
+/// Makes a backup of the destination, or removes it, where that comes before the copy.
+fn make_way(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: Found) -> Result<Verdict, Diagnostic> {
+    let options = run.options;
+    if let Some(backup) = &options.backup {
+        refuse_to_destroy_source(job, src, backup)?;
+        return match backup::back_up(&job.dst, backup) {
+            Ok(backup) => Ok(Verdict::Proceed { found: None, backup: Some(backup) }),
+            Err(Errno::NOENT) => Ok(Verdict::Proceed { found: None, backup: None }),
+            Err(errno) => Err(failed(Action::Backup, &job.dst)(errno)),
+        };
+    }
+    let removes = options.remove_destination
+        // Its other names are to keep what they stand for.
+        || (options.preserve.links && found.effective().st_nlink > 1)
+        || (options.follow == Follow::Never && !is_regular(src));
+    let found = if removes {
+        remove(run, job)?;
+        None
+    } else {
+        Some(found)
+    };
+    Ok(Verdict::Proceed { found, backup: None })
+}
+
+/// Removes the destination's name.
+pub(crate) fn remove(run: &Run<'_>, job: &Job<'_>) -> Result<(), Diagnostic> {
+    match job.dst.unlink() {
+        Ok(()) => {
+            run.announce(|| Announcement::Removed { dst: job.dst.path() });
+            Ok(())
+        }
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(failed(Action::Remove, &job.dst)(errno)),
+    }
+}
+
+/// `cp -b a~ a` would rename `a` over its source.
+fn refuse_to_destroy_source(
+    job: &Job<'_>,
+    src: &Stat,
+    backup: &crate::options::Backup,
+) -> Result<(), Diagnostic> {
+    if backup.kind == crate::options::BackupKind::Numbered {
+        return Ok(());
+    }
+    let name = backup::simple_name(job.dst.name.to_bytes(), backup);
+    let stands = statat(job.dst.dir, OsStr::from_bytes(&name), AtFlags::SYMLINK_NOFOLLOW);
+    match stands {
+        Ok(stands) if FileId::of(&stands) == FileId::of(src) => {
+            Err(Diagnostic::BackupDestroysSource { src: job.src.path(), dst: job.dst.path() })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,175 @@
+//! Which sources were met before: hard links among the files of a run, and operands that repeat.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, CString};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{AtFlags, linkat, statat, unlinkat};
+use rustix::io::{self, Errno};
+
+use crate::dir;
+use crate::identity::FileId;
+use crate::place::Place;
+use crate::trail::Trail;
+
+/// The files with several names that this run has met. The first to meet one claims it and copies
+/// it; whoever meets it later waits until that copy is there, and links to it.
+#[derive(Default)]
+pub(crate) struct Links {
+    table: Mutex<HashMap<FileId, Option<Made>>>,
+    settled: Condvar,
+}
+
+/// Where the first copy of a source is.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    home: Trail,
+    name: CString,
+    /// The copy itself, so that nothing else is ever linked in its stead.
+    id: FileId,
+}
+
+/// What [`Links::claim`] says.
+pub(crate) enum Claim<'l> {
+    /// Nobody has it: copy it, then [`settle`](Holder::settle).
+    First(Holder<'l>),
+    /// It was copied before.
+    Before(Made),
+}
+
+/// The right to make the first copy. Dropped without being settled, it passes to the next.
+pub(crate) struct Holder<'l> {
+    links: &'l Links,
+    id: FileId,
+}
+
+impl Links {
+    /// Claims the source `id`, or waits until whoever has claimed it is done.
+    pub(crate) fn claim(&self, id: FileId) -> Claim<'_> {
+        let mut table = lock(&self.table);
+        loop {
+            match table.entry(id) {
+                Entry::Vacant(entry) => {
+                    entry.insert(None);
+                    return Claim::First(Holder { links: self, id });
+                }
+                Entry::Occupied(entry) => match entry.get() {
+                    Some(made) => return Claim::Before(made.clone()),
+                    None => {
+                        let waited = self.settled.wait(table);
+                        table = waited.unwrap_or_else(PoisonError::into_inner);
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl Holder<'_> {
+    /// The copy is there, as `name` in the directory `home`.
+    pub(crate) fn settle(self, home: &Trail, name: &CStr, id: FileId) {
+        let made = Made { home: home.clone(), name: name.into(), id };
+        lock(&self.links.table).insert(self.id, Some(made));
+    }
+}
+
+impl Drop for Holder<'_> {
+    fn drop(&mut self) {
+        let mut table = lock(&self.links.table);
+        if let Entry::Occupied(entry) = table.entry(self.id)
+            && entry.get().is_none()
+        {
+            entry.remove();
+        }
+        self.links.settled.notify_all();
+    }
+}
+
+impl Made {
+    /// The path of the copy, for messages.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.home.join(&self.name)
+    }
+
+    /// Whether the copy is what stands there.
+    pub(crate) fn is(&self, id: FileId) -> bool {
+        self.id == id
+    }
+
+    /// Links the copy to `dst`, whose directory is at `home`.
+    ///
+    /// # Errors
+    /// What linkat(2) says; ESTALE when the name no longer stands for the copy that was made, in
+    /// which case there is no link.
+    pub(crate) fn link_to(&self, dst: &Place<'_>, home: Option<&Trail>) -> io::Result<()> {
+        if home.is_some_and(|home| home.is(&self.home)) {
+            linkat(dst.dir, &*self.name, dst.dir, dst.name, AtFlags::empty())?;
+        } else {
+            let dir = dir::reach(&self.home)?;
+            linkat(dir.as_fd(), &*self.name, dst.dir, dst.name, AtFlags::empty())?;
+        }
+        let linked = statat(dst.dir, dst.name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileId::of(&linked) == self.id {
+            return Ok(());
+        }
+        // Somebody exchanged the first copy for another file. A link to that must not stay.
+        unlinkat(dst.dir, dst.name, AtFlags::empty())?;
+        Err(Errno::STALE)
+    }
+}
+
+/// What is known of the operands and of what was made of them.
+#[derive(Default)]
+pub(crate) struct Tops {
+    /// File operands, with the name that each goes to.
+    files: Mutex<HashSet<(FileId, CString)>>,
+    /// What was made of an operand: a name in the target directory, and the file.
+    made: Mutex<HashSet<(CString, FileId)>>,
+    /// Directory operands, and where each went.
+    directories: Mutex<HashMap<FileId, PathBuf>>,
+    /// Directories of this run whose parent is none of this run's: a source directory that is one
+    /// of these would be copied into itself for ever.
+    roots: Mutex<HashSet<FileId>>,
+}
+
+impl Tops {
+    /// Whether this file operand has gone to `name` before.
+    pub(crate) fn is_file_again(&self, src: FileId, name: &CStr) -> bool {
+        !lock(&self.files).insert((src, name.into()))
+    }
+
+    pub(crate) fn made(&self, name: &CStr, dst: FileId) {
+        lock(&self.made).insert((name.into(), dst));
+    }
+
+    pub(crate) fn was_made(&self, name: &CStr, dst: FileId) -> bool {
+        lock(&self.made).contains(&(name.into(), dst))
+    }
+
+    /// Where the directory operand `src` went before; the first time it is remembered.
+    pub(crate) fn directory_before(&self, src: FileId, dst: &Path) -> Option<PathBuf> {
+        match lock(&self.directories).entry(src) {
+            Entry::Occupied(entry) => Some(entry.get().clone()),
+            Entry::Vacant(entry) => {
+                entry.insert(dst.to_owned());
+                None
+            }
+        }
+    }
+
+    pub(crate) fn root_made(&self, dst: FileId) {
+        lock(&self.roots).insert(dst);
+    }
+
+    pub(crate) fn is_root_made(&self, id: FileId) -> bool {
+        lock(&self.roots).contains(&id)
+    }
+}
+
+/// A poisoned lock guards whole entries all the same: each change is a single insertion.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,103 @@
+//! The names in a directory, a batch at a time: a directory of a million entries is never held in
+//! memory.
+
+use std::collections::VecDeque;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{RawDir, SeekFrom, seek};
+use rustix::io::{self, Errno};
+
+/// Bytes of one batch as the kernel gives it: some hundreds of names.
+const BATCH_BYTES: usize = 32 << 10;
+
+/// A buffer for [`Listing::next`].
+pub(crate) fn buffer() -> Vec<MaybeUninit<u8>> {
+    vec![MaybeUninit::uninit(); BATCH_BYTES]
+}
+
+/// Where the reading of a directory stands. It outlives the descriptor: a directory can be closed,
+/// opened again and read on.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    batch: VecDeque<(CString, u64)>,
+    /// The file system's own mark after the last name given out.
+    cookie: u64,
+    ended: bool,
+}
+
+impl Listing {
+    /// The listing of a directory that is not to be read.
+    pub(crate) fn ended() -> Listing {
+        Listing { ended: true, ..Listing::default() }
+    }
+
+    /// Whether there is nothing more to come.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended && self.batch.is_empty()
+    }
+
+    /// The next name in `dir`, other than `.` and `..`.
+    pub(crate) fn next(
+        &mut self,
+        dir: BorrowedFd<'_>,
+        buffer: &mut [MaybeUninit<u8>],
+    ) -> io::Result<Option<CString>> {
+        while self.batch.is_empty() && !self.ended {
+            self.fill(dir, buffer)?;
+        }
+        Ok(self.batch.pop_front().map(|(name, cookie)| {
+            self.cookie = cookie;
+            name
+        }))
+    }
+
+    /// Lets go of the names read ahead, before the descriptor is closed.
+    pub(crate) fn suspend(&mut self) {
+        self.ended &= self.batch.is_empty();
+        self.batch = VecDeque::new();
+    }
+
+    /// Goes on in `dir`, a new descriptor for the same directory.
+    pub(crate) fn resume(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
+        if !self.ended && self.cookie != 0 {
+            seek(dir, SeekFrom::Start(self.cookie))?;
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, dir: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>]) -> io::Result<()> {
+        let mut entries = RawDir::new(dir, buffer);
+        loop {
+            match entries.next() {
+                None => self.ended = true,
+                Some(Err(Errno::INTR)) => continue,
+                Some(Err(errno)) => {
+                    // Asking a failing directory again would go on for ever.
+                    self.ended = true;
+                    return Err(errno);
+                }
+                Some(Ok(entry)) if is_component(entry.file_name()) => {
+                    self.batch.push_back((entry.file_name().into(), entry.next_entry_cookie()));
+                }
+                // Not itself, not its parent.
+                Some(Ok(entry)) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                Some(Ok(_)) => {
+                    self.ended = true;
+                    return Err(Errno::IO);
+                }
+            }
+            if self.ended || entries.is_buffer_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Whether a listed name can stand for an entry. A broken or hostile file system may list names
+/// with slashes in them, which would be paths to somewhere else.
+fn is_component(name: &CStr) -> bool {
+    let bytes = name.to_bytes();
+    !bytes.is_empty() && !bytes.contains(&b'/') && bytes != b"." && bytes != b".."
+}

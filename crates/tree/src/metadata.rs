@@ -1,0 +1,271 @@
+//! Attributes of what was made: owner, extended attributes and access control lists, mode, times.
+//!
+//! In that order. A change of owner clears set-user-ID and capabilities, so both come after it;
+//! times come last because all else may touch them.
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps, Uid, chmod, chownat, fchmod, fchown,
+    futimens, utimensat,
+};
+use rustix::io::{self, Errno};
+
+use crate::diagnostic::{Action, Diagnostic};
+use crate::identity::{atime, is_directory, kind, mtime};
+use crate::options::{Context, Keep, ModeRule, Options};
+use crate::place::Place;
+use crate::receipt::Loss;
+use crate::run::{Run, failed};
+use crate::xattr::{ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle};
+
+/// Set-user-ID, set-group-ID and sticky: what must not pass to a file of another owner.
+const SPECIAL_BITS: Mode = Mode::SUID.union(Mode::SGID).union(Mode::SVTX);
+
+/// Where attributes come from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'s> {
+    pub(crate) handle: Option<Handle<'s>>,
+    pub(crate) stat: &'s Stat,
+}
+
+/// What they are given to.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'t> {
+    pub(crate) handle: Handle<'t>,
+    pub(crate) place: &'t Place<'t>,
+    /// As it was made, or found.
+    pub(crate) stat: &'t Stat,
+    /// This run made it.
+    pub(crate) new: bool,
+    /// The directory it is in gives an access control list to what is made there.
+    pub(crate) inherits_acl: bool,
+    /// The mode that it should have when none is preserved.
+    pub(crate) mode: Option<Mode>,
+}
+
+/// The permissions that a new file is made with, and those that it should end up with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NewMode {
+    pub(crate) at_first: Mode,
+    pub(crate) at_last: Mode,
+}
+
+/// The mode of a new file, fifo or device made from one of mode `src`.
+pub(crate) fn new_file_mode(options: &Options, src: &Stat, umask: Mode) -> NewMode {
+    let permissions = Mode::from_raw_mode(src.st_mode & 0o777);
+    let asked = match options.preserve.mode {
+        ModeRule::Fresh => Mode::from_raw_mode(0o666),
+        ModeRule::Umask | ModeRule::Preserve => permissions,
+    };
+    // Attributes follow: until they are there nobody else has any business with the file.
+    let at_first = if sets_later(options) { Mode::RUSR | Mode::WUSR } else { asked };
+    NewMode { at_first, at_last: asked & !umask }
+}
+
+/// Whether a new file has to be kept private until its attributes are set.
+pub(crate) fn sets_later(options: &Options) -> bool {
+    options.preserve.mode == ModeRule::Preserve
+        || options.preserve.ownership
+        || options.preserve.xattr != Keep::No
+}
+
+/// Gives `target` every attribute of `source` that the options ask for. What cannot be given is
+/// reported as the options have it, and returned.
+pub(crate) fn apply(run: &Run<'_>, source: Source<'_>, target: Target<'_>) -> Vec<Loss> {
+    let mut lost = Vec::new();
+    let preserve = &run.options.preserve;
+    let owner_kept = !preserve.ownership || own(run, source.stat, target, &mut lost);
+    let acl_set = copy_xattrs(run, source, target, &mut lost);
+    set_mode(run, source.stat, target, owner_kept, acl_set, &mut lost);
+    if preserve.timestamps
+        && let Err(errno) = set_times(target.handle, source.stat)
+    {
+        run.report(failed(Action::Times, target.place)(errno));
+        lost.push(Loss::Times(errno));
+    }
+    lost
+}
+
+/// Gives the target the source's owner and group. Returns whether it has them.
+fn own(run: &Run<'_>, src: &Stat, target: Target<'_>, lost: &mut Vec<Loss>) -> bool {
+    if (src.st_uid, src.st_gid) == (target.stat.st_uid, target.stat.st_gid) {
+        return true;
+    }
+    if !target.new && kind(target.stat) == FileType::RegularFile {
+        // The new owner must not find more open than both modes allow.
+        let both = Mode::from_raw_mode(target.stat.st_mode & src.st_mode & 0o700);
+        if let Err(errno) = set_permissions(target.handle, both) {
+            run.report(failed(Action::Permissions, target.place)(errno));
+        }
+    }
+    let (uid, gid) = (Uid::from_raw(src.st_uid), Gid::from_raw(src.st_gid));
+    let Err(errno) = change_owner(target.handle, Some(uid), Some(gid)) else { return true };
+    let ordinary = matches!(errno, Errno::PERM | Errno::INVAL);
+    if ordinary {
+        // The group alone may be one of the user's own; if not, nothing more can be done.
+        let _ = change_owner(target.handle, None, Some(gid));
+    }
+    if !ordinary || run.is_root() {
+        run.report(failed(Action::Ownership, target.place)(errno));
+    }
+    lost.push(Loss::Ownership(errno));
+    false
+}
+
+/// Copies access control lists, extended attributes and the security context, each if asked for.
+/// Returns whether an access control list now decides about the target's permissions.
+fn copy_xattrs(
+    run: &Run<'_>,
+    source: Source<'_>,
+    target: Target<'_>,
+    lost: &mut Vec<Loss>,
+) -> bool {
+    let preserve = &run.options.preserve;
+    let keeps_acl = preserve.mode == ModeRule::Preserve && kind(source.stat) != FileType::Symlink;
+    let wants = keeps_acl || preserve.xattr != Keep::No || preserve.context != Keep::No;
+    let mut names = Vec::new();
+    if wants && let Some(handle) = source.handle {
+        names = handle.list().unwrap_or_else(|errno| {
+            if preserve.xattr == Keep::Required && errno != Errno::OPNOTSUPP {
+                xattr_lost(run, target, b"", errno, lost);
+            }
+            Vec::new()
+        });
+    }
+    let mut acl_set = false;
+    for name in &names {
+        let wanted = match Class::of(name) {
+            Class::Acl => keeps_acl,
+            Class::Context => preserve.context != Keep::No,
+            Class::Plain => preserve.xattr != Keep::No,
+            Class::Private => false,
+        };
+        let Some(handle) = source.handle.filter(|_| wanted) else { continue };
+        let copied = handle.get(name).and_then(|value| target.handle.set(name, &value));
+        match (Class::of(name), copied) {
+            (Class::Acl, Ok(())) => acl_set = true,
+            (_, Ok(())) => {}
+            (Class::Acl, Err(errno)) => {
+                run.report(failed(Action::Permissions, target.place)(errno));
+                lost.push(Loss::Permissions(errno));
+            }
+            (Class::Context, Err(errno)) => context_lost(run, target, errno, lost),
+            (_, Err(errno)) => xattr_lost(run, target, name.to_bytes(), errno, lost),
+        }
+    }
+    if keeps_acl && (target.inherits_acl || !target.new) {
+        remove_foreign_acls(run, target, &names, lost);
+    }
+    set_named_context(run, target, lost);
+    acl_set
+}
+
+/// Takes away lists that the target has and the source has not: they came from the directory, or
+/// were there before.
+fn remove_foreign_acls(
+    run: &Run<'_>,
+    target: Target<'_>,
+    names: &[std::ffi::CString],
+    lost: &mut Vec<Loss>,
+) {
+    let default = is_directory(target.stat).then_some(ACL_DEFAULT);
+    for acl in [Some(ACL_ACCESS), default].into_iter().flatten() {
+        if names.iter().any(|name| **name == *acl) {
+            continue;
+        }
+        if let Err(errno) = target.handle.remove(acl) {
+            run.report(failed(Action::Permissions, target.place)(errno));
+            lost.push(Loss::Permissions(errno));
+        }
+    }
+}
+
+fn set_named_context(run: &Run<'_>, target: Target<'_>, lost: &mut Vec<Loss>) {
+    use std::os::unix::ffi::OsStrExt;
+    if let Context::Named(context) = &run.options.context {
+        let value = [context.as_bytes(), b"\0"].concat();
+        if let Err(errno) = target.handle.set(CONTEXT, &value) {
+            run.report(failed(Action::Context, target.place)(errno));
+            lost.push(Loss::Context(errno));
+        }
+    }
+}
+
+/// An extended attribute could not be kept. Whether that is worth a word depends on who asked: `-a`
+/// asks for everything that can be had, and what a file system or the user's rank cannot have is
+/// no surprise; a full disk is.
+fn xattr_lost(run: &Run<'_>, target: Target<'_>, name: &[u8], errno: Errno, lost: &mut Vec<Loss>) {
+    let preserve = &run.options.preserve;
+    let required = preserve.xattr == Keep::Required;
+    let expected = match errno {
+        Errno::OPNOTSUPP => true,
+        Errno::PERM | Errno::ACCESS => preserve.quiet,
+        _ => false,
+    };
+    if required || !expected {
+        let dst = target.place.path();
+        run.report(Diagnostic::Xattr { name: name.to_vec(), dst, errno, required });
+    }
+    lost.push(Loss::Xattr(name.to_vec(), errno));
+}
+
+fn context_lost(run: &Run<'_>, target: Target<'_>, errno: Errno, lost: &mut Vec<Loss>) {
+    if run.options.preserve.context == Keep::Required {
+        run.report(failed(Action::Context, target.place)(errno));
+    }
+    lost.push(Loss::Context(errno));
+}
+
+fn set_mode(
+    run: &Run<'_>,
+    src: &Stat,
+    target: Target<'_>,
+    owner_kept: bool,
+    acl_set: bool,
+    lost: &mut Vec<Loss>,
+) {
+    if kind(target.stat) == FileType::Symlink {
+        return;
+    }
+    let current = Mode::from_raw_mode(target.stat.st_mode & 0o7777);
+    let wanted = if run.options.preserve.mode == ModeRule::Preserve {
+        let mode = Mode::from_raw_mode(src.st_mode & 0o7777);
+        // Set-user-ID would lend the rights of another user than it was meant to.
+        Some(if owner_kept { mode } else { mode & !SPECIAL_BITS })
+    } else {
+        target.mode
+    };
+    let Some(wanted) = wanted else { return };
+    // A change of owner, and a list, may have changed the mode meanwhile.
+    let untouched = !acl_set && !run.options.preserve.ownership;
+    if untouched && wanted == current {
+        return;
+    }
+    if let Err(errno) = set_permissions(target.handle, wanted) {
+        run.report(failed(Action::Permissions, target.place)(errno));
+        lost.push(Loss::Permissions(errno));
+    }
+}
+
+fn change_owner(handle: Handle<'_>, uid: Option<Uid>, gid: Option<Gid>) -> io::Result<()> {
+    match handle {
+        Handle::Open(fd) => fchown(fd, uid, gid),
+        Handle::Path(fd) => chownat(fd, c"", uid, gid, AtFlags::EMPTY_PATH),
+    }
+}
+
+fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> {
+    match handle {
+        Handle::Open(fd) => fchmod(fd, mode),
+        // fchmodat knows no AT_EMPTY_PATH.
+        Handle::Path(fd) => chmod(Handle::proc_path(fd), mode),
+    }
+}
+
+fn set_times(handle: Handle<'_>, src: &Stat) -> io::Result<()> {
+    let spec = |(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec };
+    let times = Timestamps { last_access: spec(atime(src)), last_modification: spec(mtime(src)) };
+    match handle {
+        Handle::Open(fd) => futimens(fd, &times),
+        Handle::Path(fd) => utimensat(fd, c"", &times, AtFlags::EMPTY_PATH),
+    }
+}

@@ -1,0 +1,201 @@
+//! `--parents`: the directories of the source's name, made again below the target.
+
+use std::ffi::{CString, OsStr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, Stat, fstat};
+use rustix::io::Errno;
+
+use crate::diagnostic::{Action, Diagnostic};
+use crate::dir::{enter_for_search, open_for_search};
+use crate::directory::make_and_open;
+use crate::identity::{FileId, is_directory, is_symlink};
+use crate::metadata::{self, Source, Target};
+use crate::observer::Announcement;
+use crate::place::{Place, Shown, Trust};
+use crate::run::{Run, failed};
+use crate::trail::join;
+use crate::xattr::{ACL_DEFAULT, Handle};
+
+/// The directories between the target and one entry's name.
+pub(crate) struct Parents {
+    /// From the target down.
+    levels: Vec<Level>,
+    /// The path of the last, as messages show it.
+    pub(crate) path: PathBuf,
+}
+
+struct Level {
+    src: OwnedFd,
+    src_stat: Stat,
+    dst: OwnedFd,
+    dst_stat: Stat,
+    dst_path: PathBuf,
+    new: bool,
+    mode: Option<Mode>,
+    inherits_acl: bool,
+}
+
+impl Parents {
+    /// The directory that the entry goes into, unless that is the target itself.
+    pub(crate) fn last(&self) -> Option<BorrowedFd<'_>> {
+        self.levels.last().map(|level| level.dst.as_fd())
+    }
+
+    /// Whether this run made that directory.
+    pub(crate) fn last_is_new(&self) -> bool {
+        self.levels.last().is_some_and(|level| level.new)
+    }
+}
+
+/// Goes down from `target`, shown as `target_path`, along the directories of `src`'s name; those
+/// that are missing are made.
+///
+/// # Errors
+/// The first that could not be gone through. Those made before it stay.
+pub(crate) fn descend(
+    run: &Run<'_>,
+    target: BorrowedFd<'_>,
+    target_path: &Path,
+    src: &[u8],
+) -> Result<Parents, Diagnostic> {
+    let mut parents = Parents { levels: Vec::new(), path: target_path.to_owned() };
+    for end in ends_of_directories(src) {
+        let prefix = &src[..end];
+        let name = &prefix[prefix.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1)..];
+        // The slashes at the front of an absolute name lead to the target itself.
+        let shown = join(target_path, OsStr::from_bytes(trim_front(prefix)));
+        let above = parents.last().unwrap_or(target);
+        let level = step(run, above, name, Path::new(OsStr::from_bytes(prefix)), shown)?;
+        parents.path.clone_from(&level.dst_path);
+        parents.levels.push(level);
+    }
+    Ok(parents)
+}
+
+/// Where each directory's part of the name `src` ends.
+fn ends_of_directories(src: &[u8]) -> Vec<usize> {
+    let end = src.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    (1..end).filter(|&at| src[at] == b'/' && src[at - 1] != b'/').collect()
+}
+
+fn trim_front(name: &[u8]) -> &[u8] {
+    let start = name.iter().position(|&byte| byte != b'/').unwrap_or(name.len());
+    &name[start..]
+}
+
+fn step(
+    run: &Run<'_>,
+    above: BorrowedFd<'_>,
+    name: &[u8],
+    src_path: &Path,
+    dst_path: PathBuf,
+) -> Result<Level, Diagnostic> {
+    let unreadable = |errno| Diagnostic::Failed {
+        action: Action::ParentAttributes,
+        path: src_path.to_owned(),
+        errno,
+    };
+    let src_name = c_name(src_path.as_os_str().as_bytes()).map_err(unreadable)?;
+    let src = open_for_search(CWD, &src_name).map_err(unreadable)?;
+    let src_stat = fstat(&src).map_err(unreadable)?;
+    let name = c_name(name).map_err(unreadable)?;
+    let place =
+        Place { dir: above, name: &name, shown: Shown::Operand(&dst_path), trust: Trust::Entered };
+    let inherits_acl = Handle::Path(above).get(ACL_DEFAULT).is_ok();
+    let (dst, dst_stat, mode, new) = match place.stat(false) {
+        Err(Errno::NOENT) => {
+            let (fd, stat, mode) = make_and_open(run, &place, &src_stat)?;
+            run.tops.root_made(FileId::of(&stat));
+            run.announce(|| Announcement::ParentMade {
+                src: src_path.to_owned(),
+                dst: dst_path.clone(),
+            });
+            (fd, stat, mode, true)
+        }
+        Err(errno) => return Err(failed(Action::Stat, &place)(errno)),
+        Ok(stands) => {
+            let (fd, stat) = go_into(run, &place, &stands)?;
+            (fd, stat, None, false)
+        }
+    };
+    Ok(Level { src, src_stat, dst, dst_stat, dst_path, new, mode, inherits_acl })
+}
+
+/// Opens a directory that is there already, or that a symbolic link there leads to.
+fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, Stat), Diagnostic> {
+    let opened = if is_symlink(stands) {
+        if run.is_younger(stands) || !run.trusts_owner(stands) {
+            return Err(Diagnostic::ForeignSymlink { dst: place.path() });
+        }
+        open_for_search(place.dir, place.name)
+    } else if place.name.to_bytes() == b".." {
+        open_for_search(place.dir, place.name)
+    } else {
+        enter_for_search(place.dir, place.name)
+    };
+    let in_the_way = |errno| match errno {
+        Errno::NOTDIR | Errno::LOOP | Errno::NOENT => {
+            Diagnostic::ParentNotDirectory { path: place.path() }
+        }
+        errno => failed(Action::EnterDestination, place)(errno),
+    };
+    let fd = opened.map_err(in_the_way)?;
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, place))?;
+    let same = is_symlink(stands) || FileId::of(&stat) == FileId::of(stands);
+    if !same || !is_directory(&stat) {
+        return Err(Diagnostic::DestinationReplaced { dst: place.path() });
+    }
+    Ok((fd, stat))
+}
+
+/// Gives the directories the attributes of the source's, from the innermost outwards.
+pub(crate) fn finish(run: &Run<'_>, parents: &Parents) {
+    for level in parents.levels.iter().rev() {
+        let place = Place {
+            dir: level.dst.as_fd(),
+            name: c".",
+            shown: Shown::Operand(&level.dst_path),
+            trust: Trust::Entered,
+        };
+        let source =
+            Source { handle: Some(Handle::Path(level.src.as_fd())), stat: &level.src_stat };
+        let target = Target {
+            handle: Handle::Path(level.dst.as_fd()),
+            place: &place,
+            stat: &level.dst_stat,
+            new: level.new,
+            inherits_acl: level.inherits_acl,
+            mode: level.mode,
+        };
+        // What is lost here was reported; these directories have no receipts of their own.
+        let _ = metadata::apply(run, source, target);
+    }
+}
+
+fn c_name(bytes: &[u8]) -> rustix::io::Result<CString> {
+    CString::new(bytes).map_err(|_| Errno::INVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_directory_of_a_name_is_a_step() {
+        for (name, steps) in [
+            ("f", &[][..]),
+            ("f/", &[]),
+            ("a/f", &["a"]),
+            ("a//f//", &["a"]),
+            ("/a/b/f", &["/a", "/a/b"]),
+            ("./a/../f", &[".", "./a", "./a/.."]),
+        ] {
+            let ends = ends_of_directories(name.as_bytes());
+            let found: Vec<_> = ends.into_iter().map(|end| &name[..end]).collect();
+            assert_eq!(found, steps, "{name}");
+        }
+    }
+}

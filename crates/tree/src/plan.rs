@@ -1,0 +1,327 @@
+//! From operands to entries: which source goes to which name.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, statat};
+use rustix::io::Errno;
+
+use crate::backup;
+use crate::diagnostic::{Action, Diagnostic};
+use crate::dir::open_for_search;
+use crate::entry::{Job, Next, copy_entry, follows};
+use crate::identity::is_regular;
+use crate::observer::Observer;
+use crate::options::{ModeRule, Options};
+use crate::parents;
+use crate::place::{Place, Shown, Trust};
+use crate::run::{Run, Worker};
+use crate::trail::{Anchor, Trail, join};
+use crate::walk::walk;
+use crate::xattr::{ACL_DEFAULT, Handle};
+
+/// What to copy, and where to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Names of sources, as the user wrote them.
+    pub sources: Vec<OsString>,
+    /// Where they go.
+    pub destination: Destination,
+}
+
+/// Where copies go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Into this directory.
+    Directory(OsString),
+    /// Into it when it is a directory; otherwise the only source goes to this very name.
+    Last(OsString),
+    /// The only source goes to this very name.
+    Exact(OsString),
+}
+
+/// How a run ended.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Things that went wrong, each of which was told to the observer, and questions that were
+    /// answered with no. The copy is whole when there are none.
+    pub failures: u64,
+}
+
+/// What the user named, for messages about the whole.
+#[derive(Debug)]
+pub(crate) struct Operand {
+    pub(crate) src: PathBuf,
+    pub(crate) dst: PathBuf,
+    /// It is one of those that go into a directory.
+    pub(crate) several: bool,
+}
+
+/// Copies what `request` names. One entry's failure stops no other.
+pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
+    let run = Run::new(options, observer);
+    match &request.destination {
+        Destination::Directory(dir) => into_named_directory(&run, request, dir),
+        Destination::Exact(name) => to_exactly(&run, request, name),
+        Destination::Last(last) => match open_directory(last) {
+            Ok(dir) => into(&run, request, dir, last),
+            Err(errno) if request.sources.len() > 1 => {
+                run.report(Diagnostic::Target { path: last.into(), errno, named: false });
+            }
+            Err(_) => to_exactly(&run, request, last),
+        },
+    }
+    Outcome { failures: run.failures() }
+}
+
+fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    open_for_search(CWD, &c_name(name.as_bytes())?)
+}
+
+fn into_named_directory(run: &Run<'_>, request: &Request, dir: &OsStr) {
+    match open_directory(dir) {
+        Ok(opened) => into(run, request, opened, dir),
+        Err(errno) => run.report(Diagnostic::Target { path: dir.into(), errno, named: true }),
+    }
+}
+
+/// Copies every source into the directory `dir`, which the user called `dir_name`.
+fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
+    let target = Arc::new(dir);
+    let dir_path = Path::new(dir_name);
+    let home = Trail::top(dir_path, Some(Anchor { dir: target.clone(), name: None }));
+    let inherits_acl = gives_acl(run, target.as_fd());
+    let mut worker = Worker::new();
+    for source in &request.sources {
+        if run.observer.interrupted() {
+            break;
+        }
+        let source = source_name(run.options, source);
+        if run.options.parents {
+            with_parents(run, &mut worker, source, &target, dir_path);
+            continue;
+        }
+        let name = last_component(source);
+        let entry = TopEntry {
+            source,
+            dir: target.as_fd(),
+            name,
+            path: join(dir_path, OsStr::from_bytes(name)),
+            home: Some(&home),
+            trust: Trust::Entered,
+            inherits_acl,
+            several: true,
+        };
+        entry.copy(run, &mut worker);
+    }
+}
+
+/// Copies one source to its whole name below the target directory.
+fn with_parents(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    source: &[u8],
+    target: &Arc<OwnedFd>,
+    dir_path: &Path,
+) {
+    let parents = match parents::descend(run, target.as_fd(), dir_path, source) {
+        Ok(parents) => parents,
+        Err(diagnostic) => return run.report(diagnostic),
+    };
+    let dir = parents.last().unwrap_or(target.as_fd());
+    let Ok(held) = dir.try_clone_to_owned() else {
+        let path = parents.path.clone();
+        let action = Action::EnterDestination;
+        return run.report(Diagnostic::Failed { action, path, errno: Errno::MFILE });
+    };
+    let home = Trail::top(&parents.path, Some(Anchor { dir: Arc::new(held), name: None }));
+    // Slashes at the front are the root, slashes at the end are decoration.
+    let start = source.iter().position(|&byte| byte != b'/').unwrap_or(source.len());
+    let whole = &source[start..];
+    let entry = TopEntry {
+        source,
+        dir,
+        name: last_component_verbatim(source),
+        path: join(dir_path, OsStr::from_bytes(trim_slashes(whole))),
+        home: Some(&home),
+        trust: if parents.last_is_new() { Trust::Made } else { Trust::Entered },
+        inherits_acl: gives_acl(run, dir),
+        several: true,
+    };
+    entry.copy(run, worker);
+    parents::finish(run, &parents);
+}
+
+/// Copies the only source to the name `dst`.
+fn to_exactly(run: &Run<'_>, request: &Request, dst: &OsStr) {
+    let source = request.sources[0].as_bytes();
+    if run.options.parents {
+        return run.report(Diagnostic::ParentsNeedDirectory);
+    }
+    let mut worker = Worker::new();
+    if source == dst.as_bytes()
+        && let Some((path, options)) = backup_of_itself(run, dst)
+    {
+        let once = Run::new(&options, run.observer);
+        copy_exactly(&once, &mut worker, source, path.as_os_str());
+        return run.add_failures(once.failures());
+    }
+    copy_exactly(run, &mut worker, source, dst);
+}
+
+/// `cp -bf x x` makes a backup of `x` and nothing else: the copy goes to the backup's name.
+fn backup_of_itself(run: &Run<'_>, dst: &OsStr) -> Option<(PathBuf, Options)> {
+    let backup = run.options.backup.as_ref().filter(|_| run.options.force)?;
+    let name = c_name(dst.as_bytes()).ok()?;
+    let stat = statat(CWD, &*name, AtFlags::empty()).ok()?;
+    if !is_regular(&stat) {
+        return None;
+    }
+    let place = Place {
+        dir: CWD,
+        name: &name,
+        shown: Shown::Operand(Path::new(dst)),
+        trust: Trust::Operand,
+    };
+    let path = backup::next_path(&place, backup).ok()?;
+    Some((path, Options { backup: None, ..run.options.clone() }))
+}
+
+fn copy_exactly(run: &Run<'_>, worker: &mut Worker, source: &[u8], dst: &OsStr) {
+    // The directory is looked up once. Where it cannot be, or the name has no component of its own,
+    // the whole name is used, and the kernel says what is wrong with it.
+    let (parent, base) = match dst.as_bytes().iter().rposition(|&byte| byte == b'/') {
+        None => (&b"."[..], dst.as_bytes()),
+        Some(0) => (&b"/"[..], &dst.as_bytes()[1..]),
+        Some(at) => (&dst.as_bytes()[..at], &dst.as_bytes()[at + 1..]),
+    };
+    let single = !matches!(base, b"" | b"." | b"..");
+    let held = single.then(|| open_directory(OsStr::from_bytes(parent)).ok()).flatten();
+    let (dir, name) = match &held {
+        Some(held) => (held.as_fd(), base),
+        None => (CWD, dst.as_bytes()),
+    };
+    let entry = TopEntry {
+        source,
+        dir,
+        name,
+        path: dst.into(),
+        home: None,
+        trust: Trust::Operand,
+        inherits_acl: held.is_some() && gives_acl(run, dir),
+        several: false,
+    };
+    entry.copy(run, worker);
+}
+
+/// An operand and where it goes.
+struct TopEntry<'a> {
+    source: &'a [u8],
+    dir: BorrowedFd<'a>,
+    name: &'a [u8],
+    path: PathBuf,
+    home: Option<&'a Trail>,
+    trust: Trust,
+    inherits_acl: bool,
+    several: bool,
+}
+
+impl TopEntry<'_> {
+    fn copy(self, run: &Run<'_>, worker: &mut Worker) {
+        let src_path = PathBuf::from(OsStr::from_bytes(self.source));
+        let operand = Operand { src: src_path, dst: self.path, several: self.several };
+        // Arguments of a process hold no zeros, but those of a library call may.
+        let (Ok(src_name), Ok(dst_name)) = (c_name(self.source), c_name(self.name)) else {
+            let (action, errno) = (Action::Stat, Errno::INVAL);
+            return run.report(Diagnostic::Failed { action, path: operand.src, errno });
+        };
+        let job = Job {
+            src: Place {
+                dir: CWD,
+                name: &src_name,
+                shown: Shown::Operand(&operand.src),
+                trust: Trust::Operand,
+            },
+            dst: Place {
+                dir: self.dir,
+                name: &dst_name,
+                shown: Shown::Operand(&operand.dst),
+                trust: self.trust,
+            },
+            home: self.home,
+            operand: &operand,
+            is_top: true,
+            src_through_link: follows(run.options.follow, true),
+            device: None,
+            inherits_acl: self.inherits_acl,
+            above: &[],
+        };
+        if let Next::Enter(task) = copy_entry(run, worker, &job) {
+            walk(run, worker, &operand, *task);
+        }
+    }
+}
+
+fn gives_acl(run: &Run<'_>, dir: BorrowedFd<'_>) -> bool {
+    run.options.preserve.mode == ModeRule::Preserve && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
+}
+
+/// A source's name as it is used when it goes into a directory.
+fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] {
+    let bytes = source.as_bytes();
+    if options.strip_trailing_slashes { trim_slashes(bytes) } else { bytes }
+}
+
+/// `name` without the slashes at its end; the root keeps one.
+fn trim_slashes(name: &[u8]) -> &[u8] {
+    match name.iter().rposition(|&byte| byte != b'/') {
+        Some(last) => &name[..=last],
+        None => &name[..name.len().min(1)],
+    }
+}
+
+/// The last component of a source's name, which is its name in the target directory. For the root
+/// and for a parent directory that is the target itself.
+fn last_component(source: &[u8]) -> &[u8] {
+    match last_component_verbatim(source) {
+        b".." | b"/" => b".",
+        name => name,
+    }
+}
+
+fn last_component_verbatim(source: &[u8]) -> &[u8] {
+    let trimmed = trim_slashes(source);
+    if trimmed == b"/" {
+        return trimmed;
+    }
+    &trimmed[trimmed.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1)..]
+}
+
+fn c_name(bytes: &[u8]) -> rustix::io::Result<CString> {
+    CString::new(bytes).map_err(|_| Errno::INVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_go_to_their_last_component() {
+        for (source, name) in [
+            ("a", "a"),
+            ("a/", "a"),
+            ("d//a//", "a"),
+            ("d/.", "."),
+            ("d/..", "."),
+            ("/", "."),
+            ("//", "."),
+            ("/a", "a"),
+        ] {
+            assert_eq!(last_component(source.as_bytes()), name.as_bytes(), "{source}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A regular file, or anything else that is copied by its data.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use engines::sys::close;
+use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, openat, readlinkat};
+use rustix::io::{self, Errno};
+
+use crate::contents::{Contents, Files, copy_contents};
+use crate::diagnostic::{Action, Diagnostic};
+use crate::entry::Job;
+use crate::existing::{Found, remove};
+use crate::identity::{FileId, file_bytes, is_regular};
+use crate::metadata::{self, NewMode, Source, Target};
+use crate::observer::Announcement;
+use crate::options::{Make, Reflink};
+use crate::place::Trust;
+use crate::receipt::Loss;
+use crate::run::{Run, Worker, failed};
+use crate::xattr::Handle;
+
+/// What came of a file.
+pub(crate) struct FileCopied {
+    pub(crate) dst: FileId,
+    /// `None` for a copy of attributes only.
+    pub(crate) contents: Option<Contents>,
+    pub(crate) lost: Vec<Loss>,
+}
+
+/// An open destination.
+struct Opened {
+    fd: OwnedFd,
+    stat: Stat,
+    new: bool,
+}
+
+/// Copies data and attributes of the file that `src_stat` describes.
+pub(crate) fn copy_file(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    job: &Job<'_>,
+    src_stat: &Stat,
+    found: Option<&Found>,
+    dangling: bool,
+) -> Result<FileCopied, Diagnostic> {
+    let src = open_source(job, src_stat)?;
+    let src_now = fstat(&src).map_err(failed(Action::Fstat, &job.src))?;
+    if FileId::of(&src_now) != FileId::of(src_stat) {
+        return Err(Diagnostic::SourceReplaced { src: job.src.path() });
+    }
+    let mode = metadata::new_file_mode(run.options, &src_now, run.umask);
+    let dst = open_destination(run, job, found, dangling, mode)?;
+    // The last moment at which nothing is lost: two descriptors of one file cannot be mistaken.
+    if FileId::of(&src_now) == FileId::of(&dst.stat) {
+        return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
+    }
+    let copied = fill(run, worker, job, (src.as_fd(), &src_now), &dst, mode);
+    if copied.is_err() && dst.new && run.options.reflink == Reflink::Always {
+        // A clone that was refused leaves no empty file.
+        let _ = job.dst.unlink();
+    }
+    let (contents, lost) = copied?;
+    let id = FileId::of(&dst.stat);
+    close(dst.fd).map_err(failed(Action::Close, &job.dst))?;
+    close(src).map_err(failed(Action::Close, &job.src))?;
+    Ok(FileCopied { dst: id, contents, lost })
+}
+
+/// Data, then attributes, from descriptor to descriptor.
+fn fill(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    job: &Job<'_>,
+    (src, src_stat): (BorrowedFd<'_>, &Stat),
+    dst: &Opened,
+    mode: NewMode,
+) -> Result<(Option<Contents>, Vec<Loss>), Diagnostic> {
+    let mut contents = None;
+    if run.options.make != Make::AttributesOnly {
+        empty(run, job, src_stat, dst)?;
+        let files = Files {
+            src,
+            src_stat,
+            src_place: &job.src,
+            dst: dst.fd.as_fd(),
+            dst_stat: &dst.stat,
+            dst_place: &job.dst,
+        };
+        contents = Some(copy_contents(run, worker, &files)?);
+        // A clone over longer contents leaves their end standing.
+        if run.options.reflink == Reflink::Always && file_bytes(&dst.stat) > file_bytes(src_stat) {
+            truncate(dst.fd.as_fd(), file_bytes(src_stat))
+                .map_err(failed(Action::Truncate, &job.dst))?;
+        }
+        if let Some(contents) = &contents
+            && run.options.debug
+        {
+            run.announce(|| Announcement::Data(contents.offload));
+        }
+    }
+    if !is_regular(&dst.stat) {
+        // What was copied onto a device belongs to whoever reads it; the device stays as it was.
+        return Ok((contents, Vec::new()));
+    }
+    let source = Source { handle: Some(Handle::Open(src)), stat: src_stat };
+    let target = Target {
+        handle: Handle::Open(dst.fd.as_fd()),
+        place: &job.dst,
+        stat: &dst.stat,
+        new: dst.new,
+        inherits_acl: job.inherits_acl,
+        mode: (dst.new && mode.at_first & !run.umask != mode.at_last).then_some(mode.at_last),
+    };
+    Ok((contents, metadata::apply(run, source, target)))
+}
+
+/// Takes the old contents away, now that it is sure that they are not the source's. Where sharing
+/// blocks is a must, the contents stay until it has worked.
+fn empty(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat, dst: &Opened) -> Result<(), Diagnostic> {
+    let spare = run.options.reflink == Reflink::Always && file_bytes(src_stat) > 0;
+    if dst.new || spare || !is_regular(&dst.stat) || file_bytes(&dst.stat) == 0 {
+        return Ok(());
+    }
+    truncate(dst.fd.as_fd(), 0).map_err(failed(Action::Truncate, &job.dst))
+}
+
+fn truncate(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+    loop {
+        match ftruncate(fd, bytes) {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+/// Opens what `stat` described. A fifo that was put in the place of a regular file must not make us
+/// wait for a writer.
+fn open_source(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
+    let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+    if !job.src_through_link {
+        flags |= OFlags::NOFOLLOW;
+    }
+    let nonblock = if is_regular(stat) { OFlags::NONBLOCK } else { OFlags::empty() };
+    let opened = match open_restarting(job.src.dir, job.src.name, flags | nonblock) {
+        // Somebody holds a lease on the file (Samba does), and O_NONBLOCK does not wait for it.
+        Err(Errno::AGAIN) => open_leased(job, flags, stat),
+        result => result,
+    };
+    opened.map_err(|errno| match errno {
+        Errno::LOOP if !job.src_through_link => Diagnostic::SourceReplaced { src: job.src.path() },
+        errno => failed(Action::OpenForReading, &job.src)(errno),
+    })
+}
+
+/// Waits for a lease to end, once it is sure that the file is the regular one.
+fn open_leased(job: &Job<'_>, flags: OFlags, stat: &Stat) -> io::Result<OwnedFd> {
+    let held = open_restarting(job.src.dir, job.src.name, flags | OFlags::PATH)?;
+    if FileId::of(&fstat(&held)?) != FileId::of(stat) {
+        return Err(Errno::STALE);
+    }
+    let path = Handle::proc_path(held.as_fd());
+    openat(rustix::fs::CWD, path, flags & !OFlags::NOFOLLOW, Mode::empty())
+}
+
+fn open_restarting(
+    dir: BorrowedFd<'_>,
+    name: &std::ffi::CStr,
+    flags: OFlags,
+) -> io::Result<OwnedFd> {
+    loop {
+        match openat(dir, name, flags, Mode::empty()) {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+
+fn open_destination(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    found: Option<&Found>,
+    dangling: bool,
+    mode: NewMode,
+) -> Result<Opened, Diagnostic> {
+    if let Some(found) = found {
+        match open_existing(run, job, found)? {
+            Ok(fd) => return look_at(job, fd, Some(found)),
+            Err(Errno::NOENT) => {}
+            Err(_) if run.options.force => remove(run, job)?,
+            Err(errno) => return Err(failed(Action::CreateRegular, &job.dst)(errno)),
+        }
+    }
+    let mut flags = WRITE | OFlags::CREATE | OFlags::EXCL;
+    if dangling {
+        if !run.options.through_dangling_symlink || job.dst.trust != Trust::Operand {
+            return Err(Diagnostic::DanglingSymlink { dst: job.dst.path() });
+        }
+        flags = WRITE | OFlags::CREATE;
+    }
+    let opened = openat(job.dst.dir, job.dst.name, flags, mode.at_first).map_err(|errno| {
+        // `new/` names a directory, and none is there.
+        let slash = job.dst.name.to_bytes().ends_with(b"/");
+        let errno = if errno == Errno::ISDIR && slash { Errno::NOTDIR } else { errno };
+        failed(Action::CreateRegular, &job.dst)(errno)
+    })?;
+    look_at(job, opened, None)
+}
+
+/// Looks at what was opened. Where something was found before, it must be that.
+fn look_at(job: &Job<'_>, fd: OwnedFd, found: Option<&Found>) -> Result<Opened, Diagnostic> {
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, &job.dst))?;
+    if found.is_some_and(|found| FileId::of(found.effective()) != FileId::of(&stat)) {
+        return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
+    }
+    Ok(Opened { fd, stat, new: found.is_none() })
+}
+
+/// Opens an existing destination for writing, its contents untouched. The outer error is ours, the
+/// inner one the kernel's.
+fn open_existing(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    found: &Found,
+) -> Result<io::Result<OwnedFd>, Diagnostic> {
+    let (dir, name) = (job.dst.dir, job.dst.name);
+    if !found.through_link {
+        return Ok(openat(dir, name, WRITE | OFlags::NOFOLLOW, Mode::empty()));
+    }
+    if job.dst.trust == Trust::Operand {
+        return Ok(openat(dir, name, WRITE, Mode::empty()));
+    }
+    if job.dst.trust == Trust::Made || run.is_younger(&found.link) {
+        let (src, dst) = (job.src.path(), job.dst.path());
+        return Err(Diagnostic::JustCreatedSymlink { src, dst });
+    }
+    if !run.trusts_owner(&found.link) {
+        return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
+    }
+    Ok(open_through_link(job, found))
+}
+
+/// Follows the very link that was looked at: it is held open while its text is read, so that no
+/// other can be put in its place.
+fn open_through_link(job: &Job<'_>, found: &Found) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let link = openat(job.dst.dir, job.dst.name, flags, Mode::empty())?;
+    if FileId::of(&fstat(&link)?) != FileId::of(&found.link) {
+        return Err(Errno::STALE);
+    }
+    let target = readlinkat(&link, c"", Vec::new())?;
+    openat(job.dst.dir, &*target, WRITE, Mode::empty())
+}

@@ -1,0 +1,147 @@
+//! The name of a directory as messages show it, kept as one link to the parent a level.
+//!
+//! A tree may be twenty thousand levels deep; a whole path at each level would be gigabytes. So a
+//! directory knows its own name and its parent, and a path is put together when a message needs
+//! one.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A directory's place in the tree: names from an operand down. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Trail(Arc<Node>);
+
+#[derive(Debug)]
+struct Node {
+    parent: Option<Trail>,
+    /// For the first node, the operand as the user wrote it.
+    name: Box<[u8]>,
+    /// For the first node of a destination, from where its directory is found again.
+    anchor: Option<Anchor>,
+}
+
+/// A directory that stays open for the whole run.
+#[derive(Clone, Debug)]
+pub(crate) struct Anchor {
+    pub(crate) dir: Arc<OwnedFd>,
+    /// The name in `dir`, unless it is `dir` itself.
+    pub(crate) name: Option<CString>,
+}
+
+impl Trail {
+    /// The top of a tree, shown as `operand`.
+    pub(crate) fn top(operand: &Path, anchor: Option<Anchor>) -> Trail {
+        let name = operand.as_os_str().as_bytes().into();
+        Trail(Arc::new(Node { parent: None, name, anchor }))
+    }
+
+    /// The directory `name` in this one.
+    pub(crate) fn child(&self, name: &CStr) -> Trail {
+        let name = name.to_bytes().into();
+        Trail(Arc::new(Node { parent: Some(self.clone()), name, anchor: None }))
+    }
+
+    /// The directory above, unless this is the top.
+    pub(crate) fn parent(&self) -> Option<&Trail> {
+        self.0.parent.as_ref()
+    }
+
+    /// The last name.
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.0.name
+    }
+
+    /// From where the directory of the first name is found again.
+    pub(crate) fn anchor(&self) -> Option<&Anchor> {
+        self.0.anchor.as_ref()
+    }
+
+    /// Whether both are the same directory of the same walk.
+    pub(crate) fn is(&self, other: &Trail) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The path from the operand down.
+    pub(crate) fn path(&self) -> PathBuf {
+        let mut names = vec![self.name()];
+        let mut above = self.parent();
+        while let Some(trail) = above {
+            names.push(trail.name());
+            above = trail.parent();
+        }
+        let mut path = Vec::new();
+        for name in names.into_iter().rev() {
+            push_name(&mut path, name);
+        }
+        into_path(path)
+    }
+
+    /// The path of `name` in this directory.
+    pub(crate) fn join(&self, name: &CStr) -> PathBuf {
+        join(&self.path(), OsStr::from_bytes(name.to_bytes()))
+    }
+}
+
+impl Drop for Node {
+    // The default would drop one parent within the other: one stack frame a level.
+    fn drop(&mut self) {
+        let mut above = self.parent.take();
+        while let Some(Trail(node)) = above {
+            above = Arc::into_inner(node).and_then(|mut node| node.parent.take());
+        }
+    }
+}
+
+/// `name` in `dir` as messages show it: with one slash between, whatever `dir` ends in, and
+/// without any normalisation, which [`Path::join`] would allow itself.
+pub(crate) fn join(dir: &Path, name: &OsStr) -> PathBuf {
+    let mut path = dir.as_os_str().as_bytes().to_vec();
+    push_name(&mut path, name.as_bytes());
+    into_path(path)
+}
+
+fn push_name(path: &mut Vec<u8>, name: &[u8]) {
+    if !path.is_empty() {
+        let trimmed = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+        path.truncate(trimmed);
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+}
+
+fn into_path(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_joined_by_one_slash() {
+        for (dir, name, path) in [
+            ("d", "f", "d/f"),
+            ("d/", "f", "d/f"),
+            ("d//", "f", "d/f"),
+            ("/", "f", "/f"),
+            ("d", ".", "d/."),
+            ("", "f", "f"),
+        ] {
+            assert_eq!(join(Path::new(dir), OsStr::new(name)).as_os_str(), path);
+        }
+    }
+
+    #[test]
+    fn a_long_trail_is_dropped_without_a_deep_stack() {
+        let mut trail = Trail::top(Path::new("top"), None);
+        for _ in 0..200_000 {
+            trail = trail.child(c"d");
+        }
+        assert_eq!(trail.path().as_os_str().len(), 3 + 2 * 200_000);
+        drop(trail);
+    }
+}

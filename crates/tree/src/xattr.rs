@@ -1,0 +1,115 @@
+//! Extended attributes and the access control lists that are kept in them.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::fs::{
+    XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, listxattr, removexattr,
+    setxattr,
+};
+use rustix::io::{self, Errno};
+
+/// A file whose attributes are read or set, held by a descriptor.
+#[derive(Clone, Copy)]
+pub(crate) enum Handle<'fd> {
+    /// Open for reading or writing.
+    Open(BorrowedFd<'fd>),
+    /// Open with O_PATH, as links, fifos and devices are: opening them otherwise has effects, or is
+    /// impossible. Calls go through `/proc/self/fd/N`, which leads to the very inode that is open
+    /// and not through its name.
+    Path(BorrowedFd<'fd>),
+}
+
+/// The list that decides about access.
+pub(crate) const ACL_ACCESS: &CStr = c"system.posix_acl_access";
+/// The list that a directory gives to what is made in it.
+pub(crate) const ACL_DEFAULT: &CStr = c"system.posix_acl_default";
+/// The SELinux label.
+pub(crate) const CONTEXT: &CStr = c"security.selinux";
+
+/// What an attribute belongs to, which decides with which option it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Permissions.
+    Acl,
+    /// The security context.
+    Context,
+    /// Everything that is the user's or an administrator's.
+    Plain,
+    /// Only meaningful on the file system or to the kernel that made it.
+    Private,
+}
+
+impl Class {
+    pub(crate) fn of(name: &CStr) -> Class {
+        let bytes = name.to_bytes();
+        let begins = |prefix: &[u8]| bytes.starts_with(prefix);
+        if name == ACL_ACCESS || name == ACL_DEFAULT || begins(b"system.nfs4") {
+            Class::Acl
+        } else if name == CONTEXT {
+            Class::Context
+        } else if bytes == b"security.evm" || begins(b"trusted.SGI_") || begins(b"afs.") {
+            Class::Private
+        } else {
+            Class::Plain
+        }
+    }
+}
+
+impl Handle<'_> {
+    pub(crate) fn proc_path(fd: BorrowedFd<'_>) -> String {
+        format!("/proc/self/fd/{}", fd.as_raw_fd())
+    }
+
+    /// The names of all attributes.
+    pub(crate) fn list(self) -> io::Result<Vec<CString>> {
+        let bytes = read_grown(|buffer| match self {
+            Handle::Open(fd) => flistxattr(fd, buffer),
+            Handle::Path(fd) => listxattr(Handle::proc_path(fd), buffer),
+        })?;
+        let names = bytes.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+        Ok(names.filter_map(|name| CString::new(name).ok()).collect())
+    }
+
+    pub(crate) fn get(self, name: &CStr) -> io::Result<Vec<u8>> {
+        read_grown(|buffer| match self {
+            Handle::Open(fd) => fgetxattr(fd, name, buffer),
+            Handle::Path(fd) => getxattr(Handle::proc_path(fd), name, buffer),
+        })
+    }
+
+    pub(crate) fn set(self, name: &CStr, value: &[u8]) -> io::Result<()> {
+        match self {
+            Handle::Open(fd) => fsetxattr(fd, name, value, XattrFlags::empty()),
+            Handle::Path(fd) => setxattr(Handle::proc_path(fd), name, value, XattrFlags::empty()),
+        }
+    }
+
+    /// Removes `name`; that it is not there, or cannot be, is as good.
+    pub(crate) fn remove(self, name: &CStr) -> io::Result<()> {
+        let removed = match self {
+            Handle::Open(fd) => fremovexattr(fd, name),
+            Handle::Path(fd) => removexattr(Handle::proc_path(fd), name),
+        };
+        match removed {
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+/// Calls `read` with a buffer that grows until all fits: the length may change between asking for
+/// it and reading.
+fn read_grown(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
+    let mut stack = [0; 512];
+    match read(&mut stack) {
+        Ok(len) => return Ok(stack[..len].to_vec()),
+        Err(Errno::RANGE) => {}
+        Err(errno) => return Err(errno),
+    }
+    // The kernel's limits on a list and on a value are 64 KiB.
+    let mut buffer = vec![0; 64 << 10];
+    let len = read(&mut buffer)?;
+    buffer.truncate(len);
+    Ok(buffer)
+}
