@@ -50,7 +50,8 @@ pub(crate) static IO_URING: Engine = Engine {
 const BUFFERS_BYTES_MAX: usize = 1 << 30;
 
 struct Uring {
-    /// Taken out when it fails with operations in flight, so that none can reach a later span.
+    /// Taken out while it copies and not put back with operations in flight, so that none can reach
+    /// a later span, or descriptors that were closed meanwhile.
     ring: Option<Ring>,
     buffer_bytes: usize,
     depth: usize,
@@ -81,8 +82,8 @@ impl Copier for Uring {
         if slot_bytes == 0 {
             return Moved::refused(Errno::INVAL);
         }
-        let ring = match self.ring.take().map_or_else(|| self.new_ring(), Ok) {
-            Ok(ring) => self.ring.insert(ring),
+        let mut ring = match self.ring.take().map_or_else(|| self.new_ring(), Ok) {
+            Ok(ring) => ring,
             Err(errno) => return Moved::refused(errno),
         };
         let depth = self.depth;
@@ -102,7 +103,7 @@ impl Copier for Uring {
                 pieces: vec![Piece::default(); depth],
                 shortest: None,
             };
-            let moved = flight.run(ring);
+            let moved = flight.run(&mut ring);
             if moved.stop != Stop::Done {
                 presized.shrink_after(pair, moved.bytes);
             }
@@ -111,7 +112,7 @@ impl Copier for Uring {
             }
             moved
         });
-        self.ring.take_if(|ring| ring.busy());
+        self.ring = Some(ring).filter(|ring| !ring.busy());
         moved
     }
 
