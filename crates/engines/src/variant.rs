@@ -287,10 +287,7 @@ impl FromStr for Bytes {
             "T" | "TiB" => 40,
             _ => return Err(()),
         };
-        if !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(()); // `parse` would let a leading plus sign pass.
-        }
-        let number: u64 = digits.parse().map_err(|_| ())?;
+        let number = parse_count(digits).ok_or(())?;
         number.checked_mul(1 << shift).map(Bytes).ok_or(())
     }
 }
@@ -299,10 +296,15 @@ fn leading_param(engine: &Engine) -> Option<usize> {
     engine.params.iter().position(|param| matches!(param.kind, ParamKind::Bytes { .. }))
 }
 
+/// A plain number; `parse` alone would let a leading plus sign pass.
+fn parse_count(digits: &str) -> Option<u64> {
+    if digits.starts_with('+') { None } else { digits.parse().ok() }
+}
+
 fn parse_workers(count: &str) -> Result<usize, ParseError> {
     let bad = || ParseError::BadWorkers(count.to_owned());
-    let workers: usize = count.parse().map_err(|_| bad())?;
-    if (1..=WORKERS_MAX).contains(&workers) { Ok(workers) } else { Err(bad()) }
+    let workers = parse_count(count).and_then(|workers| usize::try_from(workers).ok());
+    workers.filter(|workers| (1..=WORKERS_MAX).contains(workers)).ok_or_else(bad)
 }
 
 /// One item of a variant's text: the index of its parameter, and the value.
@@ -333,7 +335,7 @@ fn parse_value(engine: &'static Engine, index: usize, text: &str) -> Result<u64,
         ParamKind::Bytes { min, max, .. } => {
             (text.parse::<Bytes>().map_err(|()| bad())?.0, min, max)
         }
-        ParamKind::Count { min, max, .. } => (text.parse().map_err(|_| bad())?, min, max),
+        ParamKind::Count { min, max, .. } => (parse_count(text).ok_or_else(bad)?, min, max),
     };
     if (min..=max).contains(&value) { Ok(value) } else { Err(bad()) }
 }
