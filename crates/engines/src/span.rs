@@ -63,7 +63,9 @@ impl Span {
     }
 }
 
-/// The two open descriptors of a copy, borrowed: an engine never opens or closes files.
+/// The two open descriptors of a copy, borrowed: an engine never opens or closes files. Both may be
+/// of one file as long as the span's ranges do not overlap; where they do, what comes is undefined,
+/// and with [`Span::TO_EOF`] the copy may chase its own end until the disk is full.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'fd> {
     /// Open for reading.
