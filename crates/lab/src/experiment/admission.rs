@@ -3,23 +3,24 @@
 
 use std::time::Duration;
 
-/// A field is kept as wide as this many rounds of it fit the time. Those shown to be slower leave it
-/// on the way, so that the best run more.
-const ROUNDS_WANTED: f64 = 6.0;
+/// A field is kept as wide as this many rounds of it fit the time, and a large source raced in part
+/// so that they do. Those shown to be slower leave it on the way, so that the best run more.
+const ROUNDS_WANTED: f64 = 8.0;
 
 /// Fewer rounds than these decide nothing.
 pub const ROUNDS_MIN: u32 = 3;
 
-/// Slower than the best by up to this factor, a variant may well be the best: the heats are short.
-/// It is kept as long as [`ROUNDS_MIN`] rounds fit.
-const CLOSE: f64 = 1.3;
+/// Slower than the best by up to this factor, a variant may well be the best: the heats are short and
+/// few, and one that uses several processors suffers most when others do too. It is kept as long as
+/// [`ROUNDS_MIN`] rounds fit.
+const CLOSE: f64 = 2.0;
 
 /// Slower than the best by this factor in its first runs, a variant is no contender at any length,
 /// and a race that a user did not ask for it would wait for it.
 const HOPELESS: f64 = 20.0;
 
-/// Variants for which the final should have time, at the least.
-const FIELD_MIN: usize = 3;
+/// Variants for which the final should have time, at the least and at the most.
+const FIELD: std::ops::RangeInclusive<usize> = 3..=8;
 
 /// What the heats told of a variant.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,8 @@ pub fn admit(prospects: &[Prospect], time: Duration) -> Vec<usize> {
     for (rank, &index) in rest.iter().enumerate() {
         let Prospect { heat_ns, run_cost, .. } = prospects[index];
         let rounds = time.as_secs_f64() / (cost + run_cost.as_secs_f64());
-        let close = heat_ns <= best_ns * CLOSE && rounds >= f64::from(ROUNDS_MIN);
+        let close =
+            heat_ns <= best_ns * CLOSE && rank < *FIELD.end() && rounds >= f64::from(ROUNDS_MIN);
         if rank < 2 || rounds >= ROUNDS_WANTED || close {
             admitted.push(index);
             cost += run_cost.as_secs_f64();
@@ -61,15 +63,18 @@ pub fn is_hopeless(ns: f64, best_ns: f64) -> bool {
     ns > best_ns * HOPELESS
 }
 
-/// The share of the source, up to 1, of which [`ROUNDS_MIN`] rounds of the few fastest fit `time`.
-/// `run_costs` are those of the whole source.
+/// The share of the source, up to 1, of which [`ROUNDS_WANTED`] rounds fit `time`, for all that are
+/// close in the heats. The prospects' `run_cost` is that of the whole source.
 #[must_use]
-pub fn affordable_share(run_costs: &[Duration], time: Duration) -> f64 {
-    let mut seconds: Vec<f64> = run_costs.iter().map(Duration::as_secs_f64).collect();
-    seconds.sort_by(f64::total_cmp);
+pub fn affordable_share(prospects: &[Prospect], time: Duration) -> f64 {
+    let mut movers: Vec<&Prospect> = prospects.iter().filter(|p| !p.always).collect();
+    movers.sort_by(|a, b| a.heat_ns.total_cmp(&b.heat_ns));
+    let Some(best) = movers.first() else { return 1.0 };
+    let close = movers.iter().filter(|p| p.heat_ns <= best.heat_ns * CLOSE).count();
+    let field = close.clamp(*FIELD.start(), *FIELD.end());
+    let round: f64 = movers.iter().take(field).map(|p| p.run_cost.as_secs_f64()).sum();
     // One more run warms up.
-    let field: f64 = seconds.iter().take(FIELD_MIN).sum();
-    let needed = field * f64::from(ROUNDS_MIN) + seconds.first().unwrap_or(&0.0);
+    let needed = round * ROUNDS_WANTED + best.run_cost.as_secs_f64();
     (time.as_secs_f64() / needed).min(1.0)
 }
 
@@ -90,7 +95,7 @@ mod tests {
     #[test]
     fn the_close_ones_take_part_when_there_is_less() {
         let field =
-            [prospect(1.0, 1000), prospect(1.1, 1000), prospect(1.25, 1000), prospect(1.4, 1000)];
+            [prospect(1.0, 1000), prospect(1.1, 1000), prospect(1.9, 1000), prospect(2.1, 1000)];
         assert_eq!(admit(&field, Duration::from_secs(20)), [0, 1, 2]);
         assert_eq!(admit(&field, Duration::from_secs(9)), [0, 1, 2]);
         assert_eq!(admit(&field, Duration::from_secs(8)), [0, 1]);
@@ -106,11 +111,13 @@ mod tests {
 
     #[test]
     fn a_source_too_large_is_raced_in_part() {
-        let costs = [Duration::from_secs(10); 5];
-        let whole = affordable_share(&costs, Duration::from_secs(200));
+        // Four are close: 8 rounds of them and a run to warm up are 33 s.
+        let field = [1.0, 1.1, 1.2, 2.0, 2.1, 9.0].map(|heat_ns| prospect(heat_ns, 1000));
+        let whole = affordable_share(&field, Duration::from_secs(34));
         assert!((whole - 1.0).abs() < 1e-12);
-        let part = affordable_share(&costs, Duration::from_secs(20));
-        assert!((part - 0.2).abs() < 1e-12, "{part}");
+        let part = affordable_share(&field, Duration::from_millis(16_500));
+        assert!((part - 0.5).abs() < 1e-12, "{part}");
+        assert!((affordable_share(&[], Duration::ZERO) - 1.0).abs() < 1e-12);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::entrant::{Class, Entrant, LONG_BYTES, Progressing};
+use super::entrant::{Class, LONG_BYTES, Progressing};
 use super::final_rounds::FLOOR_ROUNDS;
 use super::{Config, Race};
 use crate::Digests;
@@ -83,20 +83,8 @@ impl Race<'_> {
         let time_left = self.time_left();
         let (floors, copiers): (Vec<usize>, Vec<usize>) =
             self.running().partition(|&index| self.entrants[index].class() == Class::Floor);
-        let prospects: Vec<Prospect> = copiers
-            .iter()
-            .map(|&index| {
-                let entrant = &self.entrants[index];
-                let heat_bytes = entrant.heat_bytes().max(1);
-                let heat_ns = entrant.heat_ns(heat_bytes).unwrap_or(f64::INFINITY);
-                Prospect {
-                    // Those that did not climb the ladder ran a shorter piece.
-                    heat_ns: heat_ns * PIECE_BYTES as f64 / heat_bytes as f64,
-                    run_cost: entrant.cost_of(bytes),
-                    always: entrant.class() == Class::Sharer,
-                }
-            })
-            .collect();
+        let prospects: Vec<Prospect> =
+            copiers.iter().map(|&index| self.prospect(index, bytes)).collect();
         let admitted = admit(&prospects, time_left);
         let slow = (0..copiers.len()).filter(|place| !admitted.contains(place));
         // A floor is known well enough from the heats where it would take time from the race.
@@ -110,19 +98,31 @@ impl Race<'_> {
         }
     }
 
-    /// The share of the source that the time allows the few fastest.
+    /// What the heats told of an entrant, for runs over `bytes`.
+    fn prospect(&self, index: usize, bytes: u64) -> Prospect {
+        let entrant = &self.entrants[index];
+        let heat_bytes = entrant.heat_bytes().max(1);
+        let heat_ns = entrant.heat_ns(heat_bytes).unwrap_or(f64::INFINITY);
+        Prospect {
+            // Those that did not climb the ladder ran a shorter piece.
+            heat_ns: heat_ns * PIECE_BYTES as f64 / heat_bytes as f64,
+            run_cost: entrant.cost_of(bytes),
+            always: entrant.class() == Class::Sharer,
+        }
+    }
+
+    /// The share of the source that the time allows those that are close.
     pub(super) fn affordable_share(&self) -> f64 {
         if self.config.time.is_none() {
             return 1.0;
         }
         let whole = self.bench.source.whole().bytes;
-        let movers: Vec<&Entrant> = self
+        let prospects: Vec<Prospect> = self
             .running()
-            .map(|index| &self.entrants[index])
-            .filter(|entrant| entrant.class() == Class::Mover)
+            .filter(|&index| self.entrants[index].class() != Class::Floor)
+            .map(|index| self.prospect(index, whole))
             .collect();
-        let costs: Vec<Duration> = movers.iter().map(|entrant| entrant.cost_of(whole)).collect();
-        if costs.is_empty() { 1.0 } else { admission::affordable_share(&costs, self.time_left()) }
+        admission::affordable_share(&prospects, self.time_left())
     }
 
     fn run_heat(&mut self, task: &Task, heat: u32, entrants: &[usize]) -> Result<(), Error> {

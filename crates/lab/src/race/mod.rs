@@ -45,6 +45,10 @@ pub struct Config {
     pub seed: u64,
 }
 
+/// The least part of a source that stands for the whole of it: several times the last cache of most
+/// processors, and enough for workers to share.
+const PART_BYTES_MIN: u64 = 256 << 20;
+
 /// What is about to be run, for whoever watches. It is called between runs and never during one.
 #[derive(Debug)]
 pub struct Progress<'p> {
@@ -224,13 +228,16 @@ impl Race<'_> {
             return whole.clone();
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 < share < 1
-        let bytes = ((whole.bytes as f64 * share) as u64 >> 20 << 20).max(heats::PIECE_BYTES);
+        let bytes = ((whole.bytes as f64 * share) as u64 >> 20 << 20).max(PART_BYTES_MIN);
         let part = self.bench.source.first(bytes);
+        if part.bytes == whole.bytes {
+            return part;
+        }
         let why = if by_memory < by_time {
             "source and copy have to fit the memory together in the warm state".to_owned()
         } else {
             let seconds = self.config.time.map_or(0.0, |time| time.as_secs_f64());
-            format!("for all of it allow --time {:.0}", (seconds / share).ceil())
+            format!("for enough rounds of all of it allow --time {:.0}", (seconds / share).ceil())
         };
         self.notes.push(format!(
             "raced on the first {} of {}: {why}",
