@@ -1,9 +1,9 @@
 //! Renaming what is about to be replaced.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::fs::{RenameFlags, renameat, renameat_with};
 use rustix::io::{self, Errno};
@@ -138,13 +138,11 @@ fn number_of(entry: &[u8], base: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
+/// The path of the backup: the destination's, with what the name has more.
 fn beside(dst: &Place<'_>, name: &CString) -> PathBuf {
-    let name = OsStr::from_bytes(split(name.to_bytes()).1);
-    let path = dst.path();
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => crate::trail::join(parent, name),
-        _ => name.into(),
-    }
+    let more = &name.to_bytes()[dst.name.to_bytes().len()..];
+    let path = [dst.path().as_os_str().as_bytes(), more].concat();
+    OsString::from_vec(path).into()
 }
 
 fn c_name(bytes: Vec<u8>) -> io::Result<CString> {

@@ -51,6 +51,7 @@ pub(crate) fn copy_contents(
     files: &Files<'_>,
 ) -> Result<Contents, Diagnostic> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
+    let honest = worker.is_honest(files.src, src_dev);
     let (chains, buffer) = worker.chains(src_dev, dst_dev, run.options);
     let avoided = !chains.offloads;
     let mut copying = Copying {
@@ -58,6 +59,7 @@ pub(crate) fn copy_contents(
         files,
         chains,
         buffer,
+        honest,
         at: 0,
         contents: Contents {
             data_bytes: 0,
@@ -74,7 +76,9 @@ pub(crate) fn copy_contents(
     match copying.all() {
         Ok(()) => Ok(copying.contents),
         Err(diagnostic) => {
-            if is_regular(files.dst_stat) && !matches!(diagnostic, Diagnostic::Clone { .. }) {
+            let counted =
+                matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
+            if is_regular(files.dst_stat) && !counted {
                 run.report(diagnostic);
                 return Err(copying.incomplete());
             }
@@ -95,6 +99,8 @@ struct Copying<'c, 'r> {
     files: &'c Files<'c>,
     chains: &'c mut PairChains,
     buffer: &'c mut [u8],
+    /// Whether the source's file system is known to tell the truth about lengths and holes.
+    honest: bool,
     /// How far the copy is right: offset in bytes.
     at: u64,
     contents: Contents,
@@ -114,7 +120,7 @@ impl Copying<'_, '_> {
             Sparse::Never => self.copy_to(size, Way::Data)?,
             Sparse::Auto if !looks_sparse => self.copy_to(size, Way::Data)?,
             Sparse::Auto => {
-                if extents::are_honest(self.files.src) {
+                if self.honest {
                     self.contents.offload.sparse = SparseDetection::SeekHole;
                     self.by_extents(size, false)?;
                 } else {
@@ -123,7 +129,7 @@ impl Copying<'_, '_> {
                 }
             }
             Sparse::Always => {
-                if looks_sparse && extents::are_honest(self.files.src) {
+                if looks_sparse && self.honest {
                     self.contents.offload.sparse = SparseDetection::SeekHoleAndZeros;
                     self.by_extents(size, true)?;
                 } else {
@@ -306,8 +312,8 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// Finds out whether what was copied is the file: a last read past the length seen at first,
-    /// and another look at the source.
+    /// Finds out whether what was copied is the file: another look at the source, and a read past
+    /// the length seen at first where there may be more.
     fn settle(&mut self, size: u64) -> Result<(), Diagnostic> {
         if self.at < size {
             return self.ended_early(size);
@@ -316,32 +322,31 @@ impl Copying<'_, '_> {
             // A clone is the whole source as it was at one instant.
             return Ok(());
         }
-        loop {
-            let moved = self.span(Span::at(self.at, BUFFER_BYTES as u64), Way::Plain);
-            self.at += moved.bytes;
-            self.contents.data_bytes += moved.bytes;
-            let ended = self.proceed(moved)?;
-            if ended == Ended::Yes && moved.bytes == 0 && self.at == size {
-                break;
-            }
-            // There is more than the length promised. A writer has made the file longer, and may
-            // do so for ever; or the length says nothing of the file, as in /proc.
-            if file_bytes(&self.src_now()?) > size {
-                self.contents.changed = true;
-                break;
-            }
-            if ended == Ended::Yes {
-                break;
-            }
-            self.heed_interrupt()?;
+        let mut now = self.src_now()?;
+        if !self.honest || size == 0 || file_bytes(&now) > size {
+            self.read_past(size)?;
+            now = self.src_now()?;
         }
-        let now = self.src_now()?;
         self.contents.changed |= mtime(&now) != mtime(self.files.src_stat)
             || file_bytes(&now) != file_bytes(self.files.src_stat);
         if self.contents.changed {
             self.run.report(Diagnostic::Changed { src: self.files.src_place.path() });
         }
         Ok(())
+    }
+
+    /// Reads on after the length seen at first. A file that a writer makes longer, perhaps for
+    /// ever, is read once more; one whose length says nothing, as in /proc, to its end.
+    fn read_past(&mut self, size: u64) -> Result<(), Diagnostic> {
+        loop {
+            self.heed_interrupt()?;
+            let moved = self.span(Span::at(self.at, BUFFER_BYTES as u64), Way::Plain);
+            self.at += moved.bytes;
+            self.contents.data_bytes += moved.bytes;
+            if self.proceed(moved)? == Ended::Yes || file_bytes(&self.src_now()?) > size {
+                return Ok(());
+            }
+        }
     }
 
     /// The source ended before the length it had when it was opened.

@@ -124,6 +124,8 @@ pub enum Diagnostic {
     },
     /// A directory stands where something else is to go.
     DirectoryInTheWay {
+        /// The source.
+        src: PathBuf,
         /// The destination.
         dst: PathBuf,
     },
@@ -279,6 +281,8 @@ pub enum Action {
     CreateRegular,
     /// Making a directory.
     CreateDirectory,
+    /// Making a directory on the way to the destination.
+    CreateParent,
     /// Making a symbolic link that is a copy of one.
     CreateSymlink,
     /// Making a fifo.

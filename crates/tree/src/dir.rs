@@ -10,6 +10,7 @@ use rustix::io::{self, Errno};
 
 use crate::identity::FileId;
 use crate::trail::Trail;
+use crate::xattr::Handle;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -21,6 +22,37 @@ pub(crate) fn open_operand(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Owned
 /// Opens a directory that only has to be searched, which needs no leave to list it.
 pub(crate) fn open_for_search(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     openat(dir, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Opens a directory to put things into. Where it may not be listed, it can still be gone through.
+pub(crate) fn open_destination(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+) -> io::Result<OwnedFd> {
+    match openat(dir, name, DIRECTORY | flags, Mode::empty()) {
+        Err(Errno::ACCESS) => {
+            let flags = flags | OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            openat(dir, name, flags, Mode::empty())
+        }
+        result => result,
+    }
+}
+
+/// [`enter`], for a directory to put things into.
+pub(crate) fn enter_destination(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    match enter(dir, name) {
+        Err(Errno::ACCESS) => enter_for_search(dir, name),
+        result => result,
+    }
+}
+
+/// A handle on the attributes of an open directory, which may be open for search only.
+pub(crate) fn handle(fd: BorrowedFd<'_>) -> Handle<'_> {
+    match rustix::fs::fcntl_getfl(fd) {
+        Ok(flags) if !flags.contains(OFlags::PATH) => Handle::Open(fd),
+        _ => Handle::Path(fd),
+    }
 }
 
 /// Opens the directory `name` in `dir`, and nothing that a symbolic link leads to.
@@ -95,7 +127,7 @@ impl Dir {
     /// # Errors
     /// ESTALE when `child` was moved and something else is its parent now.
     pub(crate) fn regain(&mut self, child: BorrowedFd<'_>) -> io::Result<()> {
-        let fd = openat(child, c"..", DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?;
+        let fd = open_destination(child, c"..", OFlags::NOFOLLOW)?;
         if FileId::of(&fstat(&fd)?) != self.id {
             return Err(Errno::STALE);
         }
@@ -106,7 +138,7 @@ impl Dir {
     /// The same by its own name, from the directory above it.
     pub(crate) fn regain_below(&mut self, parent: BorrowedFd<'_>) -> io::Result<()> {
         let name = CString::new(self.trail.name()).map_err(|_| Errno::INVAL)?;
-        let fd = enter(parent, &name)?;
+        let fd = enter_destination(parent, &name)?;
         if FileId::of(&fstat(&fd)?) != self.id {
             return Err(Errno::STALE);
         }

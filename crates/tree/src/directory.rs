@@ -3,10 +3,10 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat};
+use rustix::fs::{Mode, OFlags, Stat, fstat, mkdirat, openat};
 
 use crate::diagnostic::{Action, Diagnostic};
-use crate::dir::{Dir, enter, open_operand};
+use crate::dir::{self, Dir, enter, enter_destination, open_destination, open_operand};
 use crate::entry::{Job, Next};
 use crate::existing::Found;
 use crate::extents;
@@ -48,12 +48,12 @@ pub(crate) fn make_directory(
     };
     let listing = if leaves_file_system { Listing::ended() } else { Listing::default() };
     let inherits_acl = run.options.preserve.mode == ModeRule::Preserve
-        && Handle::Open(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
+        && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
     let through_link = found.is_some_and(|found| found.through_link);
     let src_linked = job.src_through_link && job.src.stat(false).is_ok_and(|s| is_symlink(&s));
     let src_trail = match job.src.shown {
         Shown::Operand(path) => Trail::top(path, None),
-        Shown::In(trail) => trail.child(job.src.name),
+        Shown::In(trail) | Shown::Directory(trail) => trail.child(job.src.name),
     };
     let task = DirTask {
         listing: if src.is_some() { listing } else { Listing::ended() },
@@ -70,20 +70,18 @@ pub(crate) fn make_directory(
     Ok(Next::Enter(Box::new(task)))
 }
 
-/// The destination directory, open.
-struct Opened {
-    fd: OwnedFd,
-    stat: Stat,
-    /// The mode that it should have in the end, if that is not the one it has.
-    mode: Option<Mode>,
-}
-
 /// A source directory that this run has made, or that it is in already, would be copied for ever.
 fn refuse_repetition(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<(), Diagnostic> {
     let id = FileId::of(src_stat);
     if run.tops.is_root_made(id) {
         let (src, dst) = (job.operand.src.clone(), job.operand.dst.clone());
-        return Err(Diagnostic::IntoItself { src, dst });
+        // GNU does not recognise its own work behind a link, only that it has been there.
+        let behind_link = job.above.first().is_some_and(|task| task.src.through_link);
+        return Err(if behind_link {
+            Diagnostic::DirectoryTwice { dst: job.dst.path(), first: dst }
+        } else {
+            Diagnostic::IntoItself { src, dst }
+        });
     }
     // Without following links a tree has no cycles.
     let may_cycle = run.options.follow == Follow::Always;
@@ -106,14 +104,14 @@ fn stands_twice(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<bool, D
         run.report(Diagnostic::SourceTwice { src: job.src.path(), directory: true });
         return Ok(true);
     }
-    if run.options.follow == Follow::Never && run.options.preserve.links {
+    if run.options.follow == Follow::Never {
         return Err(Diagnostic::DirectoryTwice { dst, first });
     }
     Ok(false)
 }
 
 /// Opens the destination directory that is there already.
-fn open_found(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<Opened, Diagnostic> {
+fn open_found(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<MadeDirectory, Diagnostic> {
     let (dir, name) = (job.dst.dir, job.dst.name);
     let fd = if found.through_link {
         let trusted = job.dst.trust == Trust::Operand
@@ -123,19 +121,19 @@ fn open_found(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<Opened, Dia
         if !trusted {
             return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
         }
-        open_operand(dir, name)
+        open_destination(dir, name, OFlags::empty())
     } else if job.is_top {
         // An operand may be several components long, and end in a slash.
-        openat(dir, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
+        open_destination(dir, name, OFlags::NOFOLLOW)
     } else {
-        enter(dir, name)
+        enter_destination(dir, name)
     };
     let fd = fd.map_err(failed(Action::EnterDestination, &job.dst))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &job.dst))?;
     if FileId::of(&stat) != FileId::of(found.effective()) {
         return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
     }
-    Ok(Opened { fd, stat, mode: None })
+    Ok(MadeDirectory { fd, stat, mode: None })
 }
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -147,37 +145,51 @@ const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 /// The permissions that a directory is made with and should end up with.
 fn new_mode(options: &Options, src: &Stat, umask: Mode) -> metadata::NewMode {
     let asked = match options.preserve.mode {
-        ModeRule::Fresh => Mode::from_raw_mode(0o777),
+        // The sticky bit is no permission, and stays.
+        ModeRule::Fresh => Mode::from_raw_mode(0o777 | (src.st_mode & 0o1000)),
         ModeRule::Umask | ModeRule::Preserve => Mode::from_raw_mode(src.st_mode & 0o1777),
     };
     let withheld = if sets_later(options) { OTHERS } else { OTHERS_WRITE };
     metadata::NewMode { at_first: (asked & !withheld) | Mode::RWXU, at_last: asked & !umask }
 }
 
-/// Makes the directory and opens what was made.
+/// A directory that was just made.
+pub(crate) struct MadeDirectory {
+    pub(crate) fd: OwnedFd,
+    pub(crate) stat: Stat,
+    /// The mode that it should have in the end, if that is not the one it has.
+    pub(crate) mode: Option<Mode>,
+}
+
+/// Makes a directory and opens what was made. `action` is what to call it when it cannot be made.
 pub(crate) fn make_and_open(
     run: &Run<'_>,
     dst: &Place<'_>,
     src_stat: &Stat,
-) -> Result<(OwnedFd, Stat, Option<Mode>), Diagnostic> {
+    action: Action,
+) -> Result<MadeDirectory, Diagnostic> {
     let mode = new_mode(run.options, src_stat, run.umask);
-    mkdirat(dst.dir, dst.name, mode.at_first).map_err(failed(Action::CreateDirectory, dst))?;
-    let fd = openat(dst.dir, dst.name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
+    mkdirat(dst.dir, dst.name, mode.at_first).map_err(failed(action, dst))?;
+    let mut fd = open_destination(dst.dir, dst.name, OFlags::NOFOLLOW)
         .map_err(failed(Action::EnterDestination, dst))?;
-    let stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
+    let mut stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
     let parent = fstat(dst.dir).ok();
     if !is_ours(run, &fd, &stat, parent.as_ref()) {
         return Err(Diagnostic::DestinationReplaced { dst: dst.path() });
     }
-    let current = Mode::from_raw_mode(stat.st_mode & 0o7777);
-    if !current.contains(Mode::RWXU) {
+    let made_with = Mode::from_raw_mode(stat.st_mode & 0o7777);
+    if !made_with.contains(Mode::RWXU) {
         // The umask took away what is needed to fill it.
-        fchmod(&fd, current | Mode::RWXU).map_err(failed(Action::Permissions, dst))?;
+        let usable = made_with | Mode::RWXU;
+        metadata::set_permissions(dir::handle(fd.as_fd()), usable)
+            .map_err(failed(Action::Permissions, dst))?;
+        fd = open_operand(fd.as_fd(), c".").map_err(failed(Action::EnterDestination, dst))?;
+        stat.st_mode |= Mode::RWXU.as_raw_mode();
     }
     // A directory keeps the set-group-ID that it has from the one above it.
-    let at_last = mode.at_last | (current & Mode::SGID);
-    let later = (at_last != current || !current.contains(Mode::RWXU)).then_some(at_last);
-    Ok((fd, stat, later))
+    let at_last = mode.at_last | (made_with & Mode::SGID);
+    let mode = (at_last.as_raw_mode() != stat.st_mode & 0o7777).then_some(at_last);
+    Ok(MadeDirectory { fd, stat, mode })
 }
 
 /// Whether a directory is the one that was just made, as far as can be told: on the file system of
@@ -187,17 +199,17 @@ fn is_ours(run: &Run<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> b
     same_device && (run.is_mine(stat) || !extents::are_honest(fd.as_fd()))
 }
 
-fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<Opened, Diagnostic> {
-    let (fd, stat, mode) = make_and_open(run, &job.dst, src_stat)?;
+fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<MadeDirectory, Diagnostic> {
+    let made = make_and_open(run, &job.dst, src_stat, Action::CreateDirectory)?;
     if job.dst.trust != Trust::Made {
-        run.tops.root_made(FileId::of(&stat));
+        run.tops.root_made(FileId::of(&made.stat));
     }
     run.announce(|| Announcement::Copied {
         src: job.src.path(),
         dst: job.dst.path(),
         backup: None,
     });
-    Ok(Opened { fd, stat, mode })
+    Ok(made)
 }
 
 /// Opens the source directory and makes sure that it is the one that was looked at.
@@ -219,10 +231,10 @@ fn open_source(job: &Job<'_>, src_stat: &Stat) -> Result<OwnedFd, Diagnostic> {
 }
 
 /// Where the destination is found again when a second name of a file in it is met.
-fn trail_of(job: &Job<'_>, dst: &Opened) -> Result<Trail, Diagnostic> {
+fn trail_of(job: &Job<'_>, dst: &MadeDirectory) -> Result<Trail, Diagnostic> {
     if let Some(home) = job.home {
         return Ok(match job.dst.shown {
-            Shown::In(_) => home.child(job.dst.name),
+            Shown::In(_) | Shown::Directory(_) => home.child(job.dst.name),
             // Its directory is the anchor.
             Shown::Operand(path) => Trail::top(
                 path,
@@ -243,11 +255,10 @@ fn trail_of(job: &Job<'_>, dst: &Opened) -> Result<Trail, Diagnostic> {
 
 /// Gives a directory its attributes, now that nothing more is put into it.
 pub(crate) fn finish(run: &Run<'_>, task: &DirTask) {
-    let dst_path = task.dst.trail.path();
     let place = Place {
         dir: task.dst.fd(),
         name: c".",
-        shown: Shown::Operand(&dst_path),
+        shown: Shown::Directory(&task.dst.trail),
         trust: Trust::Made,
     };
     let source = Source {
@@ -255,7 +266,7 @@ pub(crate) fn finish(run: &Run<'_>, task: &DirTask) {
         stat: &task.src_stat,
     };
     let target = Target {
-        handle: Handle::Open(task.dst.fd()),
+        handle: dir::handle(task.dst.fd()),
         place: &place,
         stat: &task.dst_stat,
         new: task.new,
@@ -264,8 +275,8 @@ pub(crate) fn finish(run: &Run<'_>, task: &DirTask) {
     };
     let lost = metadata::apply(run, source, target);
     if run.observer.keeps_receipts() {
-        let src = task.src.trail.path();
-        let mut receipt = Receipt::new(src, dst_path, kind(&task.src_stat), Method::Copied);
+        let (src, dst) = (task.src.trail.path(), task.dst.trail.path());
+        let mut receipt = Receipt::new(src, dst, kind(&task.src_stat), Method::Copied);
         receipt.lost = lost;
         run.observer.finished(receipt);
     }

@@ -1,5 +1,7 @@
 //! One entry: what is to be made of it, and what came of that.
 
+use std::sync::atomic::Ordering;
+
 use rustix::fs::Stat;
 
 use crate::backup::BackedUp;
@@ -52,7 +54,11 @@ pub(crate) fn copy_entry(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> N
     match try_copy(run, worker, job) {
         Ok(next) => next,
         Err(diagnostic) => {
-            run.report(diagnostic);
+            let again = matches!(diagnostic, Diagnostic::IntoItself { .. })
+                && job.operand.into_itself.swap(true, Ordering::Relaxed);
+            if !again {
+                run.report(diagnostic);
+            }
             if run.observer.keeps_receipts() {
                 let kind = job.src.stat(false).map_or(rustix::fs::FileType::Unknown, |s| kind(&s));
                 let (src, dst) = (job.src.path(), job.dst.path());
@@ -95,14 +101,18 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         },
     }
     if is_directory(&src_stat) {
-        return make_directory(run, job, &src_stat, found.as_ref());
+        return make_directory(run, job, &src_stat, found.as_deref()).inspect_err(|_| {
+            if let Some(backup) = &backup {
+                restore(run, job, backup);
+            }
+        });
     }
     run.announce(|| Announcement::Copied {
         src: job.src.path(),
         dst: job.dst.path(),
         backup: backup.as_ref().map(|backup| backup.path.clone()),
     });
-    let made = make(run, worker, job, &src_stat, found.as_ref(), dangling);
+    let made = make(run, worker, job, &src_stat, found.as_deref(), dangling);
     match made {
         Ok(()) => Ok(Next::Done),
         Err(diagnostic) => {
@@ -148,7 +158,7 @@ fn make(
         }
         Make::SymbolicLink => {
             set_method(&mut receipt, Method::SymbolicLink);
-            special::link_to_name(run, job)?
+            special::link_to_name(run, job, src_stat)?
         }
         Make::Copy | Make::AttributesOnly if copies_data(run.options, src_stat) => {
             let copied = copy_file(run, worker, job, src_stat, found, dangling)?;

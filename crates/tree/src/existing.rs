@@ -12,7 +12,8 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::identity::{FileId, is_directory, is_regular, is_symlink, kind, mtime};
 use crate::observer::{Announcement, Question};
-use crate::options::{Existing, Follow, Make, Options};
+use crate::options::{Backup, BackupKind, Existing, Follow, Make, Options};
+use crate::place::Trust;
 use crate::run::{Run, failed};
 use crate::same_file::{Ends, Sameness, judge};
 
@@ -20,7 +21,8 @@ use crate::same_file::{Ends, Sameness, judge};
 pub(crate) struct Found {
     /// What the name itself stands for.
     pub(crate) link: Stat,
-    /// What it leads to; the same unless it is a symbolic link.
+    /// What it leads to; the same unless it is a symbolic link. `None` where that is nothing, or
+    /// does not matter.
     pub(crate) target: Option<Stat>,
     /// The copy goes to what the symbolic link leads to.
     pub(crate) through_link: bool,
@@ -41,7 +43,7 @@ pub(crate) enum Look {
     Nothing,
     /// A symbolic link to nothing, which a file would be written through.
     Dangling,
-    Found(Found),
+    Found(Box<Found>),
 }
 
 /// Whether the source's data is copied, rather than the entry re-created.
@@ -56,41 +58,49 @@ pub(crate) fn copies_data(options: &Options, src: &Stat) -> bool {
 /// Looks at the destination of `job`.
 pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Diagnostic> {
     let options = run.options;
+    if job.dst.trust == Trust::Made {
+        // What this run made is empty but for what this run puts there. Should anything stand in
+        // the way after all, making the entry fails.
+        return Ok(Look::Nothing);
+    }
     let link = match job.dst.stat(false) {
         Ok(link) => link,
         Err(Errno::NOENT) => return Ok(Look::Nothing),
         Err(errno) => return Err(failed(Action::Stat, &job.dst)(errno)),
     };
     if !is_symlink(&link) {
-        return Ok(Look::Found(Found { link, target: Some(link), through_link: false }));
+        return Ok(Look::Found(Box::new(Found { link, target: Some(link), through_link: false })));
     }
-    let writes = matches!(options.make, Make::Copy | Make::AttributesOnly);
-    let through_link = if is_directory(src) {
-        options.keep_directory_symlink
-    } else {
-        writes
-            && copies_data(options, src)
-            && options.backup.is_none()
-            && !options.remove_destination
-    };
+    let stays = options.backup.is_none() && !options.remove_destination;
+    let through_link = stays
+        && if is_directory(src) {
+            options.keep_directory_symlink
+        } else {
+            matches!(options.make, Make::Copy | Make::AttributesOnly) && copies_data(options, src)
+        };
+    let spared = options.existing == Existing::Skip;
+    let compares = stays && is_directory(src) && !spared;
+    if !through_link && !compares {
+        return Ok(Look::Found(Box::new(Found { link, target: None, through_link: false })));
+    }
     match job.dst.stat(true) {
         Ok(target) => {
             // Without a directory behind it the link itself is what is in a directory's way.
             let through_link = through_link && (!is_directory(src) || is_directory(&target));
-            Ok(Look::Found(Found { link, target: Some(target), through_link }))
+            Ok(Look::Found(Box::new(Found { link, target: Some(target), through_link })))
         }
         Err(Errno::NOENT) if through_link && !is_directory(src) => Ok(Look::Dangling),
         Err(Errno::LOOP) if through_link && !options.force => {
             Err(failed(Action::Stat, &job.dst)(Errno::LOOP))
         }
-        Err(_) => Ok(Look::Found(Found { link, target: None, through_link: false })),
+        Err(_) => Ok(Look::Found(Box::new(Found { link, target: None, through_link: false }))),
     }
 }
 
 /// What is to be done about a destination that exists.
 pub(crate) enum Verdict {
     /// Make the copy; the destination may be there still, or be out of the way.
-    Proceed { found: Option<Found>, backup: Option<BackedUp> },
+    Proceed { found: Option<Box<Found>>, backup: Option<BackedUp> },
     /// Leave everything as it is.
     Leave,
     /// Leave it because it is up to date.
@@ -102,11 +112,24 @@ pub(crate) fn settle(
     run: &Run<'_>,
     job: &Job<'_>,
     src: &Stat,
-    found: Found,
+    found: Box<Found>,
 ) -> Result<Verdict, Diagnostic> {
+    let spares = matches!(run.options.existing, Existing::Skip | Existing::Fail);
+    if spares
+        && !is_directory(src)
+        && let Some(left) = leave_alone(run, job, src, &found)?
+    {
+        return Ok(left);
+    }
     match sameness(run, job, src, &found)? {
         Sameness::Apart => {}
-        Sameness::AlreadyDone => return Ok(Verdict::Leave),
+        Sameness::AlreadyDone => {
+            if run.options.ask {
+                // The answer changes nothing, but the question is expected.
+                leave_alone(run, job, src, &found)?;
+            }
+            return Ok(Verdict::Leave);
+        }
         Sameness::Same => {
             return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
         }
@@ -117,7 +140,7 @@ pub(crate) fn settle(
         return Ok(left);
     }
     check_kinds(run, job, src, &found)?;
-    if is_directory(src) {
+    if is_directory(src) && is_directory(found.effective()) {
         return Ok(Verdict::Proceed { found: Some(found), backup: None });
     }
     make_way(run, job, src, found)
@@ -130,12 +153,27 @@ fn sameness(
     src: &Stat,
     found: &Found,
 ) -> Result<Sameness, Diagnostic> {
-    let src_link = job.src.stat(false).map_err(failed(Action::Stat, &job.src))?;
-    let src_target = if is_symlink(&src_link) { job.src.stat(true).ok() } else { Some(src_link) };
-    let id = |stat: &Stat| FileId::of(stat);
-    let near = id(&src_link) == id(&found.link)
-        || src_target.as_ref().map(id) == found.target.as_ref().map(id);
-    if !near {
+    if is_directory(src) {
+        let dst = found.target.as_ref().unwrap_or(&found.link);
+        let same = FileId::of(src) == FileId::of(dst);
+        return Ok(if same { Sameness::Same } else { Sameness::Apart });
+    }
+    let looked = job.src_through_link.then(|| job.src.stat(false)).transpose();
+    let src_link = looked.map_err(failed(Action::Stat, &job.src))?.unwrap_or(*src);
+    let src_target = if !is_symlink(src) {
+        Some(*src)
+    } else if is_symlink(&found.link) {
+        // Two links are one only as themselves.
+        None
+    } else {
+        job.src.stat(true).ok()
+    };
+    let one = |one: &Stat, other: &Stat| FileId::of(one) == FileId::of(other);
+    let one_target = match (&src_target, &found.target) {
+        (Some(src), Some(dst)) => one(src, dst),
+        _ => false,
+    };
+    if !one_target && !one(&src_link, &found.link) {
         return Ok(Sameness::Apart);
     }
     let ends = Ends {
@@ -146,13 +184,6 @@ fn sameness(
         same_name: is_same_name(job),
         follows: !is_symlink(src) && run.options.follow != Follow::Never,
     };
-    if is_directory(src) {
-        return Ok(if id(src) == id(found.target.as_ref().unwrap_or(&found.link)) {
-            Sameness::Same
-        } else {
-            Sameness::Apart
-        });
-    }
     Ok(judge(&ends, run.options))
 }
 
@@ -199,7 +230,8 @@ fn leave_alone(
     match run.options.existing {
         Existing::Replace => {}
         Existing::ReplaceOlder => {
-            if !is_directory(found.effective()) && mtime(found.effective()) >= mtime(src) {
+            // A directory in the way counts as well: to leave it is what the time says.
+            if mtime(found.effective()) >= mtime(src) {
                 skipped();
                 return Ok(Some(Verdict::UpToDate));
             }
@@ -237,16 +269,20 @@ fn question(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Question {
 fn check_kinds(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: &Found) -> Result<(), Diagnostic> {
     let dst = found.effective();
     if is_directory(src) {
-        if !is_directory(dst) {
+        // What is in the way can be kept under another name.
+        if !is_directory(dst) && run.options.backup.is_none() {
             let (src, dst) = (job.src.path(), job.dst.path());
             return Err(Diagnostic::NonDirectoryInTheWay { src, dst });
         }
         return Ok(());
     }
     if is_directory(dst) {
-        return Err(Diagnostic::DirectoryInTheWay { dst: job.dst.path() });
+        let (src, dst) = (job.src.path(), job.dst.path());
+        return Err(Diagnostic::DirectoryInTheWay { src, dst });
     }
-    if job.is_top && run.tops.was_made(job.dst.name, FileId::of(&found.link)) {
+    let numbered =
+        run.options.backup.as_ref().is_some_and(|backup| backup.kind == BackupKind::Numbered);
+    if job.is_top && !numbered && run.tops.was_made(job.dst.name, FileId::of(&found.link)) {
         let (src, dst) = (job.src.path(), job.dst.path());
         return Err(if is_symlink(&found.link) && found.through_link {
             Diagnostic::JustCreatedSymlink { src, dst }
@@ -258,7 +294,12 @@ fn check_kinds(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: &Found) -> Resul
 }
 
 /// Makes a backup of the destination, or removes it, where that comes before the copy.
-fn make_way(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: Found) -> Result<Verdict, Diagnostic> {
+fn make_way(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src: &Stat,
+    found: Box<Found>,
+) -> Result<Verdict, Diagnostic> {
     let options = run.options;
     if let Some(backup) = &options.backup {
         refuse_to_destroy_source(job, src, backup)?;
@@ -268,10 +309,11 @@ fn make_way(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: Found) -> Result<Ve
             Err(errno) => Err(failed(Action::Backup, &job.dst)(errno)),
         };
     }
-    let removes = options.remove_destination
-        // Its other names are to keep what they stand for.
-        || (options.preserve.links && found.effective().st_nlink > 1)
+    // Its other names are to keep what they stand for, and what is no file cannot be written to
+    // one; but with attributes alone no data may be lost.
+    let gives_way = (options.preserve.links && found.effective().st_nlink > 1)
         || (options.follow == Follow::Never && !is_regular(src));
+    let removes = options.remove_destination || (gives_way && options.make != Make::AttributesOnly);
     let found = if removes {
         remove(run, job)?;
         None
@@ -294,12 +336,10 @@ pub(crate) fn remove(run: &Run<'_>, job: &Job<'_>) -> Result<(), Diagnostic> {
 }
 
 /// `cp -b a~ a` would rename `a` over its source.
-fn refuse_to_destroy_source(
-    job: &Job<'_>,
-    src: &Stat,
-    backup: &crate::options::Backup,
-) -> Result<(), Diagnostic> {
-    if backup.kind == crate::options::BackupKind::Numbered {
+fn refuse_to_destroy_source(job: &Job<'_>, src: &Stat, backup: &Backup) -> Result<(), Diagnostic> {
+    if backup.kind == BackupKind::Numbered
+        || split(job.src.name).1 != backup::simple_name(split(job.dst.name).1, backup)
+    {
         return Ok(());
     }
     let name = backup::simple_name(job.dst.name.to_bytes(), backup);

@@ -10,7 +10,7 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use crate::diagnostic::{Action, Diagnostic};
-use crate::identity::{atime, is_directory, kind, mtime};
+use crate::identity::{atime, is_directory, is_regular, kind, mtime};
 use crate::options::{Context, Keep, ModeRule, Options};
 use crate::place::Place;
 use crate::receipt::Loss;
@@ -73,9 +73,12 @@ pub(crate) fn sets_later(options: &Options) -> bool {
 pub(crate) fn apply(run: &Run<'_>, source: Source<'_>, target: Target<'_>) -> Vec<Loss> {
     let mut lost = Vec::new();
     let preserve = &run.options.preserve;
-    let owner_kept = !preserve.ownership || own(run, source.stat, target, &mut lost);
+    let owner = match preserve.ownership {
+        true => own(run, source.stat, target, &mut lost),
+        false => Owner::Untouched,
+    };
     let acl_set = copy_xattrs(run, source, target, &mut lost);
-    set_mode(run, source.stat, target, owner_kept, acl_set, &mut lost);
+    set_mode(run, source.stat, target, owner, acl_set, &mut lost);
     if preserve.timestamps
         && let Err(errno) = set_times(target.handle, source.stat)
     {
@@ -85,10 +88,21 @@ pub(crate) fn apply(run: &Run<'_>, source: Source<'_>, target: Target<'_>) -> Ve
     lost
 }
 
-/// Gives the target the source's owner and group. Returns whether it has them.
-fn own(run: &Run<'_>, src: &Stat, target: Target<'_>, lost: &mut Vec<Loss>) -> bool {
+/// What became of owner and group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// Nothing was to be done.
+    Untouched,
+    /// They are the source's now, and the change has cleared bits of the mode.
+    Changed,
+    /// They could not be changed.
+    Lost,
+}
+
+/// Gives the target the source's owner and group.
+fn own(run: &Run<'_>, src: &Stat, target: Target<'_>, lost: &mut Vec<Loss>) -> Owner {
     if (src.st_uid, src.st_gid) == (target.stat.st_uid, target.stat.st_gid) {
-        return true;
+        return Owner::Untouched;
     }
     if !target.new && kind(target.stat) == FileType::RegularFile {
         // The new owner must not find more open than both modes allow.
@@ -98,7 +112,9 @@ fn own(run: &Run<'_>, src: &Stat, target: Target<'_>, lost: &mut Vec<Loss>) -> b
         }
     }
     let (uid, gid) = (Uid::from_raw(src.st_uid), Gid::from_raw(src.st_gid));
-    let Err(errno) = change_owner(target.handle, Some(uid), Some(gid)) else { return true };
+    let Err(errno) = change_owner(target.handle, Some(uid), Some(gid)) else {
+        return Owner::Changed;
+    };
     let ordinary = matches!(errno, Errno::PERM | Errno::INVAL);
     if ordinary {
         // The group alone may be one of the user's own; if not, nothing more can be done.
@@ -108,7 +124,7 @@ fn own(run: &Run<'_>, src: &Stat, target: Target<'_>, lost: &mut Vec<Loss>) -> b
         run.report(failed(Action::Ownership, target.place)(errno));
     }
     lost.push(Loss::Ownership(errno));
-    false
+    Owner::Lost
 }
 
 /// Copies access control lists, extended attributes and the security context, each if asked for.
@@ -219,7 +235,7 @@ fn set_mode(
     run: &Run<'_>,
     src: &Stat,
     target: Target<'_>,
-    owner_kept: bool,
+    owner: Owner,
     acl_set: bool,
     lost: &mut Vec<Loss>,
 ) {
@@ -230,13 +246,16 @@ fn set_mode(
     let wanted = if run.options.preserve.mode == ModeRule::Preserve {
         let mode = Mode::from_raw_mode(src.st_mode & 0o7777);
         // Set-user-ID would lend the rights of another user than it was meant to.
-        Some(if owner_kept { mode } else { mode & !SPECIAL_BITS })
+        Some(if owner == Owner::Lost { mode & !SPECIAL_BITS } else { mode })
+    } else if owner != Owner::Untouched && !target.new && is_regular(target.stat) {
+        // What was narrowed for the change of owner, without the bits that it cleared.
+        Some(current & !SPECIAL_BITS)
     } else {
         target.mode
     };
     let Some(wanted) = wanted else { return };
     // A change of owner, and a list, may have changed the mode meanwhile.
-    let untouched = !acl_set && !run.options.preserve.ownership;
+    let untouched = !acl_set && owner == Owner::Untouched;
     if untouched && wanted == current {
         return;
     }
@@ -253,7 +272,7 @@ fn change_owner(handle: Handle<'_>, uid: Option<Uid>, gid: Option<Gid>) -> io::R
     }
 }
 
-fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> {
+pub(crate) fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> {
     match handle {
         Handle::Open(fd) => fchmod(fd, mode),
         // fchmodat knows no AT_EMPTY_PATH.

@@ -68,7 +68,7 @@ pub(crate) fn descend(
         // The slashes at the front of an absolute name lead to the target itself.
         let shown = join(target_path, OsStr::from_bytes(trim_front(prefix)));
         let above = parents.last().unwrap_or(target);
-        let level = step(run, above, name, Path::new(OsStr::from_bytes(prefix)), shown)?;
+        let level = step(run, above, name, (path_of(prefix), path_of(src)), shown)?;
         parents.path.clone_from(&level.dst_path);
         parents.levels.push(level);
     }
@@ -81,6 +81,10 @@ fn ends_of_directories(src: &[u8]) -> Vec<usize> {
     (1..end).filter(|&at| src[at] == b'/' && src[at - 1] != b'/').collect()
 }
 
+fn path_of(name: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(name))
+}
+
 fn trim_front(name: &[u8]) -> &[u8] {
     let start = name.iter().position(|&byte| byte != b'/').unwrap_or(name.len());
     &name[start..]
@@ -90,35 +94,42 @@ fn step(
     run: &Run<'_>,
     above: BorrowedFd<'_>,
     name: &[u8],
-    src_path: &Path,
+    (src_path, operand): (&Path, &Path),
     dst_path: PathBuf,
 ) -> Result<Level, Diagnostic> {
-    let unreadable = |errno| Diagnostic::Failed {
-        action: Action::ParentAttributes,
-        path: src_path.to_owned(),
-        errno,
+    let unreadable = |action, path: &Path| {
+        let path = path.to_owned();
+        move |errno| Diagnostic::Failed { action, path, errno }
     };
-    let src_name = c_name(src_path.as_os_str().as_bytes()).map_err(unreadable)?;
-    let src = open_for_search(CWD, &src_name).map_err(unreadable)?;
-    let src_stat = fstat(&src).map_err(unreadable)?;
-    let name = c_name(name).map_err(unreadable)?;
+    let name = c_name(name).map_err(unreadable(Action::ParentAttributes, src_path))?;
     let place =
         Place { dir: above, name: &name, shown: Shown::Operand(&dst_path), trust: Trust::Entered };
     let inherits_acl = Handle::Path(above).get(ACL_DEFAULT).is_ok();
-    let (dst, dst_stat, mode, new) = match place.stat(false) {
-        Err(Errno::NOENT) => {
-            let (fd, stat, mode) = make_and_open(run, &place, &src_stat)?;
-            run.tops.root_made(FileId::of(&stat));
+    let stands = match place.stat(false) {
+        Ok(stands) => Some(go_into(run, &place, &stands)?),
+        Err(Errno::NOENT) => None,
+        Err(errno) => return Err(failed(Action::Stat, &place)(errno)),
+    };
+    // Only for a directory that is to be made does it matter by itself that the source's is there.
+    let (action, shown) = match stands {
+        Some(_) => (Action::Stat, operand),
+        None => (Action::ParentAttributes, src_path),
+    };
+    let src = c_name(src_path.as_os_str().as_bytes())
+        .and_then(|src_name| open_for_search(CWD, &src_name))
+        .map_err(unreadable(action, shown))?;
+    let src_stat = fstat(&src).map_err(unreadable(action, shown))?;
+    let new = stands.is_none();
+    let (dst, dst_stat, mode) = match stands {
+        Some((fd, stat)) => (fd, stat, None),
+        None => {
+            let made = make_and_open(run, &place, &src_stat, Action::CreateParent)?;
+            run.tops.root_made(FileId::of(&made.stat));
             run.announce(|| Announcement::ParentMade {
                 src: src_path.to_owned(),
                 dst: dst_path.clone(),
             });
-            (fd, stat, mode, true)
-        }
-        Err(errno) => return Err(failed(Action::Stat, &place)(errno)),
-        Ok(stands) => {
-            let (fd, stat) = go_into(run, &place, &stands)?;
-            (fd, stat, None, false)
+            (made.fd, made.stat, made.mode)
         }
     };
     Ok(Level { src, src_stat, dst, dst_stat, dst_path, new, mode, inherits_acl })
@@ -137,9 +148,9 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
         enter_for_search(place.dir, place.name)
     };
     let in_the_way = |errno| match errno {
-        Errno::NOTDIR | Errno::LOOP | Errno::NOENT => {
-            Diagnostic::ParentNotDirectory { path: place.path() }
-        }
+        Errno::NOTDIR | Errno::LOOP => Diagnostic::ParentNotDirectory { path: place.path() },
+        // The link leads to nothing, and no directory can be made where it stands.
+        Errno::NOENT => failed(Action::CreateParent, place)(Errno::EXIST),
         errno => failed(Action::EnterDestination, place)(errno),
     };
     let fd = opened.map_err(in_the_way)?;
@@ -151,9 +162,10 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
     Ok((fd, stat))
 }
 
-/// Gives the directories the attributes of the source's, from the innermost outwards.
+/// Gives the directories that were made the attributes of the source's, from the innermost
+/// outwards.
 pub(crate) fn finish(run: &Run<'_>, parents: &Parents) {
-    for level in parents.levels.iter().rev() {
+    for level in parents.levels.iter().rev().filter(|level| level.new) {
         let place = Place {
             dir: level.dst.as_fd(),
             name: c".",

@@ -26,6 +26,8 @@ pub(crate) enum Shown<'a> {
     Operand(&'a Path),
     /// As the place's name in this directory.
     In(&'a Trail),
+    /// As this directory itself.
+    Directory(&'a Trail),
 }
 
 /// How far a symbolic link found in a place may be followed by one who writes.
@@ -45,6 +47,7 @@ impl Place<'_> {
         match self.shown {
             Shown::Operand(path) => path.to_owned(),
             Shown::In(trail) => trail.join(self.name),
+            Shown::Directory(trail) => trail.path(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rustix::fs::{AtFlags, CWD, statat};
 use rustix::io::Errno;
@@ -59,6 +60,8 @@ pub(crate) struct Operand {
     pub(crate) dst: PathBuf,
     /// It is one of those that go into a directory.
     pub(crate) several: bool,
+    /// It was said that this is a copy into itself, of which there is nothing more to say.
+    pub(crate) into_itself: AtomicBool,
 }
 
 /// Copies what `request` names. One entry's failure stops no other.
@@ -233,7 +236,12 @@ struct TopEntry<'a> {
 impl TopEntry<'_> {
     fn copy(self, run: &Run<'_>, worker: &mut Worker) {
         let src_path = PathBuf::from(OsStr::from_bytes(self.source));
-        let operand = Operand { src: src_path, dst: self.path, several: self.several };
+        let operand = Operand {
+            src: src_path,
+            dst: self.path,
+            several: self.several,
+            into_itself: AtomicBool::new(false),
+        };
         // Arguments of a process hold no zeros, but those of a library call may.
         let (Ok(src_name), Ok(dst_name)) = (c_name(self.source), c_name(self.name)) else {
             let (action, errno) = (Action::Stat, Errno::INVAL);

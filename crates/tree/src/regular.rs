@@ -77,7 +77,7 @@ fn fill(
 ) -> Result<(Option<Contents>, Vec<Loss>), Diagnostic> {
     let mut contents = None;
     if run.options.make != Make::AttributesOnly {
-        empty(run, job, src_stat, dst)?;
+        empty(run, job, (src, src_stat), dst)?;
         let files = Files {
             src,
             src_stat,
@@ -87,11 +87,6 @@ fn fill(
             dst_place: &job.dst,
         };
         contents = Some(copy_contents(run, worker, &files)?);
-        // A clone over longer contents leaves their end standing.
-        if run.options.reflink == Reflink::Always && file_bytes(&dst.stat) > file_bytes(src_stat) {
-            truncate(dst.fd.as_fd(), file_bytes(src_stat))
-                .map_err(failed(Action::Truncate, &job.dst))?;
-        }
         if let Some(contents) = &contents
             && run.options.debug
         {
@@ -115,13 +110,35 @@ fn fill(
 }
 
 /// Takes the old contents away, now that it is sure that they are not the source's. Where sharing
-/// blocks is a must, the contents stay until it has worked.
-fn empty(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat, dst: &Opened) -> Result<(), Diagnostic> {
-    let spare = run.options.reflink == Reflink::Always && file_bytes(src_stat) > 0;
-    if dst.new || spare || !is_regular(&dst.stat) || file_bytes(&dst.stat) == 0 {
+/// blocks is a must, they stay until it is sure that it can be done.
+fn empty(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    (src, src_stat): (BorrowedFd<'_>, &Stat),
+    dst: &Opened,
+) -> Result<(), Diagnostic> {
+    // One that is empty already is emptied as well: its times tell of the copy.
+    if dst.new || !is_regular(&dst.stat) {
         return Ok(());
     }
+    if run.options.reflink == Reflink::Always && is_regular(src_stat) {
+        try_clone(job, src)?;
+    }
     truncate(dst.fd.as_fd(), 0).map_err(failed(Action::Truncate, &job.dst))
+}
+
+/// Shares the source's blocks with a file that has no name and goes away at once. Where no such file
+/// can be had nothing is learnt.
+fn try_clone(job: &Job<'_>, src: BorrowedFd<'_>) -> Result<(), Diagnostic> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let Ok(scratch) = openat(job.dst.dir, c".", flags, Mode::RUSR | Mode::WUSR) else {
+        return Ok(());
+    };
+    rustix::fs::ioctl_ficlone(&scratch, src).map_err(|errno| Diagnostic::Clone {
+        src: job.src.path(),
+        dst: job.dst.path(),
+        errno,
+    })
 }
 
 fn truncate(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {

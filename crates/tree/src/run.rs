@@ -1,6 +1,7 @@
 //! What all directories of one run share, and what each worker has for itself.
 
 use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engines::{Chain, Variant};
@@ -9,6 +10,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::diagnostic::{Action, Diagnostic, Severity};
+use crate::extents;
 use crate::identity::{FileId, ctime};
 use crate::links::{Links, Tops};
 use crate::listing;
@@ -115,6 +117,8 @@ pub(crate) fn failed<'p>(
 /// What one worker keeps from file to file.
 pub(crate) struct Worker {
     pairs: Vec<(FileId, PairChains)>,
+    /// File systems by device number, and whether their lengths and holes can be believed.
+    honest: Vec<(u64, bool)>,
     /// For looking at data.
     buffer: Vec<u8>,
     /// For listing directories.
@@ -139,7 +143,23 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 impl Worker {
     pub(crate) fn new() -> Worker {
-        Worker { pairs: Vec::new(), buffer: vec![0; BUFFER_BYTES], listing: listing::buffer() }
+        Worker {
+            pairs: Vec::new(),
+            honest: Vec::new(),
+            buffer: vec![0; BUFFER_BYTES],
+            listing: listing::buffer(),
+        }
+    }
+
+    /// Whether what the file system of `fd`, which is on the device `dev`, says of lengths and holes
+    /// is to be believed.
+    pub(crate) fn is_honest(&mut self, fd: BorrowedFd<'_>, dev: u64) -> bool {
+        if let Some((_, honest)) = self.honest.iter().find(|(known, _)| *known == dev) {
+            return *honest;
+        }
+        let honest = extents::are_honest(fd);
+        self.honest.push((dev, honest));
+        honest
     }
 
     /// The chains from file system `src_dev` to `dst_dev`, and the buffer.

@@ -83,7 +83,8 @@ fn of_link_itself(
             (false, _) => Sameness::Apart,
             (true, true) => Sameness::AlreadyDone,
             (true, false) if ends.same_name => Sameness::Same,
-            (true, false) => Sameness::Apart,
+            (true, false) if backup || options.remove_destination => Sameness::Apart,
+            (true, false) => Sameness::AlreadyDone,
         };
     }
     // The link leads to the destination, which it would replace by itself.

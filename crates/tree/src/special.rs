@@ -1,20 +1,21 @@
 //! Entries without data: symbolic links, fifos, sockets, devices; and links to the source itself.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, linkat, mknodat, openat, readlinkat, statat,
-    symlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, linkat, mknodat, openat, readlinkat,
+    renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::{self, Errno};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
-use crate::existing::remove;
 use crate::identity::{FileId, is_symlink, kind};
 use crate::metadata::{self, Source, Target};
+use crate::observer::Announcement;
 use crate::options::{Context, Keep, ModeRule, Options};
 use crate::place::Place;
 use crate::receipt::Loss;
@@ -29,9 +30,9 @@ pub(crate) fn copy_symlink(
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
     let text = readlinkat(job.src.dir, job.src.name, Vec::new())
         .map_err(failed(Action::ReadLink, &job.src))?;
-    replacing(run, job, || symlinkat(&*text, job.dst.dir, job.dst.name))?
+    replacing(run, job, |name| symlinkat(&*text, job.dst.dir, name))
         .map_err(failed(Action::CreateSymlink, &job.dst))?;
-    finish(run, job, src_stat, None)
+    finish_like_source(run, job, src_stat, None)
 }
 
 /// Makes a fifo, socket or device like the source. Nothing is opened, so nothing can block.
@@ -54,9 +55,14 @@ pub(crate) fn copy_node(
         FileType::CharacterDevice | FileType::BlockDevice => src_stat.st_rdev,
         _ => 0,
     };
-    let make = || mknodat(job.dst.dir, job.dst.name, kind, mode.at_first, device);
-    replacing(run, job, make)?.map_err(failed(action, &job.dst))?;
-    finish(run, job, src_stat, metadata::sets_later(run.options).then_some(mode.at_last))
+    let make = |name: &CStr| mknodat(job.dst.dir, name, kind, mode.at_first, device);
+    replacing(run, job, make).map_err(failed(action, &job.dst))?;
+    finish_like_source(
+        run,
+        job,
+        src_stat,
+        metadata::sets_later(run.options).then_some(mode.at_last),
+    )
 }
 
 /// Makes the destination a hard link to the source itself.
@@ -71,8 +77,12 @@ pub(crate) fn link_source(
     } else {
         AtFlags::SYMLINK_FOLLOW
     };
-    let link = || linkat(job.src.dir, job.src.name, job.dst.dir, job.dst.name, flags);
-    replacing(run, job, link)?.map_err(error)?;
+    let link = |name: &CStr| linkat(job.src.dir, job.src.name, job.dst.dir, name, flags);
+    let before = job.dst.stat(false).is_ok();
+    replacing(run, job, link).map_err(error)?;
+    if before {
+        run.announce(|| Announcement::Removed { dst: job.dst.path() });
+    }
     let made = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
     if FileId::of(&made) != FileId::of(src_stat) {
         // The name had been given to another file by then, which nobody asked us to link.
@@ -83,43 +93,84 @@ pub(crate) fn link_source(
 }
 
 /// Makes the destination a symbolic link to the source's name.
-pub(crate) fn link_to_name(run: &Run<'_>, job: &Job<'_>) -> Result<FileId, Diagnostic> {
+pub(crate) fn link_to_name(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src_stat: &Stat,
+) -> Result<FileId, Diagnostic> {
     let text = job.src.path();
     if !text.has_root() && !is_working_directory(&job.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: job.dst.path() });
     }
-    let link = || symlinkat(text.as_os_str().as_bytes(), job.dst.dir, job.dst.name);
-    replacing(run, job, link)?.map_err(|errno| Diagnostic::SymbolicLink {
-        src: text.clone(),
-        dst: job.dst.path(),
-        errno,
-    })?;
-    let made = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
-    Ok(FileId::of(&made))
+    replacing(run, job, |name| symlinkat(text.as_os_str().as_bytes(), job.dst.dir, name)).map_err(
+        |errno| Diagnostic::SymbolicLink { src: text.clone(), dst: job.dst.path(), errno },
+    )?;
+    let source = Source { handle: None, stat: src_stat };
+    let (made, _lost) = finish(run, job, source, FileType::Symlink, None)?;
+    Ok(made)
 }
 
-/// Calls `make`, and where something is in the way that the user has given leave to replace, removes
-/// that and calls it again. The outer error is that of removing.
+/// Makes something new at the destination. Where another thing is there that the user has given
+/// leave to replace, the new one is made beside it and takes its name, so that there is no moment
+/// without either.
 fn replacing(
     run: &Run<'_>,
     job: &Job<'_>,
-    make: impl Fn() -> io::Result<()>,
-) -> Result<io::Result<()>, Diagnostic> {
-    match make() {
-        Err(Errno::EXIST) if run.options.force || run.options.ask => {
-            remove(run, job)?;
-            Ok(make())
+    make: impl Fn(&CStr) -> io::Result<()>,
+) -> io::Result<()> {
+    match make(job.dst.name) {
+        Err(Errno::EXIST) if run.options.force || run.options.ask => {}
+        result => return result,
+    }
+    let beside = make_beside(&make)?;
+    let renamed = renameat(job.dst.dir, &*beside, job.dst.dir, job.dst.name);
+    // Two names of one file are both left standing by a rename.
+    let _ = unlinkat(job.dst.dir, &*beside, AtFlags::empty());
+    renamed
+}
+
+/// Makes it under a name that nobody has, and returns that.
+fn make_beside(make: impl Fn(&CStr) -> io::Result<()>) -> io::Result<CString> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".haulage-{}-{count}", std::process::id());
+        let name = CString::new(name).expect("a number holds no zero byte");
+        match make(&name) {
+            Err(Errno::EXIST) => {}
+            result => return result.map(|()| name),
         }
-        result => Ok(result),
     }
 }
 
+/// Whether the link is to stand in the working directory; also where it cannot stand at all, which
+/// making it will tell.
 fn is_working_directory(place: &Place<'_>) -> bool {
-    if place.name.to_bytes().contains(&b'/') {
-        return false;
+    let bytes = place.name.to_bytes();
+    let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let parent = match bytes[..end].iter().rposition(|&byte| byte == b'/') {
+        Some(at) => &bytes[..=at],
+        None => b".",
+    };
+    let at = |dir, name: &[u8]| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
+    match (at(CWD, b"."), at(place.dir, parent)) {
+        (Ok(here), Ok(there)) => FileId::of(&here) == FileId::of(&there),
+        (_, there) => there.is_err(),
     }
-    let at = |dir| statat(dir, c".", AtFlags::empty());
-    matches!((at(CWD), at(place.dir)), (Ok(here), Ok(there)) if FileId::of(&here) == FileId::of(&there))
+}
+
+/// Gives what was just made the attributes of the source, which is of the same kind.
+fn finish_like_source(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src_stat: &Stat,
+    mode: Option<Mode>,
+) -> Result<(FileId, Vec<Loss>), Diagnostic> {
+    // A source that cannot be held has no attributes that could be read, beyond its inode's.
+    let src = if keeps_anything(run.options) { hold(&job.src).ok() } else { None };
+    let source =
+        Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: src_stat };
+    finish(run, job, source, kind(src_stat), mode)
 }
 
 /// Gives what was just made its attributes, through a descriptor that stands for the inode and not
@@ -127,7 +178,8 @@ fn is_working_directory(place: &Place<'_>) -> bool {
 fn finish(
     run: &Run<'_>,
     job: &Job<'_>,
-    src_stat: &Stat,
+    source: Source<'_>,
+    made: FileType,
     mode: Option<Mode>,
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
     if !keeps_anything(run.options) {
@@ -136,14 +188,9 @@ fn finish(
     }
     let dst = hold(&job.dst).map_err(failed(Action::Stat, &job.dst))?;
     let dst_stat = fstat(&dst).map_err(failed(Action::Fstat, &job.dst))?;
-    if kind(&dst_stat) != kind(src_stat) {
+    if kind(&dst_stat) != made {
         return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
     }
-    // Links have few attributes beyond the inode's, and a source that cannot be held has none that
-    // can be read.
-    let src = hold(&job.src).ok();
-    let source =
-        Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: src_stat };
     let target = Target {
         handle: Handle::Path(dst.as_fd()),
         place: &job.dst,

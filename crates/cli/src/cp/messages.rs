@@ -109,8 +109,8 @@ fn words_of_refusal(diagnostic: &Diagnostic) -> Vec<u8> {
             fill("cannot copy a directory, {}, into itself, {}", &[src, dst])
         }
         Diagnostic::CyclicSymlink { src } => fill("cannot copy cyclic symbolic link {}", &[src]),
-        Diagnostic::DirectoryInTheWay { dst } => {
-            fill("cannot overwrite directory {} with non-directory", &[dst])
+        Diagnostic::DirectoryInTheWay { src, dst } => {
+            fill("cannot overwrite directory {} with non-directory {}", &[dst, src])
         }
         Diagnostic::NonDirectoryInTheWay { src, dst } => {
             fill("cannot overwrite non-directory {} with directory {}", &[dst, src])
@@ -165,6 +165,7 @@ fn pattern(action: Action) -> &'static str {
         Action::Close => "failed to close {}",
         Action::CreateRegular => "cannot create regular file {}",
         Action::CreateDirectory => "cannot create directory {}",
+        Action::CreateParent => "cannot make directory {}",
         Action::CreateSymlink => "cannot create symbolic link {}",
         Action::CreateFifo => "cannot create fifo {}",
         Action::CreateSpecial => "cannot create special file {}",

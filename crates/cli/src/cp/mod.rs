@@ -17,9 +17,9 @@ mod help;
 mod man;
 mod messages;
 mod parse;
-#[cfg(test)]
-mod parse_tests;
 mod quote;
+#[cfg(test)]
+mod tests;
 mod usage_error;
 
 use args::{Args, Destination};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::run::{Case, Outcome, Said};
+use super::snapshot::Time;
 
 /// A release of GNU coreutils.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,8 +15,8 @@ pub(crate) struct Known {
     pub(crate) reason: &'static str,
     /// GNU cp does as we do from this release on; `None` where we differ on purpose.
     pub(crate) until: Option<Version>,
-    /// Whether it shows in this case, of which GNU made this.
-    pub(crate) concerns: fn(&Case, &Outcome) -> bool,
+    /// Whether it shows in this case, of which GNU made this and we that.
+    pub(crate) concerns: fn(&Case, gnu: &Outcome, ours: &Outcome) -> bool,
     /// Turns what GNU did into what we do, or sets aside what cannot be compared.
     pub(crate) amend: fn(gnu: &mut Outcome, ours: &mut Outcome),
 }
@@ -24,28 +25,27 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "GNU leaves out whatever the directory happens to list after the copy itself",
         until: None,
-        concerns: |_, gnu| gnu.stderr_has(INTO_ITSELF),
+        concerns: |_, gnu, _| gnu.stderr_has(INTO_ITSELF),
         amend: |gnu, ours| {
             ours.tree = gnu.tree.clone();
             for said in gnu.said.iter_mut().chain(&mut ours.said) {
                 said.stdout.clear();
                 let text = String::from_utf8_lossy(&said.stderr).into_owned();
-                let lines = text.split_inclusive('\n');
-                said.stderr =
-                    lines.filter(|line| line.contains(INTO_ITSELF)).collect::<String>().into();
+                let first = text.split_inclusive('\n').find(|line| line.contains(INTO_ITSELF));
+                said.stderr = first.unwrap_or_default().into();
             }
         },
     },
     Known {
         reason: "-b with -n was worded otherwise",
         until: Some(Version(9, 5)),
-        concerns: |_, gnu| gnu.stderr_has(OLD_BACKUP_OF_NOTHING),
+        concerns: |_, gnu, _| gnu.stderr_has(OLD_BACKUP_OF_NOTHING),
         amend: |gnu, _| gnu.replace_in_stderr(OLD_BACKUP_OF_NOTHING, NEW_BACKUP_OF_NOTHING),
     },
     Known {
         reason: "an answer other than yes is a failure now",
         until: Some(Version(9, 2)),
-        concerns: |case, gnu| {
+        concerns: |case, gnu, _| {
             gnu.stderr_has("? ") && !case.line.contains("<y") && !case.line.contains("<Y")
         },
         amend: |gnu, _| gnu.said.iter_mut().for_each(|said| said.status = Some(1)),
@@ -53,7 +53,7 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "the source is named as well when a directory is in its way",
         until: Some(Version(9, 5)),
-        concerns: |_, gnu| gnu.stderr_has("with non-directory\n"),
+        concerns: |_, gnu, _| gnu.stderr_has("with non-directory\n"),
         amend: |gnu, ours| {
             for (gnu, ours) in gnu.said.iter_mut().zip(&ours.said) {
                 gnu.stderr = with_sources_named(&gnu.stderr, &ours.stderr);
@@ -63,7 +63,7 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "with -b, what is in the way of a directory is kept under the backup's name",
         until: Some(Version(9, 5)),
-        concerns: |case, gnu| {
+        concerns: |case, gnu, _| {
             case.line.contains('b') && gnu.stderr_has("cannot overwrite non-directory")
         },
         amend: |gnu, ours| *gnu = ours.clone(),
@@ -71,7 +71,7 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "names with a quotation mark and an unprintable byte began with two marks too many",
         until: Some(Version(9, 5)),
-        concerns: |case, gnu| case.holds_mark_and_escape() && gnu.says("'''"),
+        concerns: |case, gnu, _| case.holds_mark_and_escape() && gnu.says("'''"),
         amend: |gnu, _| {
             for said in &mut gnu.said {
                 replace(&mut said.stderr, "'''it", "'it");
@@ -80,10 +80,18 @@ pub(crate) static KNOWN: &[Known] = &[
         },
     },
     Known {
+        reason: "what this run has made is replaced where that leaves a numbered backup of it",
+        until: Some(Version(9, 5)),
+        concerns: |case, gnu, _| {
+            case.line.contains("--backup=t") && gnu.stderr_has("will not overwrite just-created")
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
         reason: "-p leaves no set-ID bit on a file whose source has none, nor a directory's \
                  inherited one",
         until: Some(Version(9, 5)),
-        concerns: |_, gnu| gnu.tree.0.values().any(|entry| entry.mode & 0o6000 != 0),
+        concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.mode & 0o6000 != 0),
         amend: |gnu, ours| {
             for (name, gnu) in &mut gnu.tree.0 {
                 let Some(ours) = ours.tree.0.get(name) else { continue };
@@ -96,14 +104,144 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "a clone that fails leaves no empty file",
         until: Some(Version(9, 5)),
-        concerns: |_, gnu| gnu.stderr_has("failed to clone 'c'"),
+        concerns: |_, gnu, _| gnu.stderr_has("failed to clone 'c'"),
         amend: |gnu, _| drop(gnu.tree.0.remove(Path::new("c"))),
+    },
+    Known {
+        reason: "links are read to see where they lead, and holes to see whether they are",
+        until: None,
+        concerns: |_, _, _| true,
+        amend: |gnu, ours| {
+            for (name, gnu) in &mut gnu.tree.0 {
+                let Some(ours) = ours.tree.0.get(name) else { continue };
+                if ours.accessed == Time::Recent && (gnu.what.is_symlink() || gnu.what.is_hole()) {
+                    gnu.accessed = Time::Recent;
+                }
+            }
+        },
+    },
+    Known {
+        reason: "with --reflink=always a file keeps what it held until the clone has worked",
+        until: None,
+        concerns: |_, gnu, _| gnu.stderr_has("failed to clone 'b'"),
+        amend: |gnu, ours| gnu.tree = ours.tree.clone(),
+    },
+    Known {
+        reason: "an empty file has nothing to share",
+        until: None,
+        concerns: |case, _, _| case.line == "--reflink=always empty c",
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "an empty file need not be read where the file system is honest",
+        until: None,
+        concerns: |_, _, _| true,
+        amend: |gnu, ours| {
+            for (name, gnu) in &mut gnu.tree.0 {
+                let Some(ours) = ours.tree.0.get(name) else { continue };
+                if gnu.what.is_empty() && gnu.accessed == Time::Recent {
+                    gnu.accessed = ours.accessed.clone();
+                }
+            }
+        },
+    },
+    Known {
+        reason: "what is a link of the right file already is not removed and made again",
+        until: None,
+        concerns: |case, _, _| case.line.contains("-au s t && -auv s t"),
+        amend: |gnu, ours| gnu.said.clone_from(&ours.said),
+    },
+    Known {
+        reason: "of two reasons to refuse another is told",
+        until: None,
+        concerns: |_, gnu, ours| {
+            REASONS.iter().any(|(theirs, own)| gnu.stderr_has(theirs) && ours.stderr_has(own))
+        },
+        amend: |gnu, ours| {
+            for (theirs, own) in REASONS {
+                if gnu.stderr_has(theirs) && ours.stderr_has(own) {
+                    for outcome in [&mut *gnu, &mut *ours] {
+                        outcome.drop_from_stderr(theirs);
+                        outcome.drop_from_stderr(own);
+                    }
+                }
+            }
+        },
+    },
+    Known {
+        reason: "a directory is not copied onto itself, even if each file in it were to be spared",
+        until: None,
+        concerns: |_, _, ours| ours.stderr_has("are the same file") && ours.refuses_directory(),
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "a directory below one operand is copied though another operand named it before",
+        until: None,
+        concerns: |case, gnu, ours| {
+            let refused = ["will not create hard link", "specified more than once"];
+            !case.line.contains("c dir c/.")
+                && refused.iter().any(|text| gnu.stderr_has(text) && !ours.stderr_has(text))
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "a backup that renames the source itself, a link, leaves nothing to copy",
+        until: None,
+        concerns: |case, _, ours| {
+            let replaced = "as it was replaced while being copied";
+            ["-b", "--backup", "-S"].iter().any(|option| case.line.contains(option))
+                && case.tree.contains("->")
+                && ours.stderr_has(replaced)
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "with -l the second operand is what the first was linked to",
+        until: None,
+        concerns: |case, _, ours| case.line.contains("-l ") && ours.stderr_has("more than once"),
+        amend: |gnu, ours| gnu.said.clone_from(&ours.said),
+    },
+    Known {
+        reason: "--parents keeps all attributes of directories, and for good",
+        until: None,
+        concerns: |case, _, _| case.line.contains("--parents"),
+        amend: |gnu, ours| {
+            for (name, gnu) in &mut gnu.tree.0 {
+                let Some(ours) = ours.tree.0.get(name) else { continue };
+                if gnu.what.is_directory() {
+                    if gnu.xattrs.is_empty() {
+                        gnu.xattrs = ours.xattrs.clone();
+                    }
+                    if gnu.modified == Time::Recent {
+                        gnu.modified = ours.modified.clone();
+                    }
+                }
+            }
+        },
+    },
+    Known {
+        reason: "a source that ends in `..` is copied, with --parents too",
+        until: None,
+        concerns: |case, _, _| case.line.contains("--parents") && case.line.contains("/.. "),
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "a link to the directory that it is put into leads into itself",
+        until: None,
+        concerns: |_, gnu, _| {
+            gnu.stderr_has("will not create hard link 's/ls/ls' to directory 's/ls'")
+        },
+        amend: |gnu, ours| {
+            if ours.stderr_has(INTO_ITSELF) {
+                *gnu = ours.clone();
+            }
+        },
     },
     Known {
         reason: "the file is read once for all its names, and which is copied first hangs on the \
                  order of the directory",
         until: None,
-        concerns: |case, _| case.tree.contains("=="),
+        concerns: |case, _, _| case.tree.contains("=="),
         amend: |gnu, ours| {
             for (name, gnu) in &mut gnu.tree.0 {
                 if let Some(ours) = ours.tree.0.get(name) {
@@ -115,7 +253,7 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "a simple backup of what is in another directory was put into the current one",
         until: Some(Version(9, 5)),
-        concerns: |case, gnu| {
+        concerns: |case, gnu, _| {
             let stray = |name: &str| gnu.tree.0.contains_key(Path::new(name));
             case.tree.ends_with("b->d") && (stray("a~") || stray("a.s"))
         },
@@ -125,7 +263,7 @@ pub(crate) static KNOWN: &[Known] = &[
         reason: "9.10 leaves the list of an existing file when its mode is to be that of a source \
                  without a list, and so lets in whom the source does not",
         until: None,
-        concerns: |case, _| ["-p a acl", "--preserve=mode a acl"].contains(&&*case.line),
+        concerns: |case, _, _| ["-p a acl", "--preserve=mode a acl"].contains(&&*case.line),
         amend: |gnu, _| {
             if let Some(entry) = gnu.tree.0.get_mut(Path::new("acl")) {
                 entry.xattrs.clear();
@@ -135,18 +273,27 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "where -b cannot help, since a directory is in the way, 9.10 complains otherwise",
         until: None,
-        concerns: |case, gnu| case.line.contains('b') && gnu.stderr_has(": Is a directory\n"),
+        concerns: |case, gnu, _| case.line.contains('b') && gnu.stderr_has(": Is a directory\n"),
         amend: |gnu, ours| gnu.said.clone_from(&ours.said),
     },
     Known {
         reason: "`DIR/.` made backups of nothing below it",
         until: Some(Version(9, 5)),
-        concerns: |case, gnu| case.line.contains("s/. ") && gnu.stderr_has("File exists"),
+        concerns: |case, gnu, _| case.line.contains("s/. ") && gnu.stderr_has("File exists"),
         amend: |gnu, ours| *gnu = ours.clone(),
     },
 ];
 
 const INTO_ITSELF: &str = "cp: cannot copy a directory, ";
+/// What GNU says, and what we say, where both refuse for good reason.
+const REASONS: &[(&str, &str)] = &[
+    ("cannot overwrite non-directory", "are the same file"),
+    ("are the same file", "cannot overwrite non-directory"),
+    ("can make relative symbolic links only in", "cannot overwrite directory"),
+    (": Is a directory", "cannot overwrite directory"),
+    (": File exists", "cannot overwrite directory"),
+];
+
 const OLD_BACKUP_OF_NOTHING: &str = "options --backup and --no-clobber are mutually exclusive";
 const NEW_BACKUP_OF_NOTHING: &str = "--backup is mutually exclusive with -n or --update=none-fail";
 
@@ -166,6 +313,32 @@ impl Outcome {
     fn says(&self, text: &str) -> bool {
         let stdout = |said: &Said| String::from_utf8_lossy(&said.stdout).contains(text);
         self.stderr_has(text) || self.said.iter().any(stdout)
+    }
+
+    /// Whether two names that were refused as one file lead to a directory.
+    fn refuses_directory(&self) -> bool {
+        self.said.iter().any(|said| {
+            let text = String::from_utf8_lossy(&said.stderr);
+            let names = text.lines().filter_map(|line| {
+                line.strip_prefix("cp: '")?
+                    .strip_suffix("' are the same file")?
+                    .split_once("' and '")
+            });
+            let is_directory = |name: &str| {
+                let name = name.trim_end_matches(['/', '.']).trim_start_matches("./");
+                self.tree.0.get(Path::new(name)).is_some_and(|entry| entry.what.is_directory())
+            };
+            names.into_iter().any(|(src, _)| is_directory(src))
+        })
+    }
+
+    /// Removes the lines with `text` in them.
+    fn drop_from_stderr(&mut self, text: &str) {
+        for said in &mut self.said {
+            let lines = String::from_utf8_lossy(&said.stderr).into_owned();
+            let kept = lines.split_inclusive('\n').filter(|line| !line.contains(text));
+            said.stderr = kept.collect::<String>().into();
+        }
     }
 
     fn replace_in_stderr(&mut self, old: &str, new: &str) {

@@ -156,7 +156,8 @@ impl Line {
             None => Command::new(&program.path),
             Some(mask) => {
                 let mut shell = Command::new("/bin/bash");
-                let script = format!("umask {mask}; exec -a cp \"$@\"");
+                let name = if program.before.is_empty() { "-a cp " } else { "" };
+                let script = format!("umask {mask}; exec {name}\"$@\"");
                 shell.args(["-c", &script, "bash"]).arg(&program.path);
                 shell
             }

@@ -95,6 +95,25 @@ impl Entry {
     }
 }
 
+impl What {
+    pub(crate) fn is_directory(&self) -> bool {
+        *self == What::Directory
+    }
+
+    pub(crate) fn is_symlink(&self) -> bool {
+        matches!(self, What::Symlink(_))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, What::File(Some(bytes), _) if bytes.is_empty())
+    }
+
+    /// A file that is all hole.
+    pub(crate) fn is_hole(&self) -> bool {
+        matches!(self, What::File(_, stretches) if stretches.is_empty())
+    }
+}
+
 impl fmt::Debug for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

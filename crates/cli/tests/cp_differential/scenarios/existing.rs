@@ -152,6 +152,8 @@ pub(crate) const TABLES: &[Table] = &[
             "-iv a b <y\\n",
             "-r a a",
             "-r d d",
+            "-rb d d",
+            "-rf d d",
             "-r d e",
             "-rf d e",
             "-rP e d",

@@ -4,7 +4,7 @@ use super::Table;
 
 /// One of each kind to be named as the destination.
 const KINDS: &str = "a=new t=2000; b=two t=3000; c/d/f=deep mode=640; c/d/l->f; c/e/; \
-                     file=old t=1000; dir/x=1; full/a=old t=500; full/c/d/f=old; empty=; \
+                     file=old t=1000; dir/x=1; full/a=old t=500; full/c/d/f=old; empty=; empty2=; \
                      todir->dir; tofile->file; dangle->nothing; loop->loop; fifo|; \
                      ro=ro mode=444; rodir/ mode=555";
 
@@ -32,6 +32,13 @@ pub(crate) const TABLES: &[Table] = &[
             "a loop/",
             "a nodir/",
             "a nodir/x",
+            "-s a nodir/",
+            "-s a nodir/x",
+            "-l a nodir/",
+            "-P tofile nodir/",
+            "-r fifo nodir/",
+            "empty empty2",
+            "empty new",
             "a file/",
             "a file/x",
             "a ro",

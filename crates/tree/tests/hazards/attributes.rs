@@ -1,0 +1,173 @@
+//! Modes, owners, times, attributes; and that nobody else can look in before they are set.
+
+use std::fs::{
+    File, FileTimes, Permissions, create_dir_all, hard_link, metadata, set_permissions, write,
+};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{XattrFlags, setxattr};
+use testfs::{Aspects, each_fs, each_pair, random_bytes, tree_differences};
+use tree::Options;
+
+use crate::listener::{Listener, copy_exactly, copy_well};
+
+const FILES: usize = 10_500;
+
+#[test]
+fn a_tree_of_ten_thousand_files_is_the_same_in_every_attribute() {
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        make_tree(&src, FILES);
+        copy_well(&src, &dst, &Options::archive());
+        let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both can be read");
+        assert_eq!(differences, [""; 0], "{kind}");
+    });
+}
+
+#[test]
+fn a_tree_is_the_same_on_another_file_system() {
+    each_pair(|from, to| {
+        let (src, dst) = (from.join("s"), to.join("t"));
+        // One source for all the file systems that it goes to.
+        if !src.exists() {
+            make_tree(&src, 300);
+        }
+        copy_well(&src, &dst, &Options::archive());
+        let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both can be read");
+        assert_eq!(differences, [""; 0], "{} to {}", from.kind, to.kind);
+    });
+}
+
+/// A tree of `files` files with all that an archive keeps, the same at every run.
+fn make_tree(root: &Path, files: usize) {
+    let mut random = fastrand::Rng::with_seed(7);
+    let root_user = testfs::is_root();
+    let mut dirs = vec![root.to_owned()];
+    create_dir_all(root).expect("a directory");
+    for number in 0..files {
+        if number % 50 == 0 {
+            let dir = dirs[random.usize(..dirs.len())].join(format!("d{number}"));
+            create_dir_all(&dir).expect("a directory");
+            dirs.push(dir);
+        }
+        let dir = &dirs[random.usize(..dirs.len())];
+        let path = dir.join(format!("f{number}"));
+        match random.u8(..20) {
+            0 => symlink(format!("f{}", random.usize(..files)), &path).expect("a link"),
+            1 if number > 0 && dir.join(format!("f{}", number - 1)).is_file() => {
+                hard_link(dir.join(format!("f{}", number - 1)), &path).expect("a link");
+                continue;
+            }
+            _ => {
+                let len = random.usize(..3000);
+                write(&path, random_bytes(len, number as u64)).expect("a file");
+                if random.u8(..10) == 0 {
+                    let value = random_bytes(40, 9);
+                    setxattr(&path, "user.test", &value, XattrFlags::empty()).expect("an xattr");
+                }
+                let mode = [0o644, 0o600, 0o755, 0o444, 0o4755, 0o2711][random.usize(..6)];
+                let bits = Permissions::from_mode(mode);
+                if root_user {
+                    let owner = random.u32(..5);
+                    lchown(&path, Some(owner), Some(owner + 1)).expect("an owner");
+                }
+                set_permissions(&path, bits).expect("a mode");
+                age(&path, &mut random);
+            }
+        }
+    }
+    for dir in dirs.iter().rev() {
+        let bits = Permissions::from_mode([0o755, 0o700, 0o555, 0o1777][random.usize(..4)]);
+        set_permissions(dir, bits).expect("a mode");
+        age(dir, &mut random);
+    }
+}
+
+fn age(path: &Path, random: &mut fastrand::Rng) {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(random.u64(..1 << 60));
+    // A file that its owner may not write to can have its times set all the same.
+    let file = File::open(path).expect("it can be opened");
+    file.set_times(FileTimes::new().set_modified(time).set_accessed(time)).expect("its times");
+}
+
+#[test]
+fn nobody_can_look_in_before_the_mode_is_set() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir_all(&src).expect("a directory");
+    write(src.join("f"), random_bytes(100_000, 5)).expect("a file");
+    set_permissions(src.join("f"), Permissions::from_mode(0o666)).expect("a mode");
+    set_permissions(&src, Permissions::from_mode(0o777)).expect("a mode");
+    let seen = std::sync::Mutex::new(Vec::new());
+    let listener = Listener::with_meanwhile(|| {
+        let mode = |path: &Path| metadata(path).expect("what is being made").mode() & 0o7777;
+        seen.lock().expect("a list").push((mode(&dst), mode(&dst.join("f"))));
+    });
+    assert_eq!(copy_exactly(&src, &dst, &Options::archive(), &listener).failures, 0);
+    drop(listener);
+    let seen = seen.into_inner().expect("a list");
+    assert!(!seen.is_empty());
+    assert!(seen.iter().all(|modes| *modes == (0o700, 0o600)), "{seen:?}");
+    assert_eq!(metadata(&dst).expect("the copy").mode() & 0o7777, 0o777);
+    assert_eq!(metadata(dst.join("f")).expect("the copy").mode() & 0o7777, 0o666);
+}
+
+#[test]
+fn access_control_lists_are_kept_and_none_is_inherited() {
+    use rustix::fs::{getxattr, removexattr};
+    each_fs(|kind, dir| {
+        let (src, to) = (dir.join("s"), dir.join("to"));
+        create_dir_all(src.join("d")).expect("a directory");
+        create_dir_all(&to).expect("a directory");
+        write(src.join("plain"), "1").expect("a file");
+        write(src.join("listed"), "1").expect("a file");
+        let access = acl(7);
+        setxattr(src.join("listed"), "system.posix_acl_access", &access, XattrFlags::empty())
+            .expect("an access control list");
+        // What is made here would get a list that the sources do not have.
+        setxattr(&to, "system.posix_acl_default", &acl(7), XattrFlags::empty())
+            .expect("a default list");
+        let options = Options {
+            preserve: tree::Preserve {
+                mode: tree::ModeRule::Preserve,
+                ..tree::Preserve::default()
+            },
+            recursive: true,
+            ..Options::default()
+        };
+        copy_well(&src, &to.join("t"), &options);
+        let list = |name: &str, which: &str| {
+            let mut buffer = [0; 256];
+            getxattr(to.join("t").join(name), which, &mut buffer[..])
+                .ok()
+                .map(|len| buffer[..len].to_vec())
+        };
+        assert_eq!(
+            list("listed", "system.posix_acl_access").as_deref(),
+            Some(&access[..]),
+            "{kind}"
+        );
+        assert_eq!(list("plain", "system.posix_acl_access"), None, "{kind}");
+        assert_eq!(list("d", "system.posix_acl_default"), None, "{kind}");
+        assert_eq!(list("", "system.posix_acl_default"), None, "{kind}");
+        removexattr(&to, "system.posix_acl_default").expect("it was there");
+    });
+}
+
+/// A list with one named user, in the form that the kernel gives it.
+fn acl(user: u32) -> Vec<u8> {
+    let mut bytes = 2_u32.to_le_bytes().to_vec();
+    let mut entry = |tag: u16, permissions: u16, id: u32| {
+        bytes.extend(tag.to_le_bytes());
+        bytes.extend(permissions.to_le_bytes());
+        bytes.extend(id.to_le_bytes());
+    };
+    entry(0x01, 6, u32::MAX);
+    entry(0x02, 6, user);
+    entry(0x04, 4, u32::MAX);
+    entry(0x10, 6, u32::MAX);
+    entry(0x20, 4, u32::MAX);
+    bytes
+}

@@ -1,0 +1,105 @@
+//! Trees deeper than any path, and directories larger than memory should have to hold.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, unlinkat};
+use tree::Options;
+
+use crate::listener::{Listener, copy_exactly};
+
+const LEVELS: usize = 20_000;
+const NAME: &CStr = c"level";
+
+fn open(dir: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    openat(dir, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
+}
+
+#[test]
+fn a_tree_deeper_than_any_path_is_copied_with_few_descriptors() {
+    // To make and remove so many directories takes a disk long.
+    let in_memory = tempfile::tempdir_in("/dev/shm");
+    let dir = in_memory.or_else(|_| tempfile::tempdir()).expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    std::fs::create_dir(&src).expect("a directory");
+    let mut at = openat(CWD, &src, OFlags::DIRECTORY, Mode::empty()).expect("it was just made");
+    for level in 1..LEVELS {
+        mkdirat(&at, NAME, Mode::RWXU).expect("a level");
+        at = open(&at, NAME).expect("it was just made");
+        if level == LEVELS / 2 {
+            openat(&at, c"half", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("a file");
+        }
+    }
+    openat(&at, c"bottom", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("a file");
+
+    let most = AtomicUsize::new(0);
+    let mut listener = Listener::with_meanwhile(|| {
+        let open = std::fs::read_dir("/proc/self/fd").expect("a list of descriptors").count();
+        most.fetch_max(open, Ordering::Relaxed);
+    });
+    // A path for each level would be gigabytes.
+    listener.without_receipts = true;
+    let outcome = copy_exactly(&src, &dst, &Options::archive(), &listener);
+    assert_eq!(listener.heard(), []);
+    assert_eq!(outcome.failures, 0);
+    drop(listener);
+    assert_eq!(levels_and_files(&dst), (LEVELS, 2));
+    // Other tests of this process have descriptors open too.
+    assert!(most.into_inner() < 400, "descriptors are bounded");
+    remove(&src);
+    remove(&dst);
+}
+
+/// The number of levels from `root` down, and of files met on the way.
+fn levels_and_files(root: &Path) -> (usize, usize) {
+    let mut at = openat(CWD, root, OFlags::DIRECTORY, Mode::empty()).expect("the root");
+    let (mut levels, mut files) = (1, 0);
+    loop {
+        for name in [c"half", c"bottom"] {
+            files += usize::from(openat(&at, name, OFlags::RDONLY, Mode::empty()).is_ok());
+        }
+        match open(&at, NAME) {
+            Ok(below) => at = below,
+            Err(_) => return (levels, files),
+        }
+        levels += 1;
+    }
+}
+
+/// Removes a chain of directories, which `remove_dir_all` could not: it opens one a level.
+fn remove(root: &Path) {
+    let mut at = openat(CWD, root, OFlags::DIRECTORY, Mode::empty()).expect("the root");
+    while let Ok(below) = open(&at, NAME) {
+        at = below;
+    }
+    let top = rustix::fs::stat(root).expect("the root");
+    while rustix::fs::fstat(&at).expect("a level").st_ino != top.st_ino {
+        for name in [c"half", c"bottom"] {
+            let _ = unlinkat(&at, name, AtFlags::empty());
+        }
+        at = open(&at, c"..").expect("the level above");
+        unlinkat(&at, NAME, AtFlags::REMOVEDIR).expect("an empty level");
+    }
+}
+
+#[test]
+fn a_deep_tree_that_branches_is_listed_to_its_end() {
+    // Deep enough that directories are closed while there is more in them to come.
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    let mut at = src.clone();
+    for _ in 0..60 {
+        std::fs::create_dir_all(&at).expect("a level");
+        for number in 0..7 {
+            std::fs::create_dir(at.join(format!("d{number}"))).expect("a directory");
+            std::fs::write(at.join(format!("f{number}")), "x").expect("a file");
+        }
+        at = at.join("d3");
+    }
+    let listener = Listener::default();
+    assert_eq!(copy_exactly(&src, &dst, &Options::archive(), &listener).failures, 0);
+    let differences = testfs::tree_differences(&src, &dst, testfs::Aspects::ALL);
+    assert_eq!(differences.expect("both can be read"), [""; 0]);
+}

@@ -1,0 +1,142 @@
+//! One file under two names: never emptied, never copied for ever, never copied twice.
+
+use std::fs::{create_dir, create_dir_all, hard_link, metadata, read, write};
+use std::os::unix::fs::{MetadataExt, symlink};
+
+use tree::{Destination, Diagnostic, Options, Request};
+
+use crate::listener::{Listener, copy_exactly, copy_well};
+
+#[test]
+fn the_same_file_is_noticed_before_it_is_emptied() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    write(at("a"), "precious").expect("a file");
+    hard_link(at("a"), at("hard")).expect("a link");
+    symlink("a", at("soft")).expect("a link");
+    create_dir(at("d")).expect("a directory");
+    for (src, dst) in [("a", "a"), ("a", "./a"), ("a", "d/../a"), ("a", "hard"), ("a", "soft")] {
+        for force in [false, true] {
+            let options = Options { force, ..Options::default() };
+            let listener = Listener::default();
+            let (src, dst) = (at(src), dir.path().to_str().expect("UTF-8").to_owned() + "/" + dst);
+            let outcome = copy_exactly(&src, dst.as_ref(), &options, &listener);
+            assert_eq!(outcome.failures, 1, "{dst}");
+            assert_eq!(listener.heard(), [Diagnostic::SameFile { src, dst: dst.into() }]);
+            assert_eq!(read(at("a")).expect("the file"), b"precious");
+        }
+    }
+}
+
+#[test]
+fn the_same_file_is_noticed_through_a_bind_mount() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "mounting needs root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+    create_dir(&here).expect("a directory");
+    create_dir(&there).expect("a directory");
+    write(here.join("a"), "precious").expect("a file");
+    let mounted = std::process::Command::new("mount").arg("--bind").args([&here, &there]).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        return testfs::skip(&testfs::test_name(), "a directory cannot be mounted twice here");
+    }
+    let listener = Listener::default();
+    let options = Options { force: true, ..Options::default() };
+    let outcome = copy_exactly(&here.join("a"), &there.join("a"), &options, &listener);
+    let content = read(here.join("a"));
+    let unmounted = std::process::Command::new("umount").arg(&there).status();
+    assert!(unmounted.is_ok_and(|status| status.success()));
+    assert_eq!(outcome.failures, 1);
+    assert_eq!(content.expect("the file"), b"precious");
+}
+
+#[test]
+fn a_directory_is_not_copied_into_itself_for_ever() {
+    for into in ["d/copy", "d/sub/copy", "d/sub"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (src, dst) = (dir.path().join("d"), dir.path().join(into));
+        create_dir_all(src.join("sub/below")).expect("a tree");
+        write(src.join("file"), "1").expect("a file");
+        let listener = Listener::default();
+        let outcome = copy_exactly(&src, &dst, &Options::archive(), &listener);
+        assert_eq!(outcome.failures, 1, "{into}");
+        assert_eq!(listener.heard(), [Diagnostic::IntoItself { src, dst: dst.clone() }], "{into}");
+        assert_eq!(read(dst.join("file")).expect("what is beside"), b"1", "{into}");
+    }
+}
+
+#[test]
+fn a_cycle_of_followed_links_ends() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("d"), dir.path().join("e"));
+    create_dir_all(src.join("sub")).expect("a tree");
+    symlink("..", src.join("sub/up")).expect("a link");
+    let options = Options {
+        follow: tree::Follow::Always,
+        ..Options { recursive: true, ..Options::default() }
+    };
+    let listener = Listener::default();
+    let outcome = copy_exactly(&src, &dst, &options, &listener);
+    assert_eq!(outcome.failures, 1);
+    assert_eq!(listener.heard(), [Diagnostic::CyclicSymlink { src: src.join("sub/up") }]);
+}
+
+#[test]
+fn names_of_one_file_stay_names_of_one_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir_all(src.join("a/b")).expect("a tree");
+    create_dir_all(src.join("c")).expect("a tree");
+    write(src.join("a/b/one"), "1").expect("a file");
+    for name in ["two", "a/three", "c/four"] {
+        hard_link(src.join("a/b/one"), src.join(name)).expect("a link");
+    }
+    copy_well(&src, &dst, &Options::archive());
+    let one = metadata(dst.join("a/b/one")).expect("the copy");
+    assert_eq!(one.nlink(), 4);
+    for name in ["two", "a/three", "c/four"] {
+        assert_eq!(metadata(dst.join(name)).expect("the copy").ino(), one.ino(), "{name}");
+    }
+}
+
+#[test]
+fn names_of_one_file_in_two_operands_stay_names_of_one_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    for name in ["x", "y", "to"] {
+        create_dir(at(name)).expect("a directory");
+    }
+    write(at("x/f"), "1").expect("a file");
+    hard_link(at("x/f"), at("y/g")).expect("a link");
+    let request = Request {
+        sources: vec![at("x").into(), at("y").into()],
+        destination: Destination::Directory(at("to").into()),
+    };
+    let listener = Listener::default();
+    assert_eq!(tree::copy(&request, &Options::archive(), &listener).failures, 0);
+    let ino = |name: &str| metadata(at(name)).expect("the copy").ino();
+    assert_eq!(ino("to/x/f"), ino("to/y/g"));
+}
+
+#[test]
+fn one_failure_stops_nothing_else() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir_all(src.join("d")).expect("a tree");
+    create_dir_all(dst.join("5")).expect("a directory in a file's way");
+    for number in 0..10 {
+        write(src.join(number.to_string()), "x").expect("a file");
+        write(src.join(format!("d/{number}")), "x").expect("a file");
+    }
+    let listener = Listener::default();
+    let outcome = copy_exactly(&src, &dst, &Options::archive(), &listener);
+    assert_eq!(outcome.failures, 1);
+    let (src, in_the_way) = (src.join("5"), dst.join("5"));
+    assert_eq!(listener.heard(), [Diagnostic::DirectoryInTheWay { src, dst: in_the_way }]);
+    for number in (0..10).filter(|&number| number != 5) {
+        assert!(dst.join(number.to_string()).is_file());
+        assert!(dst.join(format!("d/{number}")).is_file());
+    }
+}

@@ -1,0 +1,77 @@
+//! An observer that writes down all that it hears, and a copy in one line.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tree::{Destination, Diagnostic, Observer, Options, Outcome, Receipt, Request};
+
+/// Called each time that an engine has moved a span.
+type Meanwhile<'m> = Box<dyn Fn() + Sync + 'm>;
+
+#[derive(Default)]
+pub(crate) struct Listener<'m> {
+    pub(crate) diagnostics: Mutex<Vec<Diagnostic>>,
+    pub(crate) receipts: Mutex<Vec<Receipt>>,
+    pub(crate) interrupt: AtomicBool,
+    /// Receipts are not wanted.
+    pub(crate) without_receipts: bool,
+    /// What happens while data is copied.
+    pub(crate) meanwhile: Option<Meanwhile<'m>>,
+}
+
+impl<'m> Listener<'m> {
+    pub(crate) fn with_meanwhile(meanwhile: impl Fn() + Sync + 'm) -> Listener<'m> {
+        Listener { meanwhile: Some(Box::new(meanwhile)), ..Listener::default() }
+    }
+
+    pub(crate) fn heard(&self) -> Vec<Diagnostic> {
+        self.diagnostics.lock().expect("no test panics while it listens").clone()
+    }
+}
+
+impl Observer for Listener<'_> {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        self.diagnostics.lock().expect("no test panics while it listens").push(diagnostic);
+    }
+
+    fn keeps_receipts(&self) -> bool {
+        !self.without_receipts
+    }
+
+    fn finished(&self, receipt: Receipt) {
+        self.receipts.lock().expect("no test panics while it listens").push(receipt);
+    }
+
+    fn moved(&self, _: &engines::Variant, _: engines::Span, _: engines::Moved) {
+        if let Some(meanwhile) = &self.meanwhile {
+            meanwhile();
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}
+
+/// Copies `src` to the very name `dst`.
+pub(crate) fn copy_exactly(
+    src: &Path,
+    dst: &Path,
+    options: &Options,
+    listener: &Listener<'_>,
+) -> Outcome {
+    let request =
+        Request { sources: vec![src.into()], destination: Destination::Exact(OsString::from(dst)) };
+    tree::copy(&request, options, listener)
+}
+
+/// Copies `src` to `dst`, which must go without a word.
+pub(crate) fn copy_well(src: &Path, dst: &Path, options: &Options) -> Vec<Receipt> {
+    let listener = Listener::default();
+    let outcome = copy_exactly(src, dst, options, &listener);
+    assert_eq!(listener.heard(), []);
+    assert_eq!(outcome.failures, 0);
+    listener.receipts.into_inner().expect("no test panics while it listens")
+}

@@ -1,0 +1,48 @@
+//! A file system that is full.
+
+use std::fs::{create_dir, metadata, read, write};
+
+use testfs::{FsKind, random_bytes, small_fs};
+use tree::{Action, Diagnostic, Errno, Options};
+
+use crate::listener::{Listener, copy_exactly};
+
+#[test]
+fn a_full_file_system_is_told_of_with_the_bytes_written_and_the_rest_is_tried() {
+    for kind in FsKind::ALL {
+        let Some(full) = small_fs(kind) else { continue };
+        let dir = tempfile::tempdir().expect("a directory");
+        let (src, dst) = (dir.path().join("s"), full.join("t"));
+        create_dir(&src).expect("a directory");
+        let len = 24 << 20;
+        write(src.join("large"), random_bytes(len, 1)).expect("a file");
+        create_dir(src.join("d")).expect("a directory");
+        full.leave_room(4 << 20);
+        let listener = Listener::default();
+        let outcome = copy_exactly(&src, &dst, &Options::archive(), &listener);
+        assert!(outcome.failures > 0, "{kind}");
+        let heard = listener.heard();
+        let large = dst.join("large");
+        assert!(
+            heard.iter().any(|diagnostic| matches!(diagnostic,
+                Diagnostic::Failed { action: Action::Write, path, errno: Errno::NOSPC }
+                    if *path == large)
+                || matches!(diagnostic,
+                Diagnostic::Copy { dst, errno: Errno::NOSPC, .. } if *dst == large)),
+            "{kind}: {heard:?}"
+        );
+        let bytes = heard.iter().find_map(|diagnostic| match diagnostic {
+            Diagnostic::Incomplete { dst, bytes, .. } if *dst == large => Some(*bytes),
+            _ => None,
+        });
+        let bytes = bytes.unwrap_or_else(|| panic!("{kind}: {heard:?}"));
+        assert!(bytes < len as u64, "{kind}");
+        assert!(metadata(&large).expect("what there is").len() >= bytes, "{kind}");
+        let (all, part) = (read(src.join("large")), read(&large));
+        let bytes = usize::try_from(bytes).expect("it fits");
+        assert!(all.expect("src")[..bytes] == part.expect("dst")[..bytes], "{kind}");
+        // Even a directory may be too much by now; it was tried.
+        let tried = |diagnostic: &Diagnostic| matches!(diagnostic, Diagnostic::Failed { path, .. } if *path == dst.join("d"));
+        assert!(dst.join("d").is_dir() || heard.iter().any(tried), "{kind}: {heard:?}");
+    }
+}

@@ -1,0 +1,126 @@
+//! Holes: kept where the source has them, made where that is asked for, never where there is data.
+
+use std::fs::{File, metadata, read, write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use testfs::{each_fs, each_pair, random_bytes};
+use tree::{Options, Reflink, Sparse};
+
+use crate::listener::copy_well;
+
+fn allocated_bytes(path: &Path) -> u64 {
+    metadata(path).expect("a file").blocks() * 512
+}
+
+/// A file of `len` bytes that is a hole but for 64 KiB of noise at each of `data`.
+fn make_sparse(path: &Path, len: u64, data: &[u64]) {
+    let file = File::create(path).expect("a file");
+    file.set_len(len).expect("a length");
+    for &at in data {
+        file.write_all_at(&random_bytes(64 << 10, at), at).expect("data");
+    }
+    file.sync_all().expect("allocated");
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    read(one).expect("a file") == read(other).expect("a file")
+}
+
+#[test]
+fn a_sparse_file_stays_as_sparse_as_it_is() {
+    each_pair(|from, to| {
+        let (src, dst) = (from.join("s"), to.join("t"));
+        for data in [&[][..], &[0], &[1 << 20], &[(16 << 20) - (64 << 10)], &[0, 3 << 20, 9 << 20]]
+        {
+            make_sparse(&src, 16 << 20, data);
+            let receipts = copy_well(&src, &dst, &Options::default());
+            assert!(same(&src, &dst), "{} to {}: {data:?}", from.kind, to.kind);
+            let (was, is) = (allocated_bytes(&src), allocated_bytes(&dst));
+            assert!(is <= was + (256 << 10), "{} to {}: {was}, {is}", from.kind, to.kind);
+            assert_eq!(receipts[0].data_bytes + receipts[0].hole_bytes, 16 << 20);
+        }
+    });
+}
+
+#[test]
+fn a_length_beyond_one_call_is_copied_whole() {
+    // 0x7ffff000 bytes are the most that one call moves.
+    let len = (3 << 30) + 5;
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        make_sparse(&src, len, &[0, 0x7fff_f000 - 100, len - (64 << 10)]);
+        let options = Options { reflink: Reflink::Auto, ..Options::default() };
+        copy_well(&src, &dst, &options);
+        assert_eq!(metadata(&dst).expect("the copy").len(), len, "{kind}");
+        let (one, other) = (File::open(&src).expect("src"), File::open(&dst).expect("dst"));
+        for at in [0, 0x7fff_f000 - 100, len - (64 << 10), 1 << 30] {
+            let (mut here, mut there) = (vec![0; 64 << 10], vec![1; 64 << 10]);
+            one.read_exact_at(&mut here, at).expect("data");
+            other.read_exact_at(&mut there, at).expect("data");
+            assert!(here == there, "{kind} at {at}");
+        }
+    });
+}
+
+#[test]
+fn every_possible_hole_is_made_when_asked_for_and_none_when_not() {
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        let mut bytes = vec![0; 4 << 20];
+        bytes[1 << 20..(1 << 20) + 10].fill(7);
+        bytes[3 << 20] = 1;
+        write(&src, &bytes).expect("a file without holes");
+        let always = Options { sparse: Sparse::Always, ..Options::default() };
+        copy_well(&src, &dst, &always);
+        assert!(same(&src, &dst), "{kind}");
+        assert!(allocated_bytes(&dst) <= 256 << 10, "{kind}: {}", allocated_bytes(&dst));
+
+        make_sparse(&src, 4 << 20, &[1 << 20]);
+        let never = Options { sparse: Sparse::Never, ..Options::default() };
+        copy_well(&src, &dst, &never);
+        File::open(&dst).and_then(|file| file.sync_all()).expect("allocated");
+        assert!(same(&src, &dst), "{kind}");
+        assert!(allocated_bytes(&dst) >= 4 << 20, "{kind}: {}", allocated_bytes(&dst));
+    });
+}
+
+#[test]
+fn an_older_and_longer_destination_leaves_nothing_behind() {
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        for sparse in [Sparse::Auto, Sparse::Always, Sparse::Never] {
+            make_sparse(&src, 1 << 20, &[128 << 10]);
+            write(&dst, random_bytes(3 << 20, 1)).expect("what was there before");
+            copy_well(&src, &dst, &Options { sparse, ..Options::default() });
+            assert!(same(&src, &dst), "{kind} {sparse:?}");
+        }
+    });
+}
+
+#[test]
+fn a_clone_is_had_or_refused_without_loss() {
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        let options = Options { reflink: Reflink::Always, ..Options::default() };
+        for len in [1, 4096, 100_000] {
+            write(&src, random_bytes(len, 1)).expect("a file");
+            for before in [None, Some(10), Some(200_001)] {
+                let _ = std::fs::remove_file(&dst);
+                let old = before.map(|len| random_bytes(len, 2));
+                if let Some(old) = &old {
+                    write(&dst, old).expect("what was there before");
+                }
+                let listener = crate::listener::Listener::default();
+                let outcome = crate::listener::copy_exactly(&src, &dst, &options, &listener);
+                if kind.reflinks() {
+                    assert_eq!(listener.heard(), [], "{kind} {len} {before:?}");
+                    assert!(same(&src, &dst), "{kind} {len} {before:?}");
+                } else {
+                    assert_eq!(outcome.failures, 1, "{kind}");
+                    assert_eq!(read(&dst).ok(), old, "{kind}");
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,209 @@
+//! Somebody exchanges directories and files of the destination, or of the source, for symbolic
+//! links while the copy runs.
+
+use std::fs::{create_dir, create_dir_all, read, read_dir, remove_dir_all, write};
+use std::os::unix::fs::{MetadataExt, lchown, symlink};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use tree::{Diagnostic, Options};
+
+use crate::listener::{Listener, copy_exactly};
+
+const COPIES: usize = 200;
+
+/// What lies outside, and must never change.
+struct Outside<'o>(&'o Path);
+
+impl Outside<'_> {
+    fn make(root: &Path) -> Outside<'_> {
+        create_dir(root).expect("a directory");
+        write(root.join("victim"), "untouched").expect("a file");
+        Outside(root)
+    }
+
+    fn state(&self) -> (Vec<std::ffi::OsString>, Vec<u8>, u32, i64, u32) {
+        let names = read_dir(self.0).expect("a directory");
+        let names = names.map(|entry| entry.expect("an entry").file_name()).collect();
+        let (dir, victim) = (self.0.metadata(), self.0.join("victim").metadata());
+        let (dir, victim) = (dir.expect("a directory"), victim.expect("a file"));
+        let content = read(self.0.join("victim")).expect("a file");
+        (names, content, dir.mode(), victim.mtime(), victim.mode())
+    }
+}
+
+/// Exchanges names in `root` for links in `traps` and back, until told to stop.
+fn attack(root: &Path, traps: &Path, names: &[&str], stop: &AtomicBool) -> usize {
+    let mut exchanges = 0;
+    while !stop.load(Ordering::Relaxed) {
+        for name in names {
+            let trap = traps.join(name.replace('/', "-"));
+            for _ in 0..2 {
+                let exchanged =
+                    renameat_with(CWD, root.join(name), CWD, &trap, RenameFlags::EXCHANGE);
+                exchanges += usize::from(exchanged.is_ok());
+            }
+        }
+    }
+    exchanges
+}
+
+fn source(root: &Path) {
+    for dir in ["a", "b", "a/c"] {
+        create_dir_all(root.join(dir)).expect("a directory");
+        for number in 0..4 {
+            write(root.join(dir).join(format!("f{number}")), "from the source").expect("a file");
+        }
+        write(root.join(dir).join("victim"), "from the source").expect("a file");
+    }
+}
+
+#[test]
+fn nothing_is_written_through_links_swapped_into_the_destination() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    source(&at("src"));
+    let outside = Outside::make(&dir.path().join("outside")).0.to_owned();
+    let outside = Outside(&outside);
+    let before = outside.state();
+    create_dir(at("traps")).expect("a directory");
+    for name in ["a", "b", "a-c"] {
+        symlink(at("outside"), at("traps").join(name)).expect("a trap");
+    }
+    for name in ["a-f0", "b-f1"] {
+        symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
+    }
+    let stop = AtomicBool::new(false);
+    let names = ["a", "b", "a/c", "a/f0", "b/f1"];
+    let exchanges = std::thread::scope(|scope| {
+        let attacker = scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
+        for _ in 0..COPIES {
+            let _ = remove_dir_all(at("dst"));
+            // It may fail, and say so; it may not do harm.
+            let listener = Listener::default();
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+            if outside.state() != before {
+                stop.store(true, Ordering::Relaxed);
+                panic!("something escaped: {:?}", outside.state());
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        attacker.join().expect("the attacker only attacks")
+    });
+    assert!(exchanges > 0, "the attacker never got in");
+}
+
+#[test]
+fn nothing_is_read_through_links_swapped_into_the_source() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    source(&at("src"));
+    create_dir(at("secret")).expect("a directory");
+    for name in ["f0", "f1", "victim", "hidden"] {
+        write(at("secret").join(name), "secret").expect("a file");
+    }
+    create_dir(at("traps")).expect("a directory");
+    for name in ["a", "b"] {
+        symlink(at("secret"), at("traps").join(name)).expect("a trap");
+    }
+    symlink(at("secret/f0"), at("traps/a-f0")).expect("a trap");
+    let stop = AtomicBool::new(false);
+    let names = ["a", "b", "a/f0"];
+    let exchanges = std::thread::scope(|scope| {
+        let attacker = scope.spawn(|| attack(&at("src"), &at("traps"), &names, &stop));
+        for _ in 0..COPIES {
+            let _ = remove_dir_all(at("dst"));
+            let listener = Listener::default();
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+            if holds_secret(&at("dst")) {
+                stop.store(true, Ordering::Relaxed);
+                panic!("a secret was copied");
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        attacker.join().expect("the attacker only attacks")
+    });
+    assert!(exchanges > 0, "the attacker never got in");
+}
+
+/// Whether a regular file below `dir`, reached without following links, has a secret in it.
+fn holds_secret(dir: &Path) -> bool {
+    let Ok(entries) = read_dir(dir) else { return false };
+    entries.map(|entry| entry.expect("an entry")).any(|entry| {
+        let kind = entry.file_type().expect("a kind");
+        if kind.is_dir() {
+            holds_secret(&entry.path())
+        } else {
+            kind.is_file() && read(entry.path()).expect("a file") == b"secret"
+        }
+    })
+}
+
+#[test]
+fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    for tree in ["src", "dst"] {
+        create_dir(at(tree)).expect("a directory");
+        for name in ["one", "two"] {
+            write(at(tree).join(name), tree).expect("a file");
+        }
+    }
+    let root = at("outside");
+    let outside = Outside::make(&root);
+    let before = outside.state();
+    create_dir(at("traps")).expect("a directory");
+    for name in ["one", "two"] {
+        symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
+    }
+    let sprung = AtomicBool::new(false);
+    // Whichever file comes first, both are links when the other's turn has come.
+    let listener = Listener::with_meanwhile(|| {
+        if !sprung.swap(true, Ordering::Relaxed) {
+            for name in ["one", "two"] {
+                let (file, trap) = (at("dst").join(name), at("traps").join(name));
+                renameat_with(CWD, &file, CWD, &trap, RenameFlags::EXCHANGE).expect("exchanged");
+            }
+        }
+    });
+    let outcome = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+    assert_eq!(outcome.failures, 1);
+    let heard = listener.heard();
+    assert!(matches!(heard[..], [Diagnostic::JustCreatedSymlink { .. }]), "{heard:?}");
+    assert_eq!(outside.state(), before);
+}
+
+#[test]
+fn another_users_link_in_an_existing_destination_is_not_written_through() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "to be another user needs root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    source(&at("src"));
+    let root = at("outside");
+    let outside = Outside::make(&root);
+    let before = outside.state();
+    let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &Listener::default());
+    create_dir(at("traps")).expect("a directory");
+    for name in ["a-f0", "b-f1", "a-victim"] {
+        let trap = at("traps").join(name);
+        symlink(at("outside/victim"), &trap).expect("a trap");
+        lchown(&trap, Some(65_534), Some(65_534)).expect("another owner");
+    }
+    let stop = AtomicBool::new(false);
+    let names = ["a/f0", "b/f1", "a/victim"];
+    std::thread::scope(|scope| {
+        scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
+        for _ in 0..COPIES {
+            let listener = Listener::default();
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+            if outside.state() != before {
+                stop.store(true, Ordering::Relaxed);
+                panic!("something escaped: {:?}", outside.state());
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
