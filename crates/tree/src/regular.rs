@@ -10,7 +10,7 @@ use crate::contents::{Contents, Files, copy_contents};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::existing::{Found, remove};
-use crate::identity::{FileId, file_bytes, is_regular};
+use crate::identity::{FileId, is_regular};
 use crate::metadata::{self, NewMode, Source, Target};
 use crate::observer::Announcement;
 use crate::options::{Make, Reflink};
