@@ -1,12 +1,36 @@
 //! The `haulage` command: one module a subcommand.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 mod complaint;
 mod cp;
 mod engines_command;
+mod race;
+
+/// A subcommand: its name, what it is for, and what runs it with the words after its name.
+struct Command {
+    name: &'static str,
+    about: &'static str,
+    main: fn(Vec<OsString>) -> ExitCode,
+}
+
+/// Every subcommand, in the order in which a newcomer needs them.
+static COMMANDS: &[Command] = &[
+    Command {
+        name: "race",
+        about: "measure every way of copying on your own file, and say which one wins",
+        main: race::main,
+    },
+    Command { name: "cp", about: "copy files and trees, as GNU cp does", main: cp::main },
+    Command {
+        name: "engines",
+        about: "say which ways of copying work here, and why not",
+        main: engines_command::main,
+    },
+];
 
 fn main() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();
@@ -14,13 +38,45 @@ fn main() -> ExitCode {
     if args.first().is_some_and(|name| Path::new(name).file_name() == Some(OsStr::new("cp"))) {
         return cp::main(args.split_off(1));
     }
-    let subcommand = args.get(1).and_then(|arg| arg.to_str()).unwrap_or_default().to_owned();
-    match subcommand.as_str() {
-        "cp" => cp::main(args.split_off(2)),
-        "engines" => engines_command::main(args.split_off(2)),
-        _ => {
-            eprintln!("haulage: no such command: '{subcommand}'");
-            ExitCode::from(2)
+    match args.get(1).map(|word| word.as_encoded_bytes()) {
+        None => bad_usage("a command is missing"),
+        Some(b"--help" | b"-h" | b"help") => print(&help()),
+        Some(b"--version" | b"-V") => print(&format!("haulage {}\n", env!("CARGO_PKG_VERSION"))),
+        Some(word) => {
+            let command = COMMANDS.iter().find(|command| command.name.as_bytes() == word);
+            match command {
+                Some(command) => (command.main)(args.split_off(2)),
+                None => bad_usage(&format!("no command is called '{}'", args[1].display())),
+            }
         }
     }
+}
+
+fn help() -> String {
+    let mut text = String::from(
+        "haulage copies files by the way that is fastest on your machine, and shows that it is.\n\
+         \n\
+         Usage: haulage COMMAND [ARGUMENT]...\n\
+         \n\
+         Commands:\n",
+    );
+    for Command { name, about, .. } in COMMANDS {
+        text.push_str(&format!("  {name:<9}{about}\n"));
+    }
+    text.push_str(
+        "\n'haulage COMMAND --help' says more of each. Under the name cp, haulage is 'haulage cp'.\n",
+    );
+    text
+}
+
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn bad_usage(problem: &str) -> ExitCode {
+    eprintln!("haulage: {problem}\nTry 'haulage --help' for more information.");
+    ExitCode::from(2)
 }

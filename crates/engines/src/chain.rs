@@ -46,6 +46,23 @@ impl Chain {
         chain
     }
 
+    /// Starts the first variant's copier now rather than with the first span, so that its buffers,
+    /// ring or pipe are there before a clock starts.
+    ///
+    /// # Errors
+    /// What the kernel says when these cannot be had; [`FileCopy::copy`] then treats the variant as
+    /// refused.
+    pub fn start_first(&mut self) -> io::Result<()> {
+        self.links.first_mut().map_or(Ok(()), |link| link.copier().map(|_| ()))
+    }
+
+    /// Status flags that the first variant's copier needs, once it is started.
+    #[must_use]
+    pub fn first_status_flags(&self) -> rustix::fs::OFlags {
+        let first = self.links.first().and_then(|link| link.copier.as_ref());
+        first.map_or(rustix::fs::OFlags::empty(), |copier| copier.status_flags())
+    }
+
     /// Begins the copy of one file between descriptors of this chain's pair of file systems.
     pub fn file<'c>(&'c mut self, pair: Pair<'c>) -> FileCopy<'c> {
         FileCopy { chain: self, pair, bytes: 0 }
@@ -106,4 +123,204 @@ impl Link {
 
 fn errno_of(error: &io::Error) -> Errno {
     error.raw_os_error().map_or(Errno::NOSYS, Errno::from_raw_os_error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::engine::{Engine, Facts, Kind, Verdict};
+    use crate::{Pos, Tuning};
+
+    /// Length of the source in bytes.
+    const LEN: usize = 100;
+
+    /// Moves `bytes` rightly, or what the span has if that is less, and then stops as it is told.
+    struct Scripted {
+        bytes: u64,
+        stop: Stop,
+    }
+
+    impl Copier for Scripted {
+        fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+            let bytes = self.bytes.min(span.len);
+            let (Pos::At(src_at), Pos::At(dst_at)) = (span.src, span.dst) else {
+                panic!("the tests give positions")
+            };
+            let mut buffer = vec![0; usize::try_from(bytes).unwrap()];
+            assert_eq!(rustix::io::pread(pair.src, &mut buffer, src_at), Ok(buffer.len()));
+            assert_eq!(rustix::io::pwrite(pair.dst, &buffer, dst_at), Ok(buffer.len()));
+            Moved { bytes, stop: self.stop }
+        }
+    }
+
+    /// A variant that moves so many bytes and then stops so; last come the errors that its facts
+    /// excuse on a first call.
+    macro_rules! variant {
+        ($bytes:expr, $stop:expr) => {
+            variant!($bytes, $stop, &[])
+        };
+        ($bytes:expr, $stop:expr, $excuses:expr) => {{
+            fn start(_: &Tuning) -> io::Result<Box<dyn Copier>> {
+                Ok(Box::new(Scripted { bytes: $bytes, stop: $stop }))
+            }
+            static ENGINE: Engine = engine(start, $excuses);
+            Variant::plain(&ENGINE)
+        }};
+    }
+
+    const fn engine(
+        start: fn(&Tuning) -> io::Result<Box<dyn Copier>>,
+        first_call_excuses: &'static [Errno],
+    ) -> Engine {
+        Engine {
+            name: "scripted",
+            about: "does what a test says",
+            shares: "nothing",
+            facts: Facts { first_call_excuses, ..Facts::REGULAR },
+            params: &[],
+            lab_variants: &[],
+            kind: Kind::Copier { probe: |_| Verdict::Yes, start },
+        }
+    }
+
+    fn all() -> Variant {
+        variant!(u64::MAX, Stop::Done)
+    }
+
+    const fn failed(side: Side, errno: Errno) -> Stop {
+        Stop::Failed { side, errno }
+    }
+
+    struct Files {
+        src: File,
+        dst: File,
+    }
+
+    impl Files {
+        fn new() -> Files {
+            let (src, dst) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+            src.write_all_at(&testfs::random_bytes(LEN, 1), 0).unwrap();
+            Files { src, dst }
+        }
+
+        fn pair(&self) -> Pair<'_> {
+            Pair { src: self.src.as_fd(), dst: self.dst.as_fd() }
+        }
+
+        fn dst_bytes(&self) -> Vec<u8> {
+            let mut bytes = vec![0; usize::try_from(self.dst.metadata().unwrap().len()).unwrap()];
+            self.dst.read_exact_at(&mut bytes, 0).unwrap();
+            bytes
+        }
+    }
+
+    /// Copies a file with `chain`, checks that what counts as moved is there, and returns the
+    /// outcome and the offset at which each attempt began.
+    fn copy(chain: &mut Chain) -> (Moved, Vec<u64>) {
+        let files = Files::new();
+        let mut begun_at = Vec::new();
+        let moved = chain.file(files.pair()).copy(Span::whole(LEN as u64), &mut |_, span, _| {
+            let Pos::At(offset) = span.src else { panic!("the tests give positions") };
+            assert_eq!(span, Span::whole(LEN as u64).after(offset));
+            begun_at.push(offset);
+        });
+        let count = usize::try_from(moved.bytes).unwrap();
+        assert_eq!(files.dst_bytes(), testfs::random_bytes(LEN, 1)[..count]);
+        (moved, begun_at)
+    }
+
+    #[test]
+    fn the_next_goes_on_where_the_refusal_left_off() {
+        let mut chain = Chain::exactly([
+            variant!(0, Stop::Refused(Errno::XDEV)),
+            variant!(10, Stop::Refused(Errno::INVAL)),
+            variant!(7, Stop::Refused(Errno::OPNOTSUPP)),
+            all(),
+            all(),
+        ]);
+        let done = Moved { bytes: LEN as u64, stop: Stop::Done };
+        assert_eq!(copy(&mut chain), (done, vec![0, 0, 10, 17]));
+        // Only EINVAL may be otherwise with the next file.
+        assert_eq!(copy(&mut chain), (done, vec![0, 10]));
+    }
+
+    #[test]
+    fn a_real_error_ends_the_copy() {
+        for side in [Side::Src, Side::Dst, Side::Pair] {
+            let stop = match side {
+                Side::Src => variant!(10, failed(Side::Src, Errno::IO)),
+                Side::Dst => variant!(10, failed(Side::Dst, Errno::IO)),
+                Side::Pair => variant!(10, failed(Side::Pair, Errno::IO)),
+            };
+            let mut chain = Chain::exactly([stop, all()]);
+            let moved = Moved { bytes: 10, stop: failed(side, Errno::IO) };
+            assert_eq!(copy(&mut chain), (moved, vec![0]), "{side:?}");
+        }
+        let mut chain = Chain::exactly([variant!(10, Stop::Eof), all()]);
+        assert_eq!(copy(&mut chain), (Moved { bytes: 10, stop: Stop::Eof }, vec![0]));
+    }
+
+    #[test]
+    fn errors_are_excused_only_where_the_facts_say_so() {
+        const EXCUSED: &[Errno] = &[Errno::ACCESS];
+        let done = Moved { bytes: LEN as u64, stop: Stop::Done };
+        let excused = variant!(0, failed(Side::Pair, Errno::ACCESS), EXCUSED);
+        assert_eq!(copy(&mut Chain::exactly([excused, all()])), (done, vec![0, 0]));
+        for (real, errno, side, bytes) in [
+            (variant!(0, failed(Side::Pair, Errno::ACCESS)), Errno::ACCESS, Side::Pair, 0),
+            (variant!(0, failed(Side::Pair, Errno::IO), EXCUSED), Errno::IO, Side::Pair, 0),
+            (variant!(0, failed(Side::Src, Errno::ACCESS), EXCUSED), Errno::ACCESS, Side::Src, 0),
+            (variant!(1, failed(Side::Pair, Errno::ACCESS), EXCUSED), Errno::ACCESS, Side::Pair, 1),
+        ] {
+            let moved = Moved { bytes, stop: failed(side, errno) };
+            assert_eq!(copy(&mut Chain::exactly([real, all()])), (moved, vec![0]));
+        }
+    }
+
+    #[test]
+    fn nothing_is_excused_once_a_byte_of_the_file_has_moved() {
+        let files = Files::new();
+        let fickle = variant!(0, failed(Side::Pair, Errno::ACCESS), &[Errno::ACCESS]);
+        let mut chain = Chain::exactly([fickle, all()]);
+        let mut file = chain.file(files.pair());
+        let first = file.copy(Span::at(0, 10), &mut |_, _, _| {});
+        assert_eq!(first, Moved { bytes: 10, stop: Stop::Done });
+        let second = file.copy(Span::at(10, 10), &mut |_, _, _| {});
+        assert_eq!(second, Moved::failed(Side::Pair, Errno::ACCESS));
+        // The next file begins anew.
+        assert_eq!(copy(&mut chain), (Moved { bytes: LEN as u64, stop: Stop::Done }, vec![0, 0]));
+    }
+
+    #[test]
+    fn what_does_not_start_is_not_started_again() {
+        static STARTS: AtomicUsize = AtomicUsize::new(0);
+        fn start(_: &Tuning) -> io::Result<Box<dyn Copier>> {
+            STARTS.fetch_add(1, Ordering::Relaxed);
+            Err(Errno::PERM.into())
+        }
+        static FORBIDDEN: Engine = engine(start, &[]);
+        let mut chain = Chain::exactly([Variant::plain(&FORBIDDEN)]);
+        for _ in 0..3 {
+            assert!(matches!(copy(&mut chain).0, Moved { bytes: 0, stop: Stop::Refused(_) }));
+        }
+        assert_eq!(STARTS.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn the_last_resort_is_there_once() {
+        let done = Moved { bytes: LEN as u64, stop: Stop::Done };
+        let refuses = variant!(33, Stop::Refused(Errno::INVAL));
+        assert_eq!(copy(&mut Chain::with_last_resort([refuses])), (done, vec![0, 33]));
+        let shared = Variant::plain(&READ_WRITE).shared_by(2);
+        for (variants, links) in
+            [(vec![], 1), (vec![Variant::plain(&READ_WRITE)], 1), (vec![shared], 2)]
+        {
+            assert_eq!(Chain::with_last_resort(variants).links.len(), links);
+        }
+    }
 }

@@ -78,6 +78,8 @@ pub(crate) fn until_done(
         let stop = match halt {
             None if stepped > 0 => continue,
             Some(Halt::Error { errno: Errno::INTR, .. }) => continue,
+            // Whatever ended the step, nothing is left to be asked of it.
+            Some(Halt::Eof | Halt::Zero) if bytes == span.len => Stop::Done,
             Some(Halt::Eof) => Stop::Eof,
             None | Some(Halt::Zero) => {
                 let doubted = doubt_zero(pair, span.after(bytes));
@@ -194,4 +196,178 @@ pub(crate) fn write_all(
         }
     }
     (written, Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    const NOSPC: Halt = Halt::Error { side: Side::Dst, errno: Errno::NOSPC };
+    const XDEV: Halt = Halt::Error { side: Side::Pair, errno: Errno::XDEV };
+    const INTR: Halt = Halt::Error { side: Side::Src, errno: Errno::INTR };
+
+    fn file_of(len: usize) -> File {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&testfs::random_bytes(len, 1), 0).unwrap();
+        file
+    }
+
+    fn part(bytes: usize, halt: Halt) -> Step {
+        Step { bytes, halt: Some(halt) }
+    }
+
+    /// Runs `script`, a step a call, on a span of 30 bytes, 10 at a time, of a source of `src_len`.
+    /// A call beyond the script is one too many.
+    fn run(src_len: usize, errors: Errors, script: &[Step]) -> Moved {
+        let (src, dst) = (file_of(src_len), file_of(0));
+        let mut script = script.iter();
+        let mut moved = 0;
+        let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+        let span = Span { src: Pos::At(5), dst: Pos::At(7), len: 30 };
+        let outcome = until_done(pair, span, 10, errors, |src, dst, want| {
+            assert_eq!((src, dst), (Pos::At(5 + moved), Pos::At(7 + moved)));
+            assert_eq!(want as u64, 10.min(30 - moved));
+            let step = *script.next().expect("a step after the last");
+            moved += step.bytes as u64;
+            step
+        });
+        assert!(script.next().is_none(), "a step was never asked for");
+        outcome
+    }
+
+    #[test]
+    fn scripts() {
+        let (moved, halted) = (Step::moved, Step::halted);
+        let failed = |side, errno| Stop::Failed { side, errno };
+        let cases: &[(&str, usize, &[Step], u64, Stop)] = &[
+            ("whole", 35, &[moved(10), moved(10), moved(10)], 30, Stop::Done),
+            ("short", 35, &[moved(1), moved(10), moved(9), moved(8), moved(2)], 30, Stop::Done),
+            (
+                "interrupted",
+                35,
+                &[halted(INTR), moved(10), halted(INTR), part(3, INTR), moved(10), moved(7)],
+                30,
+                Stop::Done,
+            ),
+            ("ended", 15, &[moved(10), halted(Halt::Eof)], 10, Stop::Eof),
+            ("ended in a step", 19, &[moved(10), part(4, Halt::Eof)], 14, Stop::Eof),
+            ("a true zero", 15, &[moved(10), halted(Halt::Zero)], 10, Stop::Eof),
+            // Reading finds the rest, which fits the doubt's buffer.
+            ("a false zero", 35, &[moved(10), halted(Halt::Zero)], 30, Stop::Done),
+            ("nothing at all", 35, &[moved(0)], 30, Stop::Done),
+            ("zero, part there", 25, &[halted(Halt::Zero)], 20, Stop::Refused(Errno::OPNOTSUPP)),
+            ("zero at the end", 35, &[moved(10), moved(10), part(10, Halt::Zero)], 30, Stop::Done),
+            ("end at the end", 35, &[moved(10), moved(10), part(10, Halt::Eof)], 30, Stop::Done),
+            ("failed", 35, &[moved(9), halted(NOSPC)], 9, failed(Side::Dst, Errno::NOSPC)),
+            ("failed in a step", 35, &[part(9, NOSPC)], 9, failed(Side::Dst, Errno::NOSPC)),
+            ("refused", 35, &[moved(10), part(4, XDEV)], 14, Stop::Refused(Errno::XDEV)),
+            (
+                "lost",
+                35,
+                &[moved(10), part(4, Halt::Lost { side: Side::Dst, errno: Errno::XDEV })],
+                14,
+                failed(Side::Dst, Errno::XDEV),
+            ),
+        ];
+        for (case, src_len, script, bytes, stop) in cases {
+            let expected = Moved { bytes: *bytes, stop: *stop };
+            assert_eq!(run(*src_len, Errors::MayRefuse, script), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn each_errno_at_each_call() {
+        for errno in (1..=133).map(Errno::from_raw_os_error).filter(|&e| e != Errno::INTR) {
+            for call in 0..3 {
+                for side in [Side::Src, Side::Dst, Side::Pair] {
+                    let mut script = vec![Step::moved(9); call];
+                    script.push(Step::halted(Halt::Error { side, errno }));
+                    let bytes = 9 * call as u64;
+                    let failed = Moved { bytes, stop: Stop::Failed { side, errno } };
+                    let refused = Moved { bytes, stop: Stop::Refused(errno) };
+                    let either = if is_refusal(errno) { refused } else { failed };
+                    assert_eq!(run(35, Errors::MayRefuse, &script), either, "{errno:?}");
+                    assert_eq!(run(35, Errors::AlwaysFail, &script), failed, "{errno:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_endangers_data_is_no_refusal() {
+        for errno in [
+            Errno::IO,
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::STALE,
+            Errno::FBIG,
+            Errno::ROFS,
+            Errno::PIPE,
+            Errno::CONNRESET,
+            Errno::NOMEM,
+            Errno::TIMEDOUT,
+        ] {
+            assert!(!is_refusal(errno), "{errno:?}");
+        }
+    }
+
+    #[test]
+    fn a_doubted_zero_loses_nothing() {
+        let (src, dst) = (file_of(10_000), file_of(0));
+        let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+        let moved = doubt_zero(pair, Span::at(1000, 9000));
+        assert_eq!(moved, Moved { bytes: 4096, stop: Stop::Refused(Errno::OPNOTSUPP) });
+        let (mut right, mut found) = ([0; 4096], [1; 4096]);
+        src.read_exact_at(&mut right, 1000).unwrap();
+        dst.read_exact_at(&mut found, 1000).unwrap();
+        assert_eq!(found, right);
+        assert_eq!(
+            doubt_zero(pair, Span::at(10_000, 5)),
+            Moved { bytes: 0, stop: Stop::Eof },
+            "past the end"
+        );
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let pair = Pair { src: src.as_fd(), dst: full.as_fd() };
+        assert_eq!(doubt_zero(pair, Span::whole(5)), Moved::failed(Side::Dst, Errno::NOSPC));
+    }
+
+    #[test]
+    fn bytes_of_a_pipe_that_cannot_be_written_are_lost() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut writer, b"once only").unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let pair = Pair { src: reader.as_fd(), dst: full.as_fd() };
+        let step = read_then_write(pair, Pos::Here, Pos::Here, &mut [0; 100]);
+        assert_eq!(step.bytes, 0);
+        let lost = Some(Halt::Lost { side: Side::Dst, errno: Errno::NOSPC });
+        assert_eq!(format!("{:?}", step.halt), format!("{lost:?}"));
+    }
+
+    #[test]
+    fn writes_go_on_until_all_is_written() {
+        type Answers = &'static [io::Result<usize>];
+        let cases: &[(Answers, usize, io::Result<()>)] = &[
+            (&[Ok(10)], 10, Ok(())),
+            (&[Ok(1), Err(Errno::INTR), Ok(4), Ok(5)], 10, Ok(())),
+            (&[Ok(3), Ok(0)], 3, Err(Errno::IO)),
+            (&[Err(Errno::NOSPC)], 0, Err(Errno::NOSPC)),
+            (&[Ok(9), Err(Errno::DQUOT)], 9, Err(Errno::DQUOT)),
+        ];
+        for (answers, written, result) in cases {
+            let mut answers = answers.iter();
+            let mut taken = 0;
+            let outcome = write_all(b"0123456789", Pos::At(40), |bytes, pos| {
+                assert_eq!(bytes, &b"0123456789"[taken..]);
+                assert_eq!(pos, Pos::At(40 + taken as u64));
+                let answer = *answers.next().expect("a write after the last");
+                taken += answer.unwrap_or(0);
+                answer
+            });
+            assert_eq!(outcome, (*written, *result));
+        }
+    }
 }

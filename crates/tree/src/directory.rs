@@ -168,7 +168,12 @@ pub(crate) fn make_and_open(
     src_stat: &Stat,
     action: Action,
 ) -> Result<MadeDirectory, Diagnostic> {
-    let mode = new_mode(run.options, src_stat, run.umask);
+    let mut mode = new_mode(run.options, src_stat, run.umask);
+    if action == Action::CreateParent && run.options.preserve.mode == ModeRule::Fresh {
+        // Nobody has named this directory, so that nothing of it is taken over.
+        mode.at_first.remove(Mode::SVTX);
+        mode.at_last.remove(Mode::SVTX);
+    }
     mkdirat(dst.dir, dst.name, mode.at_first).map_err(failed(action, dst))?;
     let mut fd = open_destination(dst.dir, dst.name, OFlags::NOFOLLOW)
         .map_err(failed(Action::EnterDestination, dst))?;

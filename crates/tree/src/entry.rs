@@ -101,7 +101,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         },
     }
     if is_directory(&src_stat) {
-        return make_directory(run, job, &src_stat, found.as_ref()).inspect_err(|_| {
+        return make_directory(run, job, &src_stat, found.as_deref()).inspect_err(|_| {
             if let Some(backup) = &backup {
                 restore(run, job, backup);
             }
@@ -112,7 +112,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         dst: job.dst.path(),
         backup: backup.as_ref().map(|backup| backup.path.clone()),
     });
-    let made = make(run, worker, job, &src_stat, found.as_ref(), dangling);
+    let made = make(run, worker, job, &src_stat, found.as_deref(), dangling);
     match made {
         Ok(()) => Ok(Next::Done),
         Err(diagnostic) => {

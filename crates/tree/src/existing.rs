@@ -13,6 +13,7 @@ use crate::entry::Job;
 use crate::identity::{FileId, is_directory, is_regular, is_symlink, kind, mtime};
 use crate::observer::{Announcement, Question};
 use crate::options::{Backup, BackupKind, Existing, Follow, Make, Options};
+use crate::place::Trust;
 use crate::run::{Run, failed};
 use crate::same_file::{Ends, Sameness, judge};
 
@@ -42,7 +43,7 @@ pub(crate) enum Look {
     Nothing,
     /// A symbolic link to nothing, which a file would be written through.
     Dangling,
-    Found(Found),
+    Found(Box<Found>),
 }
 
 /// Whether the source's data is copied, rather than the entry re-created.
@@ -57,13 +58,18 @@ pub(crate) fn copies_data(options: &Options, src: &Stat) -> bool {
 /// Looks at the destination of `job`.
 pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Diagnostic> {
     let options = run.options;
+    if job.dst.trust == Trust::Made {
+        // What this run made is empty but for what this run puts there. Should anything stand in
+        // the way after all, making the entry fails.
+        return Ok(Look::Nothing);
+    }
     let link = match job.dst.stat(false) {
         Ok(link) => link,
         Err(Errno::NOENT) => return Ok(Look::Nothing),
         Err(errno) => return Err(failed(Action::Stat, &job.dst)(errno)),
     };
     if !is_symlink(&link) {
-        return Ok(Look::Found(Found { link, target: Some(link), through_link: false }));
+        return Ok(Look::Found(Box::new(Found { link, target: Some(link), through_link: false })));
     }
     let stays = options.backup.is_none() && !options.remove_destination;
     let through_link = stays
@@ -73,27 +79,28 @@ pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Dia
             matches!(options.make, Make::Copy | Make::AttributesOnly) && copies_data(options, src)
         };
     let spared = options.existing == Existing::Skip;
-    if !through_link && !(stays && is_directory(src) && !spared) {
-        return Ok(Look::Found(Found { link, target: None, through_link: false }));
+    let compares = stays && is_directory(src) && !spared;
+    if !through_link && !compares {
+        return Ok(Look::Found(Box::new(Found { link, target: None, through_link: false })));
     }
     match job.dst.stat(true) {
         Ok(target) => {
             // Without a directory behind it the link itself is what is in a directory's way.
             let through_link = through_link && (!is_directory(src) || is_directory(&target));
-            Ok(Look::Found(Found { link, target: Some(target), through_link }))
+            Ok(Look::Found(Box::new(Found { link, target: Some(target), through_link })))
         }
         Err(Errno::NOENT) if through_link && !is_directory(src) => Ok(Look::Dangling),
         Err(Errno::LOOP) if through_link && !options.force => {
             Err(failed(Action::Stat, &job.dst)(Errno::LOOP))
         }
-        Err(_) => Ok(Look::Found(Found { link, target: None, through_link: false })),
+        Err(_) => Ok(Look::Found(Box::new(Found { link, target: None, through_link: false }))),
     }
 }
 
 /// What is to be done about a destination that exists.
 pub(crate) enum Verdict {
     /// Make the copy; the destination may be there still, or be out of the way.
-    Proceed { found: Option<Found>, backup: Option<BackedUp> },
+    Proceed { found: Option<Box<Found>>, backup: Option<BackedUp> },
     /// Leave everything as it is.
     Leave,
     /// Leave it because it is up to date.
@@ -105,7 +112,7 @@ pub(crate) fn settle(
     run: &Run<'_>,
     job: &Job<'_>,
     src: &Stat,
-    found: Found,
+    found: Box<Found>,
 ) -> Result<Verdict, Diagnostic> {
     let spares = matches!(run.options.existing, Existing::Skip | Existing::Fail);
     if spares
@@ -287,7 +294,12 @@ fn check_kinds(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: &Found) -> Resul
 }
 
 /// Makes a backup of the destination, or removes it, where that comes before the copy.
-fn make_way(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: Found) -> Result<Verdict, Diagnostic> {
+fn make_way(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src: &Stat,
+    found: Box<Found>,
+) -> Result<Verdict, Diagnostic> {
     let options = run.options;
     if let Some(backup) = &options.backup {
         refuse_to_destroy_source(job, src, backup)?;

@@ -40,7 +40,6 @@ pub(crate) fn is_pseudo(fd: BorrowedFd<'_>) -> bool {
 }
 
 #[expect(clippy::cast_sign_loss, reason = "the numbers are unsigned and 32 bits wide")]
-#[expect(clippy::unnecessary_cast, reason = "the type differs between architectures")]
 fn file_system(fd: BorrowedFd<'_>) -> Option<u64> {
     fstatfs(fd).ok().map(|statfs| statfs.f_type as u64 & 0xffff_ffff)
 }

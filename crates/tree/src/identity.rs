@@ -41,17 +41,21 @@ pub(crate) fn file_bytes(stat: &Stat) -> u64 {
 
 /// Time of last modification: seconds and nanoseconds.
 pub(crate) fn mtime(stat: &Stat) -> (i64, i64) {
-    (i64::from(stat.st_mtime), nanoseconds(stat.st_mtime_nsec))
+    (seconds(stat.st_mtime), nanoseconds(stat.st_mtime_nsec))
 }
 
 /// Time of last access: seconds and nanoseconds.
 pub(crate) fn atime(stat: &Stat) -> (i64, i64) {
-    (i64::from(stat.st_atime), nanoseconds(stat.st_atime_nsec))
+    (seconds(stat.st_atime), nanoseconds(stat.st_atime_nsec))
 }
 
 /// Time of last change of the inode: seconds and nanoseconds.
 pub(crate) fn ctime(stat: &Stat) -> (i64, i64) {
-    (i64::from(stat.st_ctime), nanoseconds(stat.st_ctime_nsec))
+    (seconds(stat.st_ctime), nanoseconds(stat.st_ctime_nsec))
+}
+
+fn seconds(field: impl Into<i64>) -> i64 {
+    field.into()
 }
 
 fn nanoseconds(field: impl TryInto<i64>) -> i64 {

@@ -173,3 +173,42 @@ impl Tops {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SRC: FileId = FileId { dev: 1, ino: 2 };
+    const DST: FileId = FileId { dev: 3, ino: 4 };
+
+    #[test]
+    fn of_many_workers_one_copies_and_the_others_link() {
+        let links = Links::default();
+        let home = Trail::top(Path::new("t"), None);
+        let copies = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| match links.claim(SRC) {
+                    Claim::First(holder) => {
+                        copies.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                        holder.settle(&home, c"f", DST);
+                    }
+                    Claim::Before(made) => assert!(made.is(DST)),
+                });
+            }
+        });
+        assert_eq!(copies.into_inner(), 1);
+    }
+
+    #[test]
+    fn a_claim_that_failed_passes_to_the_next() {
+        let links = Links::default();
+        let Claim::First(holder) = links.claim(SRC) else { panic!("nobody had it") };
+        std::thread::scope(|scope| {
+            let next = scope.spawn(|| matches!(links.claim(SRC), Claim::First(_)));
+            drop(holder);
+            assert!(next.join().expect("it waits no longer"));
+        });
+    }
+}

@@ -12,6 +12,10 @@ use rustix::io::{self, Errno};
 /// Bytes of one batch as the kernel gives it: some hundreds of names.
 const BATCH_BYTES: usize = 32 << 10;
 
+/// A directory of fewer names is read to its end at once. It may become a destination too, and have
+/// its times set, while names in it are still to be copied.
+const BATCH_NAMES_MIN: usize = 256;
+
 /// A buffer for [`Listing::next`].
 pub(crate) fn buffer() -> Vec<MaybeUninit<u8>> {
     vec![MaybeUninit::uninit(); BATCH_BYTES]
@@ -88,7 +92,8 @@ impl Listing {
                     return Err(Errno::IO);
                 }
             }
-            if self.ended || entries.is_buffer_empty() {
+            let enough = self.batch.len() >= BATCH_NAMES_MIN && entries.is_buffer_empty();
+            if self.ended || enough {
                 return Ok(());
             }
         }
@@ -100,4 +105,33 @@ impl Listing {
 fn is_component(name: &CStr) -> bool {
     let bytes = name.to_bytes();
     !bytes.is_empty() && !bytes.contains(&b'/') && bytes != b"." && bytes != b".."
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_large_directory_is_never_held_whole_and_can_be_left_in_between() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for number in 0..5000 {
+            std::fs::write(dir.path().join(format!("a file's name {number}")), "").expect("a file");
+        }
+        let open = || std::fs::File::open(dir.path()).expect("the directory");
+        let (mut file, mut listing, mut buffer) = (open(), Listing::default(), buffer());
+        let mut names = std::collections::BTreeSet::new();
+        while let Some(name) = listing.next(file.as_fd(), &mut buffer).expect("listed") {
+            assert!(listing.batch.len() < 2500, "{}", listing.batch.len());
+            assert!(names.insert(name), "listed twice");
+            if names.len() % 700 == 0 {
+                listing.suspend();
+                file = open();
+                listing.resume(file.as_fd()).expect("resumed");
+            }
+        }
+        assert_eq!(names.len(), 5000);
+        assert!(listing.has_ended());
+    }
 }

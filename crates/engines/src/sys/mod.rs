@@ -3,15 +3,19 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod buffer;
+mod cachestat;
 mod clone_range;
 mod close;
 pub(crate) mod guarded;
 pub(crate) mod map;
 pub(crate) mod ring;
 pub(crate) mod stream;
+mod usage;
 
+pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
 pub use close::close;
+pub use usage::{Usage, Whose, usage};
 
 /// The error of the C call that has just failed on this thread.
 fn last_errno() -> rustix::io::Errno {

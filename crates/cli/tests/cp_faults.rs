@@ -1,0 +1,187 @@
+//! Errors that the kernel seldom gives, made by strace; and what an ordinary user's copy does.
+
+use std::fs::{Permissions, create_dir, metadata, read, set_permissions, write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use testfs::{is_root, random_bytes, skip, test_name};
+
+fn haulage() -> &'static str {
+    env!("CARGO_BIN_EXE_haulage")
+}
+
+/// Runs `haulage cp ARGS` in `dir` under strace with `inject`, or says aloud that it cannot.
+fn with_faults(dir: &Path, inject: &[&str], args: &[&str]) -> Option<Output> {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-o", "trace"]);
+    for rule in inject {
+        command.args(["-e", rule]);
+    }
+    let output = command.arg(haulage()).arg("cp").args(args).current_dir(dir).output();
+    let output = output.ok().filter(|_| dir.join("trace").exists());
+    if output.is_none() {
+        skip(&test_name(), "strace cannot be run here");
+    }
+    output
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// How many of the calls that strace saw have `text` in them.
+fn calls(dir: &Path, text: &str) -> usize {
+    let trace = std::fs::read_to_string(dir.join("trace")).expect("strace's output");
+    trace.lines().filter(|line| line.contains(text)).count()
+}
+
+#[test]
+fn a_real_error_of_a_kernel_copy_is_not_covered_up_by_another_way() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), random_bytes(1 << 20, 1)).expect("a file");
+    for (errno, words) in [
+        ("ENOSPC", "No space left on device"),
+        ("EDQUOT", "Disk quota exceeded"),
+        ("ESTALE", "Stale file handle"),
+    ] {
+        let inject = format!("inject=copy_file_range:error={errno}");
+        let Some(output) = with_faults(dir.path(), &[&inject], &["--sparse=auto", "a", "b"]) else {
+            return;
+        };
+        assert_eq!(output.status.code(), Some(1), "{errno}");
+        let said = stderr(&output);
+        assert!(said.starts_with(&format!("cp: error copying 'a' to 'b': {words}\n")), "{said}");
+        assert!(said.contains("cp: 'b' is incomplete: 0 of 1048576 bytes\n"), "{said}");
+        assert_eq!(metadata(dir.path().join("b")).expect("b").len(), 0, "{errno}");
+        std::fs::remove_file(dir.path().join("b")).expect("removed");
+    }
+}
+
+#[test]
+fn a_refusal_goes_on_exactly_where_it_happened() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let bytes = random_bytes(3 << 20, 2);
+    write(dir.path().join("a"), &bytes).expect("a file");
+    // Network and stacked file systems give the last three although reads and writes work.
+    for errno in ["EOPNOTSUPP", "EXDEV", "EINVAL", "ENOSYS", "EPERM", "EACCES", "ENOENT", "EIO"] {
+        let inject = format!("inject=copy_file_range:error={errno}:when=1");
+        let Some(output) = with_faults(dir.path(), &[&inject], &["a", "b"]) else { return };
+        assert!(output.status.success(), "{errno}: {}", stderr(&output));
+        assert!(read(dir.path().join("b")).expect("b") == bytes, "{errno}");
+    }
+}
+
+#[test]
+fn a_refused_clone_is_not_asked_for_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    create_dir(dir.path().join("s")).expect("a directory");
+    for number in 0..10 {
+        write(dir.path().join(format!("s/{number}")), "x").expect("a file");
+    }
+    let Some(output) =
+        with_faults(dir.path(), &["inject=ioctl:error=EOPNOTSUPP"], &["-a", "s", "t"])
+    else {
+        return;
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(calls(dir.path(), "FICLONE"), 1);
+}
+
+#[test]
+fn an_error_at_close_is_told_of() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "content").expect("a file");
+    write(dir.path().join("b"), "old").expect("a file");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-o", "trace", "-P"]).arg(dir.path().join("b"));
+    command.args(["-e", "inject=close:error=EDQUOT", haulage(), "cp", "a"]);
+    let output = command.arg(dir.path().join("b")).current_dir(dir.path()).output();
+    let Ok(output) = output else {
+        return skip(&test_name(), "strace cannot be run here");
+    };
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("failed to close '"), "{said}");
+    assert!(said.contains("Disk quota exceeded"), "{said}");
+}
+
+#[test]
+fn an_old_kernel_without_openat2_is_enough() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir_all(dir.path().join("s/d/e")).expect("a tree");
+    write(dir.path().join("s/d/e/f"), "1").expect("a file");
+    for errno in ["ENOSYS", "EPERM"] {
+        let inject = format!("inject=openat2:error={errno}");
+        let _ = std::fs::remove_dir_all(dir.path().join("t"));
+        let Some(output) = with_faults(dir.path(), &[&inject], &["-a", "s", "t"]) else { return };
+        assert!(output.status.success(), "{errno}: {}", stderr(&output));
+        assert_eq!(read(dir.path().join("t/d/e/f")).expect("the copy"), b"1", "{errno}");
+        assert_eq!(calls(dir.path(), " openat2("), 1, "it is tried once");
+    }
+}
+
+/// Runs `haulage cp ARGS` as an ordinary user in `dir`; as ourselves when we are one.
+fn as_nobody(dir: &Path, args: &[&str]) -> Option<Output> {
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        // The program may lie where others may not go.
+        let program = dir.join("haulage");
+        std::fs::copy(haulage(), &program).expect("a copy of the program");
+        set_permissions(&program, Permissions::from_mode(0o755)).expect("a mode");
+        command.arg(program);
+        command
+    } else {
+        Command::new(haulage())
+    };
+    let output = command.arg("cp").args(args).current_dir(dir).output().ok();
+    if output.is_none() {
+        skip(&test_name(), "setpriv cannot be run here");
+    }
+    output
+}
+
+/// A directory that anybody may use.
+fn open_dir() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    set_permissions(dir.path(), Permissions::from_mode(0o777)).expect("a mode");
+    dir
+}
+
+#[test]
+fn directories_that_may_not_be_written_to_are_filled_first() {
+    let dir = open_dir();
+    std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
+    write(dir.path().join("s/d/f"), "1").expect("a file");
+    for name in ["s/d/f", "s/d", "s"] {
+        let mode = if name == "s/d/f" { 0o444 } else { 0o555 };
+        set_permissions(dir.path().join(name), Permissions::from_mode(mode)).expect("a mode");
+    }
+    let Some(output) = as_nobody(dir.path(), &["-a", "s", "t"]) else { return };
+    assert!(output.status.success(), "{}", stderr(&output));
+    for (name, mode) in [("t", 0o555), ("t/d", 0o555), ("t/d/f", 0o444)] {
+        let made = metadata(dir.path().join(name)).expect("the copy");
+        assert_eq!(made.mode() & 0o7777, mode, "{name}");
+    }
+    // So that the directory can be removed by whoever runs this.
+    for name in ["s", "s/d", "t", "t/d"] {
+        let _ = set_permissions(dir.path().join(name), Permissions::from_mode(0o777));
+    }
+}
+
+#[test]
+fn rights_lent_by_an_owner_are_not_lent_by_another() {
+    if !is_root() {
+        return skip(&test_name(), "to give files away needs root");
+    }
+    let dir = open_dir();
+    let src = dir.path().join("a");
+    write(&src, "1").expect("a file");
+    chown(&src, Some(4321), Some(4321)).expect("an owner");
+    set_permissions(&src, Permissions::from_mode(0o6755)).expect("a mode");
+    let Some(output) = as_nobody(dir.path(), &["-p", "a", "b"]) else { return };
+    assert!(output.status.success(), "{}", stderr(&output));
+    let made = metadata(dir.path().join("b")).expect("the copy");
+    assert_eq!((made.uid(), made.mode() & 0o7777), (65_534, 0o755));
+}

@@ -1,0 +1,318 @@
+//! `haulage race` as a user runs it.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use testfs::FsKind;
+
+/// A number of bytes that is no multiple of anything.
+const SRC_BYTES: usize = (3 << 20) + 4321;
+
+fn race(args: &[&str], dir: &Path) -> Output {
+    command(args, dir).output().expect("haulage runs")
+}
+
+fn command(args: &[&str], dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("race").args(args).current_dir(dir);
+    command
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+/// Writes `source` in `dir`.
+fn write_source(dir: &Path) {
+    fs::write(dir.join("source"), testfs::random_bytes(SRC_BYTES, 1)).expect("written");
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .expect("listed")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("the results")).expect("JSON")
+}
+
+fn array<'j>(value: &'j Value, field: &str) -> &'j Vec<Value> {
+    value[field].as_array().unwrap_or_else(|| panic!("no array '{field}'"))
+}
+
+#[test]
+fn races_on_every_file_system_and_leaves_nothing_behind() {
+    testfs::each_fs(|kind, dir| {
+        write_source(dir);
+        let output = race(&["source", ".", "--rounds", "3", "--json", "out.json"], dir);
+        assert!(output.status.success(), "{kind}: {}", stderr(&output));
+        assert!(output.stderr.is_empty(), "{kind}: no terminal, no board: {}", stderr(&output));
+        assert_eq!(names_in(dir), ["out.json", "source"], "{kind}");
+        let table = stdout(&output);
+        assert!(table.lines().all(|line| line.chars().count() <= 100), "{kind}:\n{table}");
+        assert!(!table.contains('\x1b'), "{kind}: colours without a terminal:\n{table}");
+
+        let report = json(&dir.join("out.json"));
+        assert_eq!(report["environment"]["src"]["fs_type"], kind.name());
+        assert_eq!(report["environment"]["dst"]["fs_type"], kind.name());
+        let sentence = report["verdict"]["sentence"].as_str().expect("a sentence");
+        let unwrapped = table.replace('\n', " ");
+        assert!(unwrapped.contains(sentence), "{kind}: '{sentence}' is not in\n{table}");
+
+        let samples = array(&report, "samples");
+        for sample in samples {
+            assert_eq!(sample["bytes"], SRC_BYTES, "{kind}: {sample}");
+            assert_eq!(sample["state_wanted"], "warm", "{kind}: {sample}");
+            let floor = sample["engine"] == "memory";
+            assert_eq!(sample["verified"], !floor, "{kind}: {sample}");
+            assert!(sample["elapsed_ns"].as_u64().expect("a number") > 0, "{kind}: {sample}");
+            if sample["counted"] == true && !floor {
+                assert_eq!(sample["state_proved"], "warm", "{kind}: {sample}");
+                assert_eq!(sample["src_resident_bytes_before"], SRC_BYTES, "{kind}: {sample}");
+            }
+        }
+        for row in array(&report, "summary") {
+            check_summary(kind, row, samples);
+        }
+        // Every variant that the table proposes has its line, whatever became of it.
+        assert_eq!(array(&report, "summary").len(), engines::Variant::proposed().len(), "{kind}");
+    });
+}
+
+fn check_summary(kind: FsKind, row: &Value, samples: &[Value]) {
+    let own: Vec<&Value> =
+        samples.iter().filter(|sample| sample["variant"] == row["variant"]).collect();
+    match row["standing"].as_str().expect("a standing") {
+        "refused" => assert!(!row["reason"].as_str().expect("words").is_empty(), "{kind}: {row}"),
+        "heat" => assert!(own.is_empty(), "{kind}: {row}"),
+        _ => {
+            assert_eq!(own.len(), 3, "{kind}: {row}");
+            let counted: Vec<_> = own.iter().filter(|s| s["counted"] == true).collect();
+            assert_eq!(row["runs"], counted.len(), "{kind}: {row}");
+            let median = row["elapsed_ns_median"].as_f64();
+            let times = counted.iter().filter_map(|sample| sample["elapsed_ns"].as_f64());
+            let (low, high) =
+                times.fold((f64::INFINITY, 0.0), |(l, h), t: f64| (t.min(l), t.max(h)));
+            assert!(median.is_none_or(|m| low <= m && m <= high), "{kind}: {row}");
+        }
+    }
+}
+
+#[test]
+fn a_line_of_csv_for_each_sample_with_the_same_fields_as_json() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write_source(dir.path());
+    let args = [
+        "source",
+        ".",
+        "--engines",
+        "read_write:4K,aligned,copy_file_range:1M",
+        "--rounds",
+        "4",
+        "--seed",
+        "7",
+        "--json",
+        "out.json",
+        "--csv",
+        "out.csv",
+    ];
+    let output = race(&args, dir.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report = json(&dir.path().join("out.json"));
+    assert_eq!(report["environment"]["seed"], 7);
+    let samples = array(&report, "samples");
+    assert_eq!(samples.len(), 8);
+    let mut csv = csv::Reader::from_path(dir.path().join("out.csv")).expect("CSV");
+    let heads: Vec<String> = csv.headers().expect("heads").iter().map(str::to_owned).collect();
+    let fields = samples[0].as_object().expect("an object");
+    assert_eq!(heads.len(), fields.len());
+    for (record, sample) in csv.records().zip(samples) {
+        for (head, cell) in heads.iter().zip(&record.expect("a record")) {
+            let expected = match &sample[head] {
+                Value::String(text) => text.clone(),
+                Value::Null => String::new(),
+                other => other.to_string(),
+            };
+            assert_eq!(cell, expected, "{head}");
+        }
+    }
+    // Each round runs each variant once, in an order of its own.
+    for round in 1..=4 {
+        let mut of_round: Vec<_> = samples.iter().filter(|s| s["round"] == round).collect();
+        of_round.sort_by_key(|sample| sample["order_in_round"].as_u64());
+        assert_eq!(of_round.len(), 2);
+        assert_ne!(of_round[0]["variant"], of_round[1]["variant"]);
+        assert_eq!(of_round[1]["order_in_round"], 2);
+    }
+}
+
+#[test]
+fn cold_is_read_from_the_device() {
+    let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
+    write_source(scratch.path());
+    let args = [
+        "source",
+        ".",
+        "--state",
+        "cold",
+        "--rounds",
+        "3",
+        "--json",
+        "out.json",
+        "--engines",
+        "read_write:64K,copy_file_range:1M",
+    ];
+    let output = race(&args, scratch.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report = json(&scratch.join("out.json"));
+    let samples = array(&report, "samples");
+    assert_eq!(samples.len(), 6);
+    for sample in samples {
+        assert_eq!(sample["state_wanted"], "cold");
+        assert_eq!(sample["state_proved"], "cold", "{sample}");
+        assert_eq!(sample["src_resident_bytes_before"], 0, "{sample}");
+        let read = sample["device_read_bytes"].as_u64().expect("counted");
+        assert!(read >= SRC_BYTES as u64, "{sample}");
+    }
+}
+
+#[test]
+fn a_state_out_of_reach_is_shown_and_never_counted() {
+    let Some(scratch) = testfs::fs(FsKind::Tmpfs) else { return };
+    write_source(scratch.path());
+    let output = race(&["source", ".", "--state", "cold", "--json", "out.json"], scratch.path());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("no verdict: no run reached the state"));
+    assert!(stdout(&output).contains("cold not reached"));
+    let report = json(&scratch.join("out.json"));
+    assert_eq!(report["verdict"]["kind"], "no_verdict");
+    for sample in array(&report, "samples").iter().filter(|sample| sample["verified"] == true) {
+        assert_eq!(sample["state_proved"], "not_reached", "{sample}");
+        assert_eq!(sample["counted"], false, "{sample}");
+    }
+}
+
+#[test]
+fn a_directory_is_its_files_one_after_another() {
+    testfs::each_fs(|kind, dir| {
+        let tree = dir.join("tree");
+        fs::create_dir_all(tree.join("below")).expect("made");
+        for (name, bytes) in [("a", 100_000), ("below/b", 5000), ("below/c", 1), ("empty", 0)] {
+            fs::write(tree.join(name), testfs::random_bytes(bytes, 2)).expect("written");
+        }
+        let output = race(&["tree", ".", "--rounds", "3", "--json", "out.json"], dir);
+        assert!(output.status.success(), "{kind}: {}", stderr(&output));
+        let report = json(&dir.join("out.json"));
+        assert_eq!(report["raced_bytes"], 105_001, "{kind}");
+        assert_eq!(report["source_files"], 3, "{kind}");
+        assert!(array(&report, "samples").iter().any(|sample| sample["verified"] == true));
+    });
+}
+
+#[test]
+fn the_time_is_kept_and_the_hopeless_left_out() {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("source"), testfs::random_bytes(40 << 20, 3)).expect("written");
+    let args = [
+        "source",
+        ".",
+        "--engines",
+        "read_write:1,read_write:64K,read_write:256K",
+        "--time",
+        "3",
+        "--json",
+        "out.json",
+    ];
+    let begun = Instant::now();
+    let output = race(&args, dir.path());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    let report = json(&dir.path().join("out.json"));
+    let naive = array(&report, "summary").iter().find(|row| row["variant"] == "read_write:1");
+    assert_eq!(naive.expect("its line")["standing"], "heat");
+    assert!(stdout(&output).contains("read_write:1 left out: about"), "{}", stdout(&output));
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut child = command(&["--time", "60"], dir.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("haulage runs");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while names_in(dir.path()).is_empty() {
+            assert!(Instant::now() < deadline, "no scratch directory");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(names_in(dir.path()).len(), 1, "all of it lies in one directory");
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).expect("sent");
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.signal(), Some(signal.as_raw()), "it dies of the signal");
+        assert!(names_in(dir.path()).is_empty(), "{:?}", names_in(dir.path()));
+    }
+}
+
+#[test]
+fn bad_usage_is_one_clear_line() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write_source(dir.path());
+    for (args, status, expected) in [
+        (&["--state", "hot"][..], 2, "invalid value 'hot' for '--state <STATE>'"),
+        (&["--engines", "warp"], 2, "no engine is called 'warp'"),
+        (&["--engines", "read_write:4K,pipe=1M"], 2, "read_write has no option 'pipe'"),
+        (&["--rounds", "0"], 2, "invalid value '0' for '--rounds <N>'"),
+        (&["--time", "-1"], 2, "unexpected argument '-1'"),
+        (&["--time", "0"], 2, "a number of seconds over 0"),
+        (&["--time", "nan"], 2, "a number of seconds over 0"),
+        (&["--frob"], 2, "unexpected argument '--frob'"),
+        (&["a", "b", "c"], 2, "unexpected argument 'c'"),
+        (&["--json", "-", "--csv", "-"], 2, "cannot both have standard output"),
+        (&["source"], 2, "missing directory to copy 'source' into"),
+        (&["source", "source"], 2, "'source' is not a directory"),
+        (&["none"], 1, "cannot stat 'none': No such file or directory"),
+        (&["none", "."], 1, "cannot stat 'none': No such file or directory"),
+        (&["source", "none"], 1, "cannot stat 'none': No such file or directory"),
+        (&["/dev/null", "."], 1, "neither a regular file nor a directory"),
+        (&["source", ".", "--json", "none/out.json"], 1, "cannot open 'none/out.json'"),
+        (&["source", ".", "--csv", "source"], 1, "is the source"),
+        (&["source", ".", "--engines", "memory"], 1, "none of the variants works here"),
+    ] {
+        let output = race(args, dir.path());
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {message}");
+        assert!(message.starts_with("haulage race: "), "{args:?}: {message}");
+        assert!(message.contains(expected), "{args:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{args:?}: {message}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        assert_eq!(names_in(dir.path()), ["source"], "{args:?}");
+    }
+    let source = fs::read(dir.path().join("source")).expect("read");
+    assert!(source == testfs::random_bytes(SRC_BYTES, 1), "the source is as it was");
+}
+
+#[test]
+fn help_is_readable() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = race(&["--help"], dir.path());
+    assert!(output.status.success());
+    for expected in ["--state", "--engines", "--rounds", "--time", "--seed", "--json", "--csv"] {
+        assert!(stdout(&output).contains(expected), "{expected}");
+    }
+}

@@ -1,0 +1,60 @@
+//! A variant's text form is one to one: what is written is read back, whatever the table holds.
+
+use engines::{ENGINES, ParamKind, Variant};
+use proptest::prelude::*;
+
+/// A value for each parameter of an engine, or its default; flags are on or off.
+fn texts() -> impl Strategy<Value = String> {
+    (0..ENGINES.len(), proptest::collection::vec(any::<Option<u64>>(), 8), 1..=256_usize).prop_map(
+        |(index, values, workers)| {
+            let engine = ENGINES[index];
+            let items: Vec<String> = engine
+                .params
+                .iter()
+                .zip(values)
+                .filter_map(|(param, value)| match param.kind {
+                    ParamKind::Flag => value.map(|_| param.name.to_owned()),
+                    ParamKind::Bytes { min, max, .. } | ParamKind::Count { min, max, .. } => {
+                        value.map(|v| format!("{}={}", param.name, min + v % (max - min + 1)))
+                    }
+                })
+                .collect();
+            let separator = if items.is_empty() { "" } else { ":" };
+            let workers =
+                if engine.facts.positions { format!("@{workers}") } else { String::new() };
+            format!("{}{separator}{}{workers}", engine.name, items.join(","))
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(text in texts()) {
+        let variant: Variant = text.parse().unwrap();
+        let written = variant.to_string();
+        prop_assert_eq!(written.parse::<Variant>(), Ok(variant.clone()), "{}", written);
+        prop_assert_eq!(written.parse::<Variant>().unwrap().to_string(), written);
+    }
+
+    #[test]
+    fn nothing_makes_the_reader_panic(text in ".{0,40}") {
+        let _ = text.parse::<Variant>();
+    }
+
+    #[test]
+    fn nothing_close_to_a_variant_makes_the_reader_panic(
+        text in "(read_write|mmap|io_uring)[:,=@a-z0-9KMGT]{0,20}"
+    ) {
+        if let Ok(variant) = text.parse::<Variant>() {
+            prop_assert_eq!(variant.to_string().parse::<Variant>(), Ok(variant));
+        }
+    }
+}
+
+#[test]
+fn what_the_table_proposes_is_in_its_shortest_form() {
+    for variant in Variant::proposed() {
+        let texts = variant.engine.lab_variants;
+        assert!(texts.contains(&variant.to_string().as_str()), "{variant} is not in {texts:?}");
+    }
+}

@@ -1,0 +1,85 @@
+//! What can end an experiment.
+
+use std::path::PathBuf;
+
+use engines::{Errno, Side, describe};
+
+/// Why an experiment could not be carried out, or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A call on a file of the source failed.
+    #[error("{action} '{}': {}", .path.display(), describe(*.errno))]
+    Path {
+        /// What was being done, as "cannot open".
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the kernel said.
+        errno: Errno,
+    },
+    /// The source has no bytes.
+    #[error("there is nothing to copy: '{}' {why}", .path.display())]
+    Empty {
+        /// The source.
+        path: PathBuf,
+        /// In what way it has none.
+        why: &'static str,
+    },
+    /// The source was changed under the experiment.
+    #[error("'{}' changed during the race, which makes its figures worthless", .0.display())]
+    SourceChanged(PathBuf),
+    /// The destination's file system is too full.
+    #[error(
+        "not enough room in '{}': a copy takes {} and {} are free",
+        .dir.display(), crate::words::bytes(*.needed_bytes), crate::words::bytes(*.free_bytes)
+    )]
+    NoSpace {
+        /// The destination directory.
+        dir: PathBuf,
+        /// What the race needs there.
+        needed_bytes: u64,
+        /// What is there.
+        free_bytes: u64,
+    },
+    /// A copy failed with a real error, which is no sample.
+    #[error("{variant} failed {}: {}", side_words(*.side), describe(*.errno))]
+    CopyFailed {
+        /// The variant.
+        variant: String,
+        /// The side it happened on.
+        side: Side,
+        /// What the kernel said.
+        errno: Errno,
+    },
+    /// A copy differs from its source: the experiment is worthless and the engine has a bug.
+    #[error("{variant} copied wrongly: its copy of '{}' {how}; the race is void", .path.display())]
+    WrongCopy {
+        /// The variant.
+        variant: String,
+        /// The source file.
+        path: PathBuf,
+        /// What differs.
+        how: String,
+    },
+    /// No variant was left to race.
+    #[error("none of the variants works here: {0}")]
+    NothingToRace(String),
+}
+
+impl Error {
+    pub(crate) fn path(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(Errno) -> Error {
+        let path = path.into();
+        move |errno| Error::Path { action, path, errno }
+    }
+}
+
+fn side_words(side: Side) -> &'static str {
+    match side {
+        Side::Src => "reading",
+        Side::Dst => "writing",
+        Side::Pair => "copying",
+    }
+}

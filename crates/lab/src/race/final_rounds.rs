@@ -1,0 +1,115 @@
+//! The rounds that count.
+
+use std::time::Duration;
+
+use super::Race;
+use super::entrant::{Class, Progressing};
+use crate::error::Error;
+use crate::experiment::admission::ROUNDS_MIN;
+use crate::sample::Stage;
+use crate::trial::{Place, Task};
+use crate::verdict::{self, Racer};
+
+/// Rounds that floors run: they do not compete, so that they need not be known as well.
+pub(super) const FLOOR_ROUNDS: u32 = 3;
+
+/// When all but the best are beaten, the race ends after this round.
+const ROUNDS_TO_WIN: u32 = 5;
+
+/// How far beyond the time the rounds may go that a verdict needs at the least.
+const OVERTIME: f64 = 0.25;
+
+impl Race<'_> {
+    /// Runs the final and returns the number of whole rounds.
+    pub(super) fn run_final(&mut self, task: &Task) -> Result<u32, Error> {
+        self.admit_to_final(task.load.bytes);
+        self.warm_up(task)?;
+        let mut round = 0;
+        while self.config.rounds.is_none_or(|rounds| round < rounds) {
+            round += 1;
+            if !self.run_round(task, round)? {
+                return Ok(round - 1);
+            }
+            if self.state_is_out_of_reach() {
+                return Ok(round);
+            }
+            if self.config.rounds.is_none() && self.is_decided(round) {
+                return Ok(round);
+            }
+        }
+        Ok(round)
+    }
+
+    /// The first run over the whole load takes memory that nobody used lately, which in a virtual
+    /// machine the host has to supply first. It is run by the quickest and not counted.
+    fn warm_up(&mut self, task: &Task) -> Result<(), Error> {
+        let quickest = self
+            .running()
+            .filter(|&index| self.entrants[index].class() != Class::Floor)
+            .min_by_key(|&index| self.entrants[index].cost);
+        let place = Place { stage: Stage::WarmUp, round: 1, order_in_round: 1 };
+        quickest.map_or(Ok(()), |index| self.run_one(index, task, place))
+    }
+
+    /// Runs one round; false when the time ended it early.
+    fn run_round(&mut self, task: &Task, round: u32) -> Result<bool, Error> {
+        let running: Vec<usize> = self
+            .running()
+            .filter(|&i| round <= self.floor_rounds() || self.entrants[i].class() != Class::Floor)
+            .collect();
+        let order = self.plan.order(Stage::Final, round, &running);
+        for (place, index) in (1..).zip(order) {
+            if self.time_is_up(round, self.entrants[index].cost_of(task.load.bytes)) {
+                return Ok(false);
+            }
+            let place = Place { stage: Stage::Final, round, order_in_round: place };
+            self.run_one(index, task, place)?;
+        }
+        Ok(true)
+    }
+
+    fn floor_rounds(&self) -> u32 {
+        self.config.rounds.unwrap_or(FLOOR_ROUNDS)
+    }
+
+    /// Whether a run that will take `cost` has to be left out. The rounds without which there can be
+    /// no verdict may take a little longer than the time.
+    fn time_is_up(&self, round: u32, cost: Duration) -> bool {
+        let Some(time) = self.config.time else { return false };
+        let allowed = if round <= ROUNDS_MIN { time.mul_f64(1.0 + OVERTIME) } else { time };
+        self.config.begun.elapsed() + cost > allowed
+    }
+
+    /// Drops those that are shown to be slower, so that the time goes to those that are close, and
+    /// tells whether only the best of each class are left.
+    fn is_decided(&mut self, round: u32) -> bool {
+        if round < ROUNDS_MIN {
+            return false;
+        }
+        let mut decided = true;
+        for class in [Class::Mover, Class::Sharer] {
+            let of_class: Vec<usize> =
+                self.running().filter(|&index| self.entrants[index].class() == class).collect();
+            let racers: Vec<Racer> =
+                of_class.iter().map(|&index| self.entrants[index].racer()).collect();
+            let beaten = verdict::beaten(&racers);
+            decided &= of_class.len() <= beaten.len() + 1;
+            if decided && round < ROUNDS_TO_WIN {
+                // The last ones stay: a lead is measured better by a few more rounds.
+                decided = false;
+                continue;
+            }
+            for place in beaten {
+                self.entrants[of_class[place]].progressing = Progressing::Beaten;
+            }
+        }
+        decided
+    }
+
+    /// Whether no run of any copier had the state that was asked for; more would not have it either.
+    fn state_is_out_of_reach(&self) -> bool {
+        let copiers = self.entrants.iter().filter(|entrant| entrant.class() != Class::Floor);
+        let mut samples = copiers.flat_map(super::Entrant::final_samples).peekable();
+        samples.peek().is_some() && samples.all(|sample| !sample.counted)
+    }
+}

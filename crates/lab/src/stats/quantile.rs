@@ -1,0 +1,51 @@
+//! Quantiles of a sample.
+
+/// The `q` quantile of `values`, 0 <= q <= 1, interpolated between neighbours (type 7 of Hyndman and
+/// Fan, The American Statistician 50, 1996: what R, numpy and spreadsheets give unasked). `None`
+/// without values.
+///
+/// # Panics
+/// When `q` lies outside 0 to 1.
+#[must_use]
+pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
+    assert!((0.0..=1.0).contains(&q), "a quantile lies between 0 and 1, {q} does not");
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    let place = q * last as f64;
+    // Both are indices: 0 <= place <= last.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let (below, above) = (place.floor() as usize, place.ceil() as usize);
+    let share = place - place.floor();
+    Some(sorted[below] * (1.0 - share) + sorted[above] * share)
+}
+
+/// The median of `values`; `None` without values.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Known answers, computed by `known_answers.py` beside this file with numpy 2.4.
+    #[test]
+    fn agrees_with_numpy() {
+        let values = [3.1, 1.2, 9.7, 4.4, 2.8, 7.5];
+        for (q, expected) in
+            [(0.0, 1.2), (0.05, 1.6), (0.25, 2.875), (0.5, 3.75), (0.75, 6.725), (1.0, 9.7)]
+        {
+            let got = quantile(&values, q).expect("there are values");
+            assert!((got - expected).abs() < 1e-12, "{q}: {got} for {expected}");
+        }
+    }
+
+    #[test]
+    fn few_values() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[5.0]), Some(5.0));
+        assert_eq!(median(&[5.0, 7.0]), Some(6.0));
+    }
+}

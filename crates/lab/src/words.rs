@@ -1,0 +1,104 @@
+//! Quantities as people read them.
+
+/// A number of bytes in the largest binary unit that keeps it over one: `1.5 GiB`, `256 MiB`,
+/// `100 B`.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1023.5 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    let tenths = (value * 10.0).round() / 10.0;
+    if tenths < 10.0 && tenths.fract() > 0.0 {
+        format!("{tenths:.1} {unit}")
+    } else {
+        format!("{value:.0} {unit}")
+    }
+}
+
+/// A time with three digits: `12.3 µs`, `341 ms`, `2.05 s`.
+#[must_use]
+pub fn nanoseconds(ns: f64) -> String {
+    if ns < 1.0 {
+        return "0 µs".to_owned();
+    }
+    let (value, unit) = match ns {
+        ns if ns < 999.5e3 => (ns / 1e3, "µs"),
+        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A number with three digits, and more only before the point: `0.12`, `3.41`, `34.1`, `3,412`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    match value {
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value => grouped(&format!("{value:.0}")),
+    }
+}
+
+/// Digits with a comma before each group of three.
+#[must_use]
+pub fn grouped(digits: &str) -> String {
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Names joined for a sentence: `a`, `a and b`, `a, b and c`.
+#[must_use]
+pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities() {
+        for (given, expected) in [
+            (0, "0 B"),
+            (100, "100 B"),
+            (1 << 10, "1 KiB"),
+            (1536, "1.5 KiB"),
+            (256 << 20, "256 MiB"),
+            ((1 << 30) - 1, "1 GiB"),
+            (23 << 30, "23 GiB"),
+        ] {
+            assert_eq!(bytes(given), expected);
+        }
+        for (given, expected) in [
+            (0.0, "0 µs"),
+            (30.0, "0.03 µs"),
+            (12_345.0, "12.3 µs"),
+            (341e6, "341 ms"),
+            (2.05e9, "2.05 s"),
+        ] {
+            assert_eq!(nanoseconds(given), expected);
+        }
+        assert_eq!(three_digits(3412.4), "3,412");
+        assert_eq!(grouped("1234567"), "1,234,567");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+    }
+}
