@@ -14,6 +14,7 @@ use crate::directory::make_and_open;
 use crate::identity::{FileId, is_directory, is_symlink};
 use crate::metadata::{self, Source, Target};
 use crate::observer::Announcement;
+use crate::options::ModeRule;
 use crate::place::{Place, Shown, Trust};
 use crate::run::{Run, failed};
 use crate::trail::join;
@@ -123,7 +124,12 @@ fn step(
     let (dst, dst_stat, mode) = match stands {
         Some((fd, stat)) => (fd, stat, None),
         None => {
-            let made = make_and_open(run, &place, &src_stat, Action::CreateParent)?;
+            // A directory made from nothing is not sticky; only one that is itself copied stays so.
+            let mut like = src_stat;
+            if run.options.preserve.mode == ModeRule::Fresh {
+                like.st_mode &= !0o1000;
+            }
+            let made = make_and_open(run, &place, &like, Action::CreateParent)?;
             run.tops.root_made(FileId::of(&made.stat));
             run.announce(|| Announcement::ParentMade {
                 src: src_path.to_owned(),
