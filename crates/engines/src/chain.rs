@@ -5,7 +5,7 @@ use std::io;
 use rustix::io::Errno;
 
 use crate::engine::Copier;
-use crate::moved::refuses_for_good;
+use crate::moved::{is_refusal, refuses_for_good};
 use crate::read_write::READ_WRITE;
 use crate::{Moved, Pair, Side, Span, Stop, Variant};
 
@@ -18,7 +18,8 @@ pub struct Chain {
 struct Link {
     variant: Variant,
     copier: Option<Box<dyn Copier>>,
-    refused_for_good: bool,
+    /// Why it can never work on this pair of file systems, once that is known.
+    refused_for_good: Option<Errno>,
 }
 
 /// Called with every attempt: the variant, what it was asked for, and what came of it. Progress,
@@ -29,7 +30,7 @@ impl Chain {
     /// Exactly these variants: when the last refuses, the copy is refused.
     #[must_use]
     pub fn exactly(variants: impl IntoIterator<Item = Variant>) -> Chain {
-        let link = |variant| Link { variant, copier: None, refused_for_good: false };
+        let link = |variant| Link { variant, copier: None, refused_for_good: None };
         Chain { links: variants.into_iter().map(link).collect() }
     }
 
@@ -84,7 +85,11 @@ impl FileCopy<'_> {
     pub fn copy(&mut self, span: Span, observe: &mut Observer<'_>) -> Moved {
         let mut bytes = 0;
         let mut refusal = Errno::NOSYS;
-        for link in self.chain.links.iter_mut().filter(|link| !link.refused_for_good) {
+        for link in &mut self.chain.links {
+            if let Some(errno) = link.refused_for_good {
+                refusal = errno;
+                continue;
+            }
             let left = span.after(bytes);
             let moved = match link.copier() {
                 Ok(copier) => copier.copy(self.pair, left),
@@ -96,7 +101,10 @@ impl FileCopy<'_> {
             match moved.stop {
                 Stop::Done | Stop::Eof => return Moved { bytes, stop: moved.stop },
                 Stop::Refused(errno) => {
-                    link.refused_for_good = refuses_for_good(errno) || link.copier.is_none();
+                    // Memory or descriptors may be there again for the next file.
+                    let never_starts = link.copier.is_none() && is_refusal(errno);
+                    let for_good = refuses_for_good(errno) || never_starts;
+                    link.refused_for_good = for_good.then_some(errno);
                     refusal = errno;
                 }
                 Stop::Failed { side: Side::Pair, errno }
@@ -121,8 +129,14 @@ impl Link {
     }
 }
 
+/// Of a copier that did not start.
 fn errno_of(error: &io::Error) -> Errno {
-    error.raw_os_error().map_or(Errno::NOSYS, Errno::from_raw_os_error)
+    let named = match error.kind() {
+        io::ErrorKind::OutOfMemory => Errno::NOMEM,
+        io::ErrorKind::InvalidInput => Errno::INVAL,
+        _ => Errno::OPNOTSUPP,
+    };
+    Errno::from_io_error(error).unwrap_or(named)
 }
 
 #[cfg(test)]
@@ -297,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_start_is_not_started_again() {
+    fn what_is_forbidden_is_not_started_again() {
         static STARTS: AtomicUsize = AtomicUsize::new(0);
         fn start(_: &Tuning) -> io::Result<Box<dyn Copier>> {
             STARTS.fetch_add(1, Ordering::Relaxed);
@@ -306,9 +320,34 @@ mod tests {
         static FORBIDDEN: Engine = engine(start, &[]);
         let mut chain = Chain::exactly([Variant::plain(&FORBIDDEN)]);
         for _ in 0..3 {
-            assert!(matches!(copy(&mut chain).0, Moved { bytes: 0, stop: Stop::Refused(_) }));
+            assert_eq!(copy(&mut chain).0, Moved::refused(Errno::PERM));
         }
         assert_eq!(STARTS.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn what_lacked_memory_is_started_again() {
+        static STARTS: AtomicUsize = AtomicUsize::new(0);
+        fn start(_: &Tuning) -> io::Result<Box<dyn Copier>> {
+            match STARTS.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(io::ErrorKind::OutOfMemory.into()),
+                1 => Err(Errno::MFILE.into()),
+                _ => Ok(Box::new(Scripted { bytes: u64::MAX, stop: Stop::Done })),
+            }
+        }
+        static POOR: Engine = engine(start, &[]);
+        let mut chain = Chain::exactly([Variant::plain(&POOR)]);
+        assert_eq!(copy(&mut chain).0, Moved::refused(Errno::NOMEM));
+        assert_eq!(copy(&mut chain).0, Moved::refused(Errno::MFILE));
+        assert_eq!(copy(&mut chain).0, Moved { bytes: LEN as u64, stop: Stop::Done });
+    }
+
+    #[test]
+    fn the_reason_stays_the_same() {
+        let mut chain = Chain::exactly([variant!(0, Stop::Refused(Errno::XDEV))]);
+        for file in 0..2 {
+            assert_eq!(copy(&mut chain).0, Moved::refused(Errno::XDEV), "file {file}");
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Cursors turned into positions, for engines that need to know where they are.
 
 use rustix::fs::{SeekFrom, seek, tell};
+use rustix::io::Errno;
 
+use crate::positions::appends;
 use crate::span::Pos;
 use crate::{Moved, Pair, Span};
 
@@ -27,7 +29,7 @@ pub(crate) fn with_src_at(
 }
 
 /// Runs `copy` with both sides given by offset, and moves on the cursors that the span named.
-/// Refused where a side has no positions.
+/// Refused where a side has no positions, or the destination appends.
 pub(crate) fn with_both_at(
     pair: Pair<'_>,
     span: Span,
@@ -35,6 +37,8 @@ pub(crate) fn with_both_at(
 ) -> Moved {
     with_src_at(pair, span, |span, src_at| match span.dst {
         Pos::At(dst_at) => copy(span, src_at, dst_at),
+        // Where the end of the file will be is not for us to say.
+        Pos::Here if appends(pair.dst) => Moved::refused(Errno::BADF),
         Pos::Here => match tell(pair.dst) {
             Err(errno) => Moved::refused(errno),
             Ok(dst_at) => {

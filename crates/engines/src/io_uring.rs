@@ -8,12 +8,13 @@
 
 use std::io;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, tell};
 use rustix::io::Errno;
 
 use crate::cursor::with_both_at;
 use crate::direct::block_bytes;
 use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind};
+use crate::presized::Presized;
 use crate::probe::probe_by_copy;
 use crate::sys::ring::{Completion, Direction, Part, Ring};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning, is_refusal};
@@ -49,7 +50,8 @@ pub(crate) static IO_URING: Engine = Engine {
 const BUFFERS_BYTES_MAX: usize = 1 << 30;
 
 struct Uring {
-    /// Taken out when it fails with operations in flight, so that none can reach a later span.
+    /// Taken out while it copies and not put back with operations in flight, so that none can reach
+    /// a later span, or descriptors that were closed meanwhile.
     ring: Option<Ring>,
     buffer_bytes: usize,
     depth: usize,
@@ -68,6 +70,10 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 
 impl Copier for Uring {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        // A pipe would be read at any offset, and several reads at once would mix its bytes.
+        if let Err(errno) = tell(pair.src).and(tell(pair.dst)) {
+            return Moved::refused(errno);
+        }
         let block_bytes = match self.direct.then(|| block_bytes(pair)).transpose() {
             Ok(block_bytes) => block_bytes.unwrap_or(1),
             Err(errno) => return Moved::refused(errno),
@@ -76,12 +82,16 @@ impl Copier for Uring {
         if slot_bytes == 0 {
             return Moved::refused(Errno::INVAL);
         }
-        let ring = match self.ring.take().map_or_else(|| self.new_ring(), Ok) {
-            Ok(ring) => self.ring.insert(ring),
+        let mut ring = match self.ring.take().map_or_else(|| self.new_ring(), Ok) {
+            Ok(ring) => ring,
             Err(errno) => return Moved::refused(errno),
         };
         let depth = self.depth;
         let moved = with_both_at(pair, span, |span, src_at, dst_at| {
+            let presized = match Presized::as_it_is(pair, dst_at, span.len) {
+                Ok(presized) => presized,
+                Err(errno) => return Moved::failed(Side::Dst, errno),
+            };
             let mut flight = Flight {
                 pair,
                 src_at,
@@ -93,13 +103,16 @@ impl Copier for Uring {
                 pieces: vec![Piece::default(); depth],
                 shortest: None,
             };
-            let moved = flight.run(ring);
+            let moved = flight.run(&mut ring);
+            if moved.stop != Stop::Done {
+                presized.shrink_after(pair, moved.bytes);
+            }
             if moved.stop == Stop::Done && moved.bytes < span.len {
                 return Moved { stop: Stop::Refused(Errno::INVAL), ..moved };
             }
             moved
         });
-        self.ring.take_if(|ring| ring.busy());
+        self.ring = Some(ring).filter(|ring| !ring.busy());
         moved
     }
 
@@ -138,7 +151,7 @@ struct Flight<'fd> {
     next: u64,
     pieces: Vec<Piece>,
     /// The lowest byte that was not written and why. Pieces beyond it may have been written; they
-    /// do not count.
+    /// do not count, and where they made the destination longer it is cut back.
     shortest: Option<Moved>,
 }
 

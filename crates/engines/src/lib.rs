@@ -16,6 +16,7 @@ mod memory;
 mod mmap;
 mod moved;
 mod parallel;
+mod positions;
 mod presized;
 mod probe;
 mod read_write;

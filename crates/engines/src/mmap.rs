@@ -20,8 +20,8 @@ use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::guarded::{self, Missing};
 use crate::sys::map::Map;
-use crate::until_done::{Errors, Halt, Step, until_done};
-use crate::{Moved, Pair, Side, Span, Tuning};
+use crate::until_done::{Errors, Halt, Step, doubt_zero, until_done};
+use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
 /// The table row.
 pub(crate) static MMAP: Engine = Engine {
@@ -84,7 +84,7 @@ impl Copier for Mmap {
                 match self.window(pair, src_at, want) {
                     Ok(Some(window)) => write_out(pair, &window, src_at, dst),
                     Ok(None) => Step::halted(Halt::Zero),
-                    Err(errno) => Step::halted(Halt::Error { side: Side::Src, errno }),
+                    Err(errno) => not_mapped(Side::Src, errno),
                 }
             })
         })
@@ -115,17 +115,23 @@ impl Mmap {
             Ok(presized) => presized,
             Err(moved) => return moved,
         };
-        let moved =
-            until_done(pair, span, self.window_bytes, Errors::MayRefuse, |src, dst, want| {
+        let mapped = Span { len: available, ..span };
+        let mut moved =
+            until_done(pair, mapped, self.window_bytes, Errors::MayRefuse, |src, dst, want| {
                 let (Pos::At(src_at), Pos::At(dst_at)) = (src, dst) else {
                     unreachable!("with_both_at gives offsets")
                 };
                 match self.window(pair, src_at, want) {
                     Ok(Some(window)) => self.copy_window(pair, &window, src_at, dst_at),
                     Ok(None) => Step::halted(Halt::Zero),
-                    Err(errno) => Step::halted(Halt::Error { side: Side::Src, errno }),
+                    Err(errno) => not_mapped(Side::Src, errno),
                 }
             });
+        if moved.stop == Stop::Done && available < span.len {
+            // What the source has gained since then has no pages in the destination to be put in.
+            let tail = doubt_zero(pair, span.after(available));
+            moved = Moved { bytes: available + tail.bytes, stop: tail.stop };
+        }
         presized.shrink_after(pair, moved.bytes);
         moved
     }
@@ -138,8 +144,7 @@ impl Mmap {
             return Ok(None);
         }
         let from = offset_in_page(src_at);
-        let map = Map::readable(pair.src, src_at - from as u64, from + len, self.populate)
-            .map_err(as_refusal)?;
+        let map = Map::readable(pair.src, src_at - from as u64, from + len, self.populate)?;
         if self.sequential {
             map.advise_sequential()?;
         }
@@ -150,9 +155,9 @@ impl Mmap {
         let dst_from = offset_in_page(dst_at);
         let dst_map_at = dst_at - dst_from as u64;
         let dst_map = Map::writable(pair.dst, dst_map_at, dst_from + window.len, self.populate);
-        let mut dst_map = match dst_map.map_err(as_refusal) {
+        let mut dst_map = match dst_map {
             Ok(map) => map,
-            Err(errno) => return Step::halted(Halt::Error { side: Side::Dst, errno }),
+            Err(errno) => return not_mapped(Side::Dst, errno),
         };
         let copied = guarded::copy(&mut dst_map, dst_from, &window.map, window.from, window.len);
         drop(dst_map);
@@ -231,9 +236,9 @@ fn offset_in_page(offset: u64) -> usize {
 
 /// ENODEV: the file cannot be mapped. EACCES: it is not open for what the mapping needs. ENOMEM: no
 /// room for the mapping. In each case another engine may well do.
-fn as_refusal(errno: Errno) -> Errno {
-    match errno {
-        Errno::NODEV | Errno::ACCESS | Errno::NOMEM => Errno::OPNOTSUPP,
-        errno => errno,
-    }
+fn not_mapped(side: Side, errno: Errno) -> Step {
+    Step::halted(match errno {
+        Errno::NODEV | Errno::ACCESS | Errno::NOMEM => Halt::Unfit(errno),
+        errno => Halt::Error { side, errno },
+    })
 }

@@ -21,7 +21,8 @@ pub enum Stop {
     /// The source ended before the span did, proved by a `read` that returned 0.
     Eof,
     /// This engine cannot go on here, yet another may: exactly the bytes reported were taken from
-    /// the source and written to the destination, and none besides.
+    /// the source and written to the destination. Within the span, beyond those, workers and rings
+    /// may have written some already; whoever goes on writes them once more.
     Refused(Errno),
     /// A real error. The bytes reported are written; nothing is known of what lies beyond.
     Failed {
@@ -77,7 +78,7 @@ pub fn is_refusal(errno: Errno) -> bool {
 }
 
 /// Whether a refusal holds for every further file of the same two file systems, so that asking
-/// again is a wasted call.
+/// again is a wasted call. An engine that met a trait of one file must not give these.
 #[must_use]
 pub fn refuses_for_good(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOTTY | Errno::XDEV)

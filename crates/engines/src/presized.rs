@@ -10,6 +10,7 @@ use crate::{Moved, Pair, Side, is_refusal};
 pub(crate) struct Presized {
     dst_at: u64,
     bytes_before: u64,
+    /// The copy reaches beyond what was there before.
     grown: bool,
 }
 
@@ -28,11 +29,19 @@ impl Presized {
         })
     }
 
-    fn grow(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
+    /// The destination as it is, about to be written out of order: to be cut back all the same when
+    /// the copy stops before what was written last.
+    ///
+    /// # Errors
+    /// What fstat(2) gives.
+    pub(crate) fn as_it_is(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
         let stat = rustix::fs::fstat(pair.dst)?;
         let bytes_before = u64::try_from(stat.st_size).unwrap_or(0);
-        let end = dst_at + len;
-        let presized = Presized { dst_at, bytes_before, grown: end > bytes_before };
+        Ok(Presized { dst_at, bytes_before, grown: dst_at.saturating_add(len) > bytes_before })
+    }
+
+    fn grow(pair: Pair<'_>, dst_at: u64, len: u64) -> rustix::io::Result<Presized> {
+        let presized = Presized::as_it_is(pair, dst_at, len)?;
         loop {
             match rustix::fs::fallocate(pair.dst, FallocateFlags::empty(), dst_at, len) {
                 Ok(()) => return Ok(presized),
@@ -43,7 +52,7 @@ impl Presized {
                 }
                 // The file system cannot allocate ahead; the length alone helps too.
                 Err(_) if presized.grown => {
-                    rustix::fs::ftruncate(pair.dst, end)?;
+                    rustix::fs::ftruncate(pair.dst, dst_at + len)?;
                     return Ok(presized);
                 }
                 Err(_) => return Ok(presized),

@@ -64,7 +64,11 @@ fn clone_span(pair: Pair<'_>, src_at: u64, dst_at: u64, len: u64) -> rustix::io:
         // FICLONE takes the whole source as it is at that instant, so a source that grows
         // meanwhile is no error; what came of it is the size of the destination.
         uninterrupted(|| rustix::fs::ioctl_ficlone(pair.dst, pair.src))?;
-        return Ok(file_bytes(&rustix::fs::fstat(pair.dst)?).min(len));
+        let cloned = file_bytes(&rustix::fs::fstat(pair.dst)?);
+        if cloned > len {
+            uninterrupted(|| rustix::fs::ftruncate(pair.dst, len))?;
+        }
+        return Ok(cloned.min(len));
     }
     // A range may end inside a block only where the source ends too.
     let clonable = if to_the_end {

@@ -6,7 +6,8 @@ use std::os::fd::BorrowedFd;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pos {
     /// An offset in bytes from the start of the file. The descriptor's cursor is left alone by
-    /// engines whose [`Facts`](crate::Facts) say `positions`; the others move it.
+    /// engines whose [`Facts`](crate::Facts) say `positions`; the others move it. A destination
+    /// with O_APPEND fails: the kernel writes at its end, whatever the offset.
     At(u64),
     /// The descriptor's own cursor, which moves on by what was copied: the only choice for pipes,
     /// sockets and terminals.
@@ -62,7 +63,9 @@ impl Span {
     }
 }
 
-/// The two open descriptors of a copy, borrowed: an engine never opens or closes files.
+/// The two open descriptors of a copy, borrowed: an engine never opens or closes files. Both may be
+/// of one file as long as the span's ranges do not overlap; where they do, what comes is undefined,
+/// and with [`Span::TO_EOF`] the copy may chase its own end until the disk is full.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'fd> {
     /// Open for reading.

@@ -70,7 +70,7 @@ impl Splice {
     fn step(&mut self, pair: Pair<'_>, src: Pos, dst: Pos, want: usize) -> Step {
         let pipe = match self.pipe.take().map_or_else(|| Pipe::new(self.pipe_bytes), Ok) {
             Ok(pipe) => pipe,
-            Err(errno) => return Step::halted(Halt::Error { side: Side::Pair, errno }),
+            Err(errno) => return Step::halted(Halt::Unfit(errno)),
         };
         let taken = match pipe.fill(pair, src, want) {
             Ok(0) => {

@@ -4,16 +4,19 @@
 //! byte-at-a-time loop of many a textbook. Shares the page cache; a byte is copied up to four times
 //! (cache, stream, item, stream, cache), twice where the item is as large as the stream's buffer,
 //! since the library then goes past it. The source needs positions: what a stream reads ahead could
-//! not be given back to a pipe. Loses to `read_write` with the same buffer, by the bookkeeping of
+//! not be given back to a pipe. A signal that interrupts a write fails the copy, since the stream has
+//! then thrown away what it held. Loses to `read_write` with the same buffer, by the bookkeeping of
 //! each item.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::Errno;
 
 use crate::cursor::with_src_at;
 use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::positions::appends;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::buffer::Buffer;
@@ -76,7 +79,7 @@ impl Stdio {
             Err(errno) => return Moved::refused(errno),
         };
         // Nothing but a regular file tells afterwards how much of it was written.
-        let dst_began_at = tell(pair.dst).ok();
+        let dst_began_at = next_write_at(pair.dst).ok();
         let item = self.item.as_mut_slice();
         let (mut taken, mut passed_on) = (0, 0);
         let handed_on = until_done(pair, span, item.len(), Errors::AlwaysFail, |_, _, want| {
@@ -118,19 +121,21 @@ impl Stdio {
     }
 }
 
+/// Where the next write at the cursor of `dst` will land.
+fn next_write_at(dst: BorrowedFd<'_>) -> rustix::io::Result<u64> {
+    if appends(dst) { seek(dst, SeekFrom::End(0)) } else { tell(dst) }
+}
+
 fn step(src: &mut Stream, dst: &mut Stream, item: &mut [u8]) -> Step {
     let read = src.read(item);
-    let mut taken = 0;
-    while taken < read.bytes {
-        let Transfer { bytes, end } = dst.write(&item[taken..read.bytes]);
-        taken += bytes;
-        match end {
-            End::Full | End::Error(Errno::INTR) => {}
-            End::Eof => unreachable!("only reading meets the end"),
-            End::Error(errno) => {
-                let halt = Halt::Error { side: Side::Dst, errno };
-                return Step { bytes: taken, halt: Some(halt) };
-            }
+    let Transfer { bytes, end } = dst.write(&item[..read.bytes]);
+    match end {
+        End::Full => {}
+        End::Eof => unreachable!("only reading meets the end"),
+        // Also where a signal interrupted it: a stream forgets its buffer over any error, so what
+        // it had taken cannot be written again.
+        End::Error(errno) => {
+            return Step { bytes, halt: Some(Halt::Lost { side: Side::Dst, errno }) };
         }
     }
     let halt = match read.end {
@@ -138,5 +143,5 @@ fn step(src: &mut Stream, dst: &mut Stream, item: &mut [u8]) -> Step {
         End::Eof => Some(Halt::Eof),
         End::Error(errno) => Some(Halt::Error { side: Side::Src, errno }),
     };
-    Step { bytes: taken, halt }
+    Step { bytes, halt }
 }

@@ -24,6 +24,9 @@ pub(crate) enum Halt {
     Zero,
     /// A call failed. Nothing of the source is lost: what was not written can be read again.
     Error { side: Side, errno: Errno },
+    /// The engine lacks what it needs for this file, whatever the error's name: another may do. No
+    /// byte is in hand.
+    Unfit(Errno),
     /// A call failed and bytes taken from a source that cannot be read twice went with it.
     Lost { side: Side, errno: Errno },
 }
@@ -86,6 +89,7 @@ pub(crate) fn until_done(
                 bytes += doubted.bytes;
                 doubted.stop
             }
+            Some(Halt::Unfit(errno)) => Stop::Refused(errno),
             Some(Halt::Error { errno, .. }) if errors == Errors::MayRefuse && is_refusal(errno) => {
                 Stop::Refused(errno)
             }
@@ -113,7 +117,8 @@ pub(crate) fn doubt_zero(pair: Pair<'_>, left: Span) -> Moved {
             }
             Some(Halt::Eof | Halt::Zero) => Stop::Eof,
             None if step.bytes as u64 == left.len => Stop::Done,
-            None => Stop::Refused(Errno::OPNOTSUPP),
+            // EINVAL, since it is this file that the engine does not see, or see grow.
+            None | Some(Halt::Unfit(_)) => Stop::Refused(Errno::INVAL),
         };
         return Moved { bytes: step.bytes as u64, stop };
     }
@@ -259,11 +264,18 @@ mod tests {
             // Reading finds the rest, which fits the doubt's buffer.
             ("a false zero", 35, &[moved(10), halted(Halt::Zero)], 30, Stop::Done),
             ("nothing at all", 35, &[moved(0)], 30, Stop::Done),
-            ("zero, part there", 25, &[halted(Halt::Zero)], 20, Stop::Refused(Errno::OPNOTSUPP)),
+            ("zero, part there", 25, &[halted(Halt::Zero)], 20, Stop::Refused(Errno::INVAL)),
             ("zero at the end", 35, &[moved(10), moved(10), part(10, Halt::Zero)], 30, Stop::Done),
             ("end at the end", 35, &[moved(10), moved(10), part(10, Halt::Eof)], 30, Stop::Done),
             ("failed", 35, &[moved(9), halted(NOSPC)], 9, failed(Side::Dst, Errno::NOSPC)),
             ("failed in a step", 35, &[part(9, NOSPC)], 9, failed(Side::Dst, Errno::NOSPC)),
+            (
+                "unfit",
+                35,
+                &[moved(9), halted(Halt::Unfit(Errno::MFILE))],
+                9,
+                Stop::Refused(Errno::MFILE),
+            ),
             ("refused", 35, &[moved(10), part(4, XDEV)], 14, Stop::Refused(Errno::XDEV)),
             (
                 "lost",
@@ -320,7 +332,7 @@ mod tests {
         let (src, dst) = (file_of(10_000), file_of(0));
         let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
         let moved = doubt_zero(pair, Span::at(1000, 9000));
-        assert_eq!(moved, Moved { bytes: 4096, stop: Stop::Refused(Errno::OPNOTSUPP) });
+        assert_eq!(moved, Moved { bytes: 4096, stop: Stop::Refused(Errno::INVAL) });
         let (mut right, mut found) = ([0; 4096], [1; 4096]);
         src.read_exact_at(&mut right, 1000).unwrap();
         dst.read_exact_at(&mut found, 1000).unwrap();

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use crate::engine::{Copier, Engine, Kind, Param, ParamKind};
 use crate::parallel::Parallel;
+use crate::positions::WithHonouredPositions;
 use crate::status_flags::WithStatusFlags;
 use crate::{ENGINES, by_name};
 
@@ -98,7 +99,7 @@ impl Variant {
         Variant { engine, tuning: Tuning::defaults(engine), workers: 1 }
     }
 
-    /// The same variant, shared by `workers`.
+    /// The same variant, shared by `workers`; [`start`](Variant::start) says whether it can be.
     #[must_use]
     pub fn shared_by(&self, workers: usize) -> Variant {
         Variant { workers, ..self.clone() }
@@ -114,7 +115,8 @@ impl Variant {
     ///
     /// # Errors
     /// What the kernel says when these cannot be had (an io_uring that is forbidden, no memory), and
-    /// `Unsupported` for a floor, which is no copier.
+    /// `Unsupported` for a floor, which is no copier. `InvalidInput` without a worker, and with
+    /// several where [`Facts::positions`](crate::Facts::positions) does not let them share a file.
     pub fn start(&self) -> std::io::Result<Box<dyn Copier>> {
         let Kind::Copier { start, .. } = self.engine.kind else {
             return Err(std::io::Error::new(
@@ -122,6 +124,12 @@ impl Variant {
                 format!("{} moves bytes within memory and copies no file", self.engine.name),
             ));
         };
+        if self.workers == 0 || (self.workers > 1 && !self.engine.facts.positions) {
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::InvalidInput,
+                format!("{} cannot be shared by {} workers", self.engine.name, self.workers),
+            ));
+        }
         let copier: Box<dyn Copier> = if self.workers == 1 {
             start(&self.tuning)?
         } else {
@@ -130,7 +138,9 @@ impl Variant {
             Box::new(Parallel::new(copiers))
         };
         let flags = copier.status_flags();
-        Ok(if flags.is_empty() { copier } else { Box::new(WithStatusFlags { copier, flags }) })
+        let copier =
+            if flags.is_empty() { copier } else { Box::new(WithStatusFlags { copier, flags }) };
+        Ok(Box::new(WithHonouredPositions { copier }))
     }
 
     /// Every variant that the table proposes for a race, in its order.
@@ -277,10 +287,7 @@ impl FromStr for Bytes {
             "T" | "TiB" => 40,
             _ => return Err(()),
         };
-        if !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(()); // `parse` would let a leading plus sign pass.
-        }
-        let number: u64 = digits.parse().map_err(|_| ())?;
+        let number = parse_count(digits).ok_or(())?;
         number.checked_mul(1 << shift).map(Bytes).ok_or(())
     }
 }
@@ -289,10 +296,15 @@ fn leading_param(engine: &Engine) -> Option<usize> {
     engine.params.iter().position(|param| matches!(param.kind, ParamKind::Bytes { .. }))
 }
 
+/// A plain number; `parse` alone would let a leading plus sign pass.
+fn parse_count(digits: &str) -> Option<u64> {
+    if digits.starts_with('+') { None } else { digits.parse().ok() }
+}
+
 fn parse_workers(count: &str) -> Result<usize, ParseError> {
     let bad = || ParseError::BadWorkers(count.to_owned());
-    let workers: usize = count.parse().map_err(|_| bad())?;
-    if (1..=WORKERS_MAX).contains(&workers) { Ok(workers) } else { Err(bad()) }
+    let workers = parse_count(count).and_then(|workers| usize::try_from(workers).ok());
+    workers.filter(|workers| (1..=WORKERS_MAX).contains(workers)).ok_or_else(bad)
 }
 
 /// One item of a variant's text: the index of its parameter, and the value.
@@ -323,7 +335,7 @@ fn parse_value(engine: &'static Engine, index: usize, text: &str) -> Result<u64,
         ParamKind::Bytes { min, max, .. } => {
             (text.parse::<Bytes>().map_err(|()| bad())?.0, min, max)
         }
-        ParamKind::Count { min, max, .. } => (text.parse().map_err(|_| bad())?, min, max),
+        ParamKind::Count { min, max, .. } => (parse_count(text).ok_or_else(bad)?, min, max),
     };
     if (min..=max).contains(&value) { Ok(value) } else { Err(bad()) }
 }

@@ -58,3 +58,26 @@ fn what_the_table_proposes_is_in_its_shortest_form() {
         assert!(texts.contains(&variant.to_string().as_str()), "{variant} is not in {texts:?}");
     }
 }
+
+#[test]
+fn what_is_no_variant() {
+    for text in [
+        "read_write:+4K",
+        "read_write@+2",
+        "io_uring:depth=+8",
+        "read_write@",
+        "read_write@0",
+        "read_write@-1",
+        "io_uring:depth=",
+        "read_write:",
+        "read_write:4K,",
+        ":",
+        "@",
+        "@2",
+        "",
+        "read_write:99999999999999999999999",
+        "read_write@99999999999999999999999",
+    ] {
+        assert!(text.parse::<Variant>().is_err(), "{text}");
+    }
+}

@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::map::Map;
 use crate::Side;
@@ -35,6 +36,11 @@ impl Range {
         Range { start: 0, len: 0, missing: usize::MAX }
     }
 
+    /// Bytes before the first missing page, if one is missing.
+    fn reached(&self) -> Option<usize> {
+        (self.missing != usize::MAX).then(|| self.missing.saturating_sub(self.start))
+    }
+
     fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.start) < self.len
     }
@@ -53,8 +59,8 @@ static BEFORE: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 /// Copies `len` bytes from `src[src_from..]` to `dst[dst_from..]`.
 ///
 /// # Errors
-/// The first missing page, source before destination. Bytes beyond it are zeros (source) or lost
-/// (destination).
+/// The first missing page, the source's if both sides lack it. Bytes beyond it are zeros (source) or
+/// lost (destination).
 ///
 /// # Panics
 /// When a range lies outside its mapping, or SIGBUS cannot be handled.
@@ -68,20 +74,46 @@ pub(crate) fn copy(
     let before = BEFORE.get_or_init(install);
     assert!(before.is_some(), "sigaction takes a handler for SIGBUS");
     let (to, from) = (dst.at(dst_from, len), src.at(src_from, len));
+    // A fault whose signal is blocked ends the process, handler or not.
+    let mask = blocking(libc::SIG_UNBLOCK, &only_sigbus());
     SRC.set(Range { start: from as usize, len, missing: usize::MAX });
     DST.set(Range { start: to as usize, len, missing: usize::MAX });
+    // The optimiser knows that memcpy touches neither cell, but not that the handler does.
+    compiler_fence(Ordering::SeqCst);
     // SAFETY: `at` checked both ranges; they are distinct mappings. They may change under us, which
-    // is why no reference is made of them, and pages that vanish are dealt with by the handler. The
-    // call is to memcpy itself, opaque to the optimiser.
+    // is why no reference is made of them, and pages that vanish are dealt with by the handler.
     unsafe { libc::memcpy(to, from, len) };
+    compiler_fence(Ordering::SeqCst);
     let (src, dst) = (SRC.replace(Range::none()), DST.replace(Range::none()));
-    if src.missing != usize::MAX {
-        return Err(Missing { side: Side::Src, reached: src.missing.saturating_sub(src.start) });
+    blocking(libc::SIG_SETMASK, &mask);
+    match (src.reached(), dst.reached()) {
+        (None, None) => Ok(()),
+        (Some(reached), None) => Err(Missing { side: Side::Src, reached }),
+        // Both ranges began with the same byte, so the nearer page bounds what was copied.
+        (Some(reached), Some(lost_from)) if reached <= lost_from => {
+            Err(Missing { side: Side::Src, reached })
+        }
+        (_, Some(reached)) => Err(Missing { side: Side::Dst, reached }),
     }
-    if dst.missing != usize::MAX {
-        return Err(Missing { side: Side::Dst, reached: dst.missing.saturating_sub(dst.start) });
-    }
-    Ok(())
+}
+
+/// Changes which signals this thread blocks, and returns which it blocked before;
+/// pthread_sigmask(3).
+fn blocking(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
+    // SAFETY: all zeros is a valid, empty set.
+    let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: both sets are valid.
+    let result = unsafe { libc::pthread_sigmask(how, set, &raw mut before) };
+    assert_eq!(result, 0, "the way to change the mask is a known one");
+    before
+}
+
+fn only_sigbus() -> libc::sigset_t {
+    // SAFETY: all zeros is a valid, empty set.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is valid, and SIGBUS is a signal.
+    unsafe { libc::sigaddset(&raw mut set, libc::SIGBUS) };
+    set
 }
 
 fn install() -> Option<libc::sigaction> {
@@ -149,5 +181,70 @@ fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         // SAFETY: a handler installed without SA_SIGINFO takes the signal's number alone.
         let handler = unsafe { std::mem::transmute::<usize, extern "C" fn(c_int)>(handler) };
         handler(signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// Maps four pages of each file, leaves them as many as told, and copies.
+    fn copy_of_four(src_pages: u64, dst_pages: u64) -> (Result<(), Missing>, File) {
+        let page_bytes = rustix::param::page_size();
+        let file_of = |byte: u8| {
+            let file = tempfile::tempfile().unwrap();
+            let bytes = vec![byte; 4 * page_bytes];
+            std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
+            file
+        };
+        let (src, dst) = (file_of(1), file_of(2));
+        let from = Map::readable(src.as_fd(), 0, 4 * page_bytes, false).unwrap();
+        let mut to = Map::writable(dst.as_fd(), 0, 4 * page_bytes, false).unwrap();
+        src.set_len(src_pages * page_bytes as u64).unwrap();
+        dst.set_len(dst_pages * page_bytes as u64).unwrap();
+        (copy(&mut to, 0, &from, 0, 4 * page_bytes), dst)
+    }
+
+    #[test]
+    fn the_first_page_that_is_missing_counts() {
+        let missing =
+            |side, pages| Err(Missing { side, reached: pages * rustix::param::page_size() });
+        for (src_pages, dst_pages, expected) in [
+            (4, 4, Ok(())),
+            (3, 4, missing(Side::Src, 3)),
+            (0, 4, missing(Side::Src, 0)),
+            (4, 1, missing(Side::Dst, 1)),
+            (1, 3, missing(Side::Src, 1)),
+            (3, 1, missing(Side::Dst, 1)),
+            (2, 2, missing(Side::Src, 2)),
+        ] {
+            let (copied, dst) = copy_of_four(src_pages, dst_pages);
+            assert_eq!(copied, expected, "{src_pages} pages to {dst_pages}");
+            let whole_pages = usize::try_from(src_pages.min(dst_pages)).unwrap();
+            let mut found = vec![0; whole_pages * rustix::param::page_size()];
+            std::os::unix::fs::FileExt::read_exact_at(&dst, &mut found, 0).unwrap();
+            assert!(found.iter().all(|&byte| byte == 1), "{src_pages} pages to {dst_pages}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_blocks_the_signal_survives() {
+        std::thread::spawn(|| {
+            let before = blocking(libc::SIG_BLOCK, &only_sigbus());
+            let missing = Missing { side: Side::Src, reached: 0 };
+            assert_eq!(copy_of_four(0, 4).0, Err(missing));
+            // SAFETY: both sets are valid.
+            let blocked = unsafe { libc::sigismember(&raw const before, libc::SIGBUS) };
+            assert_eq!(blocked, 0);
+            let after = blocking(libc::SIG_SETMASK, &before);
+            // SAFETY: the set is valid.
+            let blocked = unsafe { libc::sigismember(&raw const after, libc::SIGBUS) };
+            assert_eq!(blocked, 1, "the mask is as it was");
+        })
+        .join()
+        .unwrap();
     }
 }

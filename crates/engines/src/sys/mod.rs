@@ -7,6 +7,8 @@ mod cachestat;
 mod clone_range;
 mod close;
 pub(crate) mod guarded;
+#[cfg(test)]
+pub(crate) mod interruption;
 pub(crate) mod map;
 pub(crate) mod ring;
 pub(crate) mod stream;

@@ -10,10 +10,10 @@ use super::buffer::Buffer;
 
 /// A ring with `depth` slots.
 pub(crate) struct Ring {
+    /// Declared before the buffers, so that it is closed before they are freed.
     uring: IoUring,
-    /// All slots' buffers, one after another. Dropped after `uring`, and never while an operation is
-    /// in flight.
-    buffers: std::mem::ManuallyDrop<Buffer>,
+    /// All slots' buffers, one after another; `None` only while the ring is dropped.
+    buffers: Option<Buffer>,
     slot_bytes: usize,
     /// Whether the kernel has the buffers pinned.
     registered: bool,
@@ -56,11 +56,12 @@ impl Ring {
             .chunks_exact_mut(slot_bytes)
             .map(|slot| libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot_bytes })
             .collect();
-        // SAFETY: the buffers live as long as the ring: `drop` closes the ring first.
+        // SAFETY: the buffers outlive the ring: their field comes after it, and `drop` leaks them
+        // while the kernel may use them.
         let registered = unsafe { uring.submitter().register_buffers(&slots) };
         Ok(Ring {
             uring,
-            buffers: std::mem::ManuallyDrop::new(buffers),
+            buffers: Some(buffers),
             slot_bytes,
             // RLIMIT_MEMLOCK bounds what an ordinary user may pin; the ring works without, only
             // slower.
@@ -91,7 +92,8 @@ impl Ring {
         let end = part.from.checked_add(part.len);
         assert!(end.is_some_and(|end| end <= self.slot_bytes), "outside the slot");
         let start = slot * self.slot_bytes + part.from;
-        let address = self.buffers.as_mut_slice()[start..start + part.len].as_mut_ptr();
+        let buffers = self.buffers.as_mut().expect("the ring is not being dropped");
+        let address = buffers.as_mut_slice()[start..start + part.len].as_mut_ptr();
         let len = u32::try_from(part.len).expect("a slot is smaller than 4 GiB");
         let fd = types::Fd(fd.as_raw_fd());
         let index = u16::try_from(slot).expect("the depth is bounded");
@@ -157,11 +159,9 @@ impl Drop for Ring {
         while self.busy() {
             if self.wait(|_| ()).is_err() {
                 // The kernel may still write into the buffers: they are leaked, never freed.
+                std::mem::forget(self.buffers.take());
                 return;
             }
         }
-        // SAFETY: nothing is in flight and the value is going away, so it is dropped once and not
-        // used again.
-        unsafe { std::mem::ManuallyDrop::drop(&mut self.buffers) };
     }
 }

@@ -97,19 +97,12 @@ impl Stream {
         self.transfer(taken, bytes.len())
     }
 
-    /// `int fflush(FILE *stream)`: passes on what the buffer holds.
+    /// `int fflush(FILE *stream)`: passes on what the buffer holds. An error, EINTR too, has emptied
+    /// the buffer: flushing once more would succeed with nothing.
     pub(crate) fn flush(&mut self) -> rustix::io::Result<()> {
-        loop {
-            // SAFETY: the stream is open.
-            let result = unsafe { libc::fflush(self.file.as_ptr()) };
-            if result == 0 {
-                return Ok(());
-            }
-            match last_errno() {
-                Errno::INTR => self.clear_error(),
-                errno => return Err(errno),
-            }
-        }
+        // SAFETY: the stream is open.
+        let result = unsafe { libc::fflush(self.file.as_ptr()) };
+        if result == 0 { Ok(()) } else { Err(last_errno()) }
     }
 
     /// Bytes written to the stream that have not reached the descriptor.

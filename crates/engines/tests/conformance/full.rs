@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use engines::{Chain, Errno, Pair, Side, Span, Stop, Variant};
+use engines::{Chain, Errno, Pair, Pos, Side, Span, Stop, Variant};
 use testfs::{FsKind, SmallFs, random_bytes, small_fs};
 
 use crate::variants;
@@ -39,6 +39,27 @@ fn a_file_system_that_fills_up() {
             let Some(scratch) = small_fs(kind) else { break };
             fill_up(variant, &scratch, kind, &bytes);
         }
+    }
+}
+
+#[test]
+fn what_was_there_before_does_not_count() {
+    let (old, bytes) = (random_bytes(1 << 20, 12), random_bytes(LEN, 9));
+    for variant in variants::all() {
+        let Some(scratch) = small_fs(FsKind::Tmpfs) else { break };
+        let Some(mut copier) = variants::start(&variant) else { continue };
+        let src = tempfile::tempfile().unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&src, &bytes, 0).unwrap();
+        let path = scratch.join("dst");
+        std::fs::write(&path, &old).unwrap();
+        scratch.leave_room(ROOM_BYTES);
+        let dst = File::options().read(true).append(true).open(&path).unwrap();
+        let len = variants::bytes_max(&variant).min(LEN as u64);
+        let span = Span { src: Pos::At(0), dst: Pos::Here, len };
+        let moved = copier.copy(Pair { src: src.as_fd(), dst: dst.as_fd() }, span);
+        let found = std::fs::read(&path).unwrap();
+        let expected = [&old, &bytes[..usize::try_from(moved.bytes).unwrap()]].concat();
+        assert!(found == expected, "{variant}: {} bytes there after {moved:?}", found.len());
     }
 }
 

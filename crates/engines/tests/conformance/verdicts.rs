@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::ErrorKind;
 
 use engines::{Span, Verdict};
 use testfs::{each_fs, random_bytes, skip, test_name};
@@ -47,6 +48,18 @@ fn an_engine_that_works_moves_something() {
     for (name, reasons) in idle {
         if let Some(reasons) = reasons {
             skip(&test_name(), &format!("{name} works nowhere here ({})", reasons.join("; ")));
+        }
+    }
+}
+
+#[test]
+fn workers_share_only_where_there_are_positions() {
+    for variant in variants::plain() {
+        for workers in [0, 2] {
+            let started = variant.shared_by(workers).start();
+            let sound = workers > 0 && variant.engine.facts.positions;
+            let refused = started.as_ref().is_err_and(|e| e.kind() == ErrorKind::InvalidInput);
+            assert!(sound || refused, "{variant}@{workers}");
         }
     }
 }

@@ -1,0 +1,49 @@
+//! Positions that descriptors can honour, seen to before an engine is asked.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::Errno;
+
+use crate::engine::Copier;
+use crate::span::Pos;
+use crate::{Moved, Pair, Side, Span};
+
+/// A copier that is given only positions that its descriptors can honour. The others fail, since no
+/// other engine could honour them either.
+pub(crate) struct WithHonouredPositions {
+    pub(crate) copier: Box<dyn Copier>,
+}
+
+impl Copier for WithHonouredPositions {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        if beyond_any_file(span.src) {
+            return Moved::failed(Side::Src, Errno::INVAL);
+        }
+        if beyond_any_file(span.dst) {
+            return Moved::failed(Side::Dst, Errno::FBIG);
+        }
+        // The kernel appends whatever position pwrite(2) is given, so the bytes would come to lie
+        // elsewhere, those of several workers in any order.
+        if let Pos::At(_) = span.dst
+            && appends(pair.dst)
+        {
+            return Moved::failed(Side::Dst, Errno::BADF);
+        }
+        self.copier.copy(pair, span)
+    }
+
+    fn status_flags(&self) -> OFlags {
+        self.copier.status_flags()
+    }
+}
+
+/// Whether writes through `fd` go to the end of the file, wherever its cursor is (O_APPEND).
+pub(crate) fn appends(fd: BorrowedFd<'_>) -> bool {
+    fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::APPEND))
+}
+
+/// Offsets are signed in the kernel; -1 even means the cursor to preadv2(2) and io_uring.
+fn beyond_any_file(pos: Pos) -> bool {
+    matches!(pos, Pos::At(offset) if i64::try_from(offset).is_err())
+}

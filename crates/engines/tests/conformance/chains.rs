@@ -1,0 +1,33 @@
+//! What a chain makes of a refusal by a real engine.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use engines::{Chain, Moved, Pair, Span, Stop};
+use testfs::random_bytes;
+
+use crate::variants;
+
+#[test]
+fn what_one_file_lacks_is_not_held_against_the_next() {
+    for variant in variants::all().into_iter().filter(|v| v.engine.facts.dst_readable) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("src"), random_bytes(5000, 14)).unwrap();
+        let src = File::open(dir.path().join("src")).unwrap();
+        let mut chain = Chain::exactly([variant.clone()]);
+        let mut copy = |readable: bool| {
+            let dst = File::options()
+                .read(readable)
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(dir.path().join("dst"))
+                .unwrap();
+            let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+            chain.file(pair).copy(Span::whole(5000), &mut |_, _, _| {})
+        };
+        let first = copy(false);
+        assert!(matches!(first.stop, Stop::Done | Stop::Refused(_)), "{variant}: {first:?}");
+        assert_eq!(copy(true), Moved { bytes: 5000, stop: Stop::Done }, "{variant}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Positions that a descriptor cannot honour: nothing is written elsewhere and called done.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use engines::{Errno, Moved, Pair, Pos, Side, Span, Stop};
+use testfs::{each_fs, random_bytes};
+
+use crate::variants;
+
+/// What an appending destination holds before.
+const OLD: &[u8] = &[0xa5; 100];
+
+/// Enough for two workers to share.
+const LEN: usize = 16 << 20;
+
+#[test]
+fn an_appending_destination_has_no_positions() {
+    let random = random_bytes(LEN, 11);
+    each_fs(|kind, dir| {
+        for variant in variants::all() {
+            let Some(mut copier) = variants::start(&variant) else { continue };
+            let len = variants::bytes_max(&variant).min(LEN as u64);
+            let bytes = &random[..usize::try_from(len).unwrap()];
+            let src = source(dir, bytes);
+            for dst_pos in [Pos::At(0), Pos::At(100), Pos::Here] {
+                let context = format!("{variant} on {kind}, {dst_pos:?}");
+                std::fs::write(dir.join("dst"), OLD).unwrap();
+                let dst = File::options().read(true).append(true).open(dir.join("dst")).unwrap();
+                let span = Span { src: Pos::At(0), dst: dst_pos, len };
+                let moved = copier.copy(Pair { src: src.as_fd(), dst: dst.as_fd() }, span);
+                if let Pos::At(_) = dst_pos {
+                    assert_eq!(moved, Moved::failed(Side::Dst, Errno::BADF), "{context}");
+                }
+                assert!(!matches!(moved.stop, Stop::Eof), "{context}: {moved:?}");
+                let found = std::fs::read(dir.join("dst")).unwrap();
+                let count = usize::try_from(moved.bytes).unwrap();
+                assert!(found == [OLD, &bytes[..count]].concat(), "{context}: after {moved:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn offsets_that_no_file_reaches() {
+    const MAX: u64 = i64::MAX as u64;
+    let bytes = random_bytes(LEN, 12);
+    each_fs(|kind, dir| {
+        let src = source(dir, &bytes);
+        for variant in variants::all() {
+            let Some(mut copier) = variants::start(&variant) else { continue };
+            for far in [MAX - 5, MAX, MAX + 1, u64::MAX - 4096, u64::MAX] {
+                for (src_at, dst_at) in [(far, 0), (0, far)] {
+                    for len in [10, LEN as u64, Span::TO_EOF] {
+                        let span = Span { src: Pos::At(src_at), dst: Pos::At(dst_at), len };
+                        let dst = tempfile::tempfile_in(dir).unwrap();
+                        let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+                        let moved = copier.copy(pair, span);
+                        let context = format!("{variant} on {kind}, {span:?}: {moved:?}");
+                        assert!(!matches!(moved.stop, Stop::Done), "{context}");
+                        assert!(!matches!(moved.stop, Stop::Eof) || far == src_at, "{context}");
+                        assert!(moved.bytes <= MAX - far.min(MAX), "{context}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_pipe_has_no_offsets() {
+    for variant in variants::all() {
+        let Some(mut copier) = variants::start(&variant) else { continue };
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(5000).unwrap();
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(&[1; 5000]).unwrap();
+        for (side, pair) in [
+            ("source", Pair { src: reader.as_fd(), dst: file.as_fd() }),
+            ("destination", Pair { src: file.as_fd(), dst: writer.as_fd() }),
+        ] {
+            let moved = copier.copy(pair, Span::whole(5000));
+            let nothing = moved.bytes == 0 && !matches!(moved.stop, Stop::Done | Stop::Eof);
+            assert!(nothing, "{variant}, a pipe as {side}: {moved:?}");
+        }
+    }
+}
+
+fn source(dir: &Path, bytes: &[u8]) -> OwnedFd {
+    std::fs::write(dir.join("src"), bytes).unwrap();
+    File::open(dir.join("src")).unwrap().into()
+}
