@@ -25,7 +25,10 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "GNU leaves out whatever the directory happens to list after the copy itself",
         until: None,
-        concerns: |_, gnu, _| gnu.stderr_has(INTO_ITSELF),
+        concerns: |_, gnu, ours| {
+            let failed = gnu.said.iter().any(|said| said.status != Some(0));
+            gnu.stderr_has(INTO_ITSELF) || (failed && ours.stderr_has(INTO_ITSELF))
+        },
         amend: |gnu, ours| {
             ours.tree = gnu.tree.clone();
             for said in gnu.said.iter_mut().chain(&mut ours.said) {
@@ -110,7 +113,7 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "links are read to see where they lead, and holes to see whether they are",
         until: None,
-        concerns: |_, _, _| true,
+        concerns: |case, _, _| case.tree.contains("->") || case.tree.contains('~'),
         amend: |gnu, ours| {
             for (name, gnu) in &mut gnu.tree.0 {
                 let Some(ours) = ours.tree.0.get(name) else { continue };
@@ -135,7 +138,7 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "an empty file need not be read where the file system is honest",
         until: None,
-        concerns: |_, _, _| true,
+        concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.what.is_empty()),
         amend: |gnu, ours| {
             for (name, gnu) in &mut gnu.tree.0 {
                 let Some(ours) = ours.tree.0.get(name) else { continue };
@@ -163,6 +166,10 @@ pub(crate) static KNOWN: &[Known] = &[
                     for outcome in [&mut *gnu, &mut *ours] {
                         outcome.drop_from_stderr(theirs);
                         outcome.drop_from_stderr(own);
+                    }
+                    // It may have said what it is about to do before it found out.
+                    for (gnu, ours) in gnu.said.iter_mut().zip(&ours.said) {
+                        gnu.stdout.clone_from(&ours.stdout);
                     }
                 }
             }
@@ -220,9 +227,12 @@ pub(crate) static KNOWN: &[Known] = &[
         },
     },
     Known {
-        reason: "a source that ends in `..` is copied, with --parents too",
+        reason: "a source that ends in `.` or `..` is copied, with --parents too",
         until: None,
-        concerns: |case, _, _| case.line.contains("--parents") && case.line.contains("/.. "),
+        concerns: |case, gnu, _| {
+            case.line.contains("--parents")
+                && ["/.': File exists", "/..': File exists"].iter().any(|text| gnu.stderr_has(text))
+        },
         amend: |gnu, ours| *gnu = ours.clone(),
     },
     Known {
@@ -292,6 +302,8 @@ const REASONS: &[(&str, &str)] = &[
     ("can make relative symbolic links only in", "cannot overwrite directory"),
     (": Is a directory", "cannot overwrite directory"),
     (": File exists", "cannot overwrite directory"),
+    ("failed to get attributes", "cannot make directory"),
+    (": Permission denied", "specified more than once"),
 ];
 
 const OLD_BACKUP_OF_NOTHING: &str = "options --backup and --no-clobber are mutually exclusive";
