@@ -9,6 +9,7 @@ mod complaint;
 mod cp;
 mod engines_command;
 mod race;
+mod signals;
 
 /// A subcommand: its name, what it is for, and what runs it with the words after its name.
 struct Command {

@@ -6,13 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tree::{Announcement, Diagnostic, Observer, Question};
 
+use super::interrupt::Interrupts;
 use super::messages;
 
 /// Standard output with what is yet to be written. Whatever goes to standard error goes after it,
 /// so that both in one file stand in the order in which they came.
-pub(crate) struct Console {
+pub(super) struct Console {
     out: Mutex<Out>,
     line_buffered: bool,
+    interrupts: Interrupts,
 }
 
 struct Out {
@@ -20,19 +22,19 @@ struct Out {
     failed: bool,
 }
 
-impl Default for Console {
-    fn default() -> Console {
+impl Console {
+    /// A console whose copy stops when one of `interrupts` has come.
+    pub(super) fn new(interrupts: Interrupts) -> Console {
         let stdout = std::io::stdout();
         Console {
             line_buffered: stdout.is_terminal(),
             out: Mutex::new(Out { writer: BufWriter::new(stdout), failed: false }),
+            interrupts,
         }
     }
-}
 
-impl Console {
     /// Writes what is left. Returns whether everything could be written.
-    pub(crate) fn finish(self) -> bool {
+    pub(super) fn finish(self) -> bool {
         let mut out = self.lock();
         out.flush();
         !out.failed
@@ -76,7 +78,7 @@ impl Observer for Console {
         self.complain(&messages::of_question(&question));
         let mut answer = Vec::new();
         // No answer is no leave.
-        let _ = std::io::stdin().lock().read_until(b'\n', &mut answer);
+        let _ = self.interrupts.asking(|| std::io::stdin().lock().read_until(b'\n', &mut answer));
         matches!(answer.first(), Some(b'y' | b'Y'))
     }
 
@@ -88,5 +90,9 @@ impl Observer for Console {
         if self.line_buffered {
             out.flush();
         }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupts.came()
     }
 }

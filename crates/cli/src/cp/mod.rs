@@ -14,6 +14,7 @@ mod environment;
 mod flag;
 mod flags;
 mod help;
+mod interrupt;
 mod man;
 mod messages;
 mod parse;
@@ -25,6 +26,7 @@ mod usage_error;
 use args::{Args, Destination};
 use console::Console;
 use environment::Environment;
+use interrupt::Interrupts;
 
 /// Copies as the words after the command's name say.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
@@ -44,9 +46,11 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
 
 fn copy(args: Args) -> ExitCode {
     let (request, options) = plan(args);
-    let console = Console::default();
+    let interrupts = Interrupts::watch();
+    let console = Console::new(interrupts.clone());
     let outcome = tree::copy(&request, &options, &console);
     let said = console.finish();
+    interrupts.die_if_one_came();
     if outcome.failures == 0 && said { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

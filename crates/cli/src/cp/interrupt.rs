@@ -1,0 +1,84 @@
+//! Signals that end a copy: it stops between two pieces of a file, tells which file is incomplete,
+//! gives the directories it had entered their attributes, and dies of the signal.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::time::Duration;
+
+use signal_hook::iterator::Signals;
+
+use super::say;
+
+/// How long the copy has to come to an orderly end. A read from a pipe may never return.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The signal that came, if any did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Interrupts {
+    /// Its number; 0 before one comes.
+    caught: Arc<AtomicI32>,
+    /// The user is being asked something, so nothing is half done.
+    asking: Arc<AtomicBool>,
+}
+
+impl Interrupts {
+    /// Waits for signals in a thread of its own. Where it cannot be had, a signal ends the copy on
+    /// the spot, as it does by default.
+    pub(super) fn watch() -> Interrupts {
+        let interrupts = Interrupts::default();
+        let watching = interrupts.clone();
+        let thread = std::thread::Builder::new().name("signals".to_owned());
+        if let Ok(mut signals) = Signals::new(crate::signals::ending()) {
+            let handle = signals.handle();
+            if thread.spawn(move || watching.wait(&mut signals)).is_err() {
+                handle.close();
+            }
+        }
+        interrupts
+    }
+
+    /// Whether a signal has come.
+    pub(super) fn came(&self) -> bool {
+        self.caught.load(Ordering::Relaxed) != 0
+    }
+
+    /// Runs `ask`, during which a signal ends the program at once.
+    pub(super) fn asking<T>(&self, ask: impl FnOnce() -> T) -> T {
+        self.asking.store(true, Ordering::SeqCst);
+        let answer = ask();
+        self.asking.store(false, Ordering::SeqCst);
+        answer
+    }
+
+    /// Dies of the signal that came, as whoever sent it expects to see; returns if none did.
+    pub(super) fn die_if_one_came(&self) {
+        let signal = self.caught.load(Ordering::SeqCst);
+        if signal != 0 {
+            die_of(signal);
+        }
+    }
+
+    fn wait(&self, signals: &mut Signals) {
+        let Some(signal) = signals.forever().next() else { return };
+        self.caught.store(signal, Ordering::SeqCst);
+        if self.asking.load(Ordering::SeqCst) {
+            die_of(signal);
+        }
+        let deadline = std::time::Instant::now() + GRACE;
+        while std::time::Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+            // Whoever asks twice does not want to wait.
+            if signals.pending().next().is_some() {
+                die_of(signal);
+            }
+        }
+        say(std::io::stderr(), b"cp: interrupted\n");
+        die_of(signal);
+    }
+}
+
+fn die_of(signal: i32) -> ! {
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    // Only a signal that does not end a program by default gets here.
+    std::process::exit(128 + signal)
+}
