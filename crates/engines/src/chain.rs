@@ -66,7 +66,13 @@ impl Chain {
 
     /// Begins the copy of one file between descriptors of this chain's pair of file systems.
     pub fn file<'c>(&'c mut self, pair: Pair<'c>) -> FileCopy<'c> {
-        FileCopy { chain: self, pair, bytes: 0 }
+        self.file_after(pair, 0)
+    }
+
+    /// The same for a file of which `bytes` were moved before, so that no error is taken for a
+    /// first call's.
+    pub fn file_after<'c>(&'c mut self, pair: Pair<'c>, bytes: u64) -> FileCopy<'c> {
+        FileCopy { chain: self, pair, bytes }
     }
 }
 
@@ -306,6 +312,8 @@ mod tests {
         assert_eq!(first, Moved { bytes: 10, stop: Stop::Done });
         let second = file.copy(Span::at(10, 10), &mut |_, _, _| {});
         assert_eq!(second, Moved::failed(Side::Pair, Errno::ACCESS));
+        let later = chain.file_after(files.pair(), 20).copy(Span::at(20, 10), &mut |_, _, _| {});
+        assert_eq!(later, Moved::failed(Side::Pair, Errno::ACCESS));
         // The next file begins anew.
         assert_eq!(copy(&mut chain), (Moved { bytes: LEN as u64, stop: Stop::Done }, vec![0, 0]));
     }

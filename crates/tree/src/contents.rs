@@ -276,7 +276,7 @@ impl Copying<'_, '_> {
                 };
             }
         };
-        chain.file(pair).copy(span, &mut observe)
+        chain.file_after(pair, self.contents.data_bytes).copy(span, &mut observe)
     }
 
     /// Turns an engine's stop into what it means for this file.
