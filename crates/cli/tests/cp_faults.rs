@@ -107,6 +107,36 @@ fn an_error_at_close_is_told_of() {
 }
 
 #[test]
+fn what_excuses_a_first_call_excuses_no_later_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // Past the bytes that go without a look at whether to stop.
+    write(dir.path().join("a"), random_bytes(65 << 20, 1)).expect("a file");
+    let inject = "inject=copy_file_range:error=EIO:when=2+";
+    let Some(output) = with_faults(dir.path(), &[inject], &["a", "b"]) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("cp: 'b' is incomplete: 67108864 of 68157440 bytes\n"), "{said}");
+}
+
+#[test]
+fn force_removes_no_destination_for_want_of_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "new").expect("a file");
+    for errno in ["EMFILE", "ENFILE", "ENOMEM", "EIO"] {
+        write(dir.path().join("b"), "old").expect("a file");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-o", "trace", "-P", "b", "-e"]);
+        command.arg(format!("inject=openat:error={errno}"));
+        command.args([haulage(), "cp", "-f", "a", "b"]).current_dir(dir.path());
+        let Ok(output) = command.output() else {
+            return skip(&test_name(), "strace cannot be run here");
+        };
+        assert_eq!(output.status.code(), Some(1), "{errno}: {}", stderr(&output));
+        assert_eq!(read(dir.path().join("b")).expect("the old file"), b"old", "{errno}");
+    }
+}
+
+#[test]
 fn an_old_kernel_without_openat2_is_enough() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir_all(dir.path().join("s/d/e")).expect("a tree");

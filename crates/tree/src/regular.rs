@@ -205,7 +205,7 @@ fn open_destination(
         match open_existing(run, job, found)? {
             Ok(fd) => return look_at(job, fd, Some(found)),
             Err(Errno::NOENT) => {}
-            Err(_) if run.options.force => remove(run, job)?,
+            Err(errno) if run.options.force && may_yield(errno) => remove(run, job)?,
             Err(errno) => return Err(failed(Action::CreateRegular, &job.dst)(errno)),
         }
     }
@@ -223,6 +223,12 @@ fn open_destination(
         failed(Action::CreateRegular, &job.dst)(errno)
     })?;
     look_at(job, opened, None)
+}
+
+/// Whether an old destination that could not be opened so may be removed for a new one. For want of
+/// descriptors or memory, or on a broken disk, the new one would not come to be either.
+fn may_yield(errno: Errno) -> bool {
+    !matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
 }
 
 /// Looks at what was opened. Where something was found before, it must be that.
