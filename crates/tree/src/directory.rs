@@ -10,6 +10,7 @@ use crate::dir::{self, Dir, enter, enter_destination, open_destination, open_ope
 use crate::entry::{Job, Next};
 use crate::existing::Found;
 use crate::extents;
+use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
 use crate::listing::Listing;
 use crate::metadata::{self, Source, Target, sets_later};
@@ -114,14 +115,17 @@ fn stands_twice(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<bool, D
 fn open_found(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<MadeDirectory, Diagnostic> {
     let (dir, name) = (job.dst.dir, job.dst.name);
     let fd = if found.through_link {
-        let trusted = job.dst.trust == Trust::Operand
-            || (job.dst.trust == Trust::Entered
-                && !run.is_younger(&found.link)
-                && run.trusts_owner(&found.link));
-        if !trusted {
-            return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
+        match job.dst.trust {
+            Trust::Operand => open_destination(dir, name, OFlags::empty()),
+            Trust::Made => return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() }),
+            Trust::Entered => match open_followed(run, dir, name, DIRECTORY) {
+                Err(Astray::Foreign) => {
+                    return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
+                }
+                Err(Astray::Errno(errno)) => Err(errno),
+                Ok(fd) => Ok(fd),
+            },
         }
-        open_destination(dir, name, OFlags::empty())
     } else if job.is_top {
         // An operand may be several components long, and end in a slash.
         open_destination(dir, name, OFlags::NOFOLLOW)

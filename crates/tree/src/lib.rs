@@ -16,6 +16,7 @@ mod directory;
 mod entry;
 mod existing;
 mod extents;
+mod follow;
 mod identity;
 mod links;
 mod listing;

@@ -5,12 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, Stat, fstat};
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::{enter_for_search, open_for_search};
 use crate::directory::make_and_open;
+use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_directory, is_symlink};
 use crate::metadata::{self, Source, Target};
 use crate::observer::Announcement;
@@ -144,10 +145,14 @@ fn step(
 /// Opens a directory that is there already, or that a symbolic link there leads to.
 fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, Stat), Diagnostic> {
     let opened = if is_symlink(stands) {
-        if run.is_younger(stands) || !run.trusts_owner(stands) {
-            return Err(Diagnostic::ForeignSymlink { dst: place.path() });
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match open_followed(run, place.dir, place.name, flags) {
+            Err(Astray::Foreign) => {
+                return Err(Diagnostic::ForeignSymlink { dst: place.path() });
+            }
+            Err(Astray::Errno(errno)) => Err(errno),
+            Ok(fd) => Ok(fd),
         }
-        open_for_search(place.dir, place.name)
     } else if place.name.to_bytes() == b".." {
         open_for_search(place.dir, place.name)
     } else {

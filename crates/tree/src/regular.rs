@@ -3,13 +3,14 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::sys::close;
-use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, openat, readlinkat};
+use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, openat};
 use rustix::io::{self, Errno};
 
 use crate::contents::{Contents, Files, copy_contents};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::existing::{Found, remove};
+use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_regular};
 use crate::metadata::{self, NewMode, Source, Target};
 use crate::observer::Announcement;
@@ -261,17 +262,9 @@ fn open_existing(
     if !run.trusts_owner(&found.link) {
         return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
     }
-    Ok(open_through_link(job, found))
-}
-
-/// Follows the very link that was looked at: it is held open while its text is read, so that no
-/// other can be put in its place.
-fn open_through_link(job: &Job<'_>, found: &Found) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let link = openat(job.dst.dir, job.dst.name, flags, Mode::empty())?;
-    if FileId::of(&fstat(&link)?) != FileId::of(&found.link) {
-        return Err(Errno::STALE);
+    match open_followed(run, dir, name, WRITE) {
+        Err(Astray::Foreign) => Err(Diagnostic::ForeignSymlink { dst: job.dst.path() }),
+        Err(Astray::Errno(errno)) => Ok(Err(errno)),
+        Ok(fd) => Ok(Ok(fd)),
     }
-    let target = readlinkat(&link, c"", Vec::new())?;
-    openat(job.dst.dir, &*target, WRITE, Mode::empty())
 }

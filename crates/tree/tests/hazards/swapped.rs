@@ -207,3 +207,47 @@ fn another_users_link_in_an_existing_destination_is_not_written_through() {
         stop.store(true, Ordering::Relaxed);
     });
 }
+
+#[test]
+fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "to be another user needs root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    let root = at("outside");
+    let outside = Outside::make(&root);
+    let before = outside.state();
+    create_dir_all(at("src/dir")).expect("a directory");
+    for name in ["file", "dir/victim", "dir/new"] {
+        write(at("src").join(name), "from the source").expect("a file");
+    }
+    create_dir(at("dst")).expect("a directory");
+    for (link, middle, end) in
+        [("file", "middle-file", "outside/victim"), ("dir", "middle-dir", "outside")]
+    {
+        symlink(middle, at("dst").join(link)).expect("a link");
+        symlink(at(end), at("dst").join(middle)).expect("a link");
+        lchown(at("dst").join(middle), Some(65_534), Some(65_534)).expect("another owner");
+    }
+    // So that the links are older than the run even by the kernel's coarse clock.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let options = Options { keep_directory_symlink: true, ..Options::archive() };
+    let options = Options { follow: tree::Follow::Always, ..options };
+    let listener = Listener::default();
+    let _ = copy_exactly(&at("src"), &at("dst"), &options, &listener);
+    let heard = listener.heard();
+    let foreign = |d: &Diagnostic| matches!(d, Diagnostic::ForeignSymlink { .. });
+    assert!(heard.len() == 2 && heard.iter().all(foreign), "{heard:?}");
+    assert_eq!(outside.state(), before);
+    // In the user's own hands they lead where they say.
+    for middle in ["middle-file", "middle-dir"] {
+        lchown(at("dst").join(middle), Some(0), Some(0)).expect("our own");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let listener = Listener::default();
+    let _ = copy_exactly(&at("src"), &at("dst"), &options, &listener);
+    assert!(listener.heard().is_empty(), "{:?}", listener.heard());
+    assert_eq!(read(at("outside/new")).expect("a file"), b"from the source");
+    assert_eq!(read(at("outside/victim")).expect("a file"), b"from the source");
+}

@@ -1,0 +1,101 @@
+//! Going where a symbolic link leads that was there before, and nowhere that anybody else may have
+//! pointed it to meanwhile.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat, readlinkat};
+use rustix::io::Errno;
+
+use crate::dir::open_for_search;
+use crate::extents;
+use crate::identity::{FileId, is_symlink};
+use crate::run::Run;
+
+/// Why a link was not followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Astray {
+    /// A link on the way is younger than the run, or of somebody whom it need not trust.
+    Foreign,
+    /// What the kernel says of a component.
+    Errno(Errno),
+}
+
+impl From<Errno> for Astray {
+    fn from(errno: Errno) -> Astray {
+        Astray::Errno(errno)
+    }
+}
+
+/// As many as the kernel follows in one lookup.
+const LINKS_MAX: usize = 40;
+
+const HELD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens with `flags` what `name` in `dir` leads to. Each component is held while it is looked at;
+/// a link that one trusts may lead back to where others can put their own.
+pub(crate) fn open_followed(
+    run: &Run<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+) -> Result<OwnedFd, Astray> {
+    let mut at = open_for_search(dir, c".")?;
+    let mut path = name.to_bytes().to_vec();
+    let mut links = 0;
+    loop {
+        if path.is_empty() {
+            return Err(Errno::NOENT.into());
+        }
+        if path[0] == b'/' {
+            at = open_for_search(CWD, c"/")?;
+        }
+        let (component, rest) = split_first(&path);
+        let held = openat(&at, &*component, HELD, Mode::empty())?;
+        let stat = fstat(&held)?;
+        if is_symlink(&stat) {
+            if run.is_younger(&stat) || !run.trusts_owner(&stat) {
+                return Err(Astray::Foreign);
+            }
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(Errno::LOOP.into());
+            }
+            // The links of /proc lead where no text says, and nobody can exchange them.
+            if extents::is_pseudo(held.as_fd()) {
+                if rest.is_empty() {
+                    return Ok(openat(&at, &*component, flags, Mode::empty())?);
+                }
+                at = open_for_search(at.as_fd(), &component)?;
+                path = without_slashes(&rest);
+            } else {
+                let text = readlinkat(&held, c"", Vec::new())?;
+                path = [text.as_bytes(), &rest].concat();
+            }
+            continue;
+        }
+        if rest.is_empty() {
+            let opened = openat(&at, &*component, flags | OFlags::NOFOLLOW, Mode::empty())?;
+            if FileId::of(&fstat(&opened)?) != FileId::of(&stat) {
+                return Err(Errno::STALE.into());
+            }
+            return Ok(opened);
+        }
+        at = held;
+        path = without_slashes(&rest);
+    }
+}
+
+/// The first component of `path`, and the rest with the slash before it. A slash at the end, or a
+/// path of slashes alone, names the directory itself.
+fn split_first(path: &[u8]) -> (CString, Vec<u8>) {
+    let path = without_slashes(path);
+    let end = path.iter().position(|&byte| byte == b'/').unwrap_or(path.len());
+    let name = CString::new(&path[..end]).expect("the kernel's texts hold no zero byte");
+    (name, path[end..].to_vec())
+}
+
+fn without_slashes(path: &[u8]) -> Vec<u8> {
+    let start = path.iter().position(|&byte| byte != b'/');
+    start.map_or_else(|| b".".to_vec(), |start| path[start..].to_vec())
+}
