@@ -6,10 +6,12 @@
 //! `HAULAGE_SKIPS` names. `HAULAGE_TEST_SMALL_FS` has the same form and names small ones, to be
 //! filled up.
 
+mod fuse;
 mod scratch;
 mod skip;
 mod tree;
 
+pub use fuse::{Lies, LyingFs};
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs};
 pub use skip::{is_root, skip, test_name};
 pub use tree::{Aspects, Tree, tree_differences};

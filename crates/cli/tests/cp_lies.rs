@@ -1,0 +1,125 @@
+//! Copies from and to a file system that lies: the copy is right, or it fails aloud.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rustix::io::Errno;
+use testfs::{Lies, LyingFs, random_bytes};
+
+const LEN: usize = 300_000;
+
+fn cp(args: &[&str], src: &Path, dst: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(args).args([src, dst]).output().expect("haulage runs")
+}
+
+/// What must come of a copy.
+enum Due {
+    Right,
+    /// Success, as far as anybody can tell, with a warning that the file changed.
+    Warned,
+    /// Exit status 1, and these words about the file.
+    Aloud(&'static str),
+}
+
+const WAYS: &[&[&str]] =
+    &[&[], &["-a"], &["--sparse=always"], &["--sparse=never"], &["--reflink=never"]];
+
+/// `true` when the copy is due to be right and is, or fails as it is due to.
+fn check(what: &str, output: &Output, due: &Due, name: &str, copied_right: bool) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    match due {
+        Due::Right => {
+            assert!(output.status.success(), "{what}: {said}");
+            assert!(copied_right, "{what}: silently wrong");
+        }
+        Due::Warned => {
+            assert!(output.status.success(), "{what}: {said}");
+            assert!(said.contains("changed while being copied"), "{what}: {said}");
+        }
+        Due::Aloud(words) => {
+            assert_eq!(output.status.code(), Some(1), "{what}: {said}");
+            assert!(said.contains(words) && said.contains(name), "{what}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_from_a_liar_is_right_or_fails_aloud() {
+    let io = Some((100_000, Errno::IO));
+    let size = |bytes| Lies { size: Some(bytes), ..Lies::default() };
+    for (what, lies, due) in [
+        ("the truth", Lies::default(), Due::Right),
+        ("no blocks", Lies { blocks: Some(0), ..Lies::default() }, Due::Right),
+        ("all hole", Lies { blocks: Some(0), all_hole: true, ..Lies::default() }, Due::Right),
+        ("all hole in full blocks", Lies { all_hole: true, ..Lies::default() }, Due::Right),
+        ("short reads", Lies { read_bytes_max: Some(777), ..Lies::default() }, Due::Right),
+        (
+            "short reads of no blocks",
+            Lies { read_bytes_max: Some(777), blocks: Some(0), ..Lies::default() },
+            Due::Right,
+        ),
+        ("an error", Lies { read_error: io, ..Lies::default() }, Due::Aloud("Input/output error")),
+        (
+            "an error among no blocks",
+            Lies { read_error: io, blocks: Some(0), ..Lies::default() },
+            Due::Aloud("Input/output error"),
+        ),
+        ("length zero", size(0), Due::Right),
+        ("too short", size(1000), Due::Right),
+        ("too short by one", size(LEN as u64 - 1), Due::Right),
+        ("too long", size(LEN as u64 + 4096), Due::Aloud("while being copied")),
+        ("huge", size(1 << 40), Due::Aloud("while being copied")),
+        ("changes", Lies { changes: true, ..Lies::default() }, Due::Warned),
+    ] {
+        let content = random_bytes(LEN, 7);
+        let Some(liar) = LyingFs::mount(content.clone(), lies) else { return };
+        let dir = tempfile::tempdir().expect("a directory");
+        for args in WAYS {
+            let dst = dir.path().join("copy");
+            let output = cp(args, &liar.source(), &dst);
+            let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
+            check(&format!("{what} {args:?}"), &output, &due, "source", right);
+            std::fs::remove_file(&dst).expect("a copy, if only of a part");
+        }
+    }
+}
+
+#[test]
+fn a_copy_to_a_liar_is_right_or_fails_aloud() {
+    for (what, lies, due) in [
+        ("the truth", Lies::default(), Due::Right),
+        (
+            "full",
+            Lies { write_error: Some((100_000, Errno::NOSPC)), ..Lies::default() },
+            Due::Aloud("No space left on device"),
+        ),
+        (
+            "no quota at once",
+            Lies { write_error: Some((0, Errno::DQUOT)), ..Lies::default() },
+            Due::Aloud("Disk quota exceeded"),
+        ),
+        (
+            "an error at close",
+            Lies { close_error: Some(Errno::IO), ..Lies::default() },
+            Due::Aloud("Input/output error"),
+        ),
+        (
+            "no quota at close",
+            Lies { close_error: Some(Errno::DQUOT), ..Lies::default() },
+            Due::Aloud("Disk quota exceeded"),
+        ),
+    ] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let src = dir.path().join("original");
+        let content = random_bytes(LEN, 8);
+        std::fs::write(&src, &content).expect("a file");
+        for args in WAYS {
+            let Some(liar) = LyingFs::mount(Vec::new(), lies.clone()) else { return };
+            let dst = liar.path().join("made");
+            let output = cp(args, &src, &dst);
+            let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
+            check(&format!("{what} {args:?}"), &output, &due, "made", right);
+        }
+    }
+}
