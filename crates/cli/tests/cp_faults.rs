@@ -215,3 +215,21 @@ fn rights_lent_by_an_owner_are_not_lent_by_another() {
     let made = metadata(dir.path().join("b")).expect("the copy");
     assert_eq!((made.uid(), made.mode() & 0o7777), (65_534, 0o755));
 }
+
+#[test]
+fn a_deep_tree_needs_few_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let deepest = "d/".repeat(200);
+    std::fs::create_dir_all(dir.path().join("s").join(&deepest)).expect("a tree");
+    write(dir.path().join("s").join(&deepest).join("f"), "1").expect("a file");
+    for limit in ["24", "40", "64", "80"] {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={limit}:{limit}")).args([haulage(), "cp", "-a", "s", limit]);
+        let Ok(output) = command.current_dir(dir.path()).output() else {
+            return skip(&test_name(), "prlimit cannot be run here");
+        };
+        assert!(output.status.success(), "{limit}: {}", stderr(&output));
+        let copy = dir.path().join(limit).join(&deepest).join("f");
+        assert_eq!(read(copy).expect("the copy"), b"1", "{limit}");
+    }
+}

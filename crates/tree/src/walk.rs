@@ -8,6 +8,7 @@ use std::ffi::CString;
 
 use rustix::fs::{Mode, Stat};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::Dir;
@@ -19,8 +20,18 @@ use crate::place::{Place, Shown, Trust};
 use crate::plan::Operand;
 use crate::run::{Run, Worker};
 
-/// Levels of a tree whose directories are open at once, with two descriptors each.
-const OPEN_LEVELS: usize = 32;
+/// The most levels of a tree whose directories are open at once, with two descriptors each.
+const OPEN_LEVELS_MAX: usize = 32;
+
+/// Descriptors for all else: standard streams, operands, the file at hand.
+const OTHER_DESCRIPTORS: u64 = 20;
+
+/// How many levels stay open where the process may have only so many descriptors.
+fn open_levels() -> usize {
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let levels = allowed.saturating_sub(OTHER_DESCRIPTORS) / 2;
+    usize::try_from(levels).map_or(OPEN_LEVELS_MAX, |levels| levels.clamp(1, OPEN_LEVELS_MAX))
+}
 
 /// A directory that is being copied.
 pub(crate) struct DirTask {
@@ -46,6 +57,7 @@ pub(crate) struct DirTask {
 /// Copies everything below `root`.
 pub(crate) fn walk(run: &Run<'_>, worker: &mut Worker, operand: &Operand, root: DirTask) {
     let device = run.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
+    let open_levels = open_levels();
     let mut stack = vec![root];
     while let Some(task) = stack.last_mut() {
         match next_name(run, worker, task) {
@@ -53,7 +65,7 @@ pub(crate) fn walk(run: &Run<'_>, worker: &mut Worker, operand: &Operand, root: 
                 let job = child(run, &stack, operand, &name, device);
                 if let Next::Enter(below) = copy_entry(run, worker, &job) {
                     stack.push(*below);
-                    close_far_above(&mut stack);
+                    close_far_above(&mut stack, open_levels);
                 }
             }
             None => leave(run, &mut stack),
@@ -102,8 +114,8 @@ fn child<'s>(
 
 /// Closes the directory that has just become one level too many. The topmost stays open: from
 /// there everything can be found again.
-fn close_far_above(stack: &mut [DirTask]) {
-    let Some(far) = stack.len().checked_sub(OPEN_LEVELS + 1).filter(|&far| far > 0) else { return };
+fn close_far_above(stack: &mut [DirTask], open_levels: usize) {
+    let Some(far) = stack.len().checked_sub(open_levels + 1).filter(|&far| far > 0) else { return };
     let below = &stack[far + 1];
     // `..` of a directory that was entered through a symbolic link leads elsewhere.
     let (keeps_src, keeps_dst) = (below.src.through_link, below.dst.through_link);
