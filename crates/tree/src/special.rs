@@ -13,6 +13,7 @@ use rustix::io::{self, Errno};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
+use crate::extents;
 use crate::identity::{FileId, is_symlink, kind};
 use crate::metadata::{self, Source, Target};
 use crate::observer::Announcement;
@@ -188,7 +189,9 @@ fn finish(
     }
     let dst = hold(&job.dst).map_err(failed(Action::Stat, &job.dst))?;
     let dst_stat = fstat(&dst).map_err(failed(Action::Fstat, &job.dst))?;
-    if kind(&dst_stat) != made {
+    // A file with several names may have been exchanged for what was made, to be given away by us.
+    let is_ours = run.is_mine(&dst_stat) || !extents::are_honest(dst.as_fd());
+    if kind(&dst_stat) != made || dst_stat.st_nlink != 1 || !is_ours {
         return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
     }
     let target = Target {

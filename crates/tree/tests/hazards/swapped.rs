@@ -251,3 +251,40 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
     assert_eq!(read(at("outside/new")).expect("a file"), b"from the source");
     assert_eq!(read(at("outside/victim")).expect("a file"), b"from the source");
 }
+
+#[test]
+fn another_name_of_somebodys_fifo_is_not_given_away() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "to give files away needs root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    let names = ["p0", "p1", "p2"];
+    create_dir(at("src")).expect("a directory");
+    create_dir(at("traps")).expect("a directory");
+    let fifo = |path: &Path| {
+        rustix::fs::mknodat(CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("a fifo");
+    };
+    fifo(&at("victim"));
+    for name in names {
+        fifo(&at("src").join(name));
+        lchown(at("src").join(name), Some(65_534), Some(65_534)).expect("another owner");
+        std::fs::hard_link(at("victim"), at("traps").join(name)).expect("another name");
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
+        for _ in 0..COPIES {
+            let _ = remove_dir_all(at("dst"));
+            let listener = Listener::default();
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+            let victim = at("victim").metadata().expect("a fifo");
+            if victim.uid() != 0 {
+                stop.store(true, Ordering::Relaxed);
+                panic!("the victim's owner is {}", victim.uid());
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
