@@ -247,9 +247,13 @@ fn the_time_is_kept_and_the_hopeless_left_out() {
 
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
-    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+    use rustix::process::Signal;
+    // While the source is made, while it is warmed, and in the heats.
+    for (signal, after_ms) in
+        [(Signal::INT, 500), (Signal::TERM, 500), (Signal::INT, 50), (Signal::INT, 200)]
+    {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut child = command(&["--time", "60"], dir.path())
+        let child = command(&["--time", "60"], dir.path())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -259,12 +263,14 @@ fn an_interrupt_leaves_nothing_behind() {
             assert!(Instant::now() < deadline, "no scratch directory");
             std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(after_ms));
         assert_eq!(names_in(dir.path()).len(), 1, "all of it lies in one directory");
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, signal).expect("sent");
-        let status = child.wait().expect("it ends");
-        assert_eq!(status.signal(), Some(signal.as_raw()), "it dies of the signal");
+        let output = child.wait_with_output().expect("it ends");
+        let said = stderr(&output);
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{after_ms} ms: {said}");
+        assert_eq!(said, "haulage race: interrupted; its scratch files are removed\n");
         assert!(names_in(dir.path()).is_empty(), "{:?}", names_in(dir.path()));
     }
 }

@@ -26,7 +26,9 @@ impl Interrupts {
         let slot = Arc::clone(&remover);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             if let Some(signal) = signals.forever().next() {
-                if let Some(remover) = &*lock(&slot) {
+                // Held until the process ends: see `give_way`.
+                let slot = lock(&slot);
+                if let Some(remover) = &*slot {
                     remover.remove();
                 }
                 eprintln!("haulage race: interrupted; its scratch files are removed");
@@ -47,6 +49,12 @@ impl Interrupts {
         let (scratch, remover) = make()?;
         *slot = Some(remover);
         Ok(scratch)
+    }
+
+    /// Waits for the end of the process when a signal has begun to end it: with the scratch files
+    /// gone, what the race runs into then is no error of its own. Otherwise it returns at once.
+    pub(super) fn give_way(&self) {
+        drop(lock(&self.remover));
     }
 }
 

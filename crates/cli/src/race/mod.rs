@@ -50,6 +50,17 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
 fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
     let results = Results::open(request)?;
     let mut interrupts = Interrupts::watch().context("cannot watch for signals")?;
+    let report = race(request, begun, &mut interrupts);
+    interrupts.give_way();
+    let report = report?;
+    results.write(&report)?;
+    if !results.take_standard_output() {
+        print(&report, request)?;
+    }
+    Ok(exit_of(&report))
+}
+
+fn race(request: &Request, begun: Instant, interrupts: &mut Interrupts) -> anyhow::Result<Report> {
     let scratch = interrupts.guard(|| {
         let scratch = Scratch::create(&request.dst_dir)?;
         let remover = scratch.remover()?;
@@ -74,13 +85,7 @@ fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
         lab::race::run(&config, &source, &scratch, COMMIT, &mut watch)
     };
     board.clear();
-    let report = report?;
-    drop(scratch);
-    results.write(&report)?;
-    if !results.take_standard_output() {
-        print(&report, request)?;
-    }
-    Ok(exit_of(&report))
+    Ok(report?)
 }
 
 /// A race without a counted run has failed; any other answer, "too close to call" too, is one.
