@@ -212,6 +212,8 @@ impl Bench<'_> {
                 None => task.digests.difference(index, part.bytes, self.reopen(index)?.as_fd()),
             };
             if let Some(how) = difference.map_err(reading)? {
+                // The engine is not to blame when somebody wrote to the source meanwhile.
+                self.source.open_file(part.file)?;
                 let path = self.source.path_of(part.file);
                 return Err(Error::WrongCopy { variant: variant.to_string(), path, how });
             }
