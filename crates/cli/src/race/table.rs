@@ -115,6 +115,9 @@ fn state(report: &Report) -> String {
     let wanted = report.state_wanted.name();
     let proofs = report.samples.iter().filter(|sample| sample.counted && sample.verified);
     let mut proofs = proofs.map(|sample| sample.state_proved).peekable();
+    if report.samples.is_empty() {
+        return wanted.to_owned();
+    }
     if proofs.peek().is_none() {
         return format!("{wanted} not reached");
     }
