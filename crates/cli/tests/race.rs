@@ -204,6 +204,36 @@ fn a_state_out_of_reach_is_shown_and_never_counted() {
     }
 }
 
+/// Overlayfs, on which containers live, says that no file has a page in the cache.
+#[test]
+fn copies_of_which_no_page_can_be_counted_are_not_taken_for_shared_extents() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "mounting an overlayfs takes root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = "mount -t tmpfs none . && cd \"$PWD\" && mkdir lower upper work merged && \
+        mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged && \
+        cd merged && head -c 3000000 /dev/urandom > source && \
+        exec \"$0\" race source . --engines sendfile,read_write:64K --rounds 3 --json -";
+    let output = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", script])
+        .arg(env!("CARGO_BIN_EXE_haulage"))
+        .current_dir(dir.path())
+        .output()
+        .expect("unshare runs");
+    if stderr(&output).contains("mount") || stderr(&output).contains("unshare") {
+        return testfs::skip(&testfs::test_name(), &format!("no overlayfs: {}", stderr(&output)));
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["environment"]["dst"]["fs_type"], "overlay");
+    for sample in array(&report, "samples") {
+        assert_eq!(sample["state_proved"], "unverified", "{sample}");
+        assert_eq!(sample["shares_extents"], false, "{sample}");
+        assert!(sample["dst_resident_bytes_after"].is_null(), "{sample}");
+    }
+}
+
 #[test]
 fn a_directory_is_its_files_one_after_another() {
     testfs::each_fs(|kind, dir| {
@@ -284,7 +314,7 @@ fn bad_usage_is_one_clear_line() {
         (&["--engines", "warp"], 2, "no engine is called 'warp'"),
         (&["--engines", "read_write:4K,pipe=1M"], 2, "read_write has no option 'pipe'"),
         (&["--rounds", "0"], 2, "invalid value '0' for '--rounds <N>'"),
-        (&["--time", "-1"], 2, "unexpected argument '-1'"),
+        (&["--time", "-1"], 2, "a number of seconds over 0"),
         (&["--time", "0"], 2, "a number of seconds over 0"),
         (&["--time", "nan"], 2, "a number of seconds over 0"),
         (&["--frob"], 2, "unexpected argument '--frob'"),
