@@ -233,7 +233,10 @@ fn count(value: Option<f64>) -> String {
 }
 
 fn rate(row: &Summary) -> String {
-    count(row.megabytes_per_second)
+    match row.megabytes_per_second {
+        Some(rate) if rate < 10.0 => words::three_digits(rate),
+        rate => count(rate),
+    }
 }
 
 fn resident(row: &Summary) -> String {
