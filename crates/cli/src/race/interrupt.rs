@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lab::fixture::{Remover, Scratch};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// What is to be removed when a signal comes.
@@ -16,12 +15,7 @@ impl Interrupts {
     /// interrupts it should not have to wait for the end of it. The thread sleeps while runs are
     /// timed.
     pub(super) fn watch() -> std::io::Result<Interrupts> {
-        let mut signals = vec![SIGINT, SIGTERM];
-        // Under nohup a hangup is to be survived.
-        if !hangup_is_ignored() {
-            signals.push(SIGHUP);
-        }
-        let mut signals = Signals::new(signals)?;
+        let mut signals = Signals::new(crate::signals::ending())?;
         let remover = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&remover);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -60,12 +54,4 @@ impl Interrupts {
 
 fn lock(slot: &Mutex<Option<Remover>>) -> MutexGuard<'_, Option<Remover>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Bit 0 of SigIgn, proc_pid_status(5), is signal 1.
-fn hangup_is_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
 }
