@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use lab::fixture::Scratch;
+use lab::fixture::{self, Scratch};
 use lab::race::{Config, Report};
 use lab::source::Source;
 use lab::verdict::Kind;
@@ -61,6 +61,10 @@ fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
 }
 
 fn race(request: &Request, begun: Instant, interrupts: &mut Interrupts) -> anyhow::Result<Report> {
+    for left in fixture::abandoned(&request.dst_dir) {
+        let left = left.display();
+        eprintln!("haulage race: '{left}' was left behind by a race that was killed; remove it");
+    }
     let scratch = interrupts.guard(|| {
         let scratch = Scratch::create(&request.dst_dir)?;
         let remover = scratch.remover()?;
