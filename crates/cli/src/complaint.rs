@@ -10,6 +10,16 @@ pub(crate) fn words(error: &anyhow::Error) -> String {
     text
 }
 
+/// The first paragraph of clap's message, on one line: what follows is a usage text that
+/// `command --help` shows better.
+pub(crate) fn of_clap(error: &clap::Error, command: &str) -> String {
+    let message = error.to_string();
+    let paragraph = message.split("\n\n").next().unwrap_or(&message);
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    let line = words.join(" ");
+    format!("{}; see {command} --help", line.strip_prefix("error: ").unwrap_or(&line))
+}
+
 #[cfg(test)]
 mod tests {
     use super::words;

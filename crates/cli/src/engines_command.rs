@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Parser;
+use clap::error::ErrorKind;
 use engines::{ENGINES, Engine, Pair, Verdict};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
@@ -49,7 +50,19 @@ struct Row {
 /// Runs the command. Exit status 1 when nothing could be tried, 2 for bad usage.
 pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     let name = OsString::from("haulage engines");
-    let args = Args::parse_from(std::iter::once(name).chain(args));
+    let args = match Args::try_parse_from(std::iter::once(name).chain(args)) {
+        Ok(args) => args,
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            // Nobody is left to be told when the help cannot be printed.
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            let words = crate::complaint::of_clap(&error, "haulage engines");
+            eprintln!("haulage engines: {words}");
+            return ExitCode::from(2);
+        }
+    };
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -88,7 +101,7 @@ fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
         Some(Verdict::Yes) => ("yes", String::new()),
         Some(Verdict::Maybe(why)) => ("maybe", why),
         Some(Verdict::No(why)) => ("no", why),
-        None => ("floor", "a floor to compare with: it copies no files".to_owned()),
+        None => ("floor", "it copies no files and is there to compare with".to_owned()),
     };
     Row { name: engine.name, verdict, reason, about: engine.about, shares: engine.shares }
 }

@@ -204,6 +204,36 @@ fn a_state_out_of_reach_is_shown_and_never_counted() {
     }
 }
 
+/// Overlayfs, on which containers live, says that no file has a page in the cache.
+#[test]
+fn copies_of_which_no_page_can_be_counted_are_not_taken_for_shared_extents() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "mounting an overlayfs takes root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = "mount -t tmpfs none . && cd \"$PWD\" && mkdir lower upper work merged && \
+        mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged && \
+        cd merged && head -c 3000000 /dev/urandom > source && \
+        exec \"$0\" race source . --engines sendfile,read_write:64K --rounds 3 --json -";
+    let output = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", script])
+        .arg(env!("CARGO_BIN_EXE_haulage"))
+        .current_dir(dir.path())
+        .output()
+        .expect("unshare runs");
+    if stderr(&output).contains("mount") || stderr(&output).contains("unshare") {
+        return testfs::skip(&testfs::test_name(), &format!("no overlayfs: {}", stderr(&output)));
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["environment"]["dst"]["fs_type"], "overlay");
+    for sample in array(&report, "samples") {
+        assert_eq!(sample["state_proved"], "unverified", "{sample}");
+        assert_eq!(sample["shares_extents"], false, "{sample}");
+        assert!(sample["dst_resident_bytes_after"].is_null(), "{sample}");
+    }
+}
+
 #[test]
 fn a_directory_is_its_files_one_after_another() {
     testfs::each_fs(|kind, dir| {
@@ -247,9 +277,13 @@ fn the_time_is_kept_and_the_hopeless_left_out() {
 
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
-    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+    use rustix::process::Signal;
+    // While the source is made, while it is warmed, and in the heats.
+    for (signal, after_ms) in
+        [(Signal::INT, 500), (Signal::TERM, 500), (Signal::INT, 50), (Signal::INT, 200)]
+    {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut child = command(&["--time", "60"], dir.path())
+        let child = command(&["--time", "60"], dir.path())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -259,12 +293,14 @@ fn an_interrupt_leaves_nothing_behind() {
             assert!(Instant::now() < deadline, "no scratch directory");
             std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(after_ms));
         assert_eq!(names_in(dir.path()).len(), 1, "all of it lies in one directory");
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, signal).expect("sent");
-        let status = child.wait().expect("it ends");
-        assert_eq!(status.signal(), Some(signal.as_raw()), "it dies of the signal");
+        let output = child.wait_with_output().expect("it ends");
+        let said = stderr(&output);
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{after_ms} ms: {said}");
+        assert_eq!(said, "haulage race: interrupted; its scratch files are removed\n");
         assert!(names_in(dir.path()).is_empty(), "{:?}", names_in(dir.path()));
     }
 }
@@ -278,7 +314,7 @@ fn bad_usage_is_one_clear_line() {
         (&["--engines", "warp"], 2, "no engine is called 'warp'"),
         (&["--engines", "read_write:4K,pipe=1M"], 2, "read_write has no option 'pipe'"),
         (&["--rounds", "0"], 2, "invalid value '0' for '--rounds <N>'"),
-        (&["--time", "-1"], 2, "unexpected argument '-1'"),
+        (&["--time", "-1"], 2, "a number of seconds over 0"),
         (&["--time", "0"], 2, "a number of seconds over 0"),
         (&["--time", "nan"], 2, "a number of seconds over 0"),
         (&["--frob"], 2, "unexpected argument '--frob'"),

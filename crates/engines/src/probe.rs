@@ -4,7 +4,7 @@ use rustix::io::Errno;
 
 use crate::engine::{Engine, Kind, Verdict};
 use crate::sys::buffer::Buffer;
-use crate::until_done::write_all;
+use crate::until_done::pwrite_all;
 use crate::{Pair, Side, Span, Stop, Variant};
 
 /// The most bytes a probe copies.
@@ -109,10 +109,7 @@ pub fn write_sample(file: std::os::fd::BorrowedFd<'_>, bytes: usize) -> std::io:
         let mixed = (index as u64).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         *byte = mixed.to_be_bytes()[1];
     }
-    let (_, result) = write_all(buffer.as_mut_slice(), crate::Pos::At(0), |bytes, pos| match pos {
-        crate::Pos::At(offset) => rustix::io::pwrite(file, bytes, offset),
-        crate::Pos::Here => rustix::io::write(file, bytes),
-    });
+    let (_, result) = pwrite_all(file, buffer.as_mut_slice(), 0);
     Ok(result?)
 }
 

@@ -1,6 +1,8 @@
 //! The one loop for short counts, interruptions and zeros. Every engine that makes one call after
 //! another goes through it, so that no engine can forget a case.
 
+use std::os::fd::BorrowedFd;
+
 use rustix::io::{self, Errno};
 
 use crate::moved::{Moved, Side, Stop, is_refusal};
@@ -181,6 +183,17 @@ pub(crate) fn put_back(pair: Pair<'_>, src: Pos, bytes: usize) -> bool {
             rustix::fs::seek(pair.src, rustix::fs::SeekFrom::Current(-back)).is_ok()
         }
     }
+}
+
+/// Writes all of `bytes` at `offset` of `dst`, over short counts and interruptions. Returns how many
+/// were written, and the error that ended it.
+pub fn pwrite_all(dst: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> (usize, io::Result<()>) {
+    let mut at = offset;
+    write_all(bytes, Pos::At(offset), |bytes, _| {
+        let count = io::pwrite(dst, bytes, at)?;
+        at += count as u64;
+        Ok(count)
+    })
 }
 
 /// Writes all of `bytes` from `dst` on, over short counts and interruptions. Returns how many were

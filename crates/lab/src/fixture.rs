@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::error::Error;
@@ -27,6 +27,27 @@ pub struct Remover {
     dir: OwnedFd,
 }
 
+/// How the names of scratch directories begin.
+const PREFIX: &str = ".haulage-race-";
+
+/// Scratch directories in `dst_dir` that no experiment works in any more: a SIGKILL, or the end of
+/// the machine, leaves no time to remove them. Whoever works in one holds a lock on it.
+#[must_use]
+pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // Shared, since another race may be looking at the same moment.
+    let is_abandoned = |path: &Path| {
+        rustix::fs::open(path, flags, Mode::empty())
+            .is_ok_and(|dir| flock(&dir, FlockOperation::NonBlockingLockShared).is_ok())
+    };
+    let entries = std::fs::read_dir(dst_dir).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()))
+        .map(|entry| entry.path())
+        .filter(|path| is_abandoned(path))
+        .collect()
+}
+
 impl Scratch {
     /// Makes `.haulage-race-<pid>-<random>` in `dst_dir`.
     ///
@@ -38,7 +59,7 @@ impl Scratch {
             .map_err(Error::path("cannot open the directory", dst_dir))?;
         let failed = |errno| Error::path("cannot create a directory in", dst_dir)(errno);
         let name = loop {
-            let name = format!(".haulage-race-{}-{:08x}", std::process::id(), fastrand::u32(..));
+            let name = format!("{PREFIX}{}-{:08x}", std::process::id(), fastrand::u32(..));
             match rustix::fs::mkdirat(&parent, &name, Mode::RWXU) {
                 Ok(()) => break OsString::from(name),
                 Err(Errno::EXIST | Errno::INTR) => {}
@@ -47,7 +68,11 @@ impl Scratch {
         };
         let path = dst_dir.join(&name);
         match rustix::fs::openat(&parent, &name, flags | OFlags::NOFOLLOW, Mode::empty()) {
-            Ok(dir) => Ok(Scratch { path, remover: Remover { parent, name, dir } }),
+            Ok(dir) => {
+                // Where locks are unknown nobody can look for abandoned ones either.
+                let _ = flock(&dir, FlockOperation::LockExclusive);
+                Ok(Scratch { path, remover: Remover { parent, name, dir } })
+            }
             Err(errno) => {
                 // It was made a moment ago and is empty; that it cannot be opened is the error.
                 let _ = rustix::fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR);
@@ -164,6 +189,17 @@ mod tests {
         assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 1);
         drop(scratch);
         assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_race_left_is_found() {
+        let home = tempfile::tempdir().expect("a directory");
+        let left = home.path().join(".haulage-race-1-deadbeef");
+        std::fs::create_dir(&left).expect("made");
+        std::fs::create_dir(home.path().join("other")).expect("made");
+        let scratch = Scratch::create(home.path()).expect("scratch");
+        assert_eq!(abandoned(home.path()), [left]);
+        drop(scratch);
     }
 
     #[test]

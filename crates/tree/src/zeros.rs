@@ -76,7 +76,7 @@ fn write_data(
             continue;
         }
         let data = run_of_blocks(rest, first, block_bytes, false);
-        let (count, result) = write_all(dst, &rest[..data], offset + written.bytes);
+        let (count, result) = engines::pwrite_all(dst, &rest[..data], offset + written.bytes);
         written.bytes += count as u64;
         if result.is_err() {
             return (written, result);
@@ -107,20 +107,6 @@ fn is_zeros(bytes: &[u8]) -> bool {
     let tail = chunks.remainder();
     let mut chunks = chunks;
     chunks.all(|chunk| chunk == [0; 16]) && tail.iter().all(|&byte| byte == 0)
-}
-
-fn write_all(dst: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> (usize, io::Result<()>) {
-    let mut written = 0;
-    while written < bytes.len() {
-        match io::pwrite(dst, &bytes[written..], offset + written as u64) {
-            // A write that takes nothing would be asked for ever.
-            Ok(0) => return (written, Err(Errno::IO)),
-            Ok(count) => written += count,
-            Err(Errno::INTR) => {}
-            Err(errno) => return (written, Err(errno)),
-        }
-    }
-    (written, Ok(()))
 }
 
 #[cfg(test)]

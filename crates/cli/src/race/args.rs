@@ -59,7 +59,7 @@ struct Args {
     rounds: Option<u32>,
 
     /// Time for everything together [default: 20, or none when --rounds is given]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     time: Option<f64>,
 
     /// The seed that the order of runs follows from [default: another one each time]
@@ -108,7 +108,7 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
                 let _ = error.print();
                 ExitCode::SUCCESS
             }
-            _ => complain(&one_line(&error.to_string()), 2),
+            _ => complain(&crate::complaint::of_clap(&error, "haulage race"), 2),
         }
     })?;
     let operands = operands(args.first.as_deref(), args.second.as_deref())
@@ -121,15 +121,6 @@ fn complain(words: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// The first paragraph of clap's message, on one line: what follows is a usage text that `--help`
-/// shows better.
-fn one_line(message: &str) -> String {
-    let paragraph = message.split("\n\n").next().unwrap_or(message);
-    let words: Vec<&str> = paragraph.split_whitespace().collect();
-    let line = words.join(" ");
-    format!("{}; see haulage race --help", line.strip_prefix("error: ").unwrap_or(&line))
-}
-
 fn request(args: Args, (src, dst_dir): (Option<PathBuf>, PathBuf)) -> anyhow::Result<Request> {
     let named = !args.engines.is_empty();
     let variants = if named {
@@ -140,9 +131,6 @@ fn request(args: Args, (src, dst_dir): (Option<PathBuf>, PathBuf)) -> anyhow::Re
     };
     let time = match (args.time, args.rounds) {
         (None, None) => Some(TIME_SECONDS),
-        (Some(seconds), _) if !(seconds > 0.0 && seconds <= 1e7) => {
-            bail!("--time {seconds}: it takes a number of seconds over 0, up to 10 million")
-        }
         (time, _) => time,
     };
     let is_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
@@ -164,6 +152,11 @@ fn request(args: Args, (src, dst_dir): (Option<PathBuf>, PathBuf)) -> anyhow::Re
         json: args.json,
         csv: args.csv,
     })
+}
+
+fn seconds(text: &str) -> Result<f64, &'static str> {
+    let seconds = text.parse().ok().filter(|&seconds| seconds > 0.0 && seconds <= 1e7);
+    seconds.ok_or("it takes a number of seconds over 0, up to 10 million")
 }
 
 /// An error with the exit status that it deserves.
@@ -215,7 +208,7 @@ mod tests {
     fn clap_messages_fit_one_line() {
         let error = Args::try_parse_from(["race", "--state", "hot"]).expect_err("no such state");
         assert_eq!(
-            one_line(&error.to_string()),
+            crate::complaint::of_clap(&error, "haulage race"),
             "invalid value 'hot' for '--state <STATE>' [possible values: warm, cold]; \
              see haulage race --help"
         );

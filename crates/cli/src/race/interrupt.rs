@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lab::fixture::{Remover, Scratch};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// What is to be removed when a signal comes.
@@ -16,17 +15,14 @@ impl Interrupts {
     /// interrupts it should not have to wait for the end of it. The thread sleeps while runs are
     /// timed.
     pub(super) fn watch() -> std::io::Result<Interrupts> {
-        let mut signals = vec![SIGINT, SIGTERM];
-        // Under nohup a hangup is to be survived.
-        if !hangup_is_ignored() {
-            signals.push(SIGHUP);
-        }
-        let mut signals = Signals::new(signals)?;
+        let mut signals = Signals::new(crate::signals::ending())?;
         let remover = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&remover);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             if let Some(signal) = signals.forever().next() {
-                if let Some(remover) = &*lock(&slot) {
+                // Held until the process ends: see `give_way`.
+                let slot = lock(&slot);
+                if let Some(remover) = &*slot {
                     remover.remove();
                 }
                 eprintln!("haulage race: interrupted; its scratch files are removed");
@@ -48,16 +44,14 @@ impl Interrupts {
         *slot = Some(remover);
         Ok(scratch)
     }
+
+    /// Waits for the end of the process when a signal has begun to end it: with the scratch files
+    /// gone, what the race runs into then is no error of its own. Otherwise it returns at once.
+    pub(super) fn give_way(&self) {
+        drop(lock(&self.remover));
+    }
 }
 
 fn lock(slot: &Mutex<Option<Remover>>) -> MutexGuard<'_, Option<Remover>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Bit 0 of SigIgn, proc_pid_status(5), is signal 1.
-fn hangup_is_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
 }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use lab::fixture::Scratch;
+use lab::fixture::{self, Scratch};
 use lab::race::{Config, Report};
 use lab::source::Source;
 use lab::verdict::Kind;
@@ -50,6 +50,21 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
 fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
     let results = Results::open(request)?;
     let mut interrupts = Interrupts::watch().context("cannot watch for signals")?;
+    let report = race(request, begun, &mut interrupts);
+    interrupts.give_way();
+    let report = report?;
+    results.write(&report)?;
+    if !results.take_standard_output() {
+        print(&report, request)?;
+    }
+    Ok(exit_of(&report))
+}
+
+fn race(request: &Request, begun: Instant, interrupts: &mut Interrupts) -> anyhow::Result<Report> {
+    for left in fixture::abandoned(&request.dst_dir) {
+        let left = left.display();
+        eprintln!("haulage race: '{left}' was left behind by a race that was killed; remove it");
+    }
     let scratch = interrupts.guard(|| {
         let scratch = Scratch::create(&request.dst_dir)?;
         let remover = scratch.remover()?;
@@ -74,13 +89,7 @@ fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
         lab::race::run(&config, &source, &scratch, COMMIT, &mut watch)
     };
     board.clear();
-    let report = report?;
-    drop(scratch);
-    results.write(&report)?;
-    if !results.take_standard_output() {
-        print(&report, request)?;
-    }
-    Ok(exit_of(&report))
+    Ok(report?)
 }
 
 /// A race without a counted run has failed; any other answer, "too close to call" too, is one.

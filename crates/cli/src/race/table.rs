@@ -115,6 +115,9 @@ fn state(report: &Report) -> String {
     let wanted = report.state_wanted.name();
     let proofs = report.samples.iter().filter(|sample| sample.counted && sample.verified);
     let mut proofs = proofs.map(|sample| sample.state_proved).peekable();
+    if report.samples.is_empty() {
+        return wanted.to_owned();
+    }
     if proofs.peek().is_none() {
         return format!("{wanted} not reached");
     }
@@ -230,7 +233,10 @@ fn count(value: Option<f64>) -> String {
 }
 
 fn rate(row: &Summary) -> String {
-    count(row.megabytes_per_second)
+    match row.megabytes_per_second {
+        Some(rate) if rate < 10.0 => words::three_digits(rate),
+        rate => count(rate),
+    }
 }
 
 fn resident(row: &Summary) -> String {

@@ -18,6 +18,8 @@ pub(super) struct Entrant {
     pub(super) samples: Vec<Sample>,
     /// What the last run took in all: setting the state, copying, comparing, removing.
     pub(super) cost: Duration,
+    /// Files that the last run copied.
+    files: usize,
 }
 
 /// A copy of this length takes longer to compare and to remove than to begin.
@@ -55,12 +57,14 @@ impl Entrant {
             progressing: Progressing::Running,
             samples: Vec::new(),
             cost: Duration::ZERO,
+            files: 1,
         }
     }
 
-    pub(super) fn add(&mut self, sample: Sample, cost: Duration) {
+    pub(super) fn add(&mut self, sample: Sample, cost: Duration, files: usize) {
         self.samples.push(sample);
         self.cost = cost;
+        self.files = files;
     }
 
     pub(super) fn class(&self) -> Class {
@@ -104,14 +108,16 @@ impl Entrant {
     }
 
     /// What a run over `bytes` will take in all, going by the last. The copy itself grows with the
-    /// bytes. So do the comparison and the removal of a long copy; what a short one or a floor takes
-    /// beside the timed part is mostly its start, which does not grow.
+    /// bytes. So do the comparison and the removal of a long copy, and the creation of many files;
+    /// what a short one or a floor takes beside the timed part is mostly its start, which does not
+    /// grow.
     pub(super) fn cost_of(&self, bytes: u64) -> Duration {
         let Some(last) = self.samples.last() else { return Duration::ZERO };
         let growth = bytes as f64 / last.bytes.max(1) as f64;
         let timed = Duration::from_nanos(last.elapsed_ns);
         let beside = self.cost.saturating_sub(timed);
-        let beside_grows = last.bytes >= LONG_BYTES && self.class() != Class::Floor;
+        let is_long = last.bytes >= LONG_BYTES || self.files > 1;
+        let beside_grows = is_long && self.class() != Class::Floor;
         timed.mul_f64(growth) + if beside_grows { beside.mul_f64(growth) } else { beside }
     }
 

@@ -27,8 +27,12 @@ const HEATS: u32 = 3;
 /// Slower than the best by this factor after two full heats, a variant runs no more of them.
 const NOT_CLOSE: f64 = 2.0;
 
-/// The share of the time that heats may take.
+/// The share of the time after which no heat is repeated.
 const HEATS_SHARE: f64 = 0.3;
+
+/// The share of the time beyond which no heat may reach: short heats and a final of several rounds
+/// tell more than long heats alone.
+const HEATS_SHARE_MAX: f64 = 0.5;
 
 impl Race<'_> {
     /// Runs the heats.
@@ -46,8 +50,11 @@ impl Race<'_> {
             let task = Task { digests: Digests::of(self.bench.source, &load)?, load };
             let quick: Vec<usize> =
                 all.iter().copied().filter(|&i| rung == 0 || self.may_climb(i, bytes)).collect();
+            if rung > 0 && self.is_too_long_a_heat(&quick, bytes) {
+                return Ok(());
+            }
             self.run_heat(&task, 1, &quick)?;
-            self.drop_hopeless(bytes);
+            self.drop_hopeless(&task)?;
             // With a number of rounds asked for nobody is left out for being slow, hence there is
             // nothing more to learn.
             let enough = bytes >= LONG_BYTES && self.config.rounds.is_some();
@@ -144,32 +151,38 @@ impl Race<'_> {
 
     /// Leaves out, aloud, those that are slower than the best beyond all hope, unless the user
     /// named them and gave the rounds they are to run.
-    fn drop_hopeless(&mut self, bytes: u64) {
+    fn drop_hopeless(&mut self, task: &Task) -> Result<(), Error> {
         if self.config.named && self.config.rounds.is_some() {
-            return;
+            return Ok(());
         }
+        // A single run may have been disturbed.
+        let suspects: Vec<usize> =
+            self.hopeless(task.load.bytes).into_iter().map(|(index, _)| index).collect();
+        self.run_heat(task, 2, &suspects)?;
+        for (index, ratio) in self.hopeless(task.load.bytes) {
+            self.entrants[index].progressing = Progressing::OutInHeats(format!(
+                "left out: about {} times slower than the best on the first {}",
+                words::grouped(&format!("{ratio:.0}")),
+                words::bytes(task.load.bytes)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Those that are slower than the best beyond all hope, and by what factor.
+    fn hopeless(&self, bytes: u64) -> Vec<(usize, f64)> {
         let movers = || self.running().filter(|&i| self.entrants[i].class() == Class::Mover);
         let best = movers()
             .filter_map(|index| self.entrants[index].heat_ns(bytes))
             .min_by(f64::total_cmp)
             .unwrap_or(f64::INFINITY);
-        let hopeless: Vec<usize> = movers()
+        movers()
             // One that did climb may owe its time on the lower rungs to its start.
             .filter(|&index| !self.may_climb(index, next_rung(bytes)))
-            .filter(|&index| {
-                self.entrants[index]
-                    .heat_ns(bytes)
-                    .is_some_and(|ns| admission::is_hopeless(ns, best))
-            })
-            .collect();
-        for index in hopeless {
-            let ratio = self.entrants[index].heat_ns(bytes).unwrap_or(f64::INFINITY) / best;
-            self.entrants[index].progressing = Progressing::OutInHeats(format!(
-                "left out: about {} times slower than the best on the first {}",
-                words::grouped(&format!("{ratio:.0}")),
-                words::bytes(bytes)
-            ));
-        }
+            .filter_map(|index| Some((index, self.entrants[index].heat_ns(bytes)?)))
+            .filter(|&(_, ns)| admission::is_hopeless(ns, best))
+            .map(|(index, ns)| (index, ns / best))
+            .collect()
     }
 
     fn close_to_the_best(&self, bytes: u64, factor: f64) -> Vec<usize> {
@@ -185,6 +198,13 @@ impl Race<'_> {
                 self.entrants[index].heat_ns(bytes).is_some_and(|ns| ns <= best * factor)
             })
             .collect()
+    }
+
+    /// Whether a heat of `entrants` over `bytes` would take time that the final needs.
+    fn is_too_long_a_heat(&self, entrants: &[usize], bytes: u64) -> bool {
+        let Some(time) = self.config.time else { return false };
+        let cost: Duration = entrants.iter().map(|&i| self.entrants[i].cost_of(bytes)).sum();
+        self.config.begun.elapsed() + cost > time.mul_f64(HEATS_SHARE_MAX)
     }
 
     fn heats_time_is_up(&self) -> bool {

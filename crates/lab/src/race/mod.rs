@@ -49,6 +49,9 @@ pub struct Config {
 /// processors, and enough for workers to share.
 const PART_BYTES_MIN: u64 = 256 << 20;
 
+/// As many files stand for all of them, however small they are.
+const PART_FILES_MIN: usize = 256;
+
 /// What is about to be run, for whoever watches. It is called between runs and never during one.
 #[derive(Debug)]
 pub struct Progress<'p> {
@@ -149,7 +152,9 @@ impl Race<'_> {
         let outcome = self.bench.run(&self.entrants[index].variant, task, place)?;
         let entrant = &mut self.entrants[index];
         match outcome {
-            Outcome::Measured(sample) => entrant.add(*sample, begun.elapsed()),
+            Outcome::Measured(sample) => {
+                entrant.add(*sample, begun.elapsed(), task.load.parts.len());
+            }
             Outcome::Refused(reason) => entrant.progressing = Progressing::Refused(reason),
         }
         Ok(())
@@ -228,7 +233,10 @@ impl Race<'_> {
             return whole.clone();
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 < share < 1
-        let bytes = ((whole.bytes as f64 * share) as u64 >> 20 << 20).max(PART_BYTES_MIN);
+        let bytes = (whole.bytes as f64 * share) as u64 >> 20 << 20;
+        let first_files = whole.parts.iter().take(PART_FILES_MIN);
+        let least = first_files.map(|part| part.bytes).sum::<u64>().min(PART_BYTES_MIN);
+        let bytes = bytes.max(least);
         let part = self.bench.source.first(bytes);
         if part.bytes == whole.bytes {
             return part;
