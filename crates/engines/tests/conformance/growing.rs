@@ -10,6 +10,7 @@ use std::time::Duration;
 use engines::{Chain, Moved, Pair, Span, Stop, Variant};
 use testfs::{each_fs, random_bytes};
 
+use crate::trial::empty_dst;
 use crate::variants;
 use crate::watchdog::watched;
 
@@ -85,13 +86,7 @@ fn append(path: &Path, bytes: &[u8], ended: &AtomicBool) {
 
 fn copy(variant: &Variant, dir: &Path, len: u64) -> Moved {
     let src = File::open(dir.join("src")).unwrap();
-    let dst = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(dir.join("dst"))
-        .unwrap();
+    let dst = empty_dst(dir.join("dst"));
     let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
     let mut chain = Chain::with_last_resort([variant.clone()]);
     chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {})

@@ -8,6 +8,7 @@ use std::path::Path;
 use engines::{Chain, Pair, Span, Stop};
 use testfs::{each_fs, skip, test_name};
 
+use crate::trial::empty_dst;
 use crate::variants;
 use crate::watchdog::watched;
 
@@ -40,7 +41,7 @@ fn files_of_unknown_length_come_whole() {
 
 fn copy(chain: &mut Chain, src: &Path, dst: &Path, len: u64, context: &str) -> (Stop, u64) {
     let src = File::open(src).unwrap();
-    let dst = File::options().read(true).write(true).create(true).truncate(true).open(dst).unwrap();
+    let dst = empty_dst(dst);
     let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
     let moved = watched(context, || chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {}));
     (moved.stop, moved.bytes)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use engines::{Chain, Copier, Moved, Pair, Span, Stop, Variant};
 use testfs::{each_fs, random_bytes};
 
+use crate::trial::empty_dst;
 use crate::variants;
 use crate::watchdog::watched;
 
@@ -93,13 +94,7 @@ fn copy(
     len: u64,
     context: &str,
 ) -> Moved {
-    let dst = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(dir.join("dst"))
-        .unwrap();
+    let dst = empty_dst(dir.join("dst"));
     let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
     watched(context, || copier.copy(pair, Span::whole(len)))
 }

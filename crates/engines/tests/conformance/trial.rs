@@ -6,6 +6,11 @@ use std::path::Path;
 
 use engines::{Chain, Copier, Moved, Pair, Pos, Span, Stop, Variant};
 
+/// A new or emptied destination at `path`, open for what any engine may need.
+pub(crate) fn empty_dst(path: impl AsRef<Path>) -> File {
+    File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap()
+}
+
 /// The files of a copy and what is in them.
 pub(crate) struct Trial<'t> {
     /// Variant, file system and case, for the message of a failure.
