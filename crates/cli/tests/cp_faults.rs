@@ -201,6 +201,41 @@ fn directories_that_may_not_be_written_to_are_filled_first() {
 }
 
 #[test]
+fn a_source_that_cannot_be_read_costs_no_destination() {
+    let (own, linked) = (&["b"][..], &["b", "c"][..]);
+    for (options, names, stdout) in [
+        (&["--remove-destination"][..], own, ""),
+        (&["-v", "--remove-destination"], own, "'a' -> 'b'\n"),
+        (&["-av"], linked, "'a' -> 'b'\n"),
+        (&["-bv"], own, "'a' -> 'b'\n"),
+        (&["-v", "--backup=numbered"], own, "'a' -> 'b'\n"),
+        (&["-b", "--remove-destination"], own, ""),
+        (&["-f"], own, ""),
+    ] {
+        let dir = open_dir();
+        write(dir.path().join("a"), "new").expect("a file");
+        set_permissions(dir.path().join("a"), Permissions::from_mode(0o0)).expect("a mode");
+        write(dir.path().join("b"), "old").expect("a file");
+        // What a backup would have replaced, only to be renamed back itself.
+        write(dir.path().join("b~"), "older").expect("a file");
+        for name in names.iter().filter(|name| **name != "b") {
+            std::fs::hard_link(dir.path().join("b"), dir.path().join(name)).expect("a link");
+        }
+        let args: Vec<&str> = options.iter().copied().chain(["a", "b"]).collect();
+        let Some(output) = as_nobody(dir.path(), &args) else { return };
+        assert_eq!(output.status.code(), Some(1), "{options:?}");
+        assert_eq!(stderr(&output), "cp: cannot open 'a' for reading: Permission denied\n");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{options:?}");
+        let kept = read(dir.path().join("b")).ok();
+        assert_eq!(kept.as_deref(), Some(&b"old"[..]), "{options:?}");
+        let backup = read(dir.path().join("b~")).ok();
+        assert_eq!(backup.as_deref(), Some(&b"older"[..]), "{options:?}");
+        let links = metadata(dir.path().join("b")).expect("b").nlink();
+        assert_eq!(links, names.len() as u64, "{options:?}");
+    }
+}
+
+#[test]
 fn rights_lent_by_an_owner_are_not_lent_by_another() {
     if !is_root() {
         return skip(&test_name(), "to give files away needs root");

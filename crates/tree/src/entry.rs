@@ -7,7 +7,7 @@ use rustix::fs::Stat;
 use crate::backup::BackedUp;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::directory::make_directory;
-use crate::existing::{self, Found, Look, Verdict, copies_data, look, settle};
+use crate::existing::{self, Ground, Look, Verdict, copies_data, look, settle};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
 use crate::links::{Claim, Holder};
 use crate::observer::Announcement;
@@ -87,21 +87,21 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         run.report(Diagnostic::SourceTwice { src: job.src.path(), directory: false });
         return Ok(Next::Done);
     }
-    let (mut found, mut backup, mut dangling) = (None, None, false);
-    match look(run, job, &src_stat)? {
-        Look::Nothing => {}
-        Look::Dangling => dangling = true,
+    let mut ground = match look(run, job, &src_stat)? {
+        Look::Nothing => Ground::default(),
+        Look::Dangling => Ground { dangling: true, ..Ground::default() },
         Look::Found(existing) => match settle(run, job, &src_stat, existing)? {
-            Verdict::Proceed { found: kept, backup: made } => (found, backup) = (kept, made),
+            Verdict::Proceed(ground) => ground,
             Verdict::Leave => return Ok(skipped(run, job, &src_stat)),
             Verdict::UpToDate => {
                 link_up_to_date(run, job, &src_stat)?;
                 return Ok(skipped(run, job, &src_stat));
             }
         },
-    }
+    };
+    let backup = ground.backup.take();
     if is_directory(&src_stat) {
-        return make_directory(run, job, &src_stat, found.as_deref()).inspect_err(|_| {
+        return make_directory(run, job, &src_stat, ground.found.as_deref()).inspect_err(|_| {
             if let Some(backup) = &backup {
                 restore(run, job, backup);
             }
@@ -112,8 +112,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         dst: job.dst.path(),
         backup: backup.as_ref().map(|backup| backup.path.clone()),
     });
-    let made = make(run, worker, job, &src_stat, found.as_deref(), dangling);
-    match made {
+    match make(run, worker, job, &src_stat, ground) {
         Ok(()) => Ok(Next::Done),
         Err(diagnostic) => {
             if let Some(backup) = &backup {
@@ -139,9 +138,9 @@ fn make(
     worker: &mut Worker,
     job: &Job<'_>,
     src_stat: &Stat,
-    found: Option<&Found>,
-    dangling: bool,
+    ground: Ground,
 ) -> Result<(), Diagnostic> {
+    let through_link = ground.found.as_ref().is_some_and(|found| found.through_link);
     let holder = match claim(run, job, src_stat) {
         None => None,
         Some(Claim::First(holder)) => Some(holder),
@@ -161,7 +160,7 @@ fn make(
             special::link_to_name(run, job, src_stat)?
         }
         Make::Copy | Make::AttributesOnly if copies_data(run.options, src_stat) => {
-            let copied = copy_file(run, worker, job, src_stat, found, dangling)?;
+            let copied = copy_file(run, worker, job, src_stat, ground)?;
             if let Some(receipt) = &mut receipt {
                 receipt.lost = copied.lost;
                 if let Some(contents) = copied.contents {
@@ -186,7 +185,7 @@ fn make(
             dst
         }
     };
-    settle_names(run, job, holder, dst, found);
+    settle_names(run, job, holder, dst, through_link);
     if let Some(receipt) = receipt {
         run.observer.finished(receipt);
     }
@@ -205,11 +204,11 @@ fn settle_names(
     job: &Job<'_>,
     holder: Option<Holder<'_>>,
     dst: FileId,
-    found: Option<&Found>,
+    through_link: bool,
 ) {
     if let (Some(holder), Some(home)) = (holder, job.home)
         // The name of a link that was written through is not a name of the copy.
-        && !found.is_some_and(|found| found.through_link)
+        && !through_link
     {
         holder.settle(home, job.dst.name, dst);
     }

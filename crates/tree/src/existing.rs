@@ -14,6 +14,7 @@ use crate::identity::{FileId, is_directory, is_regular, is_symlink, kind, mtime}
 use crate::observer::{Announcement, Question};
 use crate::options::{Backup, BackupKind, Existing, Follow, Make, Options};
 use crate::place::Trust;
+use crate::regular::{OpenSource, open_source};
 use crate::run::{Run, failed};
 use crate::same_file::{Ends, Sameness, judge};
 
@@ -97,10 +98,23 @@ pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Dia
     }
 }
 
+/// What a copy starts from, once what had to get out of its way has.
+#[derive(Default)]
+pub(crate) struct Ground {
+    /// What stands at the destination still.
+    pub(crate) found: Option<Box<Found>>,
+    /// A symbolic link to nothing stands there.
+    pub(crate) dangling: bool,
+    /// What stood there.
+    pub(crate) backup: Option<BackedUp>,
+    /// The source, where it had to prove that it can be read.
+    pub(crate) source: Option<Box<OpenSource>>,
+}
+
 /// What is to be done about a destination that exists.
 pub(crate) enum Verdict {
     /// Make the copy; the destination may be there still, or be out of the way.
-    Proceed { found: Option<Box<Found>>, backup: Option<BackedUp> },
+    Proceed(Ground),
     /// Leave everything as it is.
     Leave,
     /// Leave it because it is up to date.
@@ -141,7 +155,7 @@ pub(crate) fn settle(
     }
     check_kinds(run, job, src, &found)?;
     if is_directory(src) && is_directory(found.effective()) {
-        return Ok(Verdict::Proceed { found: Some(found), backup: None });
+        return Ok(Verdict::Proceed(Ground { found: Some(found), ..Ground::default() }));
     }
     make_way(run, job, src, found)
 }
@@ -303,24 +317,42 @@ fn make_way(
     let options = run.options;
     if let Some(backup) = &options.backup {
         refuse_to_destroy_source(job, src, backup)?;
-        return match backup::back_up(&job.dst, backup) {
-            Ok(backup) => Ok(Verdict::Proceed { found: None, backup: Some(backup) }),
-            Err(Errno::NOENT) => Ok(Verdict::Proceed { found: None, backup: None }),
-            Err(errno) => Err(failed(Action::Backup, &job.dst)(errno)),
+        let source = open_first(run, job, src)?;
+        let backup = match backup::back_up(&job.dst, backup) {
+            Ok(backup) => Some(backup),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(failed(Action::Backup, &job.dst)(errno)),
         };
+        return Ok(Verdict::Proceed(Ground { backup, source, ..Ground::default() }));
     }
     // Its other names are to keep what they stand for, and what is no file cannot be written to
     // one; but with attributes alone no data may be lost.
     let gives_way = (options.preserve.links && found.effective().st_nlink > 1)
         || (options.follow == Follow::Never && !is_regular(src));
-    let removes = options.remove_destination || (gives_way && options.make != Make::AttributesOnly);
-    let found = if removes {
-        remove(run, job)?;
-        None
-    } else {
-        Some(found)
-    };
-    Ok(Verdict::Proceed { found, backup: None })
+    if !options.remove_destination && (!gives_way || options.make == Make::AttributesOnly) {
+        return Ok(Verdict::Proceed(Ground { found: Some(found), ..Ground::default() }));
+    }
+    let source = open_first(run, job, src)?;
+    remove(run, job)?;
+    Ok(Verdict::Proceed(Ground { source, ..Ground::default() }))
+}
+
+/// Opens a source whose data is copied: one that cannot be read must not cost the destination.
+fn open_first(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src: &Stat,
+) -> Result<Option<Box<OpenSource>>, Diagnostic> {
+    let copies = matches!(run.options.make, Make::Copy | Make::AttributesOnly);
+    if !copies || !copies_data(run.options, src) {
+        return Ok(None);
+    }
+    let opened = open_source(job, src).inspect_err(|_| {
+        // What was about to be done is said of every file, before what went wrong.
+        let (src, dst) = (job.src.path(), job.dst.path());
+        run.announce(|| Announcement::Copied { src, dst, backup: None });
+    })?;
+    Ok(Some(Box::new(opened)))
 }
 
 /// Removes the destination's name.

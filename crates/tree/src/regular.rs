@@ -9,7 +9,7 @@ use rustix::io::{self, Errno};
 use crate::contents::{Contents, Files, copy_contents};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
-use crate::existing::{Found, remove};
+use crate::existing::{Found, Ground, remove};
 use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_regular};
 use crate::metadata::{self, NewMode, Source, Target};
@@ -28,6 +28,12 @@ pub(crate) struct FileCopied {
     pub(crate) lost: Vec<Loss>,
 }
 
+/// An open source, and what it was when it was opened.
+pub(crate) struct OpenSource {
+    fd: OwnedFd,
+    stat: Stat,
+}
+
 /// An open destination.
 struct Opened {
     fd: OwnedFd,
@@ -41,16 +47,12 @@ pub(crate) fn copy_file(
     worker: &mut Worker,
     job: &Job<'_>,
     src_stat: &Stat,
-    found: Option<&Found>,
-    dangling: bool,
+    ground: Ground,
 ) -> Result<FileCopied, Diagnostic> {
-    let src = open_source(job, src_stat)?;
-    let src_now = fstat(&src).map_err(failed(Action::Fstat, &job.src))?;
-    if FileId::of(&src_now) != FileId::of(src_stat) {
-        return Err(Diagnostic::SourceReplaced { src: job.src.path() });
-    }
+    let opened = ground.source.map_or_else(|| open_source(job, src_stat), |source| Ok(*source))?;
+    let OpenSource { fd: src, stat: src_now } = opened;
     let mode = metadata::new_file_mode(run.options, &src_now, run.umask);
-    let dst = open_destination(run, job, found, dangling, mode)?;
+    let dst = open_destination(run, job, ground.found.as_deref(), ground.dangling, mode)?;
     // The last moment at which nothing is lost: two descriptors of one file cannot be mistaken.
     if FileId::of(&src_now) == FileId::of(&dst.stat) {
         return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
@@ -151,9 +153,19 @@ fn truncate(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// Opens the file that `stat` describes.
+pub(crate) fn open_source(job: &Job<'_>, stat: &Stat) -> Result<OpenSource, Diagnostic> {
+    let fd = open_for_reading(job, stat)?;
+    let now = fstat(&fd).map_err(failed(Action::Fstat, &job.src))?;
+    if FileId::of(&now) != FileId::of(stat) {
+        return Err(Diagnostic::SourceReplaced { src: job.src.path() });
+    }
+    Ok(OpenSource { fd, stat: now })
+}
+
 /// Opens what `stat` described. A fifo that was put in the place of a regular file must not make us
 /// wait for a writer.
-fn open_source(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
+fn open_for_reading(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
     let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
     if !job.src_through_link {
         flags |= OFlags::NOFOLLOW;

@@ -130,6 +130,21 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| gnu.tree = ours.tree.clone(),
     },
     Known {
+        reason: "a destination gives way, and an older backup to it, only to a source that could \
+                 be opened",
+        until: None,
+        concerns: |case, gnu, ours| {
+            let unread = "for reading: Permission denied";
+            gives_way(case) && gnu.stderr_has(unread) && ours.stderr_has(unread)
+        },
+        amend: |gnu, ours| {
+            gnu.tree = ours.tree.clone();
+            for (gnu, ours) in gnu.said.iter_mut().zip(&ours.said) {
+                gnu.stdout.clone_from(&ours.stdout);
+            }
+        },
+    },
+    Known {
         reason: "an empty file has nothing to share",
         until: None,
         concerns: |case, _, _| case.line == "--reflink=always empty c",
@@ -293,6 +308,19 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| *gnu = ours.clone(),
     },
 ];
+
+/// Whether what stands at the destination is removed or renamed before a copy is made.
+fn gives_way(case: &Case) -> bool {
+    let words: Vec<&str> = case.line.split(' ').collect();
+    let has = |letter| {
+        let short = |word: &&str| word.starts_with('-') && !word.starts_with("--");
+        words.iter().filter(|word| short(word)).any(|word| word.contains(letter))
+    };
+    let long = ["--remove-destination", "--backup"];
+    long.iter().any(|option| words.iter().any(|word| word.starts_with(option)))
+        || has('b')
+        || (case.tree.contains("==") && (has('a') || has('d')))
+}
 
 const INTO_ITSELF: &str = "cp: cannot copy a directory, ";
 /// What GNU says, and what we say, where both refuse for good reason.

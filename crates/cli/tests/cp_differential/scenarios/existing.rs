@@ -221,6 +221,24 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // A source that an ordinary user cannot read.
+        trees: &["a=new mode=0; b=old; c==b; b~=older; b.~1~=one"],
+        lines: &[
+            "a b",
+            "-v a b",
+            "-f a b",
+            "-v --remove-destination a b",
+            "-dv a b",
+            "-av a b",
+            "-bv a b",
+            "-v --backup=simple a b",
+            "-v --backup=t --remove-destination a b",
+            "-lv --remove-destination a b",
+            "-sv --remove-destination a b",
+            "--attributes-only -v --remove-destination a b",
+        ],
+    },
+    Table {
         // Backups within trees.
         trees: &["s/f=new; s/d/g=new; s/l->f; t/s/f=old; t/s/d/g=old; t/s/l->g; t/s/d.~1~/"],
         lines: &[
