@@ -1,16 +1,19 @@
 //! Renaming what is about to be replaced.
 
+use std::collections::HashSet;
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{RenameFlags, renameat, renameat_with};
+use rustix::fs::{AtFlags, RenameFlags, renameat, renameat_with, statat};
 use rustix::io::{self, Errno};
 
 use crate::dir;
+use crate::identity::FileId;
 use crate::listing::{self, Listing};
-use crate::options::{Backup, BackupKind};
+use crate::options::{Backup, BackupKind, Options};
 use crate::place::Place;
 
 /// A destination under its backup's name.
@@ -49,8 +52,54 @@ pub(crate) fn next_path(dst: &Place<'_>, backup: &Backup) -> io::Result<PathBuf>
     .into())
 }
 
-/// Renames the file at `dst` to a backup's name.
-pub(crate) fn back_up(dst: &Place<'_>, backup: &Backup) -> io::Result<BackedUp> {
+/// What this run has put where a backup could replace it: copies whose names end as those of simple
+/// backups do, and simple backups.
+#[derive(Default)]
+pub(crate) struct Own(Mutex<HashSet<FileId>>);
+
+impl Own {
+    /// Remembers that `id` was made at `dst`.
+    pub(crate) fn made(&self, options: &Options, dst: &Place<'_>, id: FileId) {
+        if let Some(backup) = &options.backup
+            && backup.kind != BackupKind::Numbered
+            && dst.name.to_bytes().ends_with(backup.suffix.as_bytes())
+        {
+            self.insert(id);
+        }
+    }
+
+    fn insert(&self, id: FileId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    }
+
+    /// Whether what stands at `name` beside `dst` was put there by this run.
+    fn stands_at(&self, dst: &Place<'_>, name: &CString) -> bool {
+        let stat = statat(dst.dir, &**name, AtFlags::SYMLINK_NOFOLLOW);
+        let own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stat.is_ok_and(|stat| own.contains(&FileId::of(&stat)))
+    }
+}
+
+/// Why there is no backup.
+pub(crate) enum Refused {
+    /// It would have replaced what this run has put at this path.
+    Own(PathBuf),
+    Errno(Errno),
+}
+
+impl From<Errno> for Refused {
+    fn from(errno: Errno) -> Refused {
+        Refused::Errno(errno)
+    }
+}
+
+/// Renames the file `id` at `dst` to a backup's name.
+pub(crate) fn back_up(
+    dst: &Place<'_>,
+    id: FileId,
+    backup: &Backup,
+    own: &Own,
+) -> Result<BackedUp, Refused> {
     let highest = match backup.kind {
         BackupKind::Simple => None,
         BackupKind::Existing => highest_number(dst)?,
@@ -59,10 +108,14 @@ pub(crate) fn back_up(dst: &Place<'_>, backup: &Backup) -> io::Result<BackedUp> 
     match highest {
         None => {
             let name = c_name(simple_name(dst.name.to_bytes(), backup))?;
+            if own.stands_at(dst, &name) {
+                return Err(Refused::Own(beside(dst, &name)));
+            }
             renameat(dst.dir, dst.name, dst.dir, &*name)?;
+            own.insert(id);
             Ok(BackedUp { path: beside(dst, &name), name })
         }
-        Some(highest) => back_up_numbered(dst, highest),
+        Some(highest) => Ok(back_up_numbered(dst, highest)?),
     }
 }
 
@@ -86,8 +139,7 @@ fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
     match renameat_with(dst.dir, dst.name, dst.dir, new, RenameFlags::NOREPLACE) {
         // Some file systems have no such flag; there the gap between looking and renaming stays.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
-            match rustix::fs::statat(dst.dir, new, flags) {
+            match statat(dst.dir, new, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(_) => Err(Errno::EXIST),
                 Err(Errno::NOENT) => renameat(dst.dir, dst.name, dst.dir, new),
                 Err(errno) => Err(errno),

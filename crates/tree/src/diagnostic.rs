@@ -182,6 +182,13 @@ pub enum Diagnostic {
         /// The destination.
         dst: PathBuf,
     },
+    /// The backup of the destination would replace what this run has made.
+    BackupDestroysCopy {
+        /// The destination.
+        dst: PathBuf,
+        /// The name that its backup would have had.
+        backup: PathBuf,
+    },
     /// A relative symbolic link would lead nowhere from there.
     RelativeSymlinkElsewhere {
         /// The link that was to be made.

@@ -9,7 +9,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::directory::make_directory;
 use crate::existing::{self, Ground, Look, Verdict, copies_data, look, settle};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
-use crate::links::{Claim, Holder};
+use crate::links::{Claim, Holder, Made};
 use crate::observer::Announcement;
 use crate::options::{Follow, Make};
 use crate::place::Place;
@@ -212,6 +212,12 @@ fn settle_names(
     {
         holder.settle(home, job.dst.name, dst);
     }
+    remember(run, job, dst);
+}
+
+/// Remembers what was made here, so that nothing else of this run replaces it.
+fn remember(run: &Run<'_>, job: &Job<'_>, dst: FileId) {
+    run.own.made(run.options, &job.dst, dst);
     if job.is_top && job.operand.several {
         run.tops.made(job.dst.name, dst);
     }
@@ -231,25 +237,20 @@ fn link_again(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
-    made: &crate::links::Made,
+    made: &Made,
 ) -> Result<(), Diagnostic> {
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: job.dst.path(), errno };
     match made.link_to(&job.dst, job.home) {
         Err(rustix::io::Errno::EXIST) => {
             let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
-            if !made.is(FileId::of(&stands)) {
+            if made.id != FileId::of(&stands) {
                 existing::remove(run, job)?;
                 made.link_to(&job.dst, job.home).map_err(error)?;
             }
         }
         result => result.map_err(error)?,
     }
-    if job.is_top
-        && job.operand.several
-        && let Ok(stands) = job.dst.stat(false)
-    {
-        run.tops.made(job.dst.name, FileId::of(&stands));
-    }
+    remember(run, job, made.id);
     if run.observer.keeps_receipts() {
         let (src, dst) = (job.src.path(), job.dst.path());
         run.observer.finished(Receipt::new(src, dst, kind(src_stat), Method::Linked));

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Access, AtFlags, FileType, Mode, Stat, accessat, statat};
 use rustix::io::Errno;
 
-use crate::backup::{self, BackedUp};
+use crate::backup::{self, BackedUp, Refused};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::identity::{FileId, is_directory, is_regular, is_symlink, kind, mtime};
@@ -318,10 +318,14 @@ fn make_way(
     if let Some(backup) = &options.backup {
         refuse_to_destroy_source(job, src, backup)?;
         let source = open_first(run, job, src)?;
-        let backup = match backup::back_up(&job.dst, backup) {
+        let id = FileId::of(&found.link);
+        let backup = match backup::back_up(&job.dst, id, backup, &run.own) {
             Ok(backup) => Some(backup),
-            Err(Errno::NOENT) => None,
-            Err(errno) => return Err(failed(Action::Backup, &job.dst)(errno)),
+            Err(Refused::Errno(Errno::NOENT)) => None,
+            Err(Refused::Errno(errno)) => return Err(failed(Action::Backup, &job.dst)(errno)),
+            Err(Refused::Own(backup)) => {
+                return Err(Diagnostic::BackupDestroysCopy { dst: job.dst.path(), backup });
+            }
         };
         return Ok(Verdict::Proceed(Ground { backup, source, ..Ground::default() }));
     }

@@ -29,7 +29,7 @@ pub(crate) struct Made {
     home: Trail,
     name: CString,
     /// The copy itself, so that nothing else is ever linked in its stead.
-    id: FileId,
+    pub(crate) id: FileId,
 }
 
 /// What [`Links::claim`] says.
@@ -92,11 +92,6 @@ impl Made {
     /// The path of the copy, for messages.
     pub(crate) fn path(&self) -> PathBuf {
         self.home.join(&self.name)
-    }
-
-    /// Whether the copy is what stands there.
-    pub(crate) fn is(&self, id: FileId) -> bool {
-        self.id == id
     }
 
     /// Links the copy to `dst`, whose directory is at `home`.
@@ -194,7 +189,7 @@ mod tests {
                         std::thread::sleep(std::time::Duration::from_millis(20));
                         holder.settle(&home, c"f", DST);
                     }
-                    Claim::Before(made) => assert!(made.is(DST)),
+                    Claim::Before(made) => assert_eq!(made.id, DST),
                 });
             }
         });

@@ -9,6 +9,7 @@ use rustix::fs::{Mode, Stat};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::backup::Own;
 use crate::diagnostic::{Action, Diagnostic, Severity};
 use crate::extents;
 use crate::identity::{FileId, ctime};
@@ -29,6 +30,7 @@ pub(crate) struct Run<'r> {
     began: (i64, i64),
     pub(crate) links: Links,
     pub(crate) tops: Tops,
+    pub(crate) own: Own,
     failures: AtomicU64,
 }
 
@@ -43,6 +45,7 @@ impl<'r> Run<'r> {
             began: (now.tv_sec, now.tv_nsec),
             links: Links::default(),
             tops: Tops::default(),
+            own: Own::default(),
             failures: AtomicU64::new(0),
         }
     }

@@ -118,6 +118,9 @@ fn words_of_refusal(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::JustCreated { src, dst } => {
             fill("will not overwrite just-created {} with {}", &[dst, src])
         }
+        Diagnostic::BackupDestroysCopy { dst, backup } => {
+            fill("will not overwrite just-created {} with {}", &[backup, dst])
+        }
         Diagnostic::JustCreatedSymlink { src, dst } => {
             fill("will not copy {} through just-created symlink {}", &[src, dst])
         }

@@ -145,6 +145,15 @@ pub(crate) static KNOWN: &[Known] = &[
         },
     },
     Known {
+        reason: "a backup replaces nothing that this run has made, and no other backup of this run",
+        until: None,
+        concerns: |_, gnu, ours| {
+            let refused = "will not overwrite just-created";
+            ours.stderr_has(refused) && !gnu.stderr_has(refused)
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
         reason: "an empty file has nothing to share",
         until: None,
         concerns: |case, _, _| case.line == "--reflink=always empty c",

@@ -3,7 +3,7 @@
 use std::fs::{create_dir, create_dir_all, hard_link, metadata, read, write};
 use std::os::unix::fs::{MetadataExt, symlink};
 
-use tree::{Destination, Diagnostic, Options, Request};
+use tree::{Backup, BackupKind, Destination, Diagnostic, Options, Request};
 
 use crate::listener::{Listener, copy_exactly, copy_well};
 
@@ -138,5 +138,61 @@ fn one_failure_stops_nothing_else() {
     for number in (0..10).filter(|&number| number != 5) {
         assert!(dst.join(number.to_string()).is_file());
         assert!(dst.join(format!("d/{number}")).is_file());
+    }
+}
+
+#[test]
+fn a_backup_replaces_nothing_that_this_run_has_put_there() {
+    let kinds = [BackupKind::Simple, BackupKind::Existing, BackupKind::Numbered];
+    for (kind, order) in kinds.iter().flat_map(|kind| [(kind, ["f~", "f"]), (kind, ["f", "f~"])]) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        for (name, content) in [("s/f", "f"), ("s/f~", "f~"), ("t/f", "old"), ("t/f~", "older")] {
+            create_dir_all(at(name).parent().expect("it has one")).expect("a directory");
+            write(at(name), content).expect("a file");
+        }
+        let backup = Some(Backup { kind: *kind, suffix: "~".into() });
+        let request = Request {
+            sources: order.iter().map(|name| at("s").join(name).into()).collect(),
+            destination: Destination::Directory(at("t").into()),
+        };
+        let listener = Listener::default();
+        let options = Options { backup, ..Options::default() };
+        let outcome = tree::copy(&request, &options, &listener);
+        let held = |name: &str| read(at(name)).expect("a file");
+        let refuses = *kind != BackupKind::Numbered && order[0] == "f~";
+        if refuses {
+            let refused = Diagnostic::BackupDestroysCopy { dst: at("t/f"), backup: at("t/f~") };
+            assert_eq!(listener.heard(), [refused], "{kind:?}");
+        }
+        assert_eq!(outcome.failures, u64::from(refuses), "{kind:?} {order:?}");
+        assert_eq!(held("t/f~"), b"f~", "{kind:?} {order:?}");
+        assert_eq!(held("t/f"), if refuses { &b"old"[..] } else { b"f" }, "{kind:?} {order:?}");
+    }
+}
+
+#[test]
+fn a_backup_replaces_nothing_of_another_operand() {
+    // The operands' own files, and those of a directory that the first operand brings along.
+    for (files, first) in [(&["x/f", "y/f", "t/f"][..], "t"), (&["x/d/f", "x/d/f~", "y/d/f"], "x")]
+    {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        create_dir(at("t")).expect("a directory");
+        for name in files {
+            create_dir_all(at(name).parent().expect("it has one")).expect("a directory");
+            write(at(name), &name[..1]).expect("a file");
+        }
+        let backup = Some(Backup { kind: BackupKind::Simple, suffix: "~".into() });
+        let request = Request {
+            sources: vec![at("x/.").into(), at("y/.").into()],
+            destination: Destination::Directory(at("t").into()),
+        };
+        let listener = Listener::default();
+        let options = Options { backup, recursive: true, ..Options::default() };
+        assert_eq!(tree::copy(&request, &options, &listener).failures, 1);
+        let held = |name: &str| read(at("t").join(&files[0][2..]).with_file_name(name)).ok();
+        assert_eq!(held("f").as_deref(), Some(&b"x"[..]), "{files:?}");
+        assert_eq!(held("f~").as_deref(), Some(first.as_bytes()), "{files:?}");
     }
 }

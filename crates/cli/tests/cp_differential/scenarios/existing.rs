@@ -260,6 +260,21 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // What this run makes has the name of a backup.
+        trees: &["s/f=1; s/f~=2; s/f.~1~=3; t/f=old; t/f~=older"],
+        lines: &[
+            "-bv s/f s/f~ t",
+            "-bv s/f~ s/f t",
+            "-v --backup=simple s/f~ s/f t",
+            "-v --backup=t s/f.~1~ s/f s/f~ t",
+            "-v --backup=existing s/f.~1~ s/f t",
+        ],
+    },
+    Table {
+        trees: &["x/s/f=1; y/s/f=2; t/s/f=old; t/s/g=old"],
+        lines: &["-rbv x/s t", "-rbv x/s y/s t", "-rv --backup=t x/s y/s t", "-rv x/s y/s t"],
+    },
+    Table {
         // Twice into one directory: the second must not replace what this run has just made.
         trees: &["x/f=1; y/f=2; z/; x/d/g=1; y/d/h=2; y/d/g=2"],
         lines: &[
