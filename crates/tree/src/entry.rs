@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 use rustix::fs::Stat;
 
 use crate::backup::BackedUp;
+use crate::copies::Made;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::directory::make_directory;
 use crate::existing::{self, Ground, Look, Verdict, copies_data, look, settle};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
-use crate::links::{Claim, Holder, Made};
+use crate::links::{Claim, Holder};
 use crate::observer::Announcement;
 use crate::options::{Follow, Make};
 use crate::place::Place;

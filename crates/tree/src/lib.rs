@@ -10,6 +10,7 @@
 
 mod backup;
 mod contents;
+mod copies;
 mod diagnostic;
 mod dir;
 mod directory;

@@ -10,6 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{AtFlags, linkat, statat, unlinkat};
 use rustix::io::{self, Errno};
 
+use crate::copies::{Copies, Made};
 use crate::dir;
 use crate::identity::FileId;
 use crate::place::Place;
@@ -19,17 +20,15 @@ use crate::trail::Trail;
 /// it; whoever meets it later waits until that copy is there, and links to it.
 #[derive(Default)]
 pub(crate) struct Links {
-    table: Mutex<HashMap<FileId, Option<Made>>>,
+    table: Mutex<Table>,
     settled: Condvar,
 }
 
-/// Where the first copy of a source is.
-#[derive(Clone, Debug)]
-pub(crate) struct Made {
-    home: Trail,
-    name: CString,
-    /// The copy itself, so that nothing else is ever linked in its stead.
-    pub(crate) id: FileId,
+#[derive(Default)]
+struct Table {
+    /// Sources that somebody is copying.
+    claimed: HashSet<FileId>,
+    copies: Copies,
 }
 
 /// What [`Links::claim`] says.
@@ -51,19 +50,13 @@ impl Links {
     pub(crate) fn claim(&self, id: FileId) -> Claim<'_> {
         let mut table = lock(&self.table);
         loop {
-            match table.entry(id) {
-                Entry::Vacant(entry) => {
-                    entry.insert(None);
-                    return Claim::First(Holder { links: self, id });
-                }
-                Entry::Occupied(entry) => match entry.get() {
-                    Some(made) => return Claim::Before(made.clone()),
-                    None => {
-                        let waited = self.settled.wait(table);
-                        table = waited.unwrap_or_else(PoisonError::into_inner);
-                    }
-                },
+            if let Some(made) = table.copies.get(id) {
+                return Claim::Before(made);
             }
+            if table.claimed.insert(id) {
+                return Claim::First(Holder { links: self, id });
+            }
+            table = self.settled.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -71,19 +64,13 @@ impl Links {
 impl Holder<'_> {
     /// The copy is there, as `name` in the directory `home`.
     pub(crate) fn settle(self, home: &Trail, name: &CStr, id: FileId) {
-        let made = Made { home: home.clone(), name: name.into(), id };
-        lock(&self.links.table).insert(self.id, Some(made));
+        lock(&self.links.table).copies.insert(self.id, home, name, id);
     }
 }
 
 impl Drop for Holder<'_> {
     fn drop(&mut self) {
-        let mut table = lock(&self.links.table);
-        if let Entry::Occupied(entry) = table.entry(self.id)
-            && entry.get().is_none()
-        {
-            entry.remove();
-        }
+        lock(&self.links.table).claimed.remove(&self.id);
         self.links.settled.notify_all();
     }
 }
