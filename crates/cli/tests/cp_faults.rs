@@ -236,6 +236,29 @@ fn a_source_that_cannot_be_read_costs_no_destination() {
 }
 
 #[test]
+fn to_take_a_list_away_opens_nothing_to_the_group() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "new").expect("a file");
+    set_permissions(dir.path().join("a"), Permissions::from_mode(0o600)).expect("a mode");
+    write(dir.path().join("b"), "old").expect("a file");
+    // The group may do nothing, yet the mask, which stands in its place in the mode, is rw-.
+    let list = ["-m", "u::rw,u:7:rw,g::-,m::rw,o::-", "b"];
+    let given = Command::new("setfacl").args(list).current_dir(dir.path()).status();
+    if !given.is_ok_and(|status| status.success()) {
+        return skip(&test_name(), "setfacl cannot be run here");
+    }
+    let mode = || metadata(dir.path().join("b")).expect("b").mode() & 0o7777;
+    assert_eq!(mode(), 0o660);
+    // The mode is set last. That nothing comes of it shows what was so before.
+    let Some(output) = with_faults(dir.path(), &["inject=fchmod:error=EIO"], &["-p", "a", "b"])
+    else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(mode(), 0o600);
+}
+
+#[test]
 fn rights_lent_by_an_owner_are_not_lent_by_another() {
     if !is_root() {
         return skip(&test_name(), "to give files away needs root");
