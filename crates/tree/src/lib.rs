@@ -9,6 +9,7 @@
 //! that nobody who swaps names while a copy runs can lead it elsewhere.
 
 mod backup;
+mod began;
 mod contents;
 mod copies;
 mod diagnostic;

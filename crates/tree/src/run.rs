@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use engines::{Chain, Variant};
 use rustix::fs::{Mode, Stat};
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::backup::Own;
+use crate::began::Began;
 use crate::diagnostic::{Action, Diagnostic, Severity};
 use crate::extents;
 use crate::identity::{FileId, ctime};
@@ -26,8 +26,7 @@ pub(crate) struct Run<'r> {
     /// The permissions that new files do not get.
     pub(crate) umask: Mode,
     euid: u32,
-    /// When the run began: seconds and nanoseconds of real time.
-    began: (i64, i64),
+    began: Began,
     pub(crate) links: Links,
     pub(crate) tops: Tops,
     pub(crate) own: Own,
@@ -36,13 +35,12 @@ pub(crate) struct Run<'r> {
 
 impl<'r> Run<'r> {
     pub(crate) fn new(options: &'r Options, observer: &'r dyn Observer) -> Run<'r> {
-        let now = clock_gettime(ClockId::Realtime);
         Run {
             options,
             observer,
             umask: read_umask(),
             euid: rustix::process::geteuid().as_raw(),
-            began: (now.tv_sec, now.tv_nsec),
+            began: Began::now(),
             links: Links::default(),
             tops: Tops::default(),
             own: Own::default(),
@@ -92,7 +90,7 @@ impl<'r> Run<'r> {
 
     /// Whether the inode came, or was renamed, after this run began.
     pub(crate) fn is_younger(&self, stat: &Stat) -> bool {
-        ctime(stat) > self.began
+        self.began.is_before(ctime(stat))
     }
 
     /// Whether a symbolic link belongs to somebody whom this run need not distrust.

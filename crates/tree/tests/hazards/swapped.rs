@@ -175,6 +175,34 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
 }
 
 #[test]
+fn a_link_that_the_run_itself_made_is_not_written_through() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    for tree in ["one", "two", "dst"] {
+        create_dir(at(tree)).expect("a directory");
+    }
+    write(at("victim"), "untouched").expect("a file");
+    symlink("../victim", at("one/name")).expect("a link");
+    write(at("two/name"), "from the source").expect("a file");
+    let request = tree::Request {
+        sources: ["one/.", "two/."].map(|name| at(name).into()).to_vec(),
+        destination: tree::Destination::Directory(at("dst").into()),
+    };
+    // More than once, for the sake of what a clock may hide.
+    for _ in 0..20 {
+        let listener = Listener::default();
+        let options = Options { recursive: true, ..Options::default() };
+        let options = Options { follow: tree::Follow::Never, ..options };
+        let outcome = tree::copy(&request, &options, &listener);
+        assert_eq!(read(at("victim")).expect("a file"), b"untouched");
+        assert_eq!(outcome.failures, 1);
+        let heard = listener.heard();
+        assert!(matches!(heard[..], [Diagnostic::JustCreatedSymlink { .. }]), "{heard:?}");
+        std::fs::remove_file(at("dst/name")).expect("the link");
+    }
+}
+
+#[test]
 fn another_users_link_in_an_existing_destination_is_not_written_through() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "to be another user needs root");
