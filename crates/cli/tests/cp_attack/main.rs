@@ -1,0 +1,318 @@
+//! Copies run as root while an attacker puts symbolic links in the place of entries, at the source
+//! and at the destination. They lead to a tree outside, of which nothing may ever change, and
+//! nothing may be copied unless the user asked to follow links.
+//!
+//! `HAULAGE_ATTACK_COPIES=10000` makes so many copies on every file system; without it there are
+//! some, on ext4. `HAULAGE_ATTACKED_PROGRAM=cp` attacks another program, which is to fail.
+
+mod modes;
+mod naive;
+mod outside;
+mod swapper;
+
+use std::fs;
+use std::os::unix::fs::{lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use modes::{Attack, Before, MODES, Mode, Owner, Shape, Side, Sources};
+use outside::{DIRECTORIES, SECRET, Seen, differences, find_secret, look, make_tree};
+use swapper::Pair;
+use testfs::{FsKind, is_root, skip, test_name};
+
+/// Copies of each mode, when nobody asks for a certain number.
+const COPIES_EACH: usize = 20;
+
+/// A copy that takes longer waits for something.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What copies.
+#[derive(Clone, Debug)]
+enum Program {
+    /// This command, with the arguments of the mode behind it.
+    Command(Vec<String>),
+    /// A function that looks names up as a path each time, as many copiers do.
+    Naive,
+}
+
+impl Program {
+    fn haulage() -> Program {
+        Program::Command(vec![env!("CARGO_BIN_EXE_haulage").to_owned(), "cp".to_owned()])
+    }
+
+    /// Copies in `dir`. Returns the exit status, and what was said.
+    fn copy(&self, dir: &Path, args: &[String]) -> (Option<i32>, String) {
+        match self {
+            Program::Command(words) => {
+                let mut command = Command::new(&words[0]);
+                command.args(&words[1..]).args(args).current_dir(dir);
+                let output = within_patience(&mut command);
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                (output.status.code(), said)
+            }
+            Program::Naive => {
+                let copied = naive::copy(&dir.join("src"), &dir.join("dst"));
+                (Some(i32::from(copied.is_err())), String::new())
+            }
+        }
+    }
+}
+
+fn within_patience(command: &mut Command) -> Output {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program can be run");
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().expect("the child is ours").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("the child is ours");
+            break;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    child.wait_with_output().expect("the child is ours")
+}
+
+/// What came of many copies.
+#[derive(Clone, Debug, Default)]
+struct Tally {
+    copies: usize,
+    /// Copies that noticed something and said so.
+    complaints: usize,
+    swaps: u64,
+    /// What must never happen.
+    escapes: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.copies += other.copies;
+        self.complaints += other.complaints;
+        self.swaps += other.swaps;
+        self.escapes.extend(other.escapes);
+    }
+}
+
+/// Makes `copies` copies in `mode` below `root`; `enough` escapes end it.
+fn attack_mode(program: &Program, root: &Path, mode: &Mode, copies: usize, enough: usize) -> Tally {
+    let victim = root.join("victim");
+    make_tree(&victim, SECRET, true).expect("a tree outside");
+    let attacks = mode.attacks();
+    let mut tally = Tally::default();
+    let mut before = look(&victim);
+    for number in 0..copies {
+        let attack = attacks[number % attacks.len()];
+        let dir = root.join(number.to_string());
+        attack_copy(program, &dir, &victim, mode, (attack, number), &mut tally);
+        report_escapes(mode, attack, &dir, (&before, &look(&victim)), &mut tally);
+        fs::remove_dir_all(&dir).expect("the trees of a copy can be removed");
+        // What escaped may have been taken away again with the copy.
+        before = look(&victim);
+        if tally.escapes.len() >= enough {
+            break;
+        }
+    }
+    fs::remove_dir_all(&victim).expect("the tree outside can be removed");
+    tally
+}
+
+/// One copy in the new directory `dir`.
+fn attack_copy(
+    program: &Program,
+    dir: &Path,
+    victim: &Path,
+    mode: &Mode,
+    (attack, number): (Attack, usize),
+    tally: &mut Tally,
+) {
+    let special = mode.sources != Sources::FollowedFiles;
+    fs::create_dir(dir).expect("a directory");
+    let old = mode.before == Before::Existing;
+    let copied_to = dir.join(if mode.shape == Shape::Parents { "dst/src" } else { "dst" });
+    if old {
+        make_tree(&copied_to, "older", special).expect("a destination");
+    } else if mode.shape != Shape::Exact {
+        fs::create_dir(dir.join("dst")).expect("a destination");
+    }
+    make_tree(&dir.join("src"), "source", special).expect("a source");
+    fs::write(dir.join("first"), "source").expect("a file");
+    let pairs = set_traps(dir, victim, mode, attack);
+    let stop = AtomicBool::new(false);
+    let args = arguments(dir, mode);
+    std::thread::scope(|scope| {
+        let attacker = scope.spawn(|| {
+            if mode.waits(attack) {
+                swapper::wait_for(&dir.join("dst/first"), &stop);
+            }
+            swapper::swap(dir, &pairs, attack.tactic, number as u64, &stop)
+        });
+        let (status, said) = program.copy(dir, &args);
+        stop.store(true, Ordering::Relaxed);
+        tally.swaps += attacker.join().expect("the attacker does not panic");
+        tally.copies += 1;
+        tally.complaints += usize::from(status == Some(1));
+        let ended = matches!(status, Some(0 | 1)) && !said.contains("panicked");
+        if !ended {
+            tally.escapes.push(format!("{mode:?}: {attack:?}: ended with {status:?}: {said}"));
+        }
+    });
+}
+
+/// Makes the links that are to take the place of entries.
+fn set_traps(dir: &Path, victim: &Path, mode: &Mode, attack: Attack) -> Vec<Pair> {
+    fs::create_dir(dir.join("traps")).expect("a directory");
+    let mut pairs = Vec::new();
+    let mut set = |entry: PathBuf, target: PathBuf| {
+        let name = entry.to_string_lossy().replace('/', "-");
+        let trap = dir.join("traps").join(&name);
+        symlink(target, &trap).expect("a link");
+        if attack.owner == Owner::Other {
+            lchown(&trap, Some(65_534), Some(65_534)).expect("another owner");
+        }
+        pairs.push(Pair { entry, trap: name.into() });
+    };
+    let below = |top: &str| {
+        let top = PathBuf::from(top);
+        let names = ["f0", "f1", "h0", "l", "p", "n"];
+        let files = DIRECTORIES.iter().flat_map(move |d| names.map(|name| format!("{d}/{name}")));
+        let names = DIRECTORIES.iter().map(|&d| d.to_owned()).chain(files);
+        names.map(move |name| (top.join(&name), victim.join(&name)))
+    };
+    if attack.side != Side::Src {
+        let top = if mode.shape == Shape::Parents { "dst/src" } else { "dst" };
+        below(top).for_each(|(entry, target)| set(entry, target));
+        // Where nothing is yet, something could be made.
+        set(Path::new(top).join("b/f2"), victim.join("new"));
+        set(Path::new(top).join("a/f1~"), victim.join("a/f1"));
+        if mode.shape == Shape::Parents {
+            set(top.into(), victim.to_owned());
+        }
+    }
+    if attack.side != Side::Dst {
+        below("src").for_each(|(entry, target)| set(entry, target));
+    }
+    pairs
+}
+
+fn arguments(dir: &Path, mode: &Mode) -> Vec<String> {
+    let operands: &[&str] = match mode.shape {
+        Shape::Exact => &["-T", "src", "dst"],
+        Shape::Into => &["first", "src/.", "dst"],
+        Shape::Parents => &["--parents", "first", "src/a", "src/b", "src/a/c/f0", "dst"],
+    };
+    let operand = |&word: &&str| match mode.sources {
+        Sources::Absolute if !word.starts_with('-') => dir.join(word).display().to_string(),
+        _ => word.to_owned(),
+    };
+    mode.args.iter().map(|&word| word.to_owned()).chain(operands.iter().map(operand)).collect()
+}
+
+fn report_escapes(
+    mode: &Mode,
+    attack: Attack,
+    dir: &Path,
+    (before, after): (&[Seen], &[Seen]),
+    tally: &mut Tally,
+) {
+    if before != after {
+        let changes = differences(before, after);
+        tally.escapes.push(format!("{mode:?}: {attack:?}: changed outside:\n{changes}"));
+    }
+    if !mode.may_read_outside()
+        && let Some(path) = find_secret(dir)
+    {
+        let path = path.display();
+        tally.escapes.push(format!("{mode:?}: {attack:?}: copied from outside: {path}"));
+    }
+}
+
+/// The file systems to copy on, and how many copies to make of each mode.
+fn extent() -> (&'static [FsKind], usize) {
+    match std::env::var("HAULAGE_ATTACK_COPIES") {
+        Ok(copies) => {
+            let copies: usize = copies.parse().expect("HAULAGE_ATTACK_COPIES is a number");
+            (&FsKind::ALL, copies.div_ceil(MODES.len()))
+        }
+        Err(_) => (&[FsKind::Ext4], COPIES_EACH),
+    }
+}
+
+/// Attacks all modes on one file system.
+fn attack_all(program: &Program, root: &Path, copies_each: usize) -> Tally {
+    let mut all = Tally::default();
+    for (number, mode) in MODES.iter().enumerate() {
+        let root = root.join(format!("mode-{number}"));
+        fs::create_dir(&root).expect("a directory");
+        let tally = attack_mode(program, &root, mode, copies_each, usize::MAX);
+        assert!(tally.swaps > 0, "{mode:?}: nothing was attacked");
+        all.add(tally);
+    }
+    all
+}
+
+#[test]
+fn nothing_outside_changes_or_is_copied() {
+    if !is_root() {
+        return skip(&test_name(), "to copy for others, and to be attacked by them, needs root");
+    }
+    let program = match std::env::var("HAULAGE_ATTACKED_PROGRAM") {
+        Ok(words) => Program::Command(words.split(' ').map(str::to_owned).collect()),
+        Err(_) => Program::haulage(),
+    };
+    let (kinds, copies_each) = extent();
+    for &kind in kinds {
+        let Some(scratch) = testfs::fs(kind) else { continue };
+        let start = Instant::now();
+        let tally = attack_all(&program, scratch.path(), copies_each);
+        let Tally { copies, complaints, swaps, escapes } = &tally;
+        let (modes, escaped, seconds) = (MODES.len(), escapes.len(), start.elapsed().as_secs());
+        println!(
+            "{kind}: {copies} copies in {modes} modes, {swaps} swaps, {complaints} copies \
+             complained, {escaped} escapes, {seconds} s"
+        );
+        assert!(escapes.is_empty(), "{kind}: {escaped} escapes:\n{}", escapes.join("\n"));
+        assert!(*complaints > 0, "{kind}: no copy noticed that it was attacked");
+    }
+}
+
+#[test]
+fn nothing_escapes_where_the_kernel_lacks_openat2() {
+    if !is_root() {
+        return skip(&test_name(), "to copy for others, and to be attacked by them, needs root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let strace = "strace -f -qq --seccomp-bpf -o /dev/null -e inject=openat2:error=ENOSYS";
+    let mut words: Vec<String> = strace.split(' ').map(str::to_owned).collect();
+    let works = Command::new(&words[0]).args(&words[1..]).arg("true").output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        return skip(&test_name(), "strace cannot be run here");
+    }
+    let Program::Command(haulage) = Program::haulage() else { unreachable!("it is a command") };
+    words.extend(haulage);
+    let copies_each = extent().1.div_ceil(6);
+    let tally = attack_all(&Program::Command(words), dir.path(), copies_each);
+    println!("without openat2: {} copies, {} swaps", tally.copies, tally.swaps);
+    assert!(tally.escapes.is_empty(), "{}", tally.escapes.join("\n"));
+}
+
+/// What could not catch anybody would prove nothing.
+#[test]
+fn a_naive_copier_is_caught() {
+    if !is_root() {
+        return skip(&test_name(), "to copy for others, and to be attacked by them, needs root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let (mut changed, mut copied) = (false, false);
+    for round in 0..20 {
+        let root = dir.path().join(round.to_string());
+        fs::create_dir(&root).expect("a directory");
+        let tally = attack_mode(&Program::Naive, &root, &MODES[0], 100, 10);
+        changed |= tally.escapes.iter().any(|escape| escape.contains("changed outside"));
+        copied |= tally.escapes.iter().any(|escape| escape.contains("copied from outside"));
+        if changed && copied {
+            return;
+        }
+    }
+    panic!("2000 copies: changed outside: {changed}, copied from outside: {copied}");
+}
