@@ -137,6 +137,33 @@ fn force_removes_no_destination_for_want_of_descriptors() {
 }
 
 #[test]
+fn a_lease_on_either_file_is_waited_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for leased in ["a", "b"] {
+        write(dir.path().join("a"), "new").expect("a file");
+        write(dir.path().join("b"), "old").expect("a file");
+        let mut command = Command::new("strace");
+        // What an open with O_NONBLOCK says of a file that somebody has a lease on.
+        command.args([
+            "-f",
+            "-o",
+            "trace",
+            "-P",
+            leased,
+            "-e",
+            "inject=openat:error=EAGAIN:when=1",
+        ]);
+        command.args([haulage(), "cp", "a", "b"]).current_dir(dir.path());
+        let Ok(output) = command.output() else {
+            return skip(&test_name(), "strace cannot be run here");
+        };
+        assert!(output.status.success(), "{leased}: {}", stderr(&output));
+        assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{leased}");
+        assert_eq!(read(dir.path().join("b")).expect("the copy"), b"new", "{leased}");
+    }
+}
+
+#[test]
 fn an_old_kernel_without_openat2_is_enough() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir_all(dir.path().join("s/d/e")).expect("a tree");

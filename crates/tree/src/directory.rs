@@ -118,7 +118,7 @@ fn open_found(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<MadeDirecto
         match job.dst.trust {
             Trust::Operand => open_destination(dir, name, OFlags::empty()),
             Trust::Made => return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() }),
-            Trust::Entered => match open_followed(run, dir, name, DIRECTORY) {
+            Trust::Entered => match open_followed(run, dir, name, DIRECTORY, None) {
                 Err(Astray::Foreign) => {
                     return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
                 }

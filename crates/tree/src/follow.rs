@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::dir::open_for_search;
 use crate::extents;
 use crate::identity::{FileId, is_symlink};
+use crate::open::open_looked_at;
 use crate::run::Run;
 
 /// Why a link was not followed to its end.
@@ -32,13 +33,15 @@ const LINKS_MAX: usize = 40;
 
 const HELD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens with `flags` what `name` in `dir` leads to. Each component is held while it is looked at;
-/// a link that one trusts may lead back to where others can put their own.
+/// Opens with `flags` what `name` in `dir` leads to, which has to be `wanted` where that is known.
+/// Each component is held while it is looked at; a link that one trusts may lead back to where
+/// others can put their own.
 pub(crate) fn open_followed(
     run: &Run<'_>,
     dir: BorrowedFd<'_>,
     name: &CStr,
     flags: OFlags,
+    wanted: Option<FileId>,
 ) -> Result<OwnedFd, Astray> {
     let mut at = open_for_search(dir, c".")?;
     let mut path = name.to_bytes().to_vec();
@@ -75,7 +78,11 @@ pub(crate) fn open_followed(
             continue;
         }
         if rest.is_empty() {
-            let opened = openat(&at, &*component, flags | OFlags::NOFOLLOW, Mode::empty())?;
+            if wanted.is_some_and(|wanted| wanted != FileId::of(&stat)) {
+                return Err(Errno::STALE.into());
+            }
+            let flags = flags | OFlags::NOFOLLOW;
+            let opened = open_looked_at(at.as_fd(), &component, flags, &stat)?;
             if FileId::of(&fstat(&opened)?) != FileId::of(&stat) {
                 return Err(Errno::STALE.into());
             }

@@ -24,6 +24,7 @@ mod links;
 mod listing;
 mod metadata;
 mod observer;
+mod open;
 mod options;
 mod parents;
 mod place;

@@ -146,7 +146,7 @@ fn step(
 fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, Stat), Diagnostic> {
     let opened = if is_symlink(stands) {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match open_followed(run, place.dir, place.name, flags) {
+        match open_followed(run, place.dir, place.name, flags, None) {
             Err(Astray::Foreign) => {
                 return Err(Diagnostic::ForeignSymlink { dst: place.path() });
             }

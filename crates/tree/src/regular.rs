@@ -14,6 +14,7 @@ use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_regular};
 use crate::metadata::{self, NewMode, Source, Target};
 use crate::observer::Announcement;
+use crate::open::open_looked_at;
 use crate::options::{Make, Reflink};
 use crate::place::Trust;
 use crate::receipt::Loss;
@@ -163,46 +164,16 @@ pub(crate) fn open_source(job: &Job<'_>, stat: &Stat) -> Result<OpenSource, Diag
     Ok(OpenSource { fd, stat: now })
 }
 
-/// Opens what `stat` described. A fifo that was put in the place of a regular file must not make us
-/// wait for a writer.
 fn open_for_reading(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
     let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
     if !job.src_through_link {
         flags |= OFlags::NOFOLLOW;
     }
-    let nonblock = if is_regular(stat) { OFlags::NONBLOCK } else { OFlags::empty() };
-    let opened = match open_restarting(job.src.dir, job.src.name, flags | nonblock) {
-        // Somebody holds a lease on the file (Samba does), and O_NONBLOCK does not wait for it.
-        Err(Errno::AGAIN) => open_leased(job, flags, stat),
-        result => result,
-    };
+    let opened = open_looked_at(job.src.dir, job.src.name, flags, stat);
     opened.map_err(|errno| match errno {
         Errno::LOOP if !job.src_through_link => Diagnostic::SourceReplaced { src: job.src.path() },
         errno => failed(Action::OpenForReading, &job.src)(errno),
     })
-}
-
-/// Waits for a lease to end, once it is sure that the file is the regular one.
-fn open_leased(job: &Job<'_>, flags: OFlags, stat: &Stat) -> io::Result<OwnedFd> {
-    let held = open_restarting(job.src.dir, job.src.name, flags | OFlags::PATH)?;
-    if FileId::of(&fstat(&held)?) != FileId::of(stat) {
-        return Err(Errno::STALE);
-    }
-    let path = Handle::proc_path(held.as_fd());
-    openat(rustix::fs::CWD, path, flags & !OFlags::NOFOLLOW, Mode::empty())
-}
-
-fn open_restarting(
-    dir: BorrowedFd<'_>,
-    name: &std::ffi::CStr,
-    flags: OFlags,
-) -> io::Result<OwnedFd> {
-    loop {
-        match openat(dir, name, flags, Mode::empty()) {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
 }
 
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
@@ -218,6 +189,10 @@ fn open_destination(
         match open_existing(run, job, found)? {
             Ok(fd) => return look_at(job, fd, Some(found)),
             Err(Errno::NOENT) => {}
+            // Only what is no regular file has no such device.
+            Err(Errno::NXIO) if is_regular(found.effective()) => {
+                return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
+            }
             Err(errno) if run.options.force && may_yield(errno) => remove(run, job)?,
             Err(errno) => return Err(failed(Action::CreateRegular, &job.dst)(errno)),
         }
@@ -262,10 +237,10 @@ fn open_existing(
 ) -> Result<io::Result<OwnedFd>, Diagnostic> {
     let (dir, name) = (job.dst.dir, job.dst.name);
     if !found.through_link {
-        return Ok(openat(dir, name, WRITE | OFlags::NOFOLLOW, Mode::empty()));
+        return Ok(open_looked_at(dir, name, WRITE | OFlags::NOFOLLOW, &found.link));
     }
     if job.dst.trust == Trust::Operand {
-        return Ok(openat(dir, name, WRITE, Mode::empty()));
+        return Ok(open_looked_at(dir, name, WRITE, found.effective()));
     }
     if job.dst.trust == Trust::Made || run.is_younger(&found.link) {
         let (src, dst) = (job.src.path(), job.dst.path());
@@ -274,7 +249,10 @@ fn open_existing(
     if !run.trusts_owner(&found.link) {
         return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
     }
-    match open_followed(run, dir, name, WRITE) {
+    match open_followed(run, dir, name, WRITE, Some(FileId::of(found.effective()))) {
+        Err(Astray::Errno(Errno::STALE)) => {
+            Err(Diagnostic::DestinationReplaced { dst: job.dst.path() })
+        }
         Err(Astray::Foreign) => Err(Diagnostic::ForeignSymlink { dst: job.dst.path() }),
         Err(Astray::Errno(errno)) => Ok(Err(errno)),
         Ok(fd) => Ok(Ok(fd)),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tree::{Destination, Diagnostic, Observer, Options, Outcome, Receipt, Request};
+use tree::{Announcement, Destination, Diagnostic, Observer, Options, Outcome, Receipt, Request};
 
 /// Called each time that an engine has moved a span.
 type Meanwhile<'m> = Box<dyn Fn() + Sync + 'm>;
@@ -19,6 +19,8 @@ pub(crate) struct Listener<'m> {
     pub(crate) without_receipts: bool,
     /// What happens while data is copied.
     pub(crate) meanwhile: Option<Meanwhile<'m>>,
+    /// What happens between a look at both ends and opening them, with [`Options::verbose`].
+    pub(crate) announced: Option<Meanwhile<'m>>,
 }
 
 impl<'m> Listener<'m> {
@@ -42,6 +44,12 @@ impl Observer for Listener<'_> {
 
     fn finished(&self, receipt: Receipt) {
         self.receipts.lock().expect("no test panics while it listens").push(receipt);
+    }
+
+    fn announce(&self, _: Announcement) {
+        if let Some(announced) = &self.announced {
+            announced();
+        }
     }
 
     fn moved(&self, _: &engines::Variant, _: engines::Span, _: engines::Moved) {

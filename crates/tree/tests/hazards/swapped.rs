@@ -316,3 +316,57 @@ fn another_name_of_somebodys_fifo_is_not_given_away() {
         stop.store(true, Ordering::Relaxed);
     });
 }
+
+#[test]
+fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
+    for (name, force, through) in
+        [("src", false, false), ("dst", false, false), ("dst", true, false), ("dst", false, true)]
+    {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().to_owned();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let copying = std::thread::spawn({
+            let top = top.clone();
+            move || {
+                let heard = copy_as_a_fifo_comes(&top, name, force, through);
+                sender.send(heard).expect("somebody waits");
+            }
+        });
+        let Ok(heard) = receiver.recv_timeout(std::time::Duration::from_secs(10)) else {
+            panic!("{name}, force {force}: the copy waits for the other end of a fifo");
+        };
+        copying.join().expect("no panic");
+        let told = match name {
+            "src" => matches!(heard[..], [Diagnostic::SourceReplaced { .. }]),
+            _ => matches!(heard[..], [Diagnostic::DestinationReplaced { .. }]),
+        };
+        assert!(told, "{name}, force {force}: {heard:?}");
+    }
+}
+
+/// Copies a tree of one file onto another while the file on the side `name` becomes a fifo; with
+/// `through` the destination's is a link to the file in whose place the fifo is put.
+fn copy_as_a_fifo_comes(top: &Path, name: &str, force: bool, through: bool) -> Vec<Diagnostic> {
+    for tree in ["src", "dst"] {
+        create_dir(top.join(tree)).expect("a directory");
+        write(top.join(tree).join("file"), tree).expect("a file");
+    }
+    let mut target = top.join(name).join("file");
+    if through {
+        std::fs::rename(&target, top.join("target")).expect("renamed");
+        symlink("../target", &target).expect("a link");
+        target = top.join("target");
+        // So that the link is older than the run even by the kernel's coarse clock.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let fifo = top.join("fifo");
+    rustix::fs::mknodat(CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a fifo");
+    let announced = || {
+        renameat_with(CWD, &fifo, CWD, &target, RenameFlags::EXCHANGE).expect("exchanged");
+    };
+    let listener = Listener { announced: Some(Box::new(announced)), ..Listener::default() };
+    let options = Options { verbose: true, recursive: true, force, ..Options::default() };
+    let options = Options { follow: tree::Follow::Never, ..options };
+    let _ = copy_exactly(&top.join("src"), &top.join("dst"), &options, &listener);
+    listener.heard()
+}

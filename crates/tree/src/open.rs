@@ -1,0 +1,66 @@
+//! Opening what was looked at, without waiting for what has taken its place meanwhile.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, openat};
+use rustix::io::{self, Errno};
+
+use crate::identity::{FileId, is_regular};
+use crate::xattr::Handle;
+
+/// Opens `name` in `dir`, which `stat` described. A fifo that was put in the place of a regular file
+/// must not make us wait for its other end; what was a fifo before is waited for. Whether it is
+/// still the same file is for the caller to see.
+///
+/// # Errors
+/// What the kernel says; ENXIO also for a fifo that nobody reads.
+pub(crate) fn open_looked_at(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+    stat: &Stat,
+) -> io::Result<OwnedFd> {
+    if !is_regular(stat) {
+        return restarting(dir, name, flags);
+    }
+    match restarting(dir, name, flags | OFlags::NONBLOCK) {
+        // Somebody holds a lease on the file (Samba does), and O_NONBLOCK does not wait for it.
+        Err(Errno::AGAIN) => open_leased(dir, name, flags, stat),
+        Err(errno) => Err(errno),
+        Ok(fd) => {
+            // Some file systems that are processes are told of the flag at each read and write.
+            fcntl_setfl(&fd, flags)?;
+            Ok(fd)
+        }
+    }
+}
+
+/// Waits for a lease to end, once it is sure that the file is the regular one.
+fn open_leased(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+    stat: &Stat,
+) -> io::Result<OwnedFd> {
+    let held = restarting(dir, name, (flags & OFlags::NOFOLLOW) | OFlags::PATH | OFlags::CLOEXEC)?;
+    if FileId::of(&fstat(&held)?) != FileId::of(stat) {
+        return Err(Errno::STALE);
+    }
+    let path = Handle::proc_path(held.as_fd());
+    loop {
+        match openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()) {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+fn restarting(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
+    loop {
+        match openat(dir, name, flags, Mode::empty()) {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
