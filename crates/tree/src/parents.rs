@@ -173,10 +173,14 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
     Ok((fd, stat))
 }
 
-/// Gives the directories that were made the attributes of the source's, from the innermost
-/// outwards.
+/// Gives the directories the attributes of the source's, from the innermost outwards: as soon as
+/// one was made, those that were there before get theirs too. Where all of them stood, they stay
+/// as they are.
 pub(crate) fn finish(run: &Run<'_>, parents: &Parents) {
-    for level in parents.levels.iter().rev().filter(|level| level.new) {
+    if !parents.levels.iter().any(|level| level.new) {
+        return;
+    }
+    for level in parents.levels.iter().rev() {
         let place = Place {
             dir: level.dst.as_fd(),
             name: c".",

@@ -105,6 +105,31 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // Directories of a source's name that are there: all, some, one of them through a link.
+        trees: &[
+            "s/d/e/f=1 t=3 mode=600; s/ mode=750 t=7; s/d/ mode=711 t=8; s/d/e/ mode=705 t=9; \
+                  t/s/ mode=700 t=1; t/s/d/ mode=2775 t=1; full/s/d/e/ mode=700 t=1; \
+                  full/s/ mode=700 t=1; l/real/d/ mode=700 t=1; l/s->real; none/ mode=701 t=1",
+        ],
+        lines: &[
+            "--parents s/d/e/f t",
+            "-p --parents s/d/e/f t",
+            "-a --parents s/d/e t",
+            "-a --parents s/d/e/f t",
+            "-a --parents s/d/e/ t",
+            "--preserve=timestamps --parents s/d/e/f t",
+            "--preserve=mode --parents s/d/e/f t",
+            "--preserve=mode --no-preserve=mode --parents s/d/e/f t",
+            "-p --parents s/d/e/f full",
+            "-a --parents s/d/e full",
+            "-p --parents s/d/e/f l",
+            "-p --parents ./s/d/e/f none",
+            "-p --parents ./s/d/e/f full",
+            "-p --parents s/d/../d/e/f none",
+            "-lp --parents s/d/e/f t",
+        ],
+    },
+    Table {
         trees: &["a=1 t=5; b=old t=9; d/f=1 t=3; d/ t=4; l->a t=6; l2->nothing t=7; t/ t=8; \
                   e/d/f=old t=99; e/d/ t=1; p| t=11; before=1 t=-5; neg/ t=-3"],
         lines: &[
