@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use rustix::io::Errno;
-use testfs::{Lies, LyingFs, random_bytes};
+use testfs::{Lies, LyingFs, random_bytes, skip, test_name};
 
 const LEN: usize = 300_000;
 
@@ -121,5 +121,36 @@ fn a_copy_to_a_liar_is_right_or_fails_aloud() {
             let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
             check(&format!("{what} {args:?}"), &output, &due, "made", right);
         }
+    }
+}
+
+/// The liar knows nothing of extended attributes, as many an older file system.
+#[test]
+fn attributes_that_no_file_there_can_have_are_missed_once() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = dir.path().join("original");
+    std::fs::write(&src, "text").expect("a file");
+    for name in ["user.a", "user.b"] {
+        if let Err(errno) = rustix::fs::setxattr(&src, name, b"v", rustix::fs::XattrFlags::empty())
+        {
+            skip(&test_name(), &format!("{} keeps no attributes: {errno}", src.display()));
+            return;
+        }
+    }
+    for (args, status, told) in [
+        (&["--preserve=xattr"][..], 1, true),
+        (&["-a", "--preserve=xattr"], 1, true),
+        (&["--preserve=all"], 0, false),
+        (&["-a"], 0, false),
+    ] {
+        let Some(liar) = LyingFs::mount(Vec::new(), Lies::default()) else { return };
+        let dst = liar.path().join("made");
+        let output = cp(args, &src, &dst);
+        assert_eq!(output.status.code(), Some(status), "{args:?}");
+        let line =
+            format!("cp: setting attributes for '{}': Operation not supported\n", dst.display());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said, if told { line } else { String::new() }, "{args:?}");
+        assert_eq!(std::fs::read(&dst).expect("a copy"), b"text", "{args:?}");
     }
 }

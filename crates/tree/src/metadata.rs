@@ -258,11 +258,17 @@ fn xattr_lost(run: &Run<'_>, target: Target<'_>, name: &[u8], errno: Errno, lost
         Errno::PERM | Errno::ACCESS => preserve.quiet,
         _ => false,
     };
-    if required || !expected {
+    // A file system without such attributes has none of the others either: once will do.
+    let told = errno == Errno::OPNOTSUPP && lost.iter().any(is_unsupported);
+    if (required || !expected) && !told {
         let dst = target.place.path();
         run.report(Diagnostic::Xattr { name: name.to_vec(), dst, errno, required });
     }
     lost.push(Loss::Xattr(name.to_vec(), errno));
+}
+
+fn is_unsupported(loss: &Loss) -> bool {
+    matches!(loss, Loss::Xattr(_, Errno::OPNOTSUPP))
 }
 
 fn context_lost(run: &Run<'_>, target: Target<'_>, errno: Errno, lost: &mut Vec<Loss>) {

@@ -88,6 +88,10 @@ fn words_of(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::Xattr { name, dst, .. } if name.is_empty() => {
             fill("getting attributes for {}", &[dst])
         }
+        // Where a file system has none at all, none of them is worth naming.
+        Diagnostic::Xattr { dst, errno: Errno::OPNOTSUPP, .. } => {
+            fill("setting attributes for {}", &[dst])
+        }
         Diagnostic::Xattr { name, dst, .. } => {
             let name = std::ffi::OsStr::from_bytes(name);
             fill("setting attribute {} for {}", &[name.as_ref(), dst])
