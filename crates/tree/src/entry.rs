@@ -141,7 +141,8 @@ fn make(
     src_stat: &Stat,
     ground: Ground,
 ) -> Result<(), Diagnostic> {
-    let through_link = ground.found.as_ref().is_some_and(|found| found.through_link);
+    let linked = ground.found.as_ref().filter(|found| found.through_link);
+    let link = linked.map(|found| FileId::of(&found.link));
     let holder = match claim(run, job, src_stat) {
         None => None,
         Some(Claim::First(holder)) => Some(holder),
@@ -186,7 +187,7 @@ fn make(
             dst
         }
     };
-    settle_names(run, job, holder, dst, through_link);
+    settle_names(run, job, holder, dst, link);
     if let Some(receipt) = receipt {
         run.observer.finished(receipt);
     }
@@ -205,15 +206,16 @@ fn settle_names(
     job: &Job<'_>,
     holder: Option<Holder<'_>>,
     dst: FileId,
-    through_link: bool,
+    link: Option<FileId>,
 ) {
     if let (Some(holder), Some(home)) = (holder, job.home)
         // The name of a link that was written through is not a name of the copy.
-        && !through_link
+        && link.is_none()
     {
         holder.settle(home, job.dst.name, dst);
     }
-    remember(run, job, dst);
+    // A second operand of this name meets the link, not what lies behind it.
+    remember(run, job, link.unwrap_or(dst));
 }
 
 /// Remembers what was made here, so that nothing else of this run replaces it.

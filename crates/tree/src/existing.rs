@@ -90,9 +90,15 @@ pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Dia
             let through_link = through_link && (!is_directory(src) || is_directory(&target));
             Ok(Look::Found(Box::new(Found { link, target: Some(target), through_link })))
         }
-        Err(Errno::NOENT) if through_link && !is_directory(src) => Ok(Look::Dangling),
-        Err(Errno::LOOP) if through_link && !options.force => {
-            Err(failed(Action::Stat, &job.dst)(Errno::LOOP))
+        Err(Errno::NOENT) if through_link && !is_directory(src) => {
+            refuse_just_created_link(run, job, &link)?;
+            Ok(Look::Dangling)
+        }
+        // Where a circle of links is to be forced out of the way nothing needs to be behind it.
+        Err(errno)
+            if through_link && !is_directory(src) && !(errno == Errno::LOOP && options.force) =>
+        {
+            Err(failed(Action::Stat, &job.dst)(errno))
         }
         Err(_) => Ok(Look::Found(Box::new(Found { link, target: None, through_link: false }))),
     }
@@ -109,6 +115,16 @@ pub(crate) struct Ground {
     pub(crate) backup: Option<BackedUp>,
     /// The source, where it had to prove that it can be read.
     pub(crate) source: Option<Box<OpenSource>>,
+}
+
+/// A link that stands for another operand of this run is not written through, be there nothing
+/// behind it.
+fn refuse_just_created_link(run: &Run<'_>, job: &Job<'_>, link: &Stat) -> Result<(), Diagnostic> {
+    if job.is_top && run.tops.was_made(job.dst.name, FileId::of(link)) {
+        let (src, dst) = (job.src.path(), job.dst.path());
+        return Err(Diagnostic::JustCreatedSymlink { src, dst });
+    }
+    Ok(())
 }
 
 /// What is to be done about a destination that exists.

@@ -87,6 +87,62 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // A second operand of a name that the first one has filled, with a link to something or to
+        // nothing, or through a link that was there.
+        trees: &[
+            "a/1->../x; b/1=new; c/; x=old",
+            "a/1->../x; b/1=new; c/",
+            "a/1=first; b/1=second; c/1->../x; x=old",
+            "a/1=first; b/1=second; c/1->../x; x=old; a/2==a/1",
+            "a/1->../x; b/1->../y; c/; y=1",
+        ],
+        lines: &[
+            "-dR a/1 b/1 c",
+            "-P a/1 b/1 c",
+            "-Pf a/1 b/1 c",
+            "-Pn a/1 b/1 c",
+            "-a a/1 b/1 c",
+            "-P --remove-destination a/1 b/1 c",
+            "-Pb a/1 b/1 c",
+            "a/1 b/1 c",
+            "-f a/1 b/1 c",
+            "-u a/1 b/1 c",
+            "-v a/1 b/1 b/1 c",
+            "-s {}/a/1 {}/b/1 c",
+            "-l a/1 b/1 c",
+            "--attributes-only a/1 b/1 c",
+        ],
+    },
+    Table {
+        // What cannot be seen because of what lies on the way to it.
+        trees: &["f=1; D/D/x=1; D/ mode=000; sl->D/D; nd->f/x; loop->loop; t/f->../D/D; s/x=1"],
+        lines: &[
+            "f sl",
+            "-f f sl",
+            "-n f sl",
+            "-u f sl",
+            "-T f sl",
+            "-fT f sl",
+            "-t sl f",
+            "-i f sl <y\n",
+            "--remove-destination f sl",
+            "-b f sl",
+            "-P f sl",
+            "-a f sl",
+            "-l f sl",
+            "-s f sl",
+            "--attributes-only f sl",
+            "f nd",
+            "-f f nd",
+            "-n f nd",
+            "f t",
+            "-f f t",
+            "-rT s sl",
+            "-rT s nd",
+            "-rT s loop",
+        ],
+    },
+    Table {
         // Onto itself, by the same name, another, or through a link.
         trees: &["a=x; b==a; s->a; ss->s; h==s; d/; e->d; a~=older"],
         lines: &[
