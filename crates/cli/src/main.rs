@@ -1,8 +1,7 @@
 //! The `haulage` command: one module a subcommand.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 mod complaint;
@@ -36,7 +35,7 @@ static COMMANDS: &[Command] = &[
 fn main() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();
     // Installed or linked under the name of cp it is cp.
-    if args.first().is_some_and(|name| Path::new(name).file_name() == Some(OsStr::new("cp"))) {
+    if args.first().is_some_and(|name| cp::is_cp(name)) {
         return cp::main(args.split_off(1));
     }
     match args.get(1).map(|word| word.as_encoded_bytes()) {

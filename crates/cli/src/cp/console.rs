@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tree::{Announcement, Diagnostic, Observer, Question};
+use tree::{Announcement, Diagnostic, Errno, Observer, Question};
 
 use super::interrupt::Interrupts;
 use super::messages;
@@ -53,9 +53,23 @@ impl Console {
     }
 }
 
+/// Writes all of `text` to standard output.
+///
+/// # Errors
+/// What the kernel says, or would say had the standard library not replaced what is missing.
+pub(super) fn print(text: &str) -> std::io::Result<()> {
+    if engines::sys::stdout_was_closed() {
+        return Err(Errno::BADF.into());
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
 impl Out {
     fn flush(&mut self) {
-        let result = self.writer.flush();
+        let missing = engines::sys::stdout_was_closed() && !self.writer.buffer().is_empty();
+        let result = if missing { Err(Errno::BADF.into()) } else { self.writer.flush() };
         self.heed(result);
     }
 

@@ -9,11 +9,11 @@ const COLUMNS: usize = 80;
 /// Where the text of an option begins.
 const TEXT_COLUMN: usize = 26;
 
-const USAGE: &str = "\
-Usage: cp [OPTION]... [-T] SOURCE DEST
-  or:  cp [OPTION]... SOURCE... DIRECTORY
-  or:  cp [OPTION]... -t DIRECTORY SOURCE...
-";
+const SYNOPSES: &[&str] = &[
+    "[OPTION]... [-T] SOURCE DEST",
+    "[OPTION]... SOURCE... DIRECTORY",
+    "[OPTION]... -t DIRECTORY SOURCE...",
+];
 
 const SUMMARY: &str = "Copies SOURCE to DEST, or each SOURCE into DIRECTORY, with GNU cp's \
                        options. Long options may be shortened to a beginning that no other has.";
@@ -27,9 +27,13 @@ const NOTES: &[&str] = &[
     "The exit status is 0 when everything was copied and 1 otherwise.",
 ];
 
-/// The text of `--help`.
-pub(crate) fn text() -> String {
-    let mut text = String::from(USAGE);
+/// The text of `--help` of a program that was called as `called`.
+pub(crate) fn text(called: &str) -> String {
+    let mut text = String::new();
+    for (index, synopsis) in SYNOPSES.iter().enumerate() {
+        let begin = if index == 0 { "Usage:" } else { "  or: " };
+        text.push_str(&format!("{begin} {called} {synopsis}\n"));
+    }
     text.push('\n');
     text.push_str(&filled(SUMMARY, 0));
     for group in Group::ALL {
@@ -87,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_option_is_shown_within_the_columns() {
-        let text = text();
+        let text = text("cp");
         for flag in FLAGS {
             assert!(text.contains(&flag.label()), "{} is missing", flag.label());
             assert!(!flag.help.is_empty(), "{} has no text", flag.label());

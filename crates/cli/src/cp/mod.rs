@@ -15,6 +15,7 @@ mod flag;
 mod flags;
 mod help;
 mod interrupt;
+mod invocation;
 mod man;
 mod messages;
 mod parse;
@@ -27,13 +28,14 @@ use args::{Args, Destination};
 use console::Console;
 use environment::Environment;
 use interrupt::Interrupts;
+pub(crate) use invocation::is_cp;
 
 /// Copies as the words after the command's name say.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let mut warn =
         |warning: usage_error::Warning| say(std::io::stderr(), warning.line().as_bytes());
     match parse::parse(words, &Environment::of_process(), &mut warn) {
-        Ok(args::Request::Help) => print(&help::text()),
+        Ok(args::Request::Help) => print(&help::text(&String::from_utf8_lossy(invocation::name()))),
         Ok(args::Request::Version) => print(&help::version()),
         Ok(args::Request::ManPage) => print(&man::page()),
         Ok(args::Request::Copy(args)) => copy(*args),
@@ -89,8 +91,7 @@ fn plan(args: Args) -> (Request, Options) {
 }
 
 fn print(text: &str) -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match console::print(text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let words = messages::error_words(&error);

@@ -21,23 +21,10 @@ impl Charset {
     /// What the process's locale says.
     pub(crate) fn of_locale() -> Charset {
         static CHARSET: OnceLock<Charset> = OnceLock::new();
-        *CHARSET.get_or_init(|| {
-            Charset::among(["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os).into_iter())
-        })
-    }
-
-    /// The first value that is set and not empty decides, as in setlocale(3).
-    fn among(values: impl Iterator<Item = Option<std::ffi::OsString>>) -> Charset {
-        let Some(locale) = values.flatten().find(|value| !value.is_empty()) else {
-            return Charset::Ascii;
-        };
-        let locale = locale.to_string_lossy();
-        let codeset = locale.split_once('.').map_or("", |(_, rest)| rest);
-        let codeset = codeset.split('@').next().unwrap_or_default();
-        match codeset.to_ascii_lowercase().as_str() {
-            "utf-8" | "utf8" => Charset::Utf8,
+        *CHARSET.get_or_init(|| match engines::sys::codeset().as_deref() {
+            Some("UTF-8") => Charset::Utf8,
             _ => Charset::Ascii,
-        }
+        })
     }
 }
 
@@ -288,23 +275,6 @@ mod tests {
             let shown = String::from_utf8_lossy(&shown);
             // `.` and `/` exist, and are complained of in other words.
             assert!(told.contains(&format!(" {shown}")), "{told} lacks {shown}");
-        }
-    }
-
-    #[test]
-    fn the_locale_says_which_characters_there_are() {
-        let charset = |values: [Option<&str>; 3]| {
-            Charset::among(values.into_iter().map(|value| value.map(Into::into)))
-        };
-        for (values, expected) in [
-            ([None, None, None], Charset::Ascii),
-            ([Some("C"), None, Some("C.UTF-8")], Charset::Ascii),
-            ([Some(""), Some(""), Some("C.UTF-8")], Charset::Utf8),
-            ([None, Some("de_DE.utf8@euro"), Some("C")], Charset::Utf8),
-            ([None, None, Some("de_DE.ISO-8859-1")], Charset::Ascii),
-            ([None, None, Some("POSIX")], Charset::Ascii),
-        ] {
-            assert_eq!(charset(values), expected, "{values:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use super::invocation;
 use super::quote::{self, Charset};
 
 /// Why a command line asks for nothing that can be done. The exit status is 1.
@@ -66,18 +67,32 @@ pub(crate) enum UsageError {
 impl UsageError {
     /// The lines for standard error, each with its newline.
     pub(crate) fn lines(&self) -> Vec<u8> {
-        self.lines_in(Charset::of_locale())
+        self.lines_in(Charset::of_locale(), invocation::name())
     }
 
-    /// The same, quoted for `charset`.
-    pub(crate) fn lines_in(&self, charset: Charset) -> Vec<u8> {
-        let mut lines = b"cp: ".to_vec();
+    /// The same, quoted for `charset`, by a program that was called as `called`.
+    pub(crate) fn lines_in(&self, charset: Charset, called: &[u8]) -> Vec<u8> {
+        let speaker = if self.is_about_option() { called } else { b"cp" };
+        let mut lines = [speaker, b": "].concat();
         lines.extend(self.words(charset));
         lines.push(b'\n');
         if self.points_to_help() {
-            lines.extend_from_slice(b"Try 'cp --help' for more information.\n");
+            lines.extend([b"Try '", called, b" --help' for more information.\n"].concat());
         }
         lines
+    }
+
+    /// Of an option itself the C library complains, which says the program's name in full.
+    fn is_about_option(&self) -> bool {
+        matches!(
+            self,
+            UsageError::Unrecognized { .. }
+                | UsageError::InvalidShort(_)
+                | UsageError::Ambiguous { .. }
+                | UsageError::LongNeedsArgument(_)
+                | UsageError::ShortNeedsArgument(_)
+                | UsageError::TakesNoArgument(_)
+        )
     }
 
     /// Some mistakes are explained by no help text.

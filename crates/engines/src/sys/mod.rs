@@ -9,14 +9,18 @@ mod close;
 pub(crate) mod guarded;
 #[cfg(test)]
 pub(crate) mod interruption;
+mod locale;
 pub(crate) mod map;
 pub(crate) mod ring;
+mod started;
 pub(crate) mod stream;
 mod usage;
 
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
 pub use close::close;
+pub use locale::codeset;
+pub use started::stdout_was_closed;
 pub use usage::{Usage, Whose, usage};
 
 /// The error of the C call that has just failed on this thread.

@@ -175,7 +175,7 @@ fn mistakes() -> Vec<(&'static str, Gnu, String)> {
 fn mistakes_are_told_in_gnus_words() {
     for (line, _, expected) in mistakes() {
         let error = parse_quietly(line, &Environment::default()).expect_err(line);
-        let lines = error.lines_in(Charset::Ascii);
+        let lines = error.lines_in(Charset::Ascii, b"cp");
         assert_eq!(String::from_utf8_lossy(&lines), expected, "{line}");
     }
     let raw = parse_quietly("-\\xff a b", &Environment::default()).expect_err("no such letter");
@@ -238,7 +238,7 @@ fn check_against(gnu: &str, option: &str) {
         // Help and version: there is nothing to complain of.
         Ok(_) => assert_eq!(told, "", "{option}"),
         Err(error) => {
-            let lines = error.lines_in(Charset::Ascii);
+            let lines = error.lines_in(Charset::Ascii, b"cp");
             // What it warns of comes before.
             assert!(told.ends_with(&*String::from_utf8_lossy(&lines)), "{option}: {told}");
         }

@@ -1,0 +1,135 @@
+//! What a process is given besides its words: its name, its streams, its locale.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use testfs::{skip, test_name};
+
+/// A directory with a file `a` in it.
+fn directory() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("a"), "text").expect("a file");
+    dir
+}
+
+fn run(command: &mut Command, dir: &Path) -> Output {
+    command.current_dir(dir).env("LC_ALL", "C").output().expect("it can be run")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether `/bin/cp` is GNU's; if not, says aloud that the test is skipped.
+fn has_gnu_cp() -> bool {
+    let output = Command::new("/bin/cp").arg("--version").output();
+    let gnu = output.is_ok_and(|output| text(&output.stdout).contains("GNU coreutils"));
+    if !gnu {
+        skip(&test_name(), "/bin/cp is not GNU's");
+    }
+    gnu
+}
+
+#[test]
+fn called_by_a_path_it_repeats_that_path_where_gnu_cp_does() {
+    if !has_gnu_cp() {
+        return;
+    }
+    let dir = directory();
+    let called = dir.path().join("cp");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_haulage"), &called).expect("a link");
+    // Only what the C library says of an option begins with all of the name, since 9.10.
+    for (args, in_full) in [
+        (&[][..], false),
+        (&["a"], false),
+        (&["--bogus"], true),
+        (&["-%"], true),
+        (&["--no", "a", "b"], true),
+        (&["--suffix"], true),
+        (&["-t"], true),
+        (&["--force=1", "a", "b"], true),
+        (&["--sparse=x", "a", "b"], false),
+        (&["--parents", "a", "b"], false),
+        (&["nosuch", "b"], false),
+        (&["-t", "d", "-t", "d", "a"], false),
+    ] {
+        let ours = run(Command::new(&called).args(args), dir.path());
+        let gnu = run(Command::new("/bin/cp").arg0(&called).args(args), dir.path());
+        let (ours_said, gnu_said) = (text(&ours.stderr), text(&gnu.stderr));
+        let full = format!("{}: ", called.display());
+        let begin = if in_full { &full } else { "cp: " };
+        let ours_said = ours_said.strip_prefix(begin).expect(&ours_said);
+        let gnu_said = gnu_said.strip_prefix(&full).or(gnu_said.strip_prefix("cp: "));
+        assert_eq!(Some(ours_said), gnu_said, "{args:?}");
+        assert_eq!(ours.status, gnu.status, "{args:?}");
+    }
+    let help = run(Command::new(&called).arg("--help"), dir.path());
+    let begin = format!("Usage: {} [OPTION]... [-T] SOURCE DEST\n", called.display());
+    assert!(text(&help.stdout).starts_with(&begin), "{}", text(&help.stdout));
+}
+
+#[test]
+fn words_that_cannot_be_said_make_it_fail() {
+    for (streams, words, status) in [
+        (">&-", "a b", 0),
+        (">&-", "-v a b", 1),
+        (">&-", "--debug a b", 1),
+        (">&-", "--help", 1),
+        (">&-", "--version", 1),
+        (">/dev/full", "a b", 0),
+        (">/dev/full", "-v a b", 1),
+        (">/dev/full", "--help", 1),
+        (">/dev/null", "-v a b", 0),
+        // Neither is a number for a file of ours.
+        ("<&- >&- 2>&-", "a b", 0),
+        ("<&-", "-i a b", 0),
+        ("2>&-", "nosuch b", 1),
+        // Somebody else may have opened it for reading as well.
+        ("1<>/dev/null", "-v a b", 0),
+    ] {
+        let dir = directory();
+        let script = format!("exec \"$0\" cp {words} {streams}");
+        let mut command = Command::new("/bin/sh");
+        let output = run(command.args(["-c", &script, env!("CARGO_BIN_EXE_haulage")]), dir.path());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{words} {streams}: {said}");
+        if status == 1 && !streams.contains('2') {
+            assert!(said.starts_with("cp: write error: "), "{words} {streams}: {said}");
+        }
+        if words.ends_with("a b") {
+            let copied = std::fs::read(dir.path().join("b")).expect("a copy");
+            assert_eq!(copied, b"text", "{words} {streams}");
+        }
+    }
+}
+
+#[test]
+fn the_locale_that_is_there_decides_about_quotation_marks() {
+    if !has_gnu_cp() {
+        return;
+    }
+    let dir = directory();
+    for variables in [
+        &[("LC_ALL", "C")][..],
+        &[("LC_ALL", "C.UTF-8")],
+        &[("LC_ALL", "xx_XX.UTF-8")],
+        &[("LC_ALL", ""), ("LC_CTYPE", "C.UTF-8")],
+        &[("LANG", "C.UTF-8")],
+        &[("LANG", "C.UTF-8"), ("LC_ALL", "C")],
+        &[("LANG", "C.UTF-8"), ("LC_ALL", "POSIX")],
+        &[("LANG", "C.UTF-8"), ("LC_ALL", "nonsense")],
+        &[],
+    ] {
+        for args in [&["--sparse=x", "a", "b"], &["--", "\u{e9}", "b"]] {
+            let said = |command: &mut Command| {
+                let command = command.args(args).current_dir(dir.path()).env_clear();
+                let output = command.envs(variables.iter().copied()).output();
+                text(&output.expect("it can be run").stderr)
+            };
+            let ours = said(Command::new(env!("CARGO_BIN_EXE_haulage")).arg("cp"));
+            let gnu = said(Command::new("/bin/cp").arg0("cp"));
+            assert_eq!(ours, gnu, "{variables:?} {args:?}");
+        }
+    }
+}
