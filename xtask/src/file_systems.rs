@@ -78,6 +78,16 @@ pub(crate) struct FileSystems {
 }
 
 impl FileSystems {
+    /// None, for a task that needs none.
+    pub(crate) fn none() -> FileSystems {
+        FileSystems {
+            found: Vec::new(),
+            small: Vec::new(),
+            left_out: Vec::new(),
+            _owned: Vec::new(),
+        }
+    }
+
     /// The environment in which tests find them.
     pub(crate) fn environment(&self) -> [(&'static str, OsString); 2] {
         [(VARIABLE, list(&self.found)), (SMALL_VARIABLE, list(&self.small))]
@@ -91,6 +101,15 @@ impl FileSystems {
         for (name, why) in &self.left_out {
             eprintln!("xtask: {name:<6} LEFT OUT: {why}");
         }
+    }
+
+    /// The directory on the file system `kind`, or why there is none.
+    pub(crate) fn dir(&self, kind: &str) -> Result<&Path, &str> {
+        if let Some((_, dir)) = self.found.iter().find(|(name, _)| *name == kind) {
+            return Ok(dir);
+        }
+        let why = self.left_out.iter().find(|(name, _)| *name == kind);
+        Err(why.map_or("it was not asked for", |(_, why)| why))
     }
 
     /// How many are left out.
@@ -127,6 +146,35 @@ pub(crate) fn mount() -> anyhow::Result<FileSystems> {
         dirs.push(("tmpfs", dir));
     }
     Ok(FileSystems { found, small, left_out, _owned: Vec::new() })
+}
+
+/// Mounts those of `kinds`, with room for `scale` times as much as the tests need, in a mount
+/// namespace that is ours alone. What cannot be had is left out.
+pub(crate) fn mount_only(kinds: &[&str], scale: f64) -> anyhow::Result<FileSystems> {
+    std::fs::create_dir_all(BASE).with_context(|| BASE)?;
+    if let Err(error) = mount_tmpfs(Path::new(BASE), "mode=755") {
+        return Ok(find(&format!("{error:#}")));
+    }
+    let scaled = |bytes: u64| bytes.saturating_mul(rounded_up(scale));
+    let (mut found, mut left_out) = (Vec::new(), Vec::new());
+    for image in IMAGES.iter().filter(|image| kinds.contains(&image.name)) {
+        match mount_image(image.name, image, image.mkfs, scaled(IMAGE_BYTES)) {
+            Ok(dir) => found.push((image.name, dir)),
+            Err(error) => left_out.push((image.name, format!("{error:#}"))),
+        }
+    }
+    if kinds.contains(&"tmpfs") {
+        let dir = make_dir("tmpfs")?;
+        mount_tmpfs(&dir, &format!("mode=755,size={}", scaled(TMPFS_BYTES)))?;
+        found.push(("tmpfs", dir));
+    }
+    Ok(FileSystems { found, small: Vec::new(), left_out, _owned: Vec::new() })
+}
+
+/// The least whole number, at least 1, that is not under `scale`.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn rounded_up(scale: f64) -> u64 {
+    scale.ceil().max(1.0) as u64
 }
 
 /// Looks where an ordinary user may write for file systems of the kinds wanted; `why` says why none

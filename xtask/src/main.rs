@@ -1,23 +1,28 @@
-//! Sets up what the tests need and runs them: `cargo xtask test`.
+//! Sets up what the tests need and runs them: `cargo xtask test`. Compares `haulage cp` with other
+//! copiers: `cargo xtask peers`.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
+use clap::Parser;
 use file_systems::FileSystems;
 
 mod check;
 mod file_systems;
 mod namespace;
 mod packages;
+mod peers;
 
 const USAGE: &str = "usage:
   cargo xtask test             set up what the tests need and run all of them
   cargo xtask with-fs CMD...   run CMD with the test file systems, as HAULAGE_TEST_FS names them
+  cargo xtask peers [--help]   time haulage cp against GNU cp and other copiers
 ";
 
 enum Task {
     Test,
     WithFs(Vec<OsString>),
+    Peers(Box<peers::Args>),
 }
 
 impl Task {
@@ -27,13 +32,25 @@ impl Task {
             [task, command @ ..] if task == "with-fs" && !command.is_empty() => {
                 Some(Task::WithFs(command.to_vec()))
             }
+            [task, ..] if task == "peers" => {
+                // Ends here with the help or what is wrong, as clap words it.
+                Some(Task::Peers(Box::new(peers::Args::parse_from(args))))
+            }
             _ => None,
+        }
+    }
+
+    fn mount(&self) -> anyhow::Result<FileSystems> {
+        match self {
+            Task::Peers(args) => file_systems::mount_only(&args.kinds(), args.scale),
+            Task::Test | Task::WithFs(_) => file_systems::mount(),
         }
     }
 
     fn run(&self, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
         match self {
             Task::Test => check::everything(file_systems),
+            Task::Peers(args) => peers::run(args, file_systems),
             Task::WithFs(command) => {
                 file_systems.announce();
                 let status = Command::new(&command[0])
@@ -57,13 +74,15 @@ fn main() -> ExitCode {
         eprint!("{USAGE}");
         return ExitCode::from(2);
     };
-    let outcome = if inside {
-        file_systems::mount().and_then(|mounted| task.run(&mounted))
-    } else {
-        packages::install_missing();
-        // Mounts belong to a namespace of their own, which is entered by running anew.
-        let why = namespace::enter(args);
-        task.run(&file_systems::find(&why))
+    let outcome = match &task {
+        Task::Peers(peers) if peers.needs_no_mounts() => task.run(&FileSystems::none()),
+        _ if inside => task.mount().and_then(|mounted| task.run(&mounted)),
+        _ => {
+            packages::install_missing();
+            // Mounts belong to a namespace of their own, which is entered by running anew.
+            let why = namespace::enter(args);
+            task.run(&file_systems::find(&why))
+        }
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

@@ -293,15 +293,19 @@ fn read_through(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// What this process has had devices read and write.
+/// Bytes that this process, and the children that it has waited for, have had devices read and
+/// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DeviceBytes {
-    pub(crate) read: u64,
-    pub(crate) written: u64,
+pub struct DeviceBytes {
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes that became dirty, to be written sooner or later.
+    pub written: u64,
 }
 
-/// /proc/self/io, where the kernel keeps it: proc_pid_io(5).
-pub(crate) fn device_bytes() -> Option<DeviceBytes> {
+/// /proc/self/io, where the kernel keeps it: proc_pid_io(5). `None` elsewhere.
+#[must_use]
+pub fn device_bytes() -> Option<DeviceBytes> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;
     let field = |name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())

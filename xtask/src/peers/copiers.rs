@@ -1,0 +1,179 @@
+//! The programs that are compared, and how each is told to do a job.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::cases::Job;
+
+/// One program in the comparison.
+#[derive(Clone, Debug)]
+pub(crate) struct Copier {
+    /// How the table calls it.
+    pub(crate) name: String,
+    pub(crate) program: PathBuf,
+    kind: &'static Kind,
+}
+
+/// How a program wants to be called.
+#[derive(Debug)]
+struct Kind {
+    name: &'static str,
+    options: fn(Job) -> Vec<&'static str>,
+    /// Whether a source that is a directory must end in a slash for its copy to be the destination
+    /// and not something in it.
+    slash: bool,
+    /// What the reader has to know about it in this job, beyond what is measured.
+    note: fn(Job) -> &'static str,
+}
+
+/// The one that all others are measured by.
+const CP: Kind =
+    Kind { name: "cp", options: |job| job.cp_options().to_vec(), slash: false, note: |_| "" };
+
+const HAULAGE: Kind = Kind {
+    name: "haulage",
+    options: |job| [&["cp"], job.cp_options()].concat(),
+    slash: false,
+    note: |_| "",
+};
+
+/// Programs that are compared when they are found.
+const PEERS: &[Kind] = &[
+    Kind { name: "cpz", options: |_| Vec::new(), slash: false, note: note_of_one_without_options },
+    Kind {
+        name: "xcp",
+        options: |job| match job {
+            Job::Archive | Job::ArchiveSparse => vec!["--no-progress", "-r", "--ownership"],
+            // It sets modes and times unasked, which `cp -r` does not.
+            Job::Recursive => vec!["--no-progress", "-r", "--no-perms", "--no-timestamps"],
+            Job::Plain => vec!["--no-progress", "--no-perms", "--no-timestamps"],
+            Job::NoReflink => {
+                vec!["--no-progress", "--no-perms", "--no-timestamps", "--reflink=never"]
+            }
+        },
+        slash: false,
+        note: |_| "",
+    },
+    Kind { name: "fcp", options: |_| Vec::new(), slash: false, note: note_of_one_without_options },
+    Kind {
+        name: "rsync",
+        options: |job| match job {
+            Job::Archive => vec!["-aHAX", "--whole-file", "--inplace"],
+            Job::ArchiveSparse => vec!["-aHAXS", "--whole-file"],
+            // Without `l` it leaves symbolic links out.
+            Job::Recursive => vec!["-rl", "--whole-file", "--inplace"],
+            Job::Plain | Job::NoReflink => vec!["--whole-file", "--inplace"],
+        },
+        slash: true,
+        note: |_| "",
+    },
+];
+
+fn note_of_one_without_options(job: Job) -> &'static str {
+    if job == Job::NoReflink { "has no --reflink=never" } else { "" }
+}
+
+/// The names that `--peers` takes.
+pub(crate) fn peer_names() -> impl Iterator<Item = &'static str> {
+    PEERS.iter().map(|kind| kind.name)
+}
+
+impl Copier {
+    /// GNU cp at `program`.
+    pub(crate) fn cp(program: PathBuf) -> Copier {
+        Copier { name: CP.name.to_owned(), program, kind: &CP }
+    }
+
+    /// A build of haulage.
+    pub(crate) fn haulage(name: &str, program: PathBuf) -> Copier {
+        Copier { name: name.to_owned(), program, kind: &HAULAGE }
+    }
+
+    /// The other copiers called `names` that are on the PATH.
+    pub(crate) fn peers_found(names: &[String]) -> Vec<Copier> {
+        PEERS
+            .iter()
+            .filter(|kind| names.iter().any(|name| name == kind.name))
+            .filter_map(|kind| {
+                let program = on_path(kind.name)?;
+                Some(Copier { name: kind.name.to_owned(), program, kind })
+            })
+            .collect()
+    }
+
+    /// Whether a failure or a wrong copy is our own.
+    pub(crate) fn is_haulage(&self) -> bool {
+        self.kind.name == HAULAGE.name
+    }
+
+    /// Whether it is the one that the others are measured by.
+    pub(crate) fn is_cp(&self) -> bool {
+        self.kind.name == CP.name
+    }
+
+    pub(crate) fn note(&self, job: Job) -> &'static str {
+        (self.kind.note)(job)
+    }
+
+    /// The command that copies `src` to `dst`, where nothing is yet.
+    pub(crate) fn command(&self, job: Job, src: &Path, dst: &Path) -> Command {
+        let mut src_argument = OsString::from(src);
+        if self.kind.slash && src.is_dir() {
+            src_argument.push("/");
+        }
+        let mut command = Command::new(&self.program);
+        command
+            .args((self.kind.options)(job))
+            .arg(src_argument)
+            .arg(dst)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command
+    }
+
+    /// The first line of what it answers to `--version`; empty when it gives none.
+    pub(crate) fn version(&self) -> String {
+        let output = Command::new(&self.program).arg("--version").stdin(Stdio::null()).output();
+        let text = output.map(|output| output.stdout).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().next().unwrap_or_default().split("  ").next().unwrap_or_default().to_owned()
+    }
+}
+
+/// Where the PATH finds `program`.
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|found| found.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(copier: &Copier, job: Job, src: &Path) -> String {
+        let command = copier.command(job, src, Path::new("/dst"));
+        let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
+        args.join(" ")
+    }
+
+    #[test]
+    fn haulage_and_cp_take_the_same_options() {
+        let (cp, ours) = (Copier::cp("/bin/cp".into()), Copier::haulage("new", "/h".into()));
+        for job in [Job::Archive, Job::Recursive, Job::Plain, Job::NoReflink] {
+            let expected = format!("cp {}", line(&cp, job, Path::new("/src")));
+            assert_eq!(line(&ours, job, Path::new("/src")), expected);
+        }
+        assert_eq!(line(&cp, Job::NoReflink, Path::new("/src")), "--reflink=never /src /dst");
+    }
+
+    #[test]
+    fn the_slash_stands_after_directories_only() {
+        let kind = PEERS.iter().find(|kind| kind.slash).expect("one of them");
+        let copier = Copier { name: kind.name.to_owned(), program: "/r".into(), kind };
+        assert!(line(&copier, Job::Archive, Path::new("/proc")).ends_with(" /proc/ /dst"));
+        let file = Path::new("/proc/version");
+        assert!(line(&copier, Job::Archive, file).ends_with(" /proc/version /dst"));
+    }
+}

@@ -1,0 +1,288 @@
+//! `cargo xtask peers`: how `haulage cp` stands beside GNU cp and other copiers, as ratios of
+//! whole-process times from interleaved rounds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, bail, ensure};
+
+use crate::file_systems::FileSystems;
+use cases::{CASES, Case};
+use copiers::Copier;
+use place::Place;
+
+mod cases;
+mod copiers;
+mod outcome;
+mod place;
+mod rounds;
+mod source_tree;
+mod table;
+
+/// The file systems and pairs that are taken when none are named.
+const PLACES: &str = "ext4,xfs,btrfs,tmpfs,ext4:xfs,tmpfs:ext4,ext4:tmpfs";
+
+/// Time `haulage cp` against GNU cp, and against cpz, xcp, fcp and rsync where the PATH has them.
+///
+/// Each round runs every copier once, in shuffled order, into a fresh destination. Each copy is
+/// compared with the source once. The ratios are to GNU cp with the same options, within rounds.
+#[derive(clap::Parser, Debug)]
+#[command(name = "cargo xtask peers", bin_name = "cargo xtask peers")]
+pub(crate) struct Args {
+    /// Cases to run; all that fit the place unless given [possible values: see --list]
+    #[arg(long = "case", value_name = "NAME", value_delimiter = ',', value_parser = parse_case)]
+    cases: Vec<&'static Case>,
+    /// Images and tmpfs to mount (as root) and copy on; SRC:DST copies from one to another
+    #[arg(long, value_name = "FS|SRC:DST", value_delimiter = ',', default_value = PLACES,
+          value_parser = parse_fs, conflicts_with = "on")]
+    fs: Vec<FsPair>,
+    /// Copy in this directory instead, or from the first to the second; mounts nothing
+    #[arg(long, value_name = "DIR[:DIR]")]
+    on: Option<PathBuf>,
+    /// Rounds that count; one more warms up
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(2..))]
+    rounds: u32,
+    /// What the sources and the order of the runs follow from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Multiply the number of files, or the size of the single one
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = parse_scale)]
+    pub(crate) scale: f64,
+    /// A build of haulage to time: without a name, or called `haulage`, in place of this tree's,
+    /// which is built and timed otherwise; with another name in addition
+    #[arg(long = "haulage", value_name = "[NAME=]PATH", value_parser = parse_build)]
+    builds: Vec<(String, PathBuf)>,
+    /// The GNU cp to measure by
+    #[arg(long, value_name = "PATH")]
+    cp: Option<PathBuf>,
+    /// Other copiers to run if the PATH has them; `--peers=` for none
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_peer,
+          default_value = "cpz,xcp,fcp,rsync")]
+    peers: Vec<String>,
+    /// Write every run to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Print the cases and end
+    #[arg(long)]
+    list: bool,
+}
+
+/// The kinds of file system of the source and of the destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FsPair {
+    src: String,
+    dst: String,
+}
+
+impl Args {
+    /// Whether no file system has to be mounted.
+    pub(crate) fn needs_no_mounts(&self) -> bool {
+        self.list || self.on.is_some()
+    }
+
+    /// The kinds of file system to mount.
+    pub(crate) fn kinds(&self) -> Vec<&str> {
+        self.fs.iter().flat_map(|pair| [pair.src.as_str(), pair.dst.as_str()]).collect()
+    }
+
+    fn places(&self, file_systems: &FileSystems) -> anyhow::Result<Vec<Place>> {
+        if let Some(on) = &self.on {
+            let (src, dst) = split_dirs(on);
+            return Ok(vec![Place::new(None, &src, &dst)?]);
+        }
+        let mut places = Vec::new();
+        for FsPair { src, dst } in &self.fs {
+            let name = if src == dst { src.clone() } else { format!("{src} to {dst}") };
+            match (file_systems.dir(src), file_systems.dir(dst)) {
+                (Ok(src), Ok(dst)) => places.push(Place::new(Some(name), src, dst)?),
+                (Err(why), _) | (_, Err(why)) => eprintln!("xtask: {name} LEFT OUT: {why}"),
+            }
+        }
+        ensure!(!places.is_empty(), "there is no file system to copy on; --on DIR names one");
+        Ok(places)
+    }
+
+    fn copiers(&self) -> anyhow::Result<Vec<Copier>> {
+        let cp = self.cp.clone().or_else(|| copiers::on_path("cp")).context("there is no cp")?;
+        let mut copiers = vec![Copier::cp(cp)];
+        if !copiers[0].version().contains("GNU coreutils") {
+            eprintln!("xtask: cp is not GNU cp: '{}'", copiers[0].version());
+        }
+        if !self.builds.iter().any(|(name, _)| name == "haulage") {
+            copiers.push(Copier::haulage("haulage", build_haulage()?));
+        }
+        for (name, path) in &self.builds {
+            ensure!(!copiers.iter().any(|known| known.name == *name), "two are called '{name}'");
+            let path = std::path::absolute(path)?;
+            ensure!(path.is_file(), "'{}' is no program", path.display());
+            copiers.push(Copier::haulage(name, path));
+        }
+        copiers.extend(Copier::peers_found(&self.peers));
+        Ok(copiers)
+    }
+}
+
+/// Runs every case at every place where it says something.
+pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
+    if args.list {
+        for Case { name, about, job, state, .. } in CASES {
+            let options = job.cp_options().join(" ");
+            println!("{name:<17} {:<16} {:<5} {about}", options, state.name());
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let copiers = args.copiers()?;
+    for copier in &copiers {
+        eprintln!("xtask: {:<12} {}", copier.name, copier.version());
+    }
+    let mut csv = args.csv.as_deref().map(csv::Writer::from_path).transpose()?;
+    if let Some(csv) = &mut csv {
+        csv.write_record(outcome::CSV_HEADING)?;
+    }
+    let mut ours_is_right = true;
+    for place in args.places(file_systems)? {
+        for case in CASES {
+            let named = args.cases.iter().any(|one| one.name == case.name);
+            if !named && !args.cases.is_empty() {
+                continue;
+            }
+            if let Some(why) = place.unfit(case) {
+                if named {
+                    eprintln!("xtask: {} on {} LEFT OUT: {why}", case.name, place.name);
+                }
+                continue;
+            }
+            let report = rounds::run(case, &place, &copiers, args)
+                .with_context(|| format!("{} on {}", case.name, place.name))?;
+            println!("{}", table::render(&report));
+            if let Some(csv) = &mut csv {
+                outcome::write_csv(&report, csv)?;
+            }
+            ours_is_right &= report.ours_is_right();
+        }
+    }
+    Ok(if ours_is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Builds this tree's haulage with optimisation.
+fn build_haulage() -> anyhow::Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let build = ["build", "--quiet", "--release", "--package", "haulage", "--bin", "haulage"];
+    let status = Command::new(cargo).args(build).status().context("cargo build")?;
+    ensure!(status.success(), "cargo build: {status}");
+    let own = std::env::current_exe().context("this program's own path")?;
+    let profiles = own.parent().and_then(Path::parent).context("this program is not in target/")?;
+    Ok(profiles.join("release/haulage"))
+}
+
+/// `DIR` or `DIR:DIR`; a colon that belongs to an existing directory's name is none of ours.
+fn split_dirs(on: &Path) -> (PathBuf, PathBuf) {
+    match on.to_str().and_then(|text| text.split_once(':')) {
+        Some((src, dst)) if !on.is_dir() => (src.into(), dst.into()),
+        _ => (on.to_owned(), on.to_owned()),
+    }
+}
+
+fn parse_case(name: &str) -> anyhow::Result<&'static Case> {
+    cases::by_name(name).with_context(|| {
+        let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+        format!("the cases are {}", lab::words::listed(&names))
+    })
+}
+
+fn parse_fs(text: &str) -> anyhow::Result<FsPair> {
+    let (src, dst) = text.split_once(':').unwrap_or((text, text));
+    for kind in [src, dst] {
+        ensure!(
+            testfs::FsKind::ALL.iter().any(|known| known.name() == kind),
+            "no file system is called '{kind}'"
+        );
+    }
+    Ok(FsPair { src: src.to_owned(), dst: dst.to_owned() })
+}
+
+fn parse_scale(text: &str) -> anyhow::Result<f64> {
+    let scale: f64 = text.parse()?;
+    ensure!(scale > 0.0 && scale <= 100.0, "it lies over 0 and is at most 100");
+    Ok(scale)
+}
+
+fn parse_build(text: &str) -> anyhow::Result<(String, PathBuf)> {
+    let (name, path) = match text.split_once('=') {
+        Some((name, path)) if !name.contains('/') => (name, path),
+        _ => ("haulage", text),
+    };
+    if name.is_empty() || name == "cp" || copiers::peer_names().any(|peer| peer == name) {
+        bail!("'{name}' cannot be the name of a build");
+    }
+    Ok((name.to_owned(), path.into()))
+}
+
+fn parse_peer(name: &str) -> anyhow::Result<String> {
+    // What is left of `--peers=`.
+    if !name.is_empty() && !copiers::peer_names().any(|peer| peer == name) {
+        bail!("no peer is called '{name}'");
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, String> {
+        let args = ["peers"].into_iter().chain(line.split_whitespace());
+        Args::try_parse_from(args).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_and_pairs() {
+        let args = parse("--case tree,tiny --case flat --fs ext4,tmpfs:ext4").expect("parsed");
+        let names: Vec<&str> = args.cases.iter().map(|case| case.name).collect();
+        assert_eq!(names, ["tree", "tiny", "flat"]);
+        assert_eq!(args.kinds(), ["ext4", "ext4", "tmpfs", "ext4"]);
+        assert!(!args.needs_no_mounts());
+        assert!(parse("--on /tmp").expect("parsed").needs_no_mounts());
+        assert_eq!(parse("").expect("parsed").fs.len(), 7);
+    }
+
+    #[test]
+    fn builds_of_haulage_have_names() {
+        let args = parse("--haulage base=/a --haulage /b").expect("parsed");
+        let expected = [("base".to_owned(), "/a".into()), ("haulage".to_owned(), "/b".into())];
+        assert_eq!(args.builds, expected);
+        assert_eq!(parse_build("./odd=name").expect("a path").1, Path::new("./odd=name"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused() {
+        for (line, expected) in [
+            ("--case treee", "the cases are tree, tree-r"),
+            ("--fs ntfs", "no file system is called 'ntfs'"),
+            ("--fs ext4 --on /tmp", "cannot be used with"),
+            ("--rounds 1", "1 is not in"),
+            ("--scale 0", "over 0"),
+            ("--scale NaN", "over 0"),
+            ("--haulage rsync=/a", "cannot be the name"),
+            ("--peers scp", "no peer is called 'scp'"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn two_directories_or_one() {
+        assert_eq!(split_dirs(Path::new("/a")), ("/a".into(), "/a".into()));
+        assert_eq!(split_dirs(Path::new("/a:/b")), ("/a".into(), "/b".into()));
+    }
+}

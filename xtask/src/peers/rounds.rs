@@ -1,0 +1,223 @@
+//! Runs one case at one place: builds the source, then rounds of one run a copier.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use engines::sys::{Whose, usage};
+use lab::environment::Environment;
+use lab::source::{Load, Source};
+use lab::state::{self, Proof, Prover};
+use testfs::{Aspects, Tree};
+
+use super::Args;
+use super::cases::{Case, Job};
+use super::copiers::Copier;
+use super::outcome::{Report, Row, Sample};
+use super::place::Place;
+use super::source_tree::Builder;
+
+/// One case with its source, ready to be run.
+struct Bench<'a> {
+    case: &'static Case,
+    src: PathBuf,
+    /// What the source holds, for comparing copies with it.
+    tree: Tree,
+    source: Source,
+    load: Load,
+    prover: Prover,
+    place: &'a Place,
+}
+
+/// Builds the source, runs all rounds and removes the source.
+pub(crate) fn run(
+    case: &'static Case,
+    place: &Place,
+    copiers: &[Copier],
+    args: &Args,
+) -> anyhow::Result<Report> {
+    let src = place.src().join("src");
+    let mut builder = Builder::new(src.clone(), args.seed);
+    eprintln!("xtask: {} on {}: building the source", case.name, place.name);
+    (case.build)(&mut builder, args.scale)?;
+    sync_fs(place.src())?;
+    let source = Source::open(&src)?;
+    let prover = Prover::try_on(&source, case.state)?;
+    let load = source.whole();
+    let tree = Tree::read(&src).with_context(|| src.display().to_string())?;
+    let bench = Bench { case, src, tree, source, load, prover, place };
+    let mut rows: Vec<Row> =
+        copiers.iter().map(|copier| Row::new(copier, copier.note(case.job))).collect();
+    let mut rng = fastrand::Rng::with_seed(args.seed);
+    for round in 0..=args.rounds {
+        let mut order: Vec<usize> = (0..rows.len()).filter(|&row| rows[row].runs()).collect();
+        rng.shuffle(&mut order);
+        for (index, row) in order.into_iter().enumerate() {
+            let row = &mut rows[row];
+            eprint!("\rxtask: round {round} of {}: {:<20}", args.rounds, row.copier.name);
+            bench.run_once(row, round, index + 1)?;
+        }
+    }
+    eprintln!();
+    let environment =
+        Environment::look(place.src(), place.dst(), bench.prover.clone(), args.seed, None);
+    let report = Report {
+        case,
+        place: place.name.clone(),
+        files: builder.files(),
+        bytes: builder.bytes(),
+        rounds: args.rounds,
+        rows,
+        environment,
+    };
+    remove(&bench.src)?;
+    sync_fs(place.src())?;
+    Ok(report)
+}
+
+impl Bench<'_> {
+    /// One run in a fresh directory, which is gone afterwards. The first of each copier (round 0)
+    /// is compared with the source and not counted.
+    fn run_once(&self, row: &mut Row, round: u32, order_in_round: usize) -> anyhow::Result<()> {
+        let dir = self.place.dst().join("dst");
+        std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
+        // What earlier runs left dirty is written now, and not at the cost of this one.
+        sync_fs(&dir)?;
+        let reached = self.prover.reach(self.case.state, &self.source, &self.load)?;
+        match self.timed(&row.copier, &dir)? {
+            Err(why) => row.failed = Some(why),
+            Ok((mut sample, device_read_bytes)) => {
+                (sample.round, sample.order_in_round) = (round, order_in_round);
+                sample.state = reached.proof;
+                let medium_bytes = self.source.allocated_bytes(&self.load);
+                let missed = self.prover.disagrees(
+                    reached.proof,
+                    device_read_bytes,
+                    medium_bytes,
+                    false,
+                    false,
+                );
+                if let Some(why) = missed {
+                    sample.state = Proof::NotReached;
+                    row.missed = Some(why);
+                } else if reached.proof == Proof::NotReached {
+                    row.missed = Some(reached.note);
+                }
+                row.samples.push(sample);
+                if round == 0 {
+                    self.compare(row, &dir)?;
+                }
+            }
+        }
+        remove(&dir)
+    }
+
+    /// Runs the copier as often as the case wants, and gives the time of all its processes and the
+    /// bytes that devices read for them; or in what way it failed.
+    fn timed(
+        &self,
+        copier: &Copier,
+        dir: &Path,
+    ) -> anyhow::Result<Result<(Sample, Option<u64>), String>> {
+        let mut words = tempfile::tempfile().context("a file for what copiers say")?;
+        let mut commands = Vec::new();
+        for process in 0..self.case.processes {
+            let mut command =
+                copier.command(self.case.job, &self.src, &dir.join(process.to_string()));
+            command.stderr(words.try_clone()?);
+            commands.push(command);
+        }
+        let device_before = state::device_bytes();
+        let usage_before = usage(Whose::Children)?;
+        let begun = Instant::now();
+        for command in &mut commands {
+            let status = command.status().with_context(|| copier.program.display().to_string())?;
+            if !status.success() {
+                return Ok(Err(format!("{status}: {}", first_line(&mut words)?)));
+            }
+        }
+        let elapsed = begun.elapsed();
+        let used = usage(Whose::Children)?.since(usage_before);
+        let device_read_bytes = state::device_bytes()
+            .zip(device_before)
+            .map(|(after, before)| after.read - before.read);
+        let sample = Sample {
+            round: 0,
+            order_in_round: 0,
+            elapsed_ns: u64::try_from(elapsed.as_nanos()).context("a run of centuries")?,
+            user_ns: used.user_ns,
+            system_ns: used.system_ns,
+            state: Proof::Unverified,
+        };
+        Ok(Ok((sample, device_read_bytes)))
+    }
+
+    /// Notes what the copies in `dir` lack.
+    fn compare(&self, row: &mut Row, dir: &Path) -> anyhow::Result<()> {
+        for process in 0..self.case.processes {
+            let dst = dir.join(process.to_string());
+            let copy = match Tree::read(&dst) {
+                Ok(copy) => copy,
+                Err(error) => {
+                    row.wrong = Some(format!("its copy cannot be read: {error}"));
+                    return Ok(());
+                }
+            };
+            let differences = self.tree.differences(&copy, Aspects::CONTENT);
+            if let Some(first) = differences.first() {
+                row.wrong = Some(format!("{} differences, first {first}", differences.len()));
+                return Ok(());
+            }
+            if process == 0 && self.case.job.keeps_attributes() {
+                row.lost = lost(&self.tree, &copy);
+            }
+            if process == 0 && self.case.job == Job::ArchiveSparse {
+                let allocated = |path: &Path| std::fs::metadata(path).map(|file| file.blocks());
+                if allocated(&dst)? > 2 * allocated(&self.src)? {
+                    row.lost.push("holes");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The attributes that `copy` does not have as the source has them.
+fn lost(source: &Tree, copy: &Tree) -> Vec<&'static str> {
+    const NONE: Aspects = Aspects::CONTENT;
+    const EACH: &[(&str, Aspects)] = &[
+        ("modes", Aspects { modes: true, ..NONE }),
+        ("owners", Aspects { owners: true, ..NONE }),
+        ("times", Aspects { mtimes: true, ..NONE }),
+        ("hard links", Aspects { hard_links: true, ..NONE }),
+        ("xattrs", Aspects { xattrs: true, ..NONE }),
+    ];
+    EACH.iter()
+        .filter(|(_, aspects)| !source.differences(copy, *aspects).is_empty())
+        .map(|(name, _)| *name)
+        .collect()
+}
+
+fn sync_fs(dir: &Path) -> anyhow::Result<()> {
+    let failed = || format!("syncing {}", dir.display());
+    rustix::fs::syncfs(File::open(dir).with_context(failed)?).with_context(failed)
+}
+
+/// Removes a file, or a directory with all it holds.
+fn remove(path: &Path) -> anyhow::Result<()> {
+    let is_dir = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let removed = if is_dir { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    removed.with_context(|| format!("removing {}", path.display()))
+}
+
+fn first_line(words: &mut File) -> anyhow::Result<String> {
+    let mut text = Vec::new();
+    words.rewind()?;
+    words.read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    ensure!(text.len() < 1 << 20, "a copier complains without end");
+    Ok(text.lines().next().unwrap_or("it says nothing").to_owned())
+}

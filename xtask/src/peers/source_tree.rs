@@ -1,0 +1,206 @@
+//! Builds sources that are the same for the same seed.
+
+use std::fs::{File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rustix::fs::XattrFlags;
+
+pub(crate) const KIB: u64 = 1 << 10;
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// Bytes of noise that all contents are cut from: no page of them is like another.
+const NOISE_BYTES: usize = 1 << 20;
+
+/// Of so many files one also is a hard link's first name, one a symlink's target, and so on: few
+/// enough not to matter for the time, often enough that a copier which loses them shows.
+const LINK_EVERY: u64 = 50;
+const ODD_EVERY: u64 = 40;
+
+/// A source under construction.
+pub(crate) struct Builder {
+    /// The file or directory to be copied.
+    root: PathBuf,
+    rng: fastrand::Rng,
+    noise: Vec<u8>,
+    dirs: Vec<PathBuf>,
+    files: u64,
+    bytes: u64,
+}
+
+impl Builder {
+    pub(crate) fn new(root: PathBuf, seed: u64) -> Builder {
+        let noise = testfs::random_bytes(2 * NOISE_BYTES, seed);
+        let rng = fastrand::Rng::with_seed(seed);
+        Builder { root, rng, noise, dirs: Vec::new(), files: 0, bytes: 0 }
+    }
+
+    /// Files made so far, hard links counted once.
+    pub(crate) fn files(&self) -> u64 {
+        self.files
+    }
+
+    /// Bytes of all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn uniform(&mut self, low: u64, high: u64) -> u64 {
+        self.rng.u64(low..=high)
+    }
+
+    /// Each factor equally likely: as many between 1 and 2 KiB as between 1 and 2 MiB.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(crate) fn log_uniform(&mut self, low: u64, high: u64) -> u64 {
+        let (low, high) = ((low as f64).ln(), (high as f64).ln());
+        (low + (high - low) * self.rng.f64()).exp() as u64
+    }
+
+    /// A directory below the root, which is made too; the empty path is the root alone.
+    pub(crate) fn dir(&mut self, path: &str) -> anyhow::Result<()> {
+        let dir = if path.is_empty() { self.root.clone() } else { self.root.join(path) };
+        std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
+        self.dirs.push(dir);
+        Ok(())
+    }
+
+    /// The root and `count` directories, each in any of those made before it.
+    pub(crate) fn nested_dirs(&mut self, count: u64) -> anyhow::Result<()> {
+        self.dir("")?;
+        for number in 0..count {
+            let dir = self.any_dir().join(format!("dir-{number}"));
+            std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
+            self.dirs.push(dir);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn file_in_any_dir(&mut self, bytes: u64) -> anyhow::Result<()> {
+        let dir = self.any_dir();
+        self.file_in(&dir, bytes)
+    }
+
+    pub(crate) fn file_in_last_dir(&mut self, bytes: u64) -> anyhow::Result<()> {
+        let dir = self.dirs.last().expect("a directory was made").clone();
+        self.file_in(&dir, bytes)
+    }
+
+    /// Makes the root a file.
+    pub(crate) fn only_file(&mut self, bytes: u64) -> anyhow::Result<()> {
+        let root = self.root.clone();
+        self.write(&root, bytes)
+    }
+
+    /// Makes the root a file of `bytes` with `data_bytes` in every `period_bytes`, the rest holes.
+    pub(crate) fn only_sparse_file(
+        &mut self,
+        bytes: u64,
+        data_bytes: usize,
+        period_bytes: usize,
+    ) -> anyhow::Result<()> {
+        let file = File::create(&self.root).with_context(|| self.root.display().to_string())?;
+        file.set_len(bytes)?;
+        for at in (0..bytes).step_by(period_bytes) {
+            let len = data_bytes.min(usize::try_from(bytes - at)?);
+            file.write_all_at(&self.noise[..len], at)?;
+        }
+        self.files += 1;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    fn any_dir(&mut self) -> PathBuf {
+        self.dirs[self.rng.usize(..self.dirs.len())].clone()
+    }
+
+    fn file_in(&mut self, dir: &Path, bytes: u64) -> anyhow::Result<()> {
+        let number = self.files;
+        let path = dir.join(format!("file-{number}"));
+        self.write(&path, bytes)?;
+        self.make_odd(&path, number).with_context(|| path.display().to_string())?;
+        if number.is_multiple_of(LINK_EVERY) {
+            let hard_link = self.any_dir().join(format!("hard-link-{number}"));
+            std::fs::hard_link(&path, &hard_link)
+                .with_context(|| hard_link.display().to_string())?;
+            symlink(format!("file-{number}"), dir.join(format!("symlink-{number}")))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, path: &Path, bytes: u64) -> anyhow::Result<()> {
+        let mut file = File::create(path).with_context(|| path.display().to_string())?;
+        let start = self.rng.usize(..NOISE_BYTES);
+        let mut left = bytes;
+        while left > 0 {
+            let len = usize::try_from(left).unwrap_or(usize::MAX).min(NOISE_BYTES);
+            file.write_all(&self.noise[start..start + len])
+                .with_context(|| path.display().to_string())?;
+            left -= len as u64;
+        }
+        self.files += 1;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Now and then another mode, extended attribute and, where that is allowed, owner: what
+    /// `cp -a` keeps and a lesser copier loses.
+    fn make_odd(&self, path: &Path, number: u64) -> anyhow::Result<()> {
+        match number % ODD_EVERY {
+            1 => std::fs::set_permissions(path, Permissions::from_mode(0o4751))?,
+            2 => match rustix::fs::setxattr(path, "user.colour", b"red", XattrFlags::empty()) {
+                // Not every file system has them; what is not there cannot be lost.
+                Err(rustix::io::Errno::OPNOTSUPP) => {}
+                result => result?,
+            },
+            3 if rustix::process::geteuid().is_root() => {
+                std::os::unix::fs::chown(path, Some(1234), Some(4321))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testfs::{Aspects, Tree};
+
+    use super::*;
+
+    fn build(home: &Path, name: &str, seed: u64) -> Tree {
+        let mut builder = Builder::new(home.join(name), seed);
+        builder.nested_dirs(10).expect("directories");
+        for _ in 0..60 {
+            let bytes = builder.log_uniform(100, 4 * KIB);
+            assert!((100..=4 * KIB).contains(&bytes), "{bytes}");
+            builder.file_in_any_dir(bytes).expect("a file");
+        }
+        assert_eq!(builder.files(), 60);
+        Tree::read(&home.join(name)).expect("readable")
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_tree() {
+        let home = tempfile::tempdir().expect("a directory");
+        let one = build(home.path(), "one", 7);
+        let but_times = Aspects { mtimes: false, ..Aspects::ALL };
+        let again = build(home.path(), "again", 7);
+        assert_eq!(one.differences(&again, but_times), [""; 0]);
+        let other = build(home.path(), "other", 8);
+        assert!(!one.differences(&other, but_times).is_empty());
+    }
+
+    #[test]
+    fn a_sparse_file_has_holes() {
+        use std::os::unix::fs::MetadataExt;
+        let home = tempfile::tempdir().expect("a directory");
+        let mut builder = Builder::new(home.path().join("sparse"), 1);
+        builder.only_sparse_file(8 * MIB, 64 << 10, 6400 << 10).expect("a file");
+        let metadata = std::fs::metadata(home.path().join("sparse")).expect("there");
+        assert_eq!(metadata.len(), 8 * MIB);
+        let allocated_bytes = metadata.blocks() * 512;
+        assert!((128 * KIB..MIB).contains(&allocated_bytes), "{allocated_bytes}");
+    }
+}
