@@ -1,7 +1,7 @@
 //! Runs one case at one place: builds the source, then rounds of one run a copier.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{IsTerminal, Read, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 use engines::sys::{Whose, usage};
 use lab::environment::Environment;
 use lab::source::{Load, Source};
-use lab::state::{self, Proof, Prover};
+use lab::state::{self, Proof, Prover, Reached};
 use testfs::{Aspects, Tree};
 
 use super::Args;
@@ -32,6 +32,10 @@ struct Bench<'a> {
     place: &'a Place,
 }
 
+/// How often a run is made until it takes place in the state of the page cache that is wanted:
+/// others on the machine may drop it in the middle.
+const ATTEMPTS: usize = 3;
+
 /// Builds the source, runs all rounds and removes the source.
 pub(crate) fn run(
     case: &'static Case,
@@ -52,16 +56,21 @@ pub(crate) fn run(
     let mut rows: Vec<Row> =
         copiers.iter().map(|copier| Row::new(copier, copier.note(case.job))).collect();
     let mut rng = fastrand::Rng::with_seed(args.seed);
+    let progress = Progress { shown: std::io::stderr().is_terminal() };
     for round in 0..=args.rounds {
         let mut order: Vec<usize> = (0..rows.len()).filter(|&row| rows[row].runs()).collect();
         rng.shuffle(&mut order);
         for (index, row) in order.into_iter().enumerate() {
             let row = &mut rows[row];
-            eprint!("\rxtask: round {round} of {}: {:<20}", args.rounds, row.copier.name);
-            bench.run_once(row, round, index + 1)?;
+            for _ in 0..ATTEMPTS {
+                progress.show(&format!("round {round} of {}: {}", args.rounds, row.copier.name));
+                if bench.run_once(row, round, index + 1)? {
+                    break;
+                }
+            }
         }
     }
-    eprintln!();
+    drop(progress);
     let environment =
         Environment::look(place.src(), place.dst(), bench.prover.clone(), args.seed, None);
     let report = Report {
@@ -80,31 +89,23 @@ pub(crate) fn run(
 
 impl Bench<'_> {
     /// One run in a fresh directory, which is gone afterwards. The first of each copier (round 0)
-    /// is compared with the source and not counted.
-    fn run_once(&self, row: &mut Row, round: u32, order_in_round: usize) -> anyhow::Result<()> {
+    /// is compared with the source and not counted. Whether it is of use.
+    fn run_once(&self, row: &mut Row, round: u32, order_in_round: usize) -> anyhow::Result<bool> {
         let dir = self.place.dst().join("dst");
         std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
         // What earlier runs left dirty is written now, and not at the cost of this one.
         sync_fs(&dir)?;
         let reached = self.prover.reach(self.case.state, &self.source, &self.load)?;
+        let mut is_of_use = true;
         match self.timed(&row.copier, &dir)? {
             Err(why) => row.failed = Some(why),
             Ok((mut sample, device_read_bytes)) => {
                 (sample.round, sample.order_in_round) = (round, order_in_round);
                 sample.state = reached.proof;
-                let medium_bytes = self.source.allocated_bytes(&self.load);
-                let missed = self.prover.disagrees(
-                    reached.proof,
-                    device_read_bytes,
-                    medium_bytes,
-                    false,
-                    false,
-                );
-                if let Some(why) = missed {
+                if let Some(why) = self.missed(&reached, device_read_bytes) {
                     sample.state = Proof::NotReached;
                     row.missed = Some(why);
-                } else if reached.proof == Proof::NotReached {
-                    row.missed = Some(reached.note);
+                    is_of_use = false;
                 }
                 row.samples.push(sample);
                 if round == 0 {
@@ -112,7 +113,18 @@ impl Bench<'_> {
                 }
             }
         }
-        remove(&dir)
+        remove(&dir)?;
+        Ok(is_of_use)
+    }
+
+    /// Why a run did not take place in the state wanted; `None` when it did, or nothing tells.
+    fn missed(&self, reached: &Reached, device_read_bytes: Option<u64>) -> Option<String> {
+        if reached.proof == Proof::NotReached {
+            return Some(reached.note.clone());
+        }
+        let medium_bytes = self.source.allocated_bytes(&self.load);
+        // What a peer does to the page cache, or shares, is not known: the samples alone say.
+        self.prover.disagrees(reached.proof, device_read_bytes, medium_bytes, false, false)
     }
 
     /// Runs the copier as often as the case wants, and gives the time of all its processes and the
@@ -182,6 +194,27 @@ impl Bench<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// A line on a terminal that is written over; it is blank in the end.
+struct Progress {
+    shown: bool,
+}
+
+impl Progress {
+    fn show(&self, words: &str) {
+        if self.shown {
+            eprint!("\rxtask: {words:<60}");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            eprint!("\r{:70}\r", "");
+        }
     }
 }
 

@@ -118,9 +118,11 @@ fn notes(row: &Row, report: &Report) -> String {
         notes.push(format!("loses {}", words::listed(&row.lost)));
     }
     if let Some(why) = &row.missed {
-        let (counted, all) = (row.counted().count(), row.samples.len().saturating_sub(1));
-        let state = report.case.state.name();
-        notes.push(format!("{counted} of {all} runs {state}: {why}"));
+        let all = row.samples.iter().filter(|sample| sample.round > 0).count();
+        let (counted, state) = (row.counted().count(), report.case.state.name());
+        if counted < all {
+            notes.push(format!("{counted} of {all} runs {state}, the others left out: {why}"));
+        }
     }
     if row.counted().any(|sample| sample.state == Proof::Unverified) {
         notes.push(format!("{} unverified", report.case.state.name()));
