@@ -112,8 +112,12 @@ impl Copier {
         self.kind.name == CP.name
     }
 
-    pub(crate) fn note(&self, job: Job) -> &'static str {
-        (self.kind.note)(job)
+    /// What the reader has to know about it that is not measured: which release of a program that
+    /// is not ours it is, and what it cannot be asked for.
+    pub(crate) fn note(&self, job: Job) -> String {
+        let version = if self.is_haulage() { String::new() } else { self.version() };
+        let notes = [version.as_str(), (self.kind.note)(job)];
+        notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
     /// The command that copies `src` to `dst`, where nothing is yet.
@@ -133,12 +137,15 @@ impl Copier {
         command
     }
 
-    /// The first line of what it answers to `--version`; empty when it gives none.
+    /// What it calls itself when asked for its version; empty when it does not answer.
     pub(crate) fn version(&self) -> String {
         let output = Command::new(&self.program).arg("--version").stdin(Stdio::null()).output();
         let text = output.map(|output| output.stdout).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
-        text.lines().next().unwrap_or_default().split("  ").next().unwrap_or_default().to_owned()
+        let words = text.lines().next().unwrap_or_default().split_whitespace();
+        // rsync goes on with the version of its protocol.
+        let own: Vec<&str> = words.take_while(|word| *word != "protocol").collect();
+        own.join(" ")
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Report {
 pub(crate) struct Row {
     pub(crate) copier: Copier,
     /// What to know about this copier in this job, unmeasured.
-    pub(crate) note: &'static str,
+    pub(crate) note: String,
     /// Every run, the warming-up one too.
     pub(crate) samples: Vec<Sample>,
     /// How it failed, after which it ran no more.
@@ -56,7 +56,7 @@ impl Sample {
 }
 
 impl Row {
-    pub(crate) fn new(copier: &Copier, note: &'static str) -> Row {
+    pub(crate) fn new(copier: &Copier, note: String) -> Row {
         Row {
             copier: copier.clone(),
             note,

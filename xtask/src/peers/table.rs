@@ -128,7 +128,7 @@ fn notes(row: &Row, report: &Report) -> String {
         notes.push(format!("{} unverified", report.case.state.name()));
     }
     if !row.note.is_empty() {
-        notes.push(row.note.to_owned());
+        notes.push(row.note.clone());
     }
     notes.join("; ")
 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     fn row(copier: &Copier, times_ms: &[u64]) -> Row {
-        let mut row = Row::new(copier, "");
+        let mut row = Row::new(copier, String::new());
         for (round, ms) in (0..).zip(times_ms) {
             row.samples.push(Sample {
                 round,
@@ -235,7 +235,7 @@ haulage      100.0   0.50  0.50 to 0.50    75 %       1.5      20.0
         ours.samples[2].state = Proof::NotReached;
         ours.missed = Some("a device had to read 5 MiB".to_owned());
         ours.lost = vec!["modes", "times"];
-        let mut dead = Row::new(&Copier::haulage("base", "h".into()), "");
+        let mut dead = Row::new(&Copier::haulage("base", "h".into()), String::new());
         dead.failed = Some("exit status: 1: no".to_owned());
         let mut report = report(vec![cp, ours, dead]);
         let text = render(&report);
