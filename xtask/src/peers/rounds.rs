@@ -26,11 +26,13 @@ struct Bench<'a> {
     src: PathBuf,
     /// What the source holds, for comparing copies with it.
     tree: Tree,
-    source: Source,
-    load: Load,
     prover: Prover,
     place: &'a Place,
 }
+
+/// Bytes of inode and directory entry a file, in the source or the copy, that a device may have to
+/// read although all data is in the page cache.
+const METADATA_BYTES_PER_FILE: u64 = 512;
 
 /// How often a run is made until it takes place in the state of the page cache that is wanted:
 /// others on the machine may drop it in the middle.
@@ -50,9 +52,8 @@ pub(crate) fn run(
     sync_fs(place.src())?;
     let source = Source::open(&src)?;
     let prover = Prover::try_on(&source, case.state)?;
-    let load = source.whole();
     let tree = Tree::read(&src).with_context(|| src.display().to_string())?;
-    let bench = Bench { case, src, tree, source, load, prover, place };
+    let bench = Bench { case, src, tree, prover, place };
     let mut rows: Vec<Row> =
         copiers.iter().map(|copier| Row::new(copier, copier.note(case.job))).collect();
     let mut rng = fastrand::Rng::with_seed(args.seed);
@@ -95,14 +96,17 @@ impl Bench<'_> {
         std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
         // What earlier runs left dirty is written now, and not at the cost of this one.
         sync_fs(&dir)?;
-        let reached = self.prover.reach(self.case.state, &self.source, &self.load)?;
+        // Looked at anew, so that its directories and inodes are in memory whatever the state.
+        let source = Source::open(&self.src)?;
+        let load = source.whole();
+        let reached = self.prover.reach(self.case.state, &source, &load)?;
         let mut is_of_use = true;
         match self.timed(&row.copier, &dir)? {
             Err(why) => row.failed = Some(why),
             Ok((mut sample, device_read_bytes)) => {
                 (sample.round, sample.order_in_round) = (round, order_in_round);
                 sample.state = reached.proof;
-                if let Some(why) = self.missed(&reached, device_read_bytes) {
+                if let Some(why) = self.missed(&reached, device_read_bytes, &source, &load) {
                     sample.state = Proof::NotReached;
                     row.missed = Some(why);
                     is_of_use = false;
@@ -118,13 +122,24 @@ impl Bench<'_> {
     }
 
     /// Why a run did not take place in the state wanted; `None` when it did, or nothing tells.
-    fn missed(&self, reached: &Reached, device_read_bytes: Option<u64>) -> Option<String> {
-        if reached.proof == Proof::NotReached {
-            return Some(reached.note.clone());
+    fn missed(
+        &self,
+        reached: &Reached,
+        device_read_bytes: Option<u64>,
+        source: &Source,
+        load: &Load,
+    ) -> Option<String> {
+        let Reached { proof, note, .. } = reached;
+        if *proof == Proof::NotReached {
+            return Some(note.clone());
         }
-        let medium_bytes = self.source.allocated_bytes(&self.load);
-        // What a peer does to the page cache, or shares, is not known: the samples alone say.
-        self.prover.disagrees(reached.proof, device_read_bytes, medium_bytes, false, false)
+        let metadata_bytes = match proof {
+            Proof::Warm => METADATA_BYTES_PER_FILE * load.parts.len() as u64,
+            _ => 0,
+        };
+        let data_read_bytes = device_read_bytes.map(|read| read.saturating_sub(metadata_bytes));
+        let medium_bytes = source.allocated_bytes(load);
+        self.prover.disagrees(*proof, data_read_bytes, medium_bytes, false, false)
     }
 
     /// Runs the copier as often as the case wants, and gives the time of all its processes and the

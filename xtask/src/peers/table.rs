@@ -22,7 +22,7 @@ pub(crate) fn render(report: &Report) -> String {
     let name_width =
         report.rows.iter().map(|row| row.copier.name.chars().count()).max().unwrap_or(0).max(6);
     let heading = format!(
-        "{:<name_width$}  {:>9}  {:>5}  {:<12}  {:>6}  {:>8}  {:>8}",
+        "{:<name_width$}  {:>9}  {:>5}  {:<14}  {:>6}  {:>8}  {:>8}",
         "copier", "median ms", "x cp", "95 %", "IQR", "user ms", "sys ms"
     );
     out.push_str(&heading);
@@ -87,17 +87,22 @@ fn cells(row: &Row, report: &Report) -> String {
         _ if row.copier.is_cp() => ("1.00".to_owned(), String::new()),
         Some(ratio) => (
             format!("{:.2}", ratio.estimate),
-            format!("{:.2} to {:.2}", ratio.interval.low, ratio.interval.high),
+            format!("{} to {}", shown_end(ratio.interval.low), shown_end(ratio.interval.high)),
         ),
         None => ("-".to_owned(), String::new()),
     };
     format!(
-        "{:>9}  {ratio:>5}  {interval:<12}  {:>6}  {:>8}  {:>8}",
+        "{:>9}  {ratio:>5}  {interval:<14}  {:>6}  {:>8}  {:>8}",
         shown(median(&elapsed)),
         spread(&elapsed).map_or("-".to_owned(), |share| format!("{share:.0} %")),
         shown(median(&of(|sample| sample.user_ns))),
         shown(median(&of(|sample| sample.system_ns))),
     )
+}
+
+/// An end of an interval; few rounds can give one that no column would hold.
+fn shown_end(ratio: f64) -> String {
+    if ratio < 99.995 { format!("{ratio:.2}") } else { "100+".to_owned() }
 }
 
 /// The distance between the quartiles, in percent of the median.
@@ -221,9 +226,9 @@ mod tests {
 tree: cp -a (ext4)
 15,000 files in 1,000 directories, 270 MB; here 15,000 files, 270 MiB, warm, 3 rounds, seed 9
 Processor, 2 CPUs, 4 GiB, Linux 6.18.5, virtual
-copier   median ms   x cp  95 %             IQR   user ms    sys ms  note
-cp           200.0   1.00                  75 %       1.5      20.0
-haulage      100.0   0.50  0.50 to 0.50    75 %       1.5      20.0
+copier   median ms   x cp  95 %               IQR   user ms    sys ms  note
+cp           200.0   1.00                    75 %       1.5      20.0
+haulage      100.0   0.50  0.50 to 0.50      75 %       1.5      20.0
 "
         );
     }
@@ -250,6 +255,12 @@ haulage      100.0   0.50  0.50 to 0.50    75 %       1.5      20.0
         assert!(report.ours_is_right());
         report.rows[1].wrong = Some("other bytes".to_owned());
         assert!(!report.ours_is_right());
+    }
+
+    #[test]
+    fn ends_of_intervals_keep_to_their_column() {
+        assert_eq!(shown_end(0.504), "0.50");
+        assert_eq!(shown_end(79_816.93), "100+");
     }
 
     #[test]
