@@ -49,6 +49,7 @@ pub(crate) fn run(
     let mut builder = Builder::new(src.clone(), args.seed);
     eprintln!("xtask: {} on {}: building the source", case.name, place.name);
     (case.build)(&mut builder, args.scale)?;
+    builder.age()?;
     sync_fs(place.src())?;
     let source = Source::open(&src)?;
     let prover = Prover::try_on(&source, case.state)?;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rustix::fs::XattrFlags;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
 
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
@@ -18,6 +18,9 @@ const NOISE_BYTES: usize = 1 << 20;
 /// enough not to matter for the time, often enough that a copier which loses them shows.
 const LINK_EVERY: u64 = 50;
 const ODD_EVERY: u64 = 40;
+
+/// The first of January 2020.
+const LONG_AGO: i64 = 1_577_836_800;
 
 /// A source under construction.
 pub(crate) struct Builder {
@@ -111,6 +114,13 @@ impl Builder {
         Ok(())
     }
 
+    /// Gives everything a time of long ago, each its own. A copier that compares whole seconds would
+    /// otherwise take a copy of a source just built for one that has the right time already.
+    pub(crate) fn age(&self) -> anyhow::Result<()> {
+        let mut seconds = LONG_AGO;
+        age(&self.root, &mut seconds).with_context(|| self.root.display().to_string())
+    }
+
     fn any_dir(&mut self) -> PathBuf {
         self.dirs[self.rng.usize(..self.dirs.len())].clone()
     }
@@ -163,6 +173,21 @@ impl Builder {
     }
 }
 
+fn age(path: &Path, seconds: &mut i64) -> std::io::Result<()> {
+    if path.symlink_metadata()?.is_dir() {
+        let mut entries =
+            std::fs::read_dir(path)?.collect::<std::io::Result<Vec<std::fs::DirEntry>>>()?;
+        // The order in which a directory lists its entries differs from one to another.
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        entries.iter().try_for_each(|entry| age(&entry.path(), seconds))?;
+    }
+    *seconds += 1;
+    let time = Timespec { tv_sec: *seconds, tv_nsec: 123_456_789 };
+    let times = Timestamps { last_access: time, last_modification: time };
+    rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use testfs::{Aspects, Tree};
@@ -178,6 +203,7 @@ mod tests {
             builder.file_in_any_dir(bytes).expect("a file");
         }
         assert_eq!(builder.files(), 60);
+        builder.age().expect("times");
         Tree::read(&home.join(name)).expect("readable")
     }
 
@@ -185,11 +211,10 @@ mod tests {
     fn the_same_seed_gives_the_same_tree() {
         let home = tempfile::tempdir().expect("a directory");
         let one = build(home.path(), "one", 7);
-        let but_times = Aspects { mtimes: false, ..Aspects::ALL };
         let again = build(home.path(), "again", 7);
-        assert_eq!(one.differences(&again, but_times), [""; 0]);
+        assert_eq!(one.differences(&again, Aspects::ALL), [""; 0]);
         let other = build(home.path(), "other", 8);
-        assert!(!one.differences(&other, but_times).is_empty());
+        assert!(!one.differences(&other, Aspects::ALL).is_empty());
     }
 
     #[test]
