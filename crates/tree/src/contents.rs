@@ -2,8 +2,8 @@
 
 use std::os::fd::BorrowedFd;
 
-use engines::{Chain, Moved, Pair, Pos, Side, Span, Stop, Variant};
-use rustix::fs::{Stat, fstat, ftruncate};
+use engines::{Chain, Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
+use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, ioctl_ficlone, openat};
 use rustix::io::Errno;
 
 use crate::diagnostic::{Action, Diagnostic};
@@ -53,7 +53,6 @@ pub(crate) fn copy_contents(
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let honest = worker.is_honest(files.src, src_dev);
     let (chains, buffer) = worker.chains(src_dev, dst_dev, run.options);
-    let avoided = !chains.offloads;
     let mut copying = Copying {
         run,
         files,
@@ -65,11 +64,7 @@ pub(crate) fn copy_contents(
             data_bytes: 0,
             hole_bytes: 0,
             changed: false,
-            offload: Offload {
-                offload: if avoided { "avoided" } else { "unknown" },
-                reflink: "no",
-                sparse: SparseDetection::No,
-            },
+            offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
             attempts: Vec::new(),
         },
     };
@@ -108,43 +103,50 @@ struct Copying<'c, 'r> {
 
 impl Copying<'_, '_> {
     fn all(&mut self) -> Result<(), Diagnostic> {
-        if !is_regular(self.files.src_stat) || !is_regular(self.files.dst_stat) {
+        let size = file_bytes(self.files.src_stat);
+        let regular = is_regular(self.files.src_stat) && is_regular(self.files.dst_stat);
+        if regular && size > 0 {
+            if self.clone_all(size)? {
+                return self.settle(size);
+            }
+        } else {
+            self.clone_nothing()?;
+        }
+        if !regular {
             return self.stream();
         }
-        let size = file_bytes(self.files.src_stat);
-        if size > 0 && self.clone_all(size)? {
-            return self.settle(size);
-        }
-        let looks_sparse = is_sparse(self.files.src_stat);
-        match self.run.options.sparse {
-            Sparse::Never => self.copy_to(size, Way::Data)?,
-            Sparse::Auto if !looks_sparse => self.copy_to(size, Way::Data)?,
-            Sparse::Auto => {
-                if self.honest {
-                    self.contents.offload.sparse = SparseDetection::SeekHole;
-                    self.by_extents(size, false)?;
-                } else {
-                    self.contents.offload.sparse = SparseDetection::Zeros;
-                    self.sift_to(size)?;
-                }
-            }
-            Sparse::Always => {
-                if looks_sparse && self.honest {
-                    self.contents.offload.sparse = SparseDetection::SeekHoleAndZeros;
-                    self.by_extents(size, true)?;
-                } else {
-                    self.contents.offload.sparse = SparseDetection::Zeros;
-                    self.sift_to(size)?;
-                }
-            }
-        }
+        self.by_options(size)?;
         self.extend()?;
         self.settle(size)
     }
 
+    /// Copies in the way that the option on holes and the source's own holes make the right one.
+    fn by_options(&mut self, size: u64) -> Result<(), Diagnostic> {
+        let sparse = self.run.options.sparse;
+        let looks_sparse =
+            is_sparse(self.files.src_stat) && (self.honest || !extents::is_pseudo(self.files.src));
+        if looks_sparse && self.honest {
+            self.contents.offload.sparse = SparseDetection::SeekHole;
+            return self.by_extents(size);
+        }
+        if sparse == Sparse::Always || (sparse == Sparse::Auto && looks_sparse) {
+            self.contents.offload.sparse = SparseDetection::Zeros;
+            return self.sift_to(size);
+        }
+        if !self.chains.offloads {
+            self.contents.offload.offload = "avoided";
+        } else if size == 0 && extents::is_pseudo(self.files.src) {
+            self.contents.offload.offload = "unsupported";
+        }
+        self.copy_to(size, Way::Data)
+    }
+
     /// Shares all blocks, if that is wanted and can be.
     fn clone_all(&mut self, size: u64) -> Result<bool, Diagnostic> {
-        let Some(clone) = &mut self.chains.clone else { return Ok(false) };
+        let Some(clone) = &mut self.chains.clone else {
+            self.ask_about_clones();
+            return Ok(false);
+        };
         self.contents.offload.reflink = "unsupported";
         let pair = Pair { src: self.files.src, dst: self.files.dst };
         let mut observe = observer(self.run, &mut self.contents.attempts);
@@ -171,6 +173,39 @@ impl Copying<'_, '_> {
         }
     }
 
+    /// Where there is no block to share it matters only whether that can be done at all: to those
+    /// who insist on it, and to those who want to know.
+    fn clone_nothing(&mut self) -> Result<(), Diagnostic> {
+        let required = self.run.options.reflink == Reflink::Always;
+        let wanted =
+            self.run.options.reflink != Reflink::Never && self.run.options.sparse != Sparse::Never;
+        if !wanted || !(required || self.run.options.debug) {
+            return Ok(());
+        }
+        match ioctl_ficlone(self.files.dst, self.files.src) {
+            Ok(()) => self.contents.offload.reflink = "yes",
+            Err(errno) if required => {
+                return Err(Diagnostic::Clone {
+                    src: self.files.src_place.path(),
+                    dst: self.files.dst_place.path(),
+                    errno,
+                });
+            }
+            Err(_) => self.contents.offload.reflink = "unsupported",
+        }
+        Ok(())
+    }
+
+    /// Holes that are to be made everywhere cannot be shared; `--debug` tells whether blocks could
+    /// have been.
+    fn ask_about_clones(&mut self) {
+        let options = self.run.options;
+        let wanted = options.reflink != Reflink::Never && options.sparse == Sparse::Always;
+        if wanted && options.debug && !can_clone(self.files.src, self.files.dst_place) {
+            self.contents.offload.reflink = "unsupported";
+        }
+    }
+
     /// Copies up to the offset `end`, or to where the source ends before.
     fn copy_to(&mut self, end: u64, way: Way) -> Result<(), Diagnostic> {
         while self.at < end {
@@ -190,6 +225,7 @@ impl Copying<'_, '_> {
     fn sift_to(&mut self, end: u64) -> Result<(), Diagnostic> {
         let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
+        self.contents.offload.offload = "avoided";
         while self.at < end {
             self.heed_interrupt()?;
             let (src, dst) = (self.files.src, self.files.dst);
@@ -205,24 +241,26 @@ impl Copying<'_, '_> {
         Ok(())
     }
 
-    /// Copies what the file system says is data, and skips what it says is hole.
-    fn by_extents(&mut self, size: u64, sift: bool) -> Result<(), Diagnostic> {
+    /// Copies what the file system says is data, and skips what it says is hole, or fills it with
+    /// zeros where there are to be none.
+    fn by_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
         while self.at < size {
             let extent = match extents::next_data(self.files.src, self.at, size) {
                 Ok(extent) => extent,
                 // It has no opinion on its holes after all.
-                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.sift_to(size),
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.without_extents(size),
                 Err(errno) => return Err(failed(Action::Read, self.files.src_place)(errno)),
             };
             let Some(extent) = extent else {
                 // Nothing but a hole, up to where the source ends by now.
                 let end = file_bytes(&self.src_now()?).min(size);
-                self.skip_to(end.max(self.at));
+                self.skip_to(end.max(self.at))?;
                 break;
             };
-            self.skip_to(extent.at);
+            self.skip_to(extent.at)?;
             let end = extent.at + extent.len;
-            if sift {
+            if self.run.options.sparse == Sparse::Always {
+                self.contents.offload.sparse = SparseDetection::SeekHoleAndZeros;
                 self.sift_to(end)?;
             } else {
                 self.copy_to(end, Way::Data)?;
@@ -234,13 +272,37 @@ impl Copying<'_, '_> {
         Ok(())
     }
 
-    fn skip_to(&mut self, offset: u64) {
-        self.contents.hole_bytes += offset - self.at;
-        self.at = offset;
+    fn without_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
+        match self.run.options.sparse {
+            Sparse::Never => self.copy_to(size, Way::Data),
+            Sparse::Auto | Sparse::Always => self.sift_to(size),
+        }
+    }
+
+    /// Goes on behind a hole.
+    fn skip_to(&mut self, offset: u64) -> Result<(), Diagnostic> {
+        if self.run.options.sparse != Sparse::Never {
+            self.contents.hole_bytes += offset - self.at;
+            self.at = offset;
+            return Ok(());
+        }
+        self.buffer.fill(0);
+        while self.at < offset {
+            self.heed_interrupt()?;
+            let left = usize::try_from(offset - self.at).unwrap_or(usize::MAX);
+            let zeros = &self.buffer[..left.min(self.buffer.len())];
+            let (bytes, result) = pwrite_all(self.files.dst, zeros, self.at);
+            self.at += bytes as u64;
+            self.contents.data_bytes += bytes as u64;
+            result.map_err(failed(Action::Write, self.files.dst_place))?;
+        }
+        Ok(())
     }
 
     /// Copies from cursor to cursor until the source ends: pipes, devices, terminals.
     fn stream(&mut self) -> Result<(), Diagnostic> {
+        self.contents.offload.offload =
+            if self.chains.offloads { "unsupported" } else { "avoided" };
         // A regular file is read to its length, lest a copy onto a device chase a writer for ever.
         let end = match is_regular(self.files.src_stat) {
             true if file_bytes(self.files.src_stat) > 0 => file_bytes(self.files.src_stat),
@@ -266,6 +328,9 @@ impl Copying<'_, '_> {
             Way::Plain => &mut self.chains.plain,
         };
         let offload = &mut self.contents.offload.offload;
+        if !self.chains.offloads {
+            *offload = "avoided";
+        }
         let mut keep = observer(self.run, &mut self.contents.attempts);
         let mut observe = |variant: &Variant, span: Span, moved: Moved| {
             keep(variant, span, moved);
@@ -391,10 +456,18 @@ enum Ended {
     No,
 }
 
-/// Fewer blocks than the length needs: there may be holes.
+/// Fewer blocks than the length fills: there may be holes. What is shorter than a block has none
+/// that would be worth the question, and may be kept in the inode.
 fn is_sparse(stat: &Stat) -> bool {
-    let allocated = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
-    allocated < file_bytes(stat)
+    u64::try_from(stat.st_blocks).unwrap_or(0) < file_bytes(stat) / 512
+}
+
+/// Whether a file beside `dst` could share the blocks of `src`: tried with one that has no name and
+/// goes away at once.
+fn can_clone(src: BorrowedFd<'_>, dst: &Place<'_>) -> bool {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    openat(dst.dir, c".", flags, Mode::RUSR | Mode::WUSR)
+        .is_ok_and(|scratch| ioctl_ficlone(&scratch, src).is_ok())
 }
 
 /// Passes attempts on to the run's observer, and keeps them where receipts are kept.

@@ -154,12 +154,6 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| *gnu = ours.clone(),
     },
     Known {
-        reason: "an empty file has nothing to share",
-        until: None,
-        concerns: |case, _, _| case.line == "--reflink=always empty c",
-        amend: |gnu, ours| *gnu = ours.clone(),
-    },
-    Known {
         reason: "an empty file need not be read where the file system is honest",
         until: None,
         concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.what.is_empty()),

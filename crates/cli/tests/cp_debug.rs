@@ -1,0 +1,116 @@
+//! What `cp --debug` says of how a file was copied, on each file system, in GNU's words.
+
+use std::fs::{File, read, remove_file, write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::process::Command;
+
+use testfs::{each_fs, random_bytes};
+
+const BLOCK: usize = 4096;
+
+fn build(dir: &Path) {
+    write(dir.join("empty"), "").expect("a file");
+    write(dir.join("text"), "some text").expect("a file");
+    write(dir.join("zeros"), vec![0; 64 * BLOCK]).expect("a file");
+    File::create(dir.join("hole")).and_then(|file| file.set_len(1 << 20)).expect("a file");
+    let part = File::create(dir.join("part")).expect("a file");
+    part.write_all_at(&random_bytes(BLOCK, 1), 100 * BLOCK as u64).expect("written");
+    part.set_len(1 << 20).expect("lengthened");
+    // Too short for a hole that matters.
+    File::create(dir.join("short")).and_then(|file| file.set_len(100)).expect("a file");
+    // The blocks of what is only in memory yet are counted otherwise on some file systems.
+    for name in ["text", "zeros", "part"] {
+        File::open(dir.join(name)).and_then(|file| file.sync_all()).expect("synced");
+    }
+}
+
+/// What is due where blocks cannot be shared: source, options, offload, reflink and detection.
+const WITHOUT_REFLINK: &[(&str, &[&str], [&str; 3])] = &[
+    ("empty", &[], ["unknown", "unsupported", "no"]),
+    ("empty", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
+    ("text", &[], ["yes", "unsupported", "no"]),
+    ("text", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
+    ("zeros", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
+    ("hole", &[], ["unknown", "unsupported", "SEEK_HOLE"]),
+    ("hole", &["--sparse=always"], ["unknown", "unsupported", "SEEK_HOLE"]),
+    ("part", &[], ["yes", "unsupported", "SEEK_HOLE"]),
+    ("part", &["--sparse=always"], ["avoided", "unsupported", "SEEK_HOLE + zeros"]),
+    ("short", &[], ["yes", "unsupported", "no"]),
+];
+
+/// What is due everywhere.
+const ANYWHERE: &[(&str, &[&str], [&str; 3])] = &[
+    ("empty", &["--reflink=never"], ["avoided", "no", "no"]),
+    ("empty", &["--sparse=never"], ["avoided", "no", "no"]),
+    ("text", &["--reflink=never"], ["avoided", "no", "no"]),
+    ("hole", &["--reflink=never"], ["unknown", "no", "SEEK_HOLE"]),
+    ("hole", &["--reflink=never", "--sparse=always"], ["unknown", "no", "SEEK_HOLE"]),
+    ("hole", &["--sparse=never"], ["unknown", "no", "SEEK_HOLE"]),
+    ("part", &["--sparse=never"], ["avoided", "no", "SEEK_HOLE"]),
+    ("part", &["--reflink=never"], ["avoided", "no", "SEEK_HOLE"]),
+    ("part", &["--reflink=never", "--sparse=never"], ["avoided", "no", "SEEK_HOLE"]),
+    ("/proc/version", &[], ["unsupported", "unsupported", "no"]),
+    ("/proc/version", &["--reflink=never"], ["avoided", "no", "no"]),
+    ("/dev/null", &[], ["unsupported", "unsupported", "no"]),
+];
+
+const WITH_REFLINK: &[(&str, &[&str], [&str; 3])] = &[
+    ("text", &[], ["unknown", "yes", "unknown"]),
+    ("part", &[], ["unknown", "yes", "unknown"]),
+    ("text", &["--sparse=always"], ["avoided", "no", "zeros"]),
+];
+
+#[test]
+fn how_a_file_was_copied_is_told_as_it_was() {
+    each_fs(|kind, dir| {
+        build(dir);
+        let table = if kind.reflinks() { WITH_REFLINK } else { WITHOUT_REFLINK };
+        for (src, options, [offload, reflink, sparse]) in table.iter().chain(ANYWHERE) {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+            command.args(["cp", "--debug"]).args(*options).args([src, "copy"]);
+            let output = command.current_dir(dir).output().expect("haulage runs");
+            let what = format!("{kind} {options:?} {src}");
+            let due = format!(
+                "'{src}' -> 'copy'\ncopy offload: {offload}, reflink: {reflink}, \
+                 sparse detection: {sparse}\n"
+            );
+            assert_eq!(String::from_utf8_lossy(&output.stdout), due, "{what}");
+            assert!(output.status.success(), "{what}");
+            let (src, copy) = (dir.join(src), dir.join("copy"));
+            assert!(read(&src).expect("the source") == read(&copy).expect("the copy"), "{what}");
+            let blocks = std::fs::metadata(&copy).expect("the copy").blocks();
+            let bytes = std::fs::metadata(&copy).expect("the copy").len();
+            if options.contains(&"--sparse=never") {
+                assert!(blocks * 512 >= bytes, "{what}: {blocks} blocks");
+            }
+            remove_file(&copy).expect("removed");
+        }
+    });
+}
+
+/// Whoever insists on shared blocks hears of it where there is none to share, too.
+#[test]
+fn a_clone_that_is_a_must_is_tried_whatever_there_is_to_clone() {
+    each_fs(|kind, dir| {
+        build(dir);
+        for (src, dst, works) in [
+            ("empty", "copy", kind.reflinks()),
+            ("text", "copy", kind.reflinks()),
+            ("/dev/null", "copy", false),
+            ("/dev/null", "/dev/full", false),
+            ("/proc/version", "copy", false),
+        ] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+            command.args(["cp", "--reflink=always", src, dst]).current_dir(dir);
+            let output = command.output().expect("haulage runs");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let what = format!("{kind} {src}: {said}");
+            assert_eq!(output.status.success(), works, "{what}");
+            let complaint = format!("cp: failed to clone '{dst}' from '{src}': ");
+            assert_eq!(said.starts_with(&complaint), !works, "{what}");
+            assert_eq!(dir.join("copy").exists(), works, "{what}");
+            let _ = remove_file(dir.join("copy"));
+        }
+    });
+}
