@@ -35,7 +35,7 @@ fn names_the_partial_file_and_gives_directories_their_attributes() {
     let dir = tempfile::tempdir().expect("a directory");
     let src = dir.path().join("src");
     std::fs::create_dir(&src).expect("a source");
-    // All hole, read as data: long to copy and quick to make.
+    // All hole, written as data: long to copy and quick to make.
     let big = std::fs::File::create(src.join("big")).expect("a file");
     big.set_len(8 << 30).expect("a length");
     std::fs::set_permissions(&src, PermissionsExt::from_mode(0o555)).expect("a mode");
@@ -63,7 +63,9 @@ fn a_read_that_never_returns_is_not_waited_for() {
     let begun = Instant::now();
     let (status, words) = interrupt(child, Signal::INT, || copy.exists());
     assert_eq!(status.signal(), Some(2), "{words}");
-    assert_eq!(words, "cp: interrupted\n");
+    // The signal may come before the read.
+    let before = "cp: interrupted: 'copy' is incomplete, 0 bytes written\n";
+    assert!(["cp: interrupted\n", before].contains(&&*words), "{words}");
     assert!(begun.elapsed() < Duration::from_secs(10));
     drop(held);
 }

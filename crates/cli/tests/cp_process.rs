@@ -1,6 +1,6 @@
 //! What a process is given besides its words: its name, its streams, its locale.
 
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -100,6 +100,33 @@ fn words_that_cannot_be_said_make_it_fail() {
         if words.ends_with("a b") {
             let copied = std::fs::read(dir.path().join("b")).expect("a copy");
             assert_eq!(copied, b"text", "{words} {streams}");
+        }
+    }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_ends_it_as_it_was_started_to_end() {
+    // The signal's number is 13.
+    for (trap, words, status, said) in [
+        ("", "--version", None, ""),
+        ("", "-v a b", None, ""),
+        ("trap '' PIPE;", "--help", Some(1), "cp: write error: Broken pipe\n"),
+        ("trap '' PIPE;", "-v a b", Some(1), "cp: write error: Broken pipe\n"),
+        ("", "a b", Some(0), ""),
+    ] {
+        let dir = directory();
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let script = format!("{trap} exec \"$0\" cp {words}");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_haulage")]).stdout(writer);
+        let output = run(&mut command, dir.path());
+        assert_eq!(text(&output.stderr), said, "{trap} {words}");
+        assert_eq!(output.status.code(), status, "{trap} {words}");
+        assert_eq!(output.status.signal(), status.is_none().then_some(13), "{trap} {words}");
+        if words.ends_with("a b") {
+            let copied = std::fs::read(dir.path().join("b")).expect("a copy");
+            assert_eq!(copied, b"text", "{trap} {words}");
         }
     }
 }

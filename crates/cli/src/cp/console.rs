@@ -1,7 +1,7 @@
 //! The terminal as the observer of a copy: announcements on standard output, complaints and
 //! questions on standard error, answers from standard input.
 
-use std::io::{BufRead, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{BufRead, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tree::{Announcement, Diagnostic, Errno, Observer, Question};
@@ -19,7 +19,17 @@ pub(super) struct Console {
 
 struct Out {
     writer: BufWriter<Stdout>,
-    failed: bool,
+    failed: Option<Unsaid>,
+}
+
+/// Why what was to be said was not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsaid {
+    /// Nobody listens any more, which this process was to die of. The copy is finished first, since
+    /// half a tree is of no use to anybody.
+    Unheard,
+    /// The complaint was made.
+    Error,
 }
 
 impl Console {
@@ -28,16 +38,19 @@ impl Console {
         let stdout = std::io::stdout();
         Console {
             line_buffered: stdout.is_terminal(),
-            out: Mutex::new(Out { writer: BufWriter::new(stdout), failed: false }),
+            out: Mutex::new(Out { writer: BufWriter::new(stdout), failed: None }),
             interrupts,
         }
     }
 
-    /// Writes what is left. Returns whether everything could be written.
-    pub(super) fn finish(self) -> bool {
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// The first thing that was not said.
+    pub(super) fn finish(self) -> Result<(), Unsaid> {
         let mut out = self.lock();
         out.flush();
-        !out.failed
+        out.failed.map_or(Ok(()), Err)
     }
 
     fn lock(&self) -> MutexGuard<'_, Out> {
@@ -56,14 +69,13 @@ impl Console {
 /// Writes all of `text` to standard output.
 ///
 /// # Errors
-/// What the kernel says, or would say had the standard library not replaced what is missing.
-pub(super) fn print(text: &str) -> std::io::Result<()> {
-    if engines::sys::stdout_was_closed() {
-        return Err(Errno::BADF.into());
-    }
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+/// Why it was not said.
+pub(super) fn print(text: &str) -> Result<(), Unsaid> {
+    let mut out = Out { writer: BufWriter::new(std::io::stdout()), failed: None };
+    let written = out.writer.write_all(text.as_bytes());
+    out.heed(written);
+    out.flush();
+    out.failed.map_or(Ok(()), Err)
 }
 
 impl Out {
@@ -74,12 +86,15 @@ impl Out {
     }
 
     fn heed(&mut self, result: std::io::Result<()>) {
-        let Err(error) = result else { return };
-        if !self.failed {
-            let words = messages::error_words(&error);
-            let _ = writeln!(std::io::stderr(), "cp: write error: {words}");
+        let (Err(error), None) = (result, self.failed) else { return };
+        let unheard = error.kind() == ErrorKind::BrokenPipe;
+        if unheard && !engines::sys::sigpipe_was_ignored() {
+            self.failed = Some(Unsaid::Unheard);
+            return;
         }
-        self.failed = true;
+        let words = messages::error_words(&error);
+        let _ = writeln!(std::io::stderr(), "cp: write error: {words}");
+        self.failed = Some(Unsaid::Error);
     }
 }
 

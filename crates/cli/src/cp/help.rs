@@ -55,10 +55,16 @@ pub(crate) fn version() -> String {
 }
 
 fn entry(flag: &Flag) -> String {
-    // Options without a letter stand under the long names of the others.
-    let indent = if flag.shorts.is_empty() { "      " } else { "  " };
+    let is_ours = flag.origin == Origin::Ours;
+    // Options without a letter stand under the long names of the others. Whoever reads GNU's
+    // options from these lines goes by how they begin, so our own begin otherwise.
+    let indent = match (flag.shorts.is_empty(), is_ours) {
+        (false, _) => "  ",
+        (true, false) => "      ",
+        (true, true) => "    ",
+    };
     let label = format!("{indent}{}", flag.label());
-    let ours = if flag.origin == Origin::Ours { " (haulage's own)" } else { "" };
+    let ours = if is_ours { " (haulage's own)" } else { "" };
     let help = filled(&format!("{}{ours}", flag.help), TEXT_COLUMN);
     // Two spaces at least part them.
     if label.len() + 2 <= TEXT_COLUMN {

@@ -77,7 +77,8 @@ impl Interrupts {
     }
 }
 
-fn die_of(signal: i32) -> ! {
+/// Ends the process as `signal` does by default.
+pub(super) fn die_of(signal: i32) -> ! {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     // Only a signal that does not end a program by default gets here.
     std::process::exit(128 + signal)

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use signal_hook::consts::SIGPIPE;
 use tree::{Options, Request};
 
 mod args;
@@ -25,7 +26,7 @@ mod tests;
 mod usage_error;
 
 use args::{Args, Destination};
-use console::Console;
+use console::{Console, Unsaid};
 use environment::Environment;
 use interrupt::Interrupts;
 pub(crate) use invocation::is_cp;
@@ -53,7 +54,11 @@ fn copy(args: Args) -> ExitCode {
     let outcome = tree::copy(&request, &options, &console);
     let said = console.finish();
     interrupts.die_if_one_came();
-    if outcome.failures == 0 && said { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    match said {
+        Ok(()) if outcome.failures == 0 => ExitCode::SUCCESS,
+        Err(Unsaid::Unheard) => interrupt::die_of(SIGPIPE),
+        _ => ExitCode::FAILURE,
+    }
 }
 
 /// What the command line asks for, in the terms of the copier.
@@ -93,11 +98,8 @@ fn plan(args: Args) -> (Request, Options) {
 fn print(text: &str) -> ExitCode {
     match console::print(text) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let words = messages::error_words(&error);
-            say(std::io::stderr(), format!("cp: write error: {words}\n").as_bytes());
-            ExitCode::FAILURE
-        }
+        Err(Unsaid::Unheard) => interrupt::die_of(SIGPIPE),
+        Err(Unsaid::Error) => ExitCode::FAILURE,
     }
 }
 

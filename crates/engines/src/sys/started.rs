@@ -1,8 +1,10 @@
-//! What has to be looked at before `main`, as the standard library covers it up.
+//! What has to be looked at before `main`, as the standard library covers it up: it gives the
+//! process the streams that are missing, and has it ignore SIGPIPE.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+static SIGPIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the process was started without a standard output. The standard library puts
 /// `/dev/null` in its place before `main`, so that no file opened later gets its number; what is
@@ -10,6 +12,13 @@ static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 #[must_use]
 pub fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Whether the process was started to ignore SIGPIPE: it then hears of a pipe that nobody reads by
+/// EPIPE, as it always does since, and is to say so. Otherwise it was to die without a word.
+#[must_use]
+pub fn sigpipe_was_ignored() -> bool {
+    SIGPIPE_WAS_IGNORED.load(Ordering::Relaxed)
 }
 
 // SAFETY: the C library calls what this section lists once, before `main`, in the only thread there
@@ -23,4 +32,10 @@ extern "C" fn look() {
     // SAFETY: asks for the flags of a number, which may stand for nothing.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     STDOUT_WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
+    // SAFETY: all zeros is a valid sigaction, to be overwritten.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: changes nothing, and writes to the structure above.
+    let result = unsafe { libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut action) };
+    let ignored = result == 0 && action.sa_sigaction == libc::SIG_IGN;
+    SIGPIPE_WAS_IGNORED.store(ignored, Ordering::Relaxed);
 }
