@@ -31,10 +31,13 @@ pub(crate) static KNOWN: &[Known] = &[
         },
         amend: |gnu, ours| {
             ours.tree = gnu.tree.clone();
+            // GNU may come upon the copy as a second name of the directory, or upon nothing at all.
+            let both = gnu.stderr_has(INTO_ITSELF) && ours.stderr_has(INTO_ITSELF);
             for said in gnu.said.iter_mut().chain(&mut ours.said) {
                 said.stdout.clear();
                 let text = String::from_utf8_lossy(&said.stderr).into_owned();
-                let first = text.split_inclusive('\n').find(|line| line.contains(INTO_ITSELF));
+                let mut lines = text.split_inclusive('\n');
+                let first = lines.find(|line| both && line.contains(INTO_ITSELF));
                 said.stderr = first.unwrap_or_default().into();
             }
         },
