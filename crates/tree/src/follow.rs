@@ -4,7 +4,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags, fstat, openat, readlinkat};
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
 use crate::dir::open_for_search;
@@ -57,7 +57,8 @@ pub(crate) fn open_followed(
         let held = openat(&at, &*component, HELD, Mode::empty())?;
         let stat = fstat(&held)?;
         if is_symlink(&stat) {
-            if run.is_younger(&stat) || !run.trusts_owner(&stat) {
+            let trusted = !run.is_younger(&stat) && run.trusts_owner(&stat);
+            if !trusted || !has_stood(run, at.as_fd(), &stat, links == 0)? {
                 return Err(Astray::Foreign);
             }
             links += 1;
@@ -91,6 +92,24 @@ pub(crate) fn open_followed(
         at = held;
         path = without_slashes(&rest);
     }
+}
+
+/// Whether `link` has been in `dir` since before the run. Directories elsewhere, where a link of the
+/// destination leads, are not looked at beforehand: those that nobody else can change will do, and
+/// those that nobody has.
+fn has_stood(
+    run: &Run<'_>,
+    dir: BorrowedFd<'_>,
+    link: &Stat,
+    in_destination: bool,
+) -> Result<bool, Astray> {
+    if run.standing.stood(dir, FileId::of(link)) {
+        return Ok(true);
+    }
+    let dir = fstat(dir)?;
+    let is_private = run.trusts_owner(&dir) && dir.st_mode & 0o022 == 0;
+    let in_destination = in_destination || run.standing.is_entered(&dir);
+    Ok(!in_destination && (is_private || !run.is_younger(&dir)))
 }
 
 /// The first component of `path`, and the rest with the slash before it. A slash at the end, or a

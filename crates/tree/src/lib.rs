@@ -34,6 +34,7 @@ mod regular;
 mod run;
 mod same_file;
 mod special;
+mod standing;
 mod trail;
 mod walk;
 mod xattr;

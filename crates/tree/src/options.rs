@@ -79,6 +79,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether an old destination that is a symbolic link can be one that is followed.
+    pub(crate) fn may_write_through(&self) -> bool {
+        let copies = matches!(self.make, Make::Copy | Make::AttributesOnly);
+        self.backup.is_none() && !self.remove_destination && (copies || self.keep_directory_symlink)
+    }
+
     /// What `cp -a` does: trees, links as links, every attribute.
     #[must_use]
     pub fn archive() -> Options {

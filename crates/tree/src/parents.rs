@@ -170,6 +170,7 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
     if !same || !is_directory(&stat) {
         return Err(Diagnostic::DestinationReplaced { dst: place.path() });
     }
+    run.standing.enter(fd.as_fd(), (!is_symlink(stands)).then_some(place.dir));
     Ok((fd, stat))
 }
 

@@ -35,7 +35,8 @@ pub(crate) enum Shown<'a> {
 pub(crate) enum Trust {
     /// The user named it: wherever it leads.
     Operand,
-    /// In a directory that was there before: if it is older than the run, and of a trusted owner.
+    /// In a directory that was there before: if it stood there before the run, and is
+    /// of a trusted owner.
     Entered,
     /// In a directory that this run made, where nothing else has any business: never.
     Made,

@@ -98,6 +98,7 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let dir_path = Path::new(dir_name);
     let home = Trail::top(dir_path, Some(Anchor { dir: target.clone(), name: None }));
     let inherits_acl = gives_acl(run, target.as_fd());
+    note_standing(run, request, target.as_fd());
     let mut worker = Worker::new();
     for source in &request.sources {
         if run.observer.interrupted() {
@@ -120,6 +121,20 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
             several: true,
         };
         entry.copy(run, &mut worker);
+    }
+}
+
+/// Notes which links stand in the target directory before anything is put there.
+fn note_standing(run: &Run<'_>, request: &Request, target: BorrowedFd<'_>) {
+    let source = |source| source_name(run.options, source);
+    let names = request.sources.iter().map(|name| c_name(last_component(source(name))));
+    let Ok(names) = names.collect::<Result<Vec<_>, _>>() else { return };
+    // What is copied into the target itself may have any name there.
+    if run.options.parents || names.iter().any(|name| name.to_bytes() == b".") {
+        run.standing.enter(target, None);
+    } else if run.options.may_write_through() {
+        let names: Vec<_> = names.iter().map(CString::as_c_str).collect();
+        run.standing.enter_for(target, &names);
     }
 }
 

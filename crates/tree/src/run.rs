@@ -18,6 +18,7 @@ use crate::listing;
 use crate::observer::{Announcement, Observer};
 use crate::options::{Options, Reflink, Sparse};
 use crate::place::Place;
+use crate::standing::Standing;
 
 /// Shared by reference among all workers of a run.
 pub(crate) struct Run<'r> {
@@ -27,6 +28,7 @@ pub(crate) struct Run<'r> {
     pub(crate) umask: Mode,
     euid: u32,
     began: Began,
+    pub(crate) standing: Standing,
     pub(crate) links: Links,
     pub(crate) tops: Tops,
     pub(crate) own: Own,
@@ -35,12 +37,14 @@ pub(crate) struct Run<'r> {
 
 impl<'r> Run<'r> {
     pub(crate) fn new(options: &'r Options, observer: &'r dyn Observer) -> Run<'r> {
+        let began = Began::now();
         Run {
             options,
             observer,
             umask: read_umask(),
             euid: rustix::process::geteuid().as_raw(),
-            began: Began::now(),
+            began,
+            standing: Standing::new(began),
             links: Links::default(),
             tops: Tops::default(),
             own: Own::default(),

@@ -79,7 +79,10 @@ fn nothing_is_written_through_links_swapped_into_the_destination() {
     let exchanges = std::thread::scope(|scope| {
         let attacker = scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
         for _ in 0..COPIES {
-            let _ = remove_dir_all(at("dst"));
+            // A link that is left in an old destination would rightly be written through.
+            while at("dst").symlink_metadata().is_ok() {
+                let _ = remove_dir_all(at("dst"));
+            }
             // It may fail, and say so; it may not do harm.
             let listener = Listener::default();
             let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
@@ -200,6 +203,48 @@ fn a_link_that_the_run_itself_made_is_not_written_through() {
         assert!(matches!(heard[..], [Diagnostic::JustCreatedSymlink { .. }]), "{heard:?}");
         std::fs::remove_file(at("dst/name")).expect("the link");
     }
+}
+
+#[test]
+fn old_links_that_are_moved_in_during_the_run_are_not_written_through() {
+    // Either the link, with a stamp that an exchange leaves alone on some file systems, or the
+    // directory that it has been in.
+    testfs::each_fs(|kind, dir| {
+        for exchanged in ["file", "dir"] {
+            let top = dir.join(exchanged);
+            let at = |name: &str| top.join(name);
+            for tree in ["src", "dst", "traps"] {
+                create_dir_all(at(tree).join("dir")).expect("a directory");
+            }
+            write(at("victim"), "untouched").expect("a file");
+            for name in ["dir/file", "file", "first"] {
+                write(at("src").join(name), "from the source").expect("a file");
+                symlink(at("victim"), at("traps").join(name)).expect("a trap");
+            }
+            for name in ["dir/file", "file"] {
+                write(at("dst").join(name), "old").expect("a file");
+            }
+            // So that all is older than the run even by the kernel's coarse clock.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let sprung = AtomicBool::new(false);
+            let listener = Listener::with_meanwhile(|| {
+                if !sprung.swap(true, Ordering::Relaxed) {
+                    let (old, new) = (at("dst").join(exchanged), at("traps").join(exchanged));
+                    renameat_with(CWD, &old, CWD, &new, RenameFlags::EXCHANGE).expect("exchanged");
+                }
+            });
+            let request = tree::Request {
+                sources: ["src/first", "src/."].map(|name| at(name).into()).to_vec(),
+                destination: tree::Destination::Directory(at("dst").into()),
+            };
+            let options = Options { recursive: true, ..Options::default() };
+            let options = Options { follow: tree::Follow::Never, ..options };
+            let outcome = tree::copy(&request, &options, &listener);
+            let heard = listener.heard();
+            assert_eq!(read(at("victim")).expect("a file"), b"untouched", "{kind}: {exchanged}");
+            assert_eq!(outcome.failures, 1, "{kind}: {exchanged}: {heard:?}");
+        }
+    });
 }
 
 #[test]
