@@ -25,18 +25,21 @@ fn build(dir: &Path) {
     }
 }
 
-/// What is due where blocks cannot be shared: source, options, offload, reflink and detection.
+/// What is due where blocks cannot be shared; then reading and writing is what was chosen over the
+/// kernel's copying: source, options, offload, reflink and detection.
 const WITHOUT_REFLINK: &[(&str, &[&str], [&str; 3])] = &[
     ("empty", &[], ["unknown", "unsupported", "no"]),
     ("empty", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
-    ("text", &[], ["yes", "unsupported", "no"]),
+    ("text", &[], ["avoided", "unsupported", "no"]),
     ("text", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
     ("zeros", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
     ("hole", &[], ["unknown", "unsupported", "SEEK_HOLE"]),
     ("hole", &["--sparse=always"], ["unknown", "unsupported", "SEEK_HOLE"]),
-    ("part", &[], ["yes", "unsupported", "SEEK_HOLE"]),
+    ("part", &[], ["avoided", "unsupported", "SEEK_HOLE"]),
     ("part", &["--sparse=always"], ["avoided", "unsupported", "SEEK_HOLE + zeros"]),
-    ("short", &[], ["yes", "unsupported", "no"]),
+    ("short", &[], ["avoided", "unsupported", "no"]),
+    ("text", &["--engine=copy_file_range"], ["yes", "no", "no"]),
+    ("part", &["--engine=copy_file_range"], ["yes", "no", "SEEK_HOLE"]),
 ];
 
 /// What is due everywhere.

@@ -162,8 +162,8 @@ fn highest_number(dst: &Place<'_>) -> io::Result<Option<u64>> {
     let mut listing = Listing::default();
     let mut buffer = listing::buffer();
     let mut highest = None;
-    while let Some(entry) = listing.next(dir.as_fd(), &mut buffer)? {
-        highest = highest.max(number_of(entry.to_bytes(), base));
+    while let Some((name, _)) = listing.next(dir.as_fd(), &mut buffer)? {
+        highest = highest.max(number_of(name.to_bytes(), base));
     }
     Ok(highest)
 }

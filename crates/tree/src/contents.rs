@@ -6,6 +6,7 @@ use engines::{Chain, Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, ioctl_ficlone, openat};
 use rustix::io::Errno;
 
+use crate::choice::may_offload;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::extents;
 use crate::identity::{FileId, file_bytes, is_regular, mtime};
@@ -41,6 +42,9 @@ pub(crate) struct Contents {
 /// thousand times the cost of looking on a fast one.
 const PIECE_BYTES: u64 = 64 << 20;
 
+/// A file that is worth several workers.
+const SHARED_BYTES_MIN: u64 = 16 << 20;
+
 /// Copies all data from `files.src` to `files.dst`.
 ///
 /// # Errors
@@ -52,13 +56,16 @@ pub(crate) fn copy_contents(
 ) -> Result<Contents, Diagnostic> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let honest = worker.is_honest(files.src, src_dev);
-    let (chains, buffer) = worker.chains(src_dev, dst_dev, run.options);
+    let alone = worker.others_idle == 0;
+    let (src, dst) = ((files.src, src_dev), (files.dst, dst_dev));
+    let (chains, buffer) = worker.chains(src, dst, run.options);
     let mut copying = Copying {
         run,
         files,
         chains,
         buffer,
         honest,
+        alone,
         at: 0,
         contents: Contents {
             data_bytes: 0,
@@ -69,7 +76,11 @@ pub(crate) fn copy_contents(
         },
     };
     match copying.all() {
-        Ok(()) => Ok(copying.contents),
+        Ok(()) => {
+            let contents = copying.contents;
+            worker.data_bytes += contents.data_bytes;
+            Ok(contents)
+        }
         Err(diagnostic) => {
             let counted =
                 matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
@@ -83,9 +94,10 @@ pub(crate) fn copy_contents(
 }
 
 /// Which of a pair's chains takes a span.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Data,
+    Shared,
     Plain,
 }
 
@@ -96,6 +108,8 @@ struct Copying<'c, 'r> {
     buffer: &'c mut [u8],
     /// Whether the source's file system is known to tell the truth about lengths and holes.
     honest: bool,
+    /// Whether all other workers are busy.
+    alone: bool,
     /// How far the copy is right: offset in bytes.
     at: u64,
     contents: Contents,
@@ -133,12 +147,12 @@ impl Copying<'_, '_> {
             self.contents.offload.sparse = SparseDetection::Zeros;
             return self.sift_to(size);
         }
-        if !self.chains.offloads {
+        if !may_offload(self.run.options) {
             self.contents.offload.offload = "avoided";
         } else if size == 0 && extents::is_pseudo(self.files.src) {
             self.contents.offload.offload = "unsupported";
         }
-        self.copy_to(size, Way::Data)
+        self.copy_to(size, self.data_way(size))
     }
 
     /// Shares all blocks, if that is wanted and can be.
@@ -221,6 +235,12 @@ impl Copying<'_, '_> {
         Ok(())
     }
 
+    /// Whether idle workers are worth calling for so much.
+    fn data_way(&self, bytes: u64) -> Way {
+        let shared = !self.alone && bytes >= SHARED_BYTES_MIN && self.chains.shared.is_some();
+        if shared { Way::Shared } else { Way::Data }
+    }
+
     /// The same with blocks of zeros left out.
     fn sift_to(&mut self, end: u64) -> Result<(), Diagnostic> {
         let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
@@ -263,7 +283,7 @@ impl Copying<'_, '_> {
                 self.contents.offload.sparse = SparseDetection::SeekHoleAndZeros;
                 self.sift_to(end)?;
             } else {
-                self.copy_to(end, Way::Data)?;
+                self.copy_to(end, self.data_way(extent.len))?;
             }
             if self.at < end {
                 break;
@@ -274,7 +294,7 @@ impl Copying<'_, '_> {
 
     fn without_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
         match self.run.options.sparse {
-            Sparse::Never => self.copy_to(size, Way::Data),
+            Sparse::Never => self.copy_to(size, self.data_way(size)),
             Sparse::Auto | Sparse::Always => self.sift_to(size),
         }
     }
@@ -302,7 +322,7 @@ impl Copying<'_, '_> {
     /// Copies from cursor to cursor until the source ends: pipes, devices, terminals.
     fn stream(&mut self) -> Result<(), Diagnostic> {
         self.contents.offload.offload =
-            if self.chains.offloads { "unsupported" } else { "avoided" };
+            if may_offload(self.run.options) { "unsupported" } else { "avoided" };
         // A regular file is read to its length, lest a copy onto a device chase a writer for ever.
         let end = match is_regular(self.files.src_stat) {
             true if file_bytes(self.files.src_stat) > 0 => file_bytes(self.files.src_stat),
@@ -325,10 +345,11 @@ impl Copying<'_, '_> {
         let pair = Pair { src: self.files.src, dst: self.files.dst };
         let chain: &mut Chain = match way {
             Way::Data => &mut self.chains.data,
+            Way::Shared => self.chains.shared.as_mut().expect("it is chosen only where it is"),
             Way::Plain => &mut self.chains.plain,
         };
         let offload = &mut self.contents.offload.offload;
-        if !self.chains.offloads {
+        if !self.chains.offloads && way != Way::Plain {
             *offload = "avoided";
         }
         let mut keep = observer(self.run, &mut self.contents.attempts);
@@ -388,7 +409,7 @@ impl Copying<'_, '_> {
             return Ok(());
         }
         let mut now = self.src_now()?;
-        if !self.honest || size == 0 || file_bytes(&now) > size {
+        if !self.honest || file_bytes(&now) > size {
             self.read_past(size)?;
             now = self.src_now()?;
         }

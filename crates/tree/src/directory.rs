@@ -2,8 +2,9 @@
 //! last of what is in it.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, Stat, fstat, mkdirat, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, mkdirat, openat, statat};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::{self, Dir, enter, enter_destination, open_destination, open_operand};
@@ -52,12 +53,13 @@ pub(crate) fn make_directory(
         && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
     let through_link = found.is_some_and(|found| found.through_link);
     let src_linked = job.src_through_link && job.src.stat(false).is_ok_and(|s| is_symlink(&s));
+    let id = FileId::of(src_stat);
     let src_trail = match job.src.shown {
-        Shown::Operand(path) => Trail::top(path, None),
-        Shown::In(trail) | Shown::Directory(trail) => trail.child(job.src.name),
+        Shown::Operand(path) => Trail::source(path, id),
+        Shown::In(trail) | Shown::Directory(trail) => trail.child_source(job.src.name, id),
     };
+    let listing = if src.is_some() { listing } else { Listing::ended() };
     let task = DirTask {
-        listing: if src.is_some() { listing } else { Listing::ended() },
         src: Dir::new(src, src_stat, src_trail, src_linked),
         dst: Dir::new(Some(dst.fd), &dst.stat, dst_trail, through_link),
         src_stat: *src_stat,
@@ -66,9 +68,8 @@ pub(crate) fn make_directory(
         mode: dst.mode,
         inherits_acl: job.inherits_acl,
         children_inherit_acl: inherits_acl,
-        lost: false,
     };
-    Ok(Next::Enter(Box::new(task)))
+    Ok(Next::Enter(Arc::new(task), listing))
 }
 
 /// A source directory that this run has made, or that it is in already, would be copied for ever.
@@ -77,7 +78,8 @@ fn refuse_repetition(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<()
     if run.tops.is_root_made(id) {
         let (src, dst) = (job.operand.src.clone(), job.operand.dst.clone());
         // GNU does not recognise its own work behind a link, only that it has been there.
-        let behind_link = job.above.first().is_some_and(|task| task.src.through_link);
+        let named = statat(CWD, &src, AtFlags::SYMLINK_NOFOLLOW);
+        let behind_link = !job.is_top && named.is_ok_and(|named| is_symlink(&named));
         return Err(if behind_link {
             Diagnostic::DirectoryTwice { dst: job.dst.path(), first: dst }
         } else {
@@ -86,7 +88,11 @@ fn refuse_repetition(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<()
     }
     // Without following links a tree has no cycles.
     let may_cycle = run.options.follow == Follow::Always;
-    if may_cycle && job.above.iter().any(|task| task.src.id == id) {
+    let above = match job.src.shown {
+        Shown::In(trail) => Some(trail),
+        Shown::Operand(_) | Shown::Directory(_) => None,
+    };
+    if may_cycle && above.is_some_and(|trail| trail.passes(id)) {
         return Err(Diagnostic::CyclicSymlink { src: job.src.path() });
     }
     Ok(())
@@ -213,10 +219,13 @@ fn is_ours(run: &Run<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> b
 }
 
 fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<MadeDirectory, Diagnostic> {
-    let made = make_and_open(run, &job.dst, src_stat, Action::CreateDirectory)?;
-    if job.dst.trust != Trust::Made {
-        run.tops.root_made(FileId::of(&made.stat));
-    }
+    let make = || make_and_open(run, &job.dst, src_stat, Action::CreateDirectory);
+    let made = match job.dst.trust {
+        Trust::Made => make()?,
+        Trust::Operand | Trust::Entered => {
+            run.tops.make_root(make, |made| FileId::of(&made.stat))?
+        }
+    };
     run.announce(|| Announcement::Copied {
         src: job.src.path(),
         dst: job.dst.path(),

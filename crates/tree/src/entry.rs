@@ -1,8 +1,9 @@
 //! One entry: what is to be made of it, and what came of that.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::Stat;
+use rustix::fs::{FileType, Stat};
 
 use crate::backup::BackedUp;
 use crate::copies::Made;
@@ -11,12 +12,13 @@ use crate::directory::make_directory;
 use crate::existing::{self, Ground, Look, Verdict, copies_data, look, settle};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
 use crate::links::{Claim, Holder};
+use crate::listing::Listing;
 use crate::observer::Announcement;
 use crate::options::{Follow, Make};
-use crate::place::Place;
+use crate::place::{Place, Trust};
 use crate::plan::Operand;
 use crate::receipt::{Method, Receipt};
-use crate::regular::copy_file;
+use crate::regular::{OpenSource, copy_file, open_listed_source};
 use crate::run::{Run, Worker, failed};
 use crate::special;
 use crate::trail::Trail;
@@ -33,20 +35,20 @@ pub(crate) struct Job<'a> {
     pub(crate) operand: &'a Operand,
     /// This is the operand itself.
     pub(crate) is_top: bool,
+    /// What its directory says it is.
+    pub(crate) listed_as: FileType,
     /// The source's name stands for what it leads to, should it be a symbolic link.
     pub(crate) src_through_link: bool,
     /// The only file system to enter.
     pub(crate) device: Option<u64>,
     /// What is made in the destination's directory gets an access control list from it.
     pub(crate) inherits_acl: bool,
-    /// The directories that the entry is in, from the operand down.
-    pub(crate) above: &'a [DirTask],
 }
 
 /// Whether the walk has to go down.
 pub(crate) enum Next {
     Done,
-    Enter(Box<DirTask>),
+    Enter(Arc<DirTask>, Listing),
 }
 
 /// Copies one entry; of a directory only the directory itself. Whatever goes wrong is told to the
@@ -61,7 +63,7 @@ pub(crate) fn copy_entry(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> N
                 run.report(diagnostic);
             }
             if run.observer.keeps_receipts() {
-                let kind = job.src.stat(false).map_or(rustix::fs::FileType::Unknown, |s| kind(&s));
+                let kind = job.src.stat(false).map_or(FileType::Unknown, |s| kind(&s));
                 let (src, dst) = (job.src.path(), job.dst.path());
                 run.observer.finished(Receipt::new(src, dst, kind, Method::Failed));
             }
@@ -80,7 +82,7 @@ pub(crate) fn follows(follow: Follow, is_top: bool) -> bool {
 }
 
 fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, Diagnostic> {
-    let src_stat = job.src.stat(job.src_through_link).map_err(failed(Action::Stat, &job.src))?;
+    let (src_stat, opened) = look_at_source(run, worker, job)?;
     if is_directory(&src_stat) && !run.options.recursive {
         return Err(Diagnostic::OmittingDirectory { src: job.src.path() });
     }
@@ -113,6 +115,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         dst: job.dst.path(),
         backup: backup.as_ref().map(|backup| backup.path.clone()),
     });
+    ground.source = ground.source.or(opened.map(Box::new));
     match make(run, worker, job, &src_stat, ground) {
         Ok(()) => Ok(Next::Done),
         Err(diagnostic) => {
@@ -122,6 +125,25 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
             Err(diagnostic)
         }
     }
+}
+
+/// What the source is, and the source itself where it has been opened to find that out.
+fn look_at_source(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    job: &Job<'_>,
+) -> Result<(Stat, Option<OpenSource>), Diagnostic> {
+    // What goes into a directory that this run made meets nothing there, so a regular file is going
+    // to be read. Should it not be what the directory said, or not let itself be opened, the usual
+    // way finds out.
+    let is_read = job.listed_as == FileType::RegularFile
+        && job.dst.trust == Trust::Made
+        && run.options.make == Make::Copy;
+    if is_read && let Some(opened) = open_listed_source(worker, job) {
+        return Ok((opened.stat, Some(opened)));
+    }
+    let stat = job.src.stat(job.src_through_link).map_err(failed(Action::Stat, &job.src))?;
+    Ok((stat, None))
 }
 
 /// The same file operand, to the same name, a second time.

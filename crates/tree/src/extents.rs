@@ -5,20 +5,28 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{SeekFrom, fstatfs, seek};
 use rustix::io::{self, Errno};
 
+/// The number of tmpfs.
+pub(crate) const TMPFS: u64 = 0x0102_1994;
+
 /// File systems whose SEEK_DATA and SEEK_HOLE never call data a hole, by the number that statfs(2)
 /// gives them. Others have: ZFS with dirty data, FUSE and network file systems.
 const HONEST: &[u64] = &[
     0xef53,      // ext4 (and ext2 and ext3, which it drives)
     0x5846_5342, // xfs
     0x9123_683e, // btrfs
-    0x0102_1994, // tmpfs
+    TMPFS,
     0xf2f5_2010, // f2fs
     0xca45_1a4e, // bcachefs
 ];
 
 /// Whether a hole in the file `fd` may be believed.
 pub(crate) fn are_honest(fd: BorrowedFd<'_>) -> bool {
-    file_system(fd).is_some_and(|kind| HONEST.contains(&kind))
+    file_system(fd).is_some_and(is_honest)
+}
+
+/// The same by the number of its file system.
+pub(crate) fn is_honest(kind: u64) -> bool {
+    HONEST.contains(&kind)
 }
 
 /// File systems made of the kernel's own variables. The lengths that their files report are not
@@ -39,8 +47,9 @@ pub(crate) fn is_pseudo(fd: BorrowedFd<'_>) -> bool {
     file_system(fd).is_some_and(|kind| PSEUDO.contains(&kind))
 }
 
+/// The number that statfs(2) gives the file system of `fd`.
 #[expect(clippy::cast_sign_loss, reason = "the numbers are unsigned and 32 bits wide")]
-fn file_system(fd: BorrowedFd<'_>) -> Option<u64> {
+pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Option<u64> {
     fstatfs(fd).ok().map(|statfs| statfs.f_type as u64 & 0xffff_ffff)
 }
 

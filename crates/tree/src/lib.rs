@@ -10,6 +10,7 @@
 
 mod backup;
 mod began;
+mod choice;
 mod contents;
 mod copies;
 mod diagnostic;
@@ -29,6 +30,7 @@ mod options;
 mod parents;
 mod place;
 mod plan;
+mod pool;
 mod receipt;
 mod regular;
 mod run;
@@ -37,6 +39,7 @@ mod special;
 mod standing;
 mod trail;
 mod walk;
+mod writing;
 mod xattr;
 mod zeros;
 

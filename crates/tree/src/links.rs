@@ -142,8 +142,17 @@ impl Tops {
         }
     }
 
-    pub(crate) fn root_made(&self, dst: FileId) {
-        lock(&self.roots).insert(dst);
+    /// Makes a directory whose parent is none of this run's and remembers it. Nobody can meet it
+    /// before: whoever has seen its name asks [`is_root_made`](Tops::is_root_made) later.
+    pub(crate) fn make_root<T, E>(
+        &self,
+        make: impl FnOnce() -> Result<T, E>,
+        id: impl FnOnce(&T) -> FileId,
+    ) -> Result<T, E> {
+        let mut roots = lock(&self.roots);
+        make().inspect(|made| {
+            roots.insert(id(made));
+        })
     }
 
     pub(crate) fn is_root_made(&self, id: FileId) -> bool {

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{RawDir, SeekFrom, seek};
+use rustix::fs::{FileType, RawDir, SeekFrom, seek};
 use rustix::io::{self, Errno};
 
 /// Bytes of one batch as the kernel gives it: some hundreds of names.
@@ -25,10 +25,18 @@ pub(crate) fn buffer() -> Vec<MaybeUninit<u8>> {
 /// opened again and read on.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    batch: VecDeque<(CString, u64)>,
+    batch: VecDeque<Name>,
     /// The file system's own mark after the last name given out.
     cookie: u64,
     ended: bool,
+}
+
+#[derive(Debug)]
+struct Name {
+    name: CString,
+    /// What the directory says it is; unknown where it says nothing.
+    kind: FileType,
+    cookie: u64,
 }
 
 impl Listing {
@@ -42,18 +50,35 @@ impl Listing {
         self.ended && self.batch.is_empty()
     }
 
-    /// The next name in `dir`, other than `.` and `..`.
+    /// The number of names that were read and not given out.
+    pub(crate) fn in_hand(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// Hands over the first half of the names in hand but for `kept`, rounded up, as a listing of
+    /// nothing else. They are the first so that reading can go on after them.
+    pub(crate) fn give_half(&mut self, kept: usize) -> Listing {
+        let half = self.batch.len().saturating_sub(kept).div_ceil(2);
+        let rest = self.batch.split_off(half);
+        let batch = std::mem::replace(&mut self.batch, rest);
+        if let Some(last) = batch.back() {
+            self.cookie = last.cookie;
+        }
+        Listing { batch, cookie: 0, ended: true }
+    }
+
+    /// The next name in `dir`, other than `.` and `..`, and what the directory says it is.
     pub(crate) fn next(
         &mut self,
         dir: BorrowedFd<'_>,
         buffer: &mut [MaybeUninit<u8>],
-    ) -> io::Result<Option<CString>> {
+    ) -> io::Result<Option<(CString, FileType)>> {
         while self.batch.is_empty() && !self.ended {
             self.fill(dir, buffer)?;
         }
-        Ok(self.batch.pop_front().map(|(name, cookie)| {
-            self.cookie = cookie;
-            name
+        Ok(self.batch.pop_front().map(|next| {
+            self.cookie = next.cookie;
+            (next.name, next.kind)
         }))
     }
 
@@ -83,7 +108,11 @@ impl Listing {
                     return Err(errno);
                 }
                 Some(Ok(entry)) if is_component(entry.file_name()) => {
-                    self.batch.push_back((entry.file_name().into(), entry.next_entry_cookie()));
+                    self.batch.push_back(Name {
+                        name: entry.file_name().into(),
+                        kind: entry.file_type(),
+                        cookie: entry.next_entry_cookie(),
+                    });
                 }
                 // Not itself, not its parent.
                 Some(Ok(entry)) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
@@ -109,6 +138,7 @@ fn is_component(name: &CStr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::os::fd::AsFd;
 
     use super::*;
@@ -121,11 +151,19 @@ mod tests {
         }
         let open = || std::fs::File::open(dir.path()).expect("the directory");
         let (mut file, mut listing, mut buffer) = (open(), Listing::default(), buffer());
-        let mut names = std::collections::BTreeSet::new();
-        while let Some(name) = listing.next(file.as_fd(), &mut buffer).expect("listed") {
+        let mut names = BTreeSet::new();
+        let insert = |names: &mut BTreeSet<_>, name| assert!(names.insert(name), "listed twice");
+        while let Some((name, kind)) = listing.next(file.as_fd(), &mut buffer).expect("listed") {
+            assert!(matches!(kind, FileType::RegularFile | FileType::Unknown));
             assert!(listing.batch.len() < 2500, "{}", listing.batch.len());
-            assert!(names.insert(name), "listed twice");
-            if names.len() % 700 == 0 {
+            insert(&mut names, name);
+            if names.len() % 300 == 0 {
+                let mut given = listing.give_half(1);
+                while let Some((name, _)) = given.next(file.as_fd(), &mut buffer).expect("given") {
+                    insert(&mut names, name);
+                }
+            }
+            if names.len() % 700 < 200 {
                 listing.suspend();
                 file = open();
                 listing.resume(file.as_fd()).expect("resumed");

@@ -3,8 +3,6 @@
 //! In that order. A change of owner clears set-user-ID and capabilities, so both come after it;
 //! times come last because all else may touch them.
 
-use std::ffi::{CStr, CString};
-
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps, Uid, chmod, chownat, fchmod, fchown,
     futimens, utimensat,
@@ -17,7 +15,7 @@ use crate::options::{Context, Keep, ModeRule, Options};
 use crate::place::Place;
 use crate::receipt::Loss;
 use crate::run::{Run, failed};
-use crate::xattr::{ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, list_of, owning_group};
+use crate::xattr::{ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle};
 
 /// Set-user-ID, set-group-ID and sticky: what must not pass to a file of another owner.
 const SPECIAL_BITS: Mode = Mode::SUID.union(Mode::SGID).union(Mode::SVTX);
@@ -79,8 +77,8 @@ pub(crate) fn apply(run: &Run<'_>, source: Source<'_>, target: Target<'_>) -> Ve
         true => own(run, source.stat, target, &mut lost),
         false => Owner::Untouched,
     };
-    let list = copy_xattrs(run, source, target, &mut lost);
-    set_mode(run, source.stat, target, owner, list, &mut lost);
+    let acl_set = copy_xattrs(run, source, target, &mut lost);
+    set_mode(run, source.stat, target, owner, acl_set, &mut lost);
     if preserve.timestamps
         && let Err(errno) = set_times(target.handle, source.stat)
     {
@@ -129,35 +127,14 @@ fn own(run: &Run<'_>, src: &Stat, target: Target<'_>, lost: &mut Vec<Loss>) -> O
     Owner::Lost
 }
 
-/// What became of the list that decides about access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AccessList {
-    /// Nothing was to be done.
-    Untouched,
-    /// It was set or taken away, and the mode with it.
-    Changed,
-    /// The source has one that could not be set, and which gave its group no more than this.
-    Lost { group: Mode },
-}
-
-impl AccessList {
-    /// The permissions of a target whose source has the mode `src`.
-    fn permissions(self, src: Mode) -> Mode {
-        match self {
-            // The group's bits are the mask, which may be far more than what the group had.
-            AccessList::Lost { group } => src & (Mode::RWXG.complement() | group),
-            AccessList::Untouched | AccessList::Changed => src,
-        }
-    }
-}
-
 /// Copies access control lists, extended attributes and the security context, each if asked for.
+/// Returns whether an access control list now decides about the target's permissions.
 fn copy_xattrs(
     run: &Run<'_>,
     source: Source<'_>,
     target: Target<'_>,
     lost: &mut Vec<Loss>,
-) -> AccessList {
+) -> bool {
     let preserve = &run.options.preserve;
     let keeps_acl = preserve.mode == ModeRule::Preserve && kind(source.stat) != FileType::Symlink;
     let wants = keeps_acl || preserve.xattr != Keep::No || preserve.context != Keep::No;
@@ -170,7 +147,7 @@ fn copy_xattrs(
             Vec::new()
         });
     }
-    let mut list = AccessList::Untouched;
+    let mut acl_set = false;
     for name in &names {
         let wanted = match Class::of(name) {
             Class::Acl => keeps_acl,
@@ -179,17 +156,9 @@ fn copy_xattrs(
             Class::Private => false,
         };
         let Some(handle) = source.handle.filter(|_| wanted) else { continue };
-        let value = handle.get(name);
-        let copied = value.as_ref().map_err(|errno| *errno);
-        let copied = copied.and_then(|value| target.handle.set(name, value));
-        if **name == *ACL_ACCESS {
-            let group = || value.ok().as_deref().and_then(owning_group).unwrap_or(Mode::empty());
-            list = match copied {
-                Ok(()) => AccessList::Changed,
-                Err(_) => AccessList::Lost { group: group() },
-            };
-        }
+        let copied = handle.get(name).and_then(|value| target.handle.set(name, &value));
         match (Class::of(name), copied) {
+            (Class::Acl, Ok(())) => acl_set = true,
             (_, Ok(())) => {}
             (Class::Acl, Err(errno)) => {
                 run.report(failed(Action::Permissions, target.place)(errno));
@@ -200,40 +169,30 @@ fn copy_xattrs(
         }
     }
     if keeps_acl && (target.inherits_acl || !target.new) {
-        list = remove_foreign_acls(run, source, target, (&names, list), lost);
+        remove_foreign_acls(run, target, &names, lost);
     }
     set_named_context(run, target, lost);
-    list
+    acl_set
 }
 
-/// Takes away lists that the target has and not from the source: they came from the directory, or
+/// Takes away lists that the target has and the source has not: they came from the directory, or
 /// were there before.
 fn remove_foreign_acls(
     run: &Run<'_>,
-    source: Source<'_>,
     target: Target<'_>,
-    (names, list): (&[CString], AccessList),
+    names: &[std::ffi::CString],
     lost: &mut Vec<Loss>,
-) -> AccessList {
-    let mut after = list;
-    let has = |acl: &CStr| names.iter().any(|name| **name == *acl);
-    let mut taken = Ok(());
-    if (!has(ACL_ACCESS) || list != AccessList::Changed) && target.handle.get(ACL_ACCESS).is_ok() {
-        // Without its list a file would be open to its group as far as the mask went.
-        let mode = list.permissions(Mode::from_raw_mode(source.stat.st_mode & 0o777));
-        taken = target.handle.set(ACL_ACCESS, &list_of(mode));
-        if list == AccessList::Untouched {
-            after = AccessList::Changed;
+) {
+    let default = is_directory(target.stat).then_some(ACL_DEFAULT);
+    for acl in [Some(ACL_ACCESS), default].into_iter().flatten() {
+        if names.iter().any(|name| **name == *acl) {
+            continue;
+        }
+        if let Err(errno) = target.handle.remove(acl) {
+            run.report(failed(Action::Permissions, target.place)(errno));
+            lost.push(Loss::Permissions(errno));
         }
     }
-    if is_directory(target.stat) && !has(ACL_DEFAULT) {
-        taken = taken.and(target.handle.remove(ACL_DEFAULT));
-    }
-    if let Err(errno) = taken {
-        run.report(failed(Action::Permissions, target.place)(errno));
-        lost.push(Loss::Permissions(errno));
-    }
-    after
 }
 
 fn set_named_context(run: &Run<'_>, target: Target<'_>, lost: &mut Vec<Loss>) {
@@ -283,7 +242,7 @@ fn set_mode(
     src: &Stat,
     target: Target<'_>,
     owner: Owner,
-    list: AccessList,
+    acl_set: bool,
     lost: &mut Vec<Loss>,
 ) {
     if kind(target.stat) == FileType::Symlink {
@@ -291,7 +250,7 @@ fn set_mode(
     }
     let current = Mode::from_raw_mode(target.stat.st_mode & 0o7777);
     let wanted = if run.options.preserve.mode == ModeRule::Preserve {
-        let mode = list.permissions(Mode::from_raw_mode(src.st_mode & 0o7777));
+        let mode = Mode::from_raw_mode(src.st_mode & 0o7777);
         // Set-user-ID would lend the rights of another user than it was meant to.
         Some(if owner == Owner::Lost { mode & !SPECIAL_BITS } else { mode })
     } else if owner != Owner::Untouched && !target.new && is_regular(target.stat) {
@@ -302,7 +261,7 @@ fn set_mode(
     };
     let Some(wanted) = wanted else { return };
     // A change of owner, and a list, may have changed the mode meanwhile.
-    let untouched = list == AccessList::Untouched && owner == Owner::Untouched;
+    let untouched = !acl_set && owner == Owner::Untouched;
     if untouched && wanted == current {
         return;
     }

@@ -7,6 +7,7 @@ use rustix::fs::{CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, openat};
 use rustix::io::{self, Errno};
 
 use crate::identity::{FileId, is_regular};
+use crate::run::Worker;
 use crate::xattr::Handle;
 
 /// Opens `name` in `dir`, which `stat` described. A fifo that was put in the place of a regular file
@@ -34,6 +35,25 @@ pub(crate) fn open_looked_at(
             Ok(fd)
         }
     }
+}
+
+/// Opens what a listing calls a regular file. `None` when that would wait, when it cannot be opened,
+/// or when it is something else.
+pub(crate) fn open_listed(
+    worker: &mut Worker,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+) -> Option<(OwnedFd, Stat)> {
+    let fd = restarting(dir, name, flags | OFlags::NONBLOCK).ok()?;
+    let stat = fstat(&fd).ok()?;
+    if !is_regular(&stat) {
+        return None;
+    }
+    if !worker.is_honest(fd.as_fd(), FileId::of(&stat).dev) {
+        fcntl_setfl(&fd, flags).ok()?;
+    }
+    Some((fd, stat))
 }
 
 /// Waits for a lease to end, once it is sure that the file is the regular one.

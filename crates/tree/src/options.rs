@@ -2,6 +2,9 @@
 //! whoever fills these in.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
+
+use engines::Variant;
 
 /// How to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +51,15 @@ pub struct Options {
     pub verbose: bool,
     /// Announce how each file was copied and which were skipped.
     pub debug: bool,
+    /// How many workers may copy at once: entries of a tree, and parts of a large file.
+    pub jobs: NonZeroUsize,
+    /// How data is moved, where that works; what suits the files best unless given.
+    pub engine: Option<Variant>,
 }
 
 impl Default for Options {
-    /// What GNU cp does without any option.
+    /// What GNU cp does without any option, with as many workers as the process may use
+    /// processors.
     fn default() -> Options {
         Options {
             recursive: false,
@@ -74,6 +82,8 @@ impl Default for Options {
             context: Context::Inherit,
             verbose: false,
             debug: false,
+            jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            engine: None,
         }
     }
 }

@@ -130,8 +130,8 @@ fn step(
             if run.options.preserve.mode == ModeRule::Fresh {
                 like.st_mode &= !0o1000;
             }
-            let made = make_and_open(run, &place, &like, Action::CreateParent)?;
-            run.tops.root_made(FileId::of(&made.stat));
+            let make = || make_and_open(run, &place, &like, Action::CreateParent);
+            let made = run.tops.make_root(make, |made| FileId::of(&made.stat))?;
             run.announce(|| Announcement::ParentMade {
                 src: src_path.to_owned(),
                 dst: dst_path.clone(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{AtFlags, CWD, statat};
+use rustix::fs::{AtFlags, CWD, FileType, statat};
 use rustix::io::Errno;
 
 use crate::backup;
@@ -99,7 +99,7 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let home = Trail::top(dir_path, Some(Anchor { dir: target.clone(), name: None }));
     let inherits_acl = gives_acl(run, target.as_fd());
     note_standing(run, request, target.as_fd());
-    let mut worker = Worker::new();
+    let mut worker = Worker::new(run);
     for source in &request.sources {
         if run.observer.interrupted() {
             break;
@@ -180,7 +180,7 @@ fn to_exactly(run: &Run<'_>, request: &Request, dst: &OsStr) {
     if run.options.parents {
         return run.report(Diagnostic::ParentsNeedDirectory);
     }
-    let mut worker = Worker::new();
+    let mut worker = Worker::new(run);
     if source == dst.as_bytes()
         && let Some((path, options)) = backup_of_itself(run, dst)
     {
@@ -278,13 +278,13 @@ impl TopEntry<'_> {
             home: self.home,
             operand: &operand,
             is_top: true,
+            listed_as: FileType::Unknown,
             src_through_link: follows(run.options.follow, true),
             device: None,
             inherits_acl: self.inherits_acl,
-            above: &[],
         };
-        if let Next::Enter(task) = copy_entry(run, worker, &job) {
-            walk(run, worker, &operand, *task);
+        if let Next::Enter(task, listing) = copy_entry(run, worker, &job) {
+            walk(run, worker, &operand, (task, listing));
         }
     }
 }

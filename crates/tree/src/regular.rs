@@ -12,9 +12,9 @@ use crate::entry::Job;
 use crate::existing::{Found, Ground, remove};
 use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_regular};
-use crate::metadata::{self, NewMode, Source, Target};
+use crate::metadata::{self, NewMode, Target};
 use crate::observer::Announcement;
-use crate::open::open_looked_at;
+use crate::open::{open_listed, open_looked_at};
 use crate::options::{Make, Reflink};
 use crate::place::Trust;
 use crate::receipt::Loss;
@@ -32,7 +32,7 @@ pub(crate) struct FileCopied {
 /// An open source, and what it was when it was opened.
 pub(crate) struct OpenSource {
     fd: OwnedFd,
-    stat: Stat,
+    pub(crate) stat: Stat,
 }
 
 /// An open destination.
@@ -52,12 +52,19 @@ pub(crate) fn copy_file(
 ) -> Result<FileCopied, Diagnostic> {
     let opened = ground.source.map_or_else(|| open_source(job, src_stat), |source| Ok(*source))?;
     let OpenSource { fd: src, stat: src_now } = opened;
-    let mode = metadata::new_file_mode(run.options, &src_now, run.umask);
+    let mut mode = metadata::new_file_mode(run.options, &src_now, run.umask);
+    let settable = mode.at_last.contains(Mode::WUSR);
+    if job.dst.trust == Trust::Made && run.is_own(&src_now) && settable {
+        // Nobody else has access to the directory yet, nor is the file to be given away. Attributes
+        // of the user's own can be set on what is writable only.
+        mode.at_first = mode.at_last;
+    }
     let dst = open_destination(run, job, ground.found.as_deref(), ground.dangling, mode)?;
     // The last moment at which nothing is lost: two descriptors of one file cannot be mistaken.
     if FileId::of(&src_now) == FileId::of(&dst.stat) {
         return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
     }
+    let _turn = (!dst.new).then(|| run.writing.turn(FileId::of(&dst.stat)));
     let copied = fill(run, worker, job, (src.as_fd(), &src_now), &dst, mode);
     if copied.is_err() && dst.new && run.options.reflink == Reflink::Always {
         // A clone that was refused leaves no empty file.
@@ -101,7 +108,7 @@ fn fill(
         // What was copied onto a device belongs to whoever reads it; the device stays as it was.
         return Ok((contents, Vec::new()));
     }
-    let source = Source { handle: Some(Handle::Open(src)), stat: src_stat };
+    let source = metadata::Source { handle: Some(Handle::Open(src)), stat: src_stat };
     let target = Target {
         handle: Handle::Open(dst.fd.as_fd()),
         place: &job.dst,
@@ -154,6 +161,13 @@ fn truncate(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// Opens a source that its directory calls a regular file, if that is what it is.
+pub(crate) fn open_listed_source(worker: &mut Worker, job: &Job<'_>) -> Option<OpenSource> {
+    let flags = READ | OFlags::NOFOLLOW;
+    let (fd, stat) = open_listed(worker, job.src.dir, job.src.name, flags)?;
+    Some(OpenSource { fd, stat })
+}
+
 /// Opens the file that `stat` describes.
 pub(crate) fn open_source(job: &Job<'_>, stat: &Stat) -> Result<OpenSource, Diagnostic> {
     let fd = open_for_reading(job, stat)?;
@@ -165,7 +179,7 @@ pub(crate) fn open_source(job: &Job<'_>, stat: &Stat) -> Result<OpenSource, Diag
 }
 
 fn open_for_reading(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
-    let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let mut flags = READ;
     if !job.src_through_link {
         flags |= OFlags::NOFOLLOW;
     }
@@ -176,6 +190,7 @@ fn open_for_reading(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
     })
 }
 
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
 fn open_destination(

@@ -4,21 +4,23 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engines::{Chain, Variant};
+use engines::Chain;
 use rustix::fs::{Mode, Stat};
 use rustix::io::Errno;
 
 use crate::backup::Own;
 use crate::began::Began;
+use crate::choice::{self, Ways};
 use crate::diagnostic::{Action, Diagnostic, Severity};
 use crate::extents;
 use crate::identity::{FileId, ctime};
 use crate::links::{Links, Tops};
 use crate::listing;
 use crate::observer::{Announcement, Observer};
-use crate::options::{Options, Reflink, Sparse};
+use crate::options::Options;
 use crate::place::Place;
 use crate::standing::Standing;
+use crate::writing::Writing;
 
 /// Shared by reference among all workers of a run.
 pub(crate) struct Run<'r> {
@@ -27,11 +29,13 @@ pub(crate) struct Run<'r> {
     /// The permissions that new files do not get.
     pub(crate) umask: Mode,
     euid: u32,
+    egid: u32,
     began: Began,
     pub(crate) standing: Standing,
     pub(crate) links: Links,
     pub(crate) tops: Tops,
     pub(crate) own: Own,
+    pub(crate) writing: Writing,
     failures: AtomicU64,
 }
 
@@ -43,11 +47,13 @@ impl<'r> Run<'r> {
             observer,
             umask: read_umask(),
             euid: rustix::process::geteuid().as_raw(),
+            egid: rustix::process::getegid().as_raw(),
             began,
             standing: Standing::new(began),
             links: Links::default(),
             tops: Tops::default(),
             own: Own::default(),
+            writing: Writing::default(),
             failures: AtomicU64::new(0),
         }
     }
@@ -92,6 +98,12 @@ impl<'r> Run<'r> {
         stat.st_uid == self.euid
     }
 
+    /// Whether a file that this run makes is of the inode's owner and group without further ado. A
+    /// directory may give its own group to what is made in it; that is seen to later.
+    pub(crate) fn is_own(&self, stat: &Stat) -> bool {
+        (stat.st_uid, stat.st_gid) == (self.euid, self.egid)
+    }
+
     /// Whether the inode came, or was renamed, after this run began.
     pub(crate) fn is_younger(&self, stat: &Stat) -> bool {
         self.began.is_before(ctime(stat))
@@ -122,12 +134,18 @@ pub(crate) fn failed<'p>(
 /// What one worker keeps from file to file.
 pub(crate) struct Worker {
     pairs: Vec<(FileId, PairChains)>,
-    /// File systems by device number, and whether their lengths and holes can be believed.
-    honest: Vec<(u64, bool)>,
+    /// File systems by device number, and the numbers that statfs(2) gives them.
+    kinds: Vec<(u64, Option<u64>)>,
     /// For looking at data.
     buffer: Vec<u8>,
     /// For listing directories.
     pub(crate) listing: Vec<MaybeUninit<u8>>,
+    /// How many workers have nothing to do at the moment.
+    pub(crate) others_idle: usize,
+    /// Entries met so far.
+    pub(crate) entries: u64,
+    /// Bytes of data moved so far.
+    pub(crate) data_bytes: u64,
 }
 
 /// The chains for one pair of file systems; they remember what was refused there.
@@ -137,6 +155,8 @@ pub(crate) struct PairChains {
     pub(crate) clone: Option<Chain>,
     /// The way of data that is worth telling apart from holes only by the file system.
     pub(crate) data: Chain,
+    /// The same for a large file, with workers that have nothing else to do.
+    pub(crate) shared: Option<Chain>,
     /// Through user memory.
     pub(crate) plain: Chain,
     /// Whether `data` may leave the copying to the kernel.
@@ -147,31 +167,39 @@ pub(crate) struct PairChains {
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 impl Worker {
-    pub(crate) fn new() -> Worker {
+    /// The first worker of a run, or one who joins it.
+    pub(crate) fn new(run: &Run<'_>) -> Worker {
         Worker {
             pairs: Vec::new(),
-            honest: Vec::new(),
+            kinds: Vec::new(),
             buffer: vec![0; BUFFER_BYTES],
             listing: listing::buffer(),
+            others_idle: run.options.jobs.get() - 1,
+            entries: 0,
+            data_bytes: 0,
         }
     }
 
     /// Whether what the file system of `fd`, which is on the device `dev`, says of lengths and holes
     /// is to be believed.
     pub(crate) fn is_honest(&mut self, fd: BorrowedFd<'_>, dev: u64) -> bool {
-        if let Some((_, honest)) = self.honest.iter().find(|(known, _)| *known == dev) {
-            return *honest;
-        }
-        let honest = extents::are_honest(fd);
-        self.honest.push((dev, honest));
-        honest
+        self.file_system(fd, dev).is_some_and(extents::is_honest)
     }
 
-    /// The chains from file system `src_dev` to `dst_dev`, and the buffer.
+    fn file_system(&mut self, fd: BorrowedFd<'_>, dev: u64) -> Option<u64> {
+        if let Some((_, kind)) = self.kinds.iter().find(|(known, _)| *known == dev) {
+            return *kind;
+        }
+        let kind = extents::file_system(fd);
+        self.kinds.push((dev, kind));
+        kind
+    }
+
+    /// The chains from one file system to the other, each with its device number, and the buffer.
     pub(crate) fn chains(
         &mut self,
-        src_dev: u64,
-        dst_dev: u64,
+        (src, src_dev): (BorrowedFd<'_>, u64),
+        (dst, dst_dev): (BorrowedFd<'_>, u64),
         options: &Options,
     ) -> (&mut PairChains, &mut [u8]) {
         // Any two numbers that belong together; there are never more than a handful of pairs.
@@ -179,7 +207,8 @@ impl Worker {
         let at = match self.pairs.iter().position(|(pair, _)| *pair == key) {
             Some(at) => at,
             None => {
-                self.pairs.push((key, PairChains::new(options)));
+                let (src, dst) = (self.file_system(src, src_dev), self.file_system(dst, dst_dev));
+                self.pairs.push((key, PairChains::new(choice::ways(options, src, dst))));
                 self.pairs.len() - 1
             }
         };
@@ -188,20 +217,13 @@ impl Worker {
 }
 
 impl PairChains {
-    fn new(options: &Options) -> PairChains {
-        let variant = |text: &str| text.parse::<Variant>().expect("the engine is in the table");
-        let offloads = options.sparse != Sparse::Never && options.reflink != Reflink::Never;
-        let clones = options.reflink != Reflink::Never && options.sparse == Sparse::Auto;
-        let plain = || Chain::exactly([variant("read_write:256K")]);
+    fn new(ways: Ways) -> PairChains {
         PairChains {
-            clone: clones.then(|| Chain::exactly([variant("reflink")])),
-            data: if offloads {
-                Chain::exactly([variant("copy_file_range"), variant("read_write:256K")])
-            } else {
-                plain()
-            },
-            plain: plain(),
-            offloads,
+            offloads: ways.data.iter().any(|way| way.engine.name == "copy_file_range"),
+            clone: ways.clone.map(|way| Chain::exactly([way])),
+            data: Chain::exactly(ways.data),
+            shared: ways.shared.map(Chain::exactly),
+            plain: Chain::exactly([choice::plain()]),
         }
     }
 }

@@ -10,6 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::identity::FileId;
+
 /// A directory's place in the tree: names from an operand down. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Trail(Arc<Node>);
@@ -21,6 +23,8 @@ struct Node {
     name: Box<[u8]>,
     /// For the first node of a destination, from where its directory is found again.
     anchor: Option<Anchor>,
+    /// Which directory it is, in the trails of sources.
+    id: Option<FileId>,
 }
 
 /// A directory that stays open for the whole run.
@@ -35,13 +39,31 @@ impl Trail {
     /// The top of a tree, shown as `operand`.
     pub(crate) fn top(operand: &Path, anchor: Option<Anchor>) -> Trail {
         let name = operand.as_os_str().as_bytes().into();
-        Trail(Arc::new(Node { parent: None, name, anchor }))
+        Trail(Arc::new(Node { parent: None, name, anchor, id: None }))
+    }
+
+    /// The top of a source, shown as `operand`.
+    pub(crate) fn source(operand: &Path, id: FileId) -> Trail {
+        let name = operand.as_os_str().as_bytes().into();
+        Trail(Arc::new(Node { parent: None, name, anchor: None, id: Some(id) }))
     }
 
     /// The directory `name` in this one.
     pub(crate) fn child(&self, name: &CStr) -> Trail {
         let name = name.to_bytes().into();
-        Trail(Arc::new(Node { parent: Some(self.clone()), name, anchor: None }))
+        Trail(Arc::new(Node { parent: Some(self.clone()), name, anchor: None, id: None }))
+    }
+
+    /// The source directory `name` in this one.
+    pub(crate) fn child_source(&self, name: &CStr, id: FileId) -> Trail {
+        let name = name.to_bytes().into();
+        Trail(Arc::new(Node { parent: Some(self.clone()), name, anchor: None, id: Some(id) }))
+    }
+
+    /// Whether the source directory `id` is this one or one above it.
+    pub(crate) fn passes(&self, id: FileId) -> bool {
+        std::iter::successors(Some(self), |trail| trail.parent())
+            .any(|trail| trail.0.id == Some(id))
     }
 
     /// The directory above, unless this is the top.

@@ -1,12 +1,18 @@
-//! The walk through a tree: one task a directory, on a stack of our own, so that no depth of the
+//! The walk through a tree: one frame a directory, on a stack of our own, so that no depth of the
 //! tree is a depth of calls.
+//!
+//! It begins with one worker, and a small tree ends so. When there is more to do, others join, and
+//! take names off the directories that are open (`pool.rs`). A directory is finished, and gets its
+//! attributes, by the worker who entered it, when the last of those who took names from it is done;
+//! until then that worker helps others.
 //!
 //! Only so many directories are open at once. One that is too far above is closed, and gained again
 //! through `..` of the one below it, where it must prove to be the same by device and inode number.
 
 use std::ffi::CString;
+use std::sync::Arc;
 
-use rustix::fs::{Mode, Stat};
+use rustix::fs::{FileType, Mode, Stat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -16,28 +22,72 @@ use crate::directory;
 use crate::entry::{Job, Next, copy_entry, follows};
 use crate::identity::FileId;
 use crate::listing::Listing;
+use crate::options::Options;
 use crate::place::{Place, Shown, Trust};
 use crate::plan::Operand;
+use crate::pool::{Loan, Pool, SHARES_PER_WORKER, Share};
 use crate::run::{Run, Worker};
 
-/// The most levels of a tree whose directories are open at once, with two descriptors each.
+/// The most levels of a tree whose directories one worker has open, with two descriptors each.
 const OPEN_LEVELS_MAX: usize = 32;
 
-/// Descriptors for all else: standard streams, operands, the file at hand.
+/// The fewest levels that are worth another worker.
+const OPEN_LEVELS_MIN: usize = 8;
+
+/// Entries after which a tree is worth more than one worker: threads cost as much as some files.
+const ALONE_ENTRIES: u64 = 32;
+
+/// The same in bytes of data.
+const ALONE_BYTES: u64 = 1 << 20;
+
+/// Descriptors for all else: standard streams, operands.
 const OTHER_DESCRIPTORS: u64 = 20;
 
-/// How many levels stay open where the process may have only so many descriptors.
-fn open_levels() -> usize {
-    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let levels = allowed.saturating_sub(OTHER_DESCRIPTORS) / 2;
-    usize::try_from(levels).map_or(OPEN_LEVELS_MAX, |levels| levels.clamp(1, OPEN_LEVELS_MAX))
+/// Descriptors of a worker beside its directories: the file at hand, and shares on their way.
+const WORKER_DESCRIPTORS: usize = 8 + 2 * SHARES_PER_WORKER;
+
+/// How many work on a tree, and how many levels of it each has open, where the process may have
+/// only so many descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Means {
+    workers: usize,
+    open_levels: usize,
 }
 
-/// A directory that is being copied.
+impl Means {
+    fn of_process(workers_wanted: usize) -> Means {
+        let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        Means::within(allowed, workers_wanted)
+    }
+
+    fn within(descriptors: u64, workers_wanted: usize) -> Means {
+        let left = usize::try_from(descriptors.saturating_sub(OTHER_DESCRIPTORS));
+        let left = left.unwrap_or(usize::MAX);
+        let workers = workers_wanted.min(left / (2 * OPEN_LEVELS_MIN + WORKER_DESCRIPTORS));
+        if workers < 2 {
+            return Means { workers: 1, open_levels: (left / 2).clamp(1, OPEN_LEVELS_MAX) };
+        }
+        let levels = (left / workers - WORKER_DESCRIPTORS) / 2;
+        Means { workers, open_levels: levels.min(OPEN_LEVELS_MAX) }
+    }
+}
+
+/// How many workers these options allow. Where people read along, or are asked, one thing happens
+/// after the other. A backup may take the name of another entry, and so may what a symbolic link to
+/// a directory leads to: then the order of the entries decides what is left.
+fn workers_wanted(options: &Options) -> usize {
+    let in_order = options.verbose
+        || options.debug
+        || options.ask
+        || options.backup.is_some()
+        || options.keep_directory_symlink;
+    if in_order { 1 } else { options.jobs.get() }
+}
+
+/// A directory that is being copied. Workers who have names from it share it.
 pub(crate) struct DirTask {
     pub(crate) src: Dir,
     pub(crate) dst: Dir,
-    pub(crate) listing: Listing,
     /// As it was before anything in it was read.
     pub(crate) src_stat: Stat,
     /// As it was made or found.
@@ -50,147 +100,307 @@ pub(crate) struct DirTask {
     pub(crate) inherits_acl: bool,
     /// What is made in the destination gets one from it.
     pub(crate) children_inherit_acl: bool,
+}
+
+/// A worker's place in a directory.
+struct Frame<'p> {
+    task: Arc<DirTask>,
+    listing: Listing,
     /// The directory could not be found again, so nothing more can be done in it.
-    pub(crate) lost: bool,
+    lost: bool,
+    /// Names from another worker's directory. It is told when this is dropped, and by then `task`
+    /// must be: fields are dropped in this order.
+    loan: Option<Loan<'p>>,
+}
+
+impl Frame<'_> {
+    /// The directory, unless other workers have names from it.
+    fn sole(&mut self) -> Option<&mut DirTask> {
+        Arc::get_mut(&mut self.task)
+    }
+
+    /// The directory of a frame that was closed, which nobody else can have.
+    fn closed(&mut self) -> &mut DirTask {
+        self.sole().expect("no names are given from a directory that is closed")
+    }
 }
 
 /// Copies everything below `root`.
-pub(crate) fn walk(run: &Run<'_>, worker: &mut Worker, operand: &Operand, root: DirTask) {
+pub(crate) fn walk(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    operand: &Operand,
+    (root, listing): (Arc<DirTask>, Listing),
+) {
     let device = run.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
-    let open_levels = open_levels();
-    let mut stack = vec![root];
-    while let Some(task) = stack.last_mut() {
-        match next_name(run, worker, task) {
-            Some(name) => {
-                let job = child(run, &stack, operand, &name, device);
-                if let Next::Enter(below) = copy_entry(run, worker, &job) {
-                    stack.push(*below);
-                    close_far_above(&mut stack, open_levels);
-                }
+    let means = Means::of_process(workers_wanted(run.options));
+    let pool = Pool::new(means.workers);
+    let at_large = Walk { run, operand, device, open_levels: means.open_levels, pool: None };
+    let mut stack = Stack::default();
+    stack.frames.push(Frame { task: root, listing, lost: false, loan: None });
+    let (entries, bytes) = (worker.entries + ALONE_ENTRIES, worker.data_bytes + ALONE_BYTES);
+    let alone = |worker: &Worker| worker.entries < entries && worker.data_bytes < bytes;
+    if means.workers == 1 {
+        return at_large.go(worker, &mut stack, |_| true);
+    }
+    at_large.go(worker, &mut stack, alone);
+    if stack.frames.is_empty() {
+        return;
+    }
+    let shared = Walk { pool: Some(&pool), ..at_large };
+    std::thread::scope(|scope| {
+        for _ in 1..means.workers {
+            // A thread that cannot be had is one worker fewer.
+            let name = String::from("copy");
+            let _ = std::thread::Builder::new().name(name).spawn_scoped(scope, || shared.serve());
+        }
+        // Should this worker panic, the others must not wait for it.
+        let _closing = Closing(&pool);
+        shared.go(worker, &mut stack, |_| true);
+    });
+}
+
+/// Closes the pool on every way out.
+struct Closing<'p>(&'p Pool);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// What all workers on one tree know.
+#[derive(Clone, Copy)]
+struct Walk<'w> {
+    run: &'w Run<'w>,
+    operand: &'w Operand,
+    /// The only file system to enter.
+    device: Option<u64>,
+    open_levels: usize,
+    /// Where the workers meet, when there are several.
+    pool: Option<&'w Pool>,
+}
+
+/// The directories that a worker is in, from the top down. Above a frame may stand one on loan from
+/// another worker, with what is below that.
+#[derive(Default)]
+struct Stack<'w> {
+    frames: Vec<Frame<'w>>,
+    /// Frames that are too far above to stay open, but that others still have names from.
+    lingering: Vec<usize>,
+}
+
+impl<'w> Walk<'w> {
+    /// What a worker does who joins: others' work, until there is no more.
+    fn serve(&self) {
+        let mut worker = Worker::new(self.run);
+        let mut stack = Stack::default();
+        while self.borrow(&mut stack, || false) {
+            self.go(&mut worker, &mut stack, |_| true);
+        }
+    }
+
+    /// Takes names from another worker, unless `sated` says first that they are not needed. Returns
+    /// whether it has some.
+    fn borrow(&self, stack: &mut Stack<'w>, sated: impl Fn() -> bool) -> bool {
+        let Some((share, loan)) = self.pool.and_then(|pool| pool.take(sated)) else { return false };
+        let (task, listing) = (share.task, share.names);
+        stack.frames.push(Frame { task, listing, lost: false, loan: Some(loan) });
+        true
+    }
+
+    /// Works until `stack` is empty or `on` says no.
+    fn go(&self, worker: &mut Worker, stack: &mut Stack<'w>, on: impl Fn(&Worker) -> bool) {
+        while let Some(frame) = stack.frames.last_mut()
+            && on(worker)
+        {
+            let Some((name, kind)) = self.next_name(worker, frame) else {
+                self.leave(stack);
+                continue;
+            };
+            if let Some(pool) = self.pool {
+                worker.others_idle = pool.hungry();
             }
-            None => leave(run, &mut stack),
+            let job = self.child(&frame.task, &name, kind);
+            worker.entries += 1;
+            if let Next::Enter(task, listing) = copy_entry(self.run, worker, &job) {
+                stack.frames.push(Frame { task, listing, lost: false, loan: None });
+                stack.close_far_above(self.open_levels);
+            }
+            self.share(stack);
+        }
+    }
+
+    /// The next name in a directory, and what the directory says it is; `None` when there are no
+    /// more.
+    fn next_name(&self, worker: &mut Worker, frame: &mut Frame<'_>) -> Option<(CString, FileType)> {
+        if frame.lost || frame.listing.has_ended() || self.run.observer.interrupted() {
+            return None;
+        }
+        let task = &frame.task;
+        frame.listing.next(task.src.fd(), &mut worker.listing).unwrap_or_else(|errno| {
+            let path = task.src.trail.path();
+            self.run.report(Diagnostic::Failed { action: Action::List, path, errno });
+            None
+        })
+    }
+
+    fn child<'s>(&'s self, task: &'s DirTask, name: &'s CString, kind: FileType) -> Job<'s> {
+        let trust = if task.new { Trust::Made } else { Trust::Entered };
+        Job {
+            src: Place {
+                dir: task.src.fd(),
+                name,
+                shown: Shown::In(&task.src.trail),
+                trust: Trust::Entered,
+            },
+            dst: Place { dir: task.dst.fd(), name, shown: Shown::In(&task.dst.trail), trust },
+            home: Some(&task.dst.trail),
+            operand: self.operand,
+            is_top: false,
+            listed_as: kind,
+            src_through_link: follows(self.run.options.follow, false),
+            device: self.device,
+            inherits_acl: task.children_inherit_acl,
+        }
+    }
+
+    /// Gives names to a worker who has none: half of those in hand, from as near to the top as
+    /// there are any.
+    fn share(&self, stack: &mut Stack<'_>) {
+        let Some(pool) = self.pool.filter(|pool| pool.hungry() > 0) else { return };
+        let Some(top) = stack.frames.len().checked_sub(1) else { return };
+        // Those between are closed, but for a few.
+        let near = top.saturating_sub(self.open_levels).max(1);
+        for level in std::iter::once(0).chain(near..=top) {
+            let Some(frame) = stack.frames.get_mut(level) else { return };
+            let is_open = frame.task.src.is_open() && frame.task.dst.is_open();
+            // This worker needs one as well, unless it has a directory to go on with.
+            let keeps = usize::from(level == top);
+            if frame.lost || !is_open || frame.listing.in_hand() <= keeps {
+                continue;
+            }
+            let names = frame.listing.give_half(keeps);
+            return pool.give(Share { task: frame.task.clone(), names });
+        }
+    }
+
+    /// Leaves the directory on top of the stack for the one below it, and sets its attributes. While
+    /// others still have names from it, this worker takes some of theirs.
+    fn leave(&self, stack: &mut Stack<'w>) {
+        let Some(frame) = stack.frames.last_mut() else { return };
+        if frame.loan.is_none() && frame.sole().is_none() {
+            let task = frame.task.clone();
+            // This very clone is the second.
+            self.borrow(stack, || Arc::strong_count(&task) == 2);
+            return;
+        }
+        let Some(frame) = stack.frames.pop() else { return };
+        stack.forget_above();
+        if frame.loan.is_some() {
+            return;
+        }
+        if !stack.frames.is_empty() {
+            regain_top(self.run, &mut stack.frames, &frame.task);
+        }
+        if !frame.lost {
+            directory::finish(self.run, &frame.task);
         }
     }
 }
 
-/// The next name in the directory on top of the stack; `None` when there are no more.
-fn next_name(run: &Run<'_>, worker: &mut Worker, task: &mut DirTask) -> Option<CString> {
-    if task.lost || task.listing.has_ended() || run.observer.interrupted() {
-        return None;
+impl Stack<'_> {
+    /// Closes the directory that has just become one level too many, and those that could not be
+    /// closed before. The topmost stays open: from there everything can be found again.
+    fn close_far_above(&mut self, open_levels: usize) {
+        let far = self.frames.len().checked_sub(open_levels + 1).filter(|&far| far > 0);
+        self.lingering.extend(far);
+        let frames = &mut self.frames;
+        self.lingering.retain(|&level| !close(frames, level));
     }
-    task.listing.next(task.src.fd(), &mut worker.listing).unwrap_or_else(|errno| {
-        let path = task.src.trail.path();
-        run.report(Diagnostic::Failed { action: Action::List, path, errno });
-        None
-    })
-}
 
-fn child<'s>(
-    run: &Run<'_>,
-    stack: &'s [DirTask],
-    operand: &'s Operand,
-    name: &'s CString,
-    device: Option<u64>,
-) -> Job<'s> {
-    let task = stack.last().expect("a name comes from the directory on top");
-    let trust = if task.new { Trust::Made } else { Trust::Entered };
-    Job {
-        src: Place {
-            dir: task.src.fd(),
-            name,
-            shown: Shown::In(&task.src.trail),
-            trust: Trust::Entered,
-        },
-        dst: Place { dir: task.dst.fd(), name, shown: Shown::In(&task.dst.trail), trust },
-        home: Some(&task.dst.trail),
-        operand,
-        is_top: false,
-        src_through_link: follows(run.options.follow, false),
-        device,
-        inherits_acl: task.children_inherit_acl,
-        above: stack,
+    fn forget_above(&mut self) {
+        while self.lingering.last().is_some_and(|&level| level >= self.frames.len()) {
+            self.lingering.pop();
+        }
     }
 }
 
-/// Closes the directory that has just become one level too many. The topmost stays open: from
-/// there everything can be found again.
-fn close_far_above(stack: &mut [DirTask], open_levels: usize) {
-    let Some(far) = stack.len().checked_sub(open_levels + 1).filter(|&far| far > 0) else { return };
-    let below = &stack[far + 1];
+/// Closes the directory at `level`. Returns whether that is settled: one that others have names
+/// from has to be tried again.
+fn close(frames: &mut [Frame<'_>], level: usize) -> bool {
+    let [frame, below, ..] = &mut frames[level..] else { return false };
+    if frame.loan.is_some() || below.loan.is_some() {
+        // The lender sees to it; and `..` of a directory on loan is not this one.
+        return frame.loan.is_some();
+    }
     // `..` of a directory that was entered through a symbolic link leads elsewhere.
-    let (keeps_src, keeps_dst) = (below.src.through_link, below.dst.through_link);
-    let task = &mut stack[far];
+    let (keeps_src, keeps_dst) = (below.task.src.through_link, below.task.dst.through_link);
+    let Some(task) = Arc::get_mut(&mut frame.task) else { return false };
     if !keeps_src {
-        task.listing.suspend();
+        frame.listing.suspend();
         task.src.close();
     }
     if !keeps_dst {
         task.dst.close();
     }
-}
-
-/// Leaves the directory on top of the stack for the one above it, and sets its attributes.
-fn leave(run: &Run<'_>, stack: &mut Vec<DirTask>) {
-    let Some(task) = stack.pop() else { return };
-    if !stack.is_empty() {
-        regain_top(run, stack, &task);
-    }
-    if !task.lost {
-        directory::finish(run, &task);
-    }
+    true
 }
 
 /// Opens the directory on top of the stack again if it was closed.
-fn regain_top(run: &Run<'_>, stack: &mut [DirTask], below: &DirTask) {
-    let top = stack.len() - 1;
-    if stack[top].lost {
+fn regain_top(run: &Run<'_>, frames: &mut [Frame<'_>], below: &DirTask) {
+    let top = frames.len() - 1;
+    if frames[top].lost {
         return;
     }
-    let src = regain(stack, |task| &mut task.src, &below.src);
+    let src = regain(frames, |task| &mut task.src, |task| &task.src, &below.src);
     let resumed = src.and_then(|was_closed| {
-        let task = &mut stack[top];
-        if was_closed { task.listing.resume(task.src.fd()) } else { Ok(()) }
+        let frame = &mut frames[top];
+        if was_closed { frame.listing.resume(frame.task.src.fd()) } else { Ok(()) }
     });
     if let Err(errno) = resumed {
-        lose(run, &mut stack[top], true, errno);
+        lose(run, &mut frames[top], true, errno);
         return;
     }
-    if let Err(errno) = regain(stack, |task| &mut task.dst, &below.dst) {
-        lose(run, &mut stack[top], false, errno);
+    if let Err(errno) = regain(frames, |task| &mut task.dst, |task| &task.dst, &below.dst) {
+        lose(run, &mut frames[top], false, errno);
     }
 }
 
 /// The same for one side. Returns whether it had been closed.
 fn regain(
-    stack: &mut [DirTask],
-    side: impl Fn(&mut DirTask) -> &mut Dir,
+    frames: &mut [Frame<'_>],
+    side_mut: impl Fn(&mut DirTask) -> &mut Dir,
+    side: impl Fn(&DirTask) -> &Dir,
     below: &Dir,
 ) -> rustix::io::Result<bool> {
-    let top = stack.len() - 1;
-    if side(&mut stack[top]).is_open() {
+    let top = frames.len() - 1;
+    if side(&frames[top].task).is_open() {
         return Ok(false);
     }
-    if below.is_open() && !below.through_link && side(&mut stack[top]).regain(below.fd()).is_ok() {
+    let closed = side_mut(frames[top].closed());
+    if below.is_open() && !below.through_link && closed.regain(below.fd()).is_ok() {
         return Ok(true);
     }
     // The directory below was moved away: go down from the nearest one that is open.
     let mut open = top;
-    while !side(&mut stack[open]).is_open() {
+    while !side(&frames[open].task).is_open() {
         open = open.checked_sub(1).ok_or(Errno::STALE)?;
     }
     for level in open + 1..=top {
-        let (above, rest) = stack.split_at_mut(level);
-        let parent = side(&mut above[level - 1]);
-        side(&mut rest[0]).regain_below(parent.fd())?;
+        let (above, rest) = frames.split_at_mut(level);
+        let parent = &mut above[level - 1];
+        side_mut(rest[0].closed()).regain_below(side(&parent.task).fd())?;
         if level - 1 > open {
-            parent.close();
+            side_mut(parent.closed()).close();
         }
     }
     Ok(true)
 }
 
 /// Gives a directory up that was moved or replaced while the walk was below it.
-fn lose(run: &Run<'_>, task: &mut DirTask, src: bool, errno: Errno) {
+fn lose(run: &Run<'_>, frame: &mut Frame<'_>, src: bool, errno: Errno) {
+    let task = &frame.task;
     let path = if src { task.src.trail.path() } else { task.dst.trail.path() };
     run.report(match errno {
         Errno::STALE | Errno::NOENT | Errno::LOOP | Errno::NOTDIR => {
@@ -198,5 +408,32 @@ fn lose(run: &Run<'_>, task: &mut DirTask, src: bool, errno: Errno) {
         }
         errno => Diagnostic::Failed { action: Action::EnterDirectory, path, errno },
     });
-    task.lost = true;
+    frame.lost = true;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_descriptors_are_shared_by_few_workers() {
+        for (descriptors, wanted, workers, open_levels) in [
+            (u64::MAX, 1, 1, 32),
+            (1024, 2, 2, 32),
+            (1024, 64, 31, 8),
+            (1 << 20, 64, 64, 32),
+            (256, 8, 7, 8),
+            (64, 8, 1, 22),
+            (20, 8, 1, 1),
+            (0, 8, 1, 1),
+        ] {
+            let means = Means::within(descriptors, wanted);
+            assert_eq!(means, Means { workers, open_levels }, "{descriptors} for {wanted}");
+            assert!(
+                means.workers == 1
+                    || (2 * means.open_levels + WORKER_DESCRIPTORS) * means.workers
+                        <= usize::try_from(descriptors).unwrap_or(usize::MAX),
+            );
+        }
+    }
 }

@@ -4,8 +4,8 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::fs::{
-    Mode, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, listxattr,
-    removexattr, setxattr,
+    XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, listxattr, removexattr,
+    setxattr,
 };
 use rustix::io::{self, Errno};
 
@@ -54,39 +54,6 @@ impl Class {
             Class::Plain
         }
     }
-}
-
-/// The version that the kernel gives and takes lists in; all numbers are little-endian.
-const ACL_VERSION: u32 = 2;
-const ACL_OWNER: u16 = 0x01;
-const ACL_OWNING_GROUP: u16 = 0x04;
-const ACL_MASK: u16 = 0x10;
-const ACL_OTHERS: u16 = 0x20;
-
-/// What `list` lets the owning group do, as group bits of a mode. The group bits of the file's own
-/// mode are the mask, the most that anybody named in the list may do.
-pub(crate) fn owning_group(list: &[u8]) -> Option<Mode> {
-    let entries = list.strip_prefix(&ACL_VERSION.to_le_bytes())?.as_chunks::<8>().0;
-    let permissions = |wanted: u16| {
-        let entry = entries.iter().find(|entry| entry[..2] == wanted.to_le_bytes())?;
-        Some(u32::from(u16::from_le_bytes([entry[2], entry[3]])))
-    };
-    let group = permissions(ACL_OWNING_GROUP)? & permissions(ACL_MASK).unwrap_or(0o7);
-    Some(Mode::from_raw_mode((group & 0o7) << 3))
-}
-
-/// The list that says what the permissions of `mode` say. To set it is to set those and to take
-/// any other list away, in one.
-pub(crate) fn list_of(mode: Mode) -> Vec<u8> {
-    let mut list = ACL_VERSION.to_le_bytes().to_vec();
-    for (tag, shift) in [(ACL_OWNER, 6), (ACL_OWNING_GROUP, 3), (ACL_OTHERS, 0)] {
-        let permissions = (mode.as_raw_mode() >> shift) & 0o7;
-        list.extend(tag.to_le_bytes());
-        list.extend(&permissions.to_le_bytes()[..2]);
-        // Nobody in particular.
-        list.extend(u32::MAX.to_le_bytes());
-    }
-    list
 }
 
 impl Handle<'_> {
@@ -145,33 +112,4 @@ fn read_grown(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Resul
     let len = read(&mut buffer)?;
     buffer.truncate(len);
     Ok(buffer)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_group_has_what_its_entry_and_the_mask_have_in_common() {
-        let list = |entries: &[(u16, u16)]| {
-            let entry = |&(tag, permissions): &(u16, u16)| {
-                [tag.to_le_bytes(), permissions.to_le_bytes(), [0xff; 2], [0xff; 2]].concat()
-            };
-            let entries: Vec<u8> = entries.iter().flat_map(entry).collect();
-            [&ACL_VERSION.to_le_bytes()[..], &entries].concat()
-        };
-        for (entries, group) in [
-            (&[(1, 6), (2, 6), (4, 0), (16, 6), (32, 0)][..], Some(0o000)),
-            (&[(1, 6), (2, 6), (4, 5), (16, 6), (32, 7)], Some(0o040)),
-            (&[(1, 7), (4, 5), (32, 4)], Some(0o050)),
-            (&[(1, 7), (32, 4)], None),
-            (&[], None),
-        ] {
-            let found = owning_group(&list(entries));
-            assert_eq!(found, group.map(Mode::from_raw_mode), "{entries:?}");
-        }
-        assert_eq!(owning_group(b"\x01\0\0\0"), None);
-        let mode = Mode::from_raw_mode(0o754);
-        assert_eq!(list_of(mode), list(&[(1, 7), (4, 5), (32, 4)]));
-    }
 }

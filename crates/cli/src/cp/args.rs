@@ -1,6 +1,9 @@
 //! What one invocation of `cp` asks for, as plain typed data.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
+
+use engines::Variant;
 
 pub(crate) use tree::{
     Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Sparse,
@@ -71,6 +74,10 @@ pub(crate) struct Args {
     pub(crate) verbose: bool,
     /// `--debug`: tell how each file was copied and which were skipped.
     pub(crate) debug: bool,
+    /// `--jobs`: how many workers copy at once; the machine's processors unless given.
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// `--engine`: how data is moved; what is best for the files unless given.
+    pub(crate) engine: Option<Variant>,
 }
 
 /// Where the copies go.

@@ -1,7 +1,10 @@
 //! Values of options that are words from a list, and how they may be abbreviated.
 
 use std::ffi::OsStr;
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
+
+use engines::{ParseError, Variant};
 
 use super::args::{BackupKind, Existing, Reflink, Sparse};
 use super::usage_error::UsageError;
@@ -48,6 +51,30 @@ pub(crate) fn choose_each<T: Choices>(
         .split(|&byte| byte == b',')
         .map(|item| choose(OsStr::from_bytes(item), context))
         .collect()
+}
+
+/// A whole number from one up, the argument of `--option`.
+pub(crate) fn number_from_one(
+    given: &OsStr,
+    option: &'static str,
+) -> Result<NonZeroUsize, UsageError> {
+    let number = given.to_str().and_then(|given| given.parse().ok());
+    number.ok_or_else(|| UsageError::BadValue {
+        option,
+        given: given.to_owned(),
+        reason: String::from("a whole number from 1 up is wanted"),
+    })
+}
+
+/// A way of moving data, as the lab calls it.
+pub(crate) fn copier(given: &OsStr) -> Result<Variant, UsageError> {
+    let bad = |reason| UsageError::BadValue { option: "engine", given: given.to_owned(), reason };
+    let variant: Variant =
+        given.to_string_lossy().parse().map_err(|error: ParseError| bad(error.to_string()))?;
+    if !variant.is_copier() {
+        return Err(bad(String::from("it copies no files; it is there to compare with")));
+    }
+    Ok(variant)
 }
 
 /// A word of `--preserve` and `--no-preserve`.

@@ -1,7 +1,10 @@
 //! Options as they come, until all have been seen and the last and strongest have won.
 
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
+
+use engines::Variant;
 
 use super::args::{
     Args, Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule,
@@ -42,6 +45,8 @@ pub(crate) struct Draft<'e> {
     pub(crate) no_target_directory: bool,
     pub(crate) verbose: bool,
     pub(crate) debug: bool,
+    pub(crate) jobs: Option<NonZeroUsize>,
+    pub(crate) engine: Option<Variant>,
 }
 
 /// The last of `-i` and `-n`.
@@ -87,6 +92,8 @@ impl<'e> Draft<'e> {
             no_target_directory: false,
             verbose: false,
             debug: false,
+            jobs: None,
+            engine: None,
         }
     }
 
@@ -226,6 +233,8 @@ impl<'e> Draft<'e> {
             context: self.context,
             verbose: self.verbose || self.debug,
             debug: self.debug,
+            jobs: self.jobs,
+            engine: self.engine,
         })
     }
 

@@ -55,14 +55,22 @@ pub(crate) enum Group {
     Attributes,
     /// Where they go and what becomes of what is there.
     Destination,
+    /// How it is done.
+    Means,
     /// What is said.
     Messages,
 }
 
 impl Group {
     /// Every section in the order of `--help`.
-    pub(crate) const ALL: [Group; 5] =
-        [Group::Sources, Group::Copies, Group::Attributes, Group::Destination, Group::Messages];
+    pub(crate) const ALL: [Group; 6] = [
+        Group::Sources,
+        Group::Copies,
+        Group::Attributes,
+        Group::Destination,
+        Group::Means,
+        Group::Messages,
+    ];
 
     /// Its heading.
     pub(crate) fn heading(self) -> &'static str {
@@ -71,6 +79,7 @@ impl Group {
             Group::Copies => "What a copy is",
             Group::Attributes => "What it takes over besides the data",
             Group::Destination => "Where it goes, and what was there before",
+            Group::Means => "How it is done",
             Group::Messages => "What is said",
         }
     }

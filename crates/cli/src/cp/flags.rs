@@ -1,7 +1,7 @@
 //! Every option of `cp`, one row each: parser, `--help` and the manual page read it here.
 
 use super::args::{BackupKind, Existing, Follow, Reflink, Request, Sparse};
-use super::choices::{Attribute, Generated, choose, choose_each, names};
+use super::choices::{Attribute, Generated, choose, choose_each, copier, names, number_from_one};
 use super::draft::Asking;
 use super::flag::Takes::{Nothing, Optional, Required};
 use super::flag::{Flag, Group, Origin};
@@ -343,6 +343,35 @@ pub(crate) static FLAGS: &[Flag] = &[
         group: Group::Messages,
         takes: Nothing(|draft| draft.answer = Some(Request::Version)),
         help: "show the version, and do nothing",
+        ..Flag::PLAIN
+    },
+    Flag {
+        longs: &["jobs"],
+        origin: Origin::Ours,
+        group: Group::Means,
+        takes: Required("N", |draft, number| {
+            draft.jobs = Some(number_from_one(&number, "jobs")?);
+            Ok(())
+        }),
+        help: "let N workers copy at once; without it as many as there are processors",
+        details: "They share the entries of a tree and the parts of a large file. One worker does \
+                  what has to be done in order: with \\fB-i\\fR, \\fB-v\\fR, \\fB--debug\\fR, \
+                  \\fB-b\\fR and \\fB--keep-directory-symlink\\fR.",
+        ..Flag::PLAIN
+    },
+    Flag {
+        longs: &["engine"],
+        origin: Origin::Ours,
+        group: Group::Means,
+        takes: Required("VARIANT", |draft, variant| {
+            draft.engine = Some(copier(&variant)?);
+            Ok(())
+        }),
+        help: "move data this way where it works, such as read_write:256K@2; see \
+               'haulage engines'",
+        details: "Where it is refused, read and write take over, as \\fB--debug\\fR tells. It \
+                  says nothing of holes, and keeps \\fB--reflink=auto\\fR from sharing blocks \
+                  unless it is \\fBreflink\\fR itself.",
         ..Flag::PLAIN
     },
     Flag {

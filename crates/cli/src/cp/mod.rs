@@ -70,6 +70,7 @@ fn plan(args: Args) -> (Request, Options) {
         Destination::LastOperand => tree::Destination::Last(last()),
         Destination::Exact => tree::Destination::Exact(last()),
     };
+    let plain = Options::default();
     let options = Options {
         recursive: args.recursive,
         follow: args.follow,
@@ -91,6 +92,8 @@ fn plan(args: Args) -> (Request, Options) {
         context: args.context,
         verbose: args.verbose,
         debug: args.debug,
+        jobs: args.jobs.unwrap_or(plain.jobs),
+        engine: args.engine,
     };
     (Request { sources, destination }, options)
 }

@@ -40,6 +40,15 @@ pub(crate) enum UsageError {
         /// The values, synonyms together.
         valid: Vec<Vec<&'static str>>,
     },
+    /// A value that an option of ours cannot use.
+    BadValue {
+        /// The option's long name.
+        option: &'static str,
+        /// The value.
+        given: OsString,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// `-l` with `-s`.
     HardAndSymbolic,
     /// A backup is asked for, and that nothing be replaced.
@@ -128,6 +137,12 @@ impl UsageError {
             UsageError::BadArgument { given, context, ambiguous, valid } => {
                 bad_argument(given, context, *ambiguous, valid, charset)
             }
+            UsageError::BadValue { option, given, reason } => [
+                format!("--{option}: ").into_bytes(),
+                quoted(given),
+                format!(": {reason}").into_bytes(),
+            ]
+            .concat(),
             UsageError::MissingDestination(source) => {
                 [b"missing destination file operand after ".to_vec(), quoted(source)].concat()
             }

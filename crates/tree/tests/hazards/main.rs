@@ -11,3 +11,4 @@ mod listener;
 mod room;
 mod sparse;
 mod swapped;
+mod workers;

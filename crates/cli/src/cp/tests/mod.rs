@@ -60,6 +60,8 @@ pub(super) fn plain() -> Args {
         context: Context::Inherit,
         verbose: false,
         debug: false,
+        jobs: None,
+        engine: None,
     }
 }
 

@@ -1,0 +1,71 @@
+//! Existing destinations that are being written to, each by one worker at a time.
+//!
+//! Two names in a destination tree may be one file, as hard links or through a symbolic link. Copied
+//! one after the other the last one counts; copied at once they would mix.
+
+use std::collections::HashSet;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::identity::FileId;
+
+/// The files being written to.
+#[derive(Default)]
+pub(crate) struct Writing {
+    files: Mutex<HashSet<FileId>>,
+    finished: Condvar,
+}
+
+/// The right to write to a file, until it is dropped.
+pub(crate) struct Turn<'w> {
+    writing: &'w Writing,
+    file: FileId,
+}
+
+impl Writing {
+    /// Waits until nobody else writes to `file`.
+    pub(crate) fn turn(&self, file: FileId) -> Turn<'_> {
+        let mut files = self.lock();
+        while !files.insert(file) {
+            files = self.finished.wait(files).unwrap_or_else(PoisonError::into_inner);
+        }
+        Turn { writing: self, file }
+    }
+
+    /// A poisoned lock guards a whole set all the same: each change is a single one.
+    fn lock(&self) -> MutexGuard<'_, HashSet<FileId>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.writing.lock().remove(&self.file);
+        self.writing.finished.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn one_writes_at_a_time() {
+        let (writing, inside) = (Writing::default(), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for ino in 0..200 {
+                        let _other = writing.turn(FileId { dev: 2, ino });
+                        let _turn = writing.turn(FileId { dev: 1, ino: 1 });
+                        assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert!(writing.lock().is_empty());
+    }
+}

@@ -1,0 +1,236 @@
+//! Several workers on one tree do what one alone would.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{create_dir_all, hard_link, metadata, read, write};
+use std::num::NonZeroUsize;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use testfs::{Aspects, FsKind, each_fs, random_bytes, tree_differences};
+use tree::{Diagnostic, Options};
+
+use crate::listener::{Listener, copy_exactly};
+
+fn with_jobs(jobs: usize, options: Options) -> Options {
+    Options { jobs: NonZeroUsize::new(jobs).expect("a worker"), ..options }
+}
+
+/// A tree in which the work hangs as unevenly as it can: a flat directory, a deep one, many that are
+/// nearly empty, and hard links from each to another.
+fn make_tree(root: &Path, random: &mut fastrand::Rng) {
+    let mut files = Vec::new();
+    let mut at = root.join("deep");
+    for level in 0..90 {
+        create_dir_all(&at).expect("a level");
+        files.push(at.join("f"));
+        at = at.join(format!("l{level}"));
+    }
+    create_dir_all(root.join("flat")).expect("a directory");
+    files.extend((0..700).map(|number| root.join(format!("flat/f{number}"))));
+    for number in 0..200 {
+        let dir = root.join(format!("many/{}/d{number}", number % 7));
+        create_dir_all(&dir).expect("a directory");
+        files.extend((0..number % 3).map(|file| dir.join(format!("f{file}"))));
+    }
+    for (number, file) in files.iter().enumerate() {
+        match random.u8(..10) {
+            0 if number > 0 => {
+                let other = &files[random.usize(..number)];
+                // What another link leads to may come later.
+                let _ = hard_link(other, file);
+            }
+            1 => symlink("f", file).expect("a link"),
+            _ => write(file, random_bytes(random.usize(..5000), number as u64)).expect("a file"),
+        }
+    }
+}
+
+#[test]
+fn any_number_of_workers_makes_the_same_tree() {
+    each_fs(|kind, dir| {
+        let src = dir.join("s");
+        make_tree(&src, &mut fastrand::Rng::with_seed(3));
+        for jobs in [1, 2, 3, 8, 24] {
+            let dst = dir.join(format!("t{jobs}"));
+            let listener = Listener::default();
+            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, Options::archive()), &listener);
+            assert_eq!((outcome.failures, listener.heard()), (0, vec![]), "{kind}, {jobs}");
+            let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
+            assert_eq!(differences, [""; 0], "{kind}, {jobs}");
+            // Every entry once.
+            let receipts = listener.receipts.into_inner().expect("a list");
+            let entries = receipts.iter().map(|receipt| &receipt.src).collect::<HashSet<_>>();
+            assert_eq!(entries.len(), receipts.len(), "{kind}, {jobs}");
+            // Once more onto itself, where every name stands already.
+            let mut again = Options { recursive: true, ..Options::archive() };
+            again.preserve = tree::Preserve { links: true, ..tree::Preserve::default() };
+            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, again), &Listener::default());
+            assert_eq!(outcome.failures, 0, "{kind}, {jobs}");
+            let mut aspects = Aspects::ALL;
+            aspects.mtimes = false;
+            let differences = tree_differences(&src, &dst, aspects).expect("both are there");
+            assert_eq!(differences, [""; 0], "{kind}, {jobs}");
+        }
+    });
+}
+
+#[test]
+fn a_flat_directory_is_split_among_all() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir_all(&src).expect("a directory");
+    for number in 0..2000 {
+        write(src.join(format!("f{number}")), "x").expect("a file");
+    }
+    let shares = Mutex::new(BTreeMap::new());
+    let listener = Listener::with_meanwhile(|| {
+        let thread = format!("{:?}", std::thread::current().id());
+        *shares.lock().expect("a map").entry(thread).or_insert(0) += 1;
+        std::thread::sleep(Duration::from_micros(200));
+    });
+    let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &listener);
+    assert_eq!(outcome.failures, 0);
+    drop(listener);
+    let shares = shares.into_inner().expect("a map");
+    assert_eq!(shares.len(), 4, "{shares:?}");
+    assert!(shares.values().all(|&files| files >= 200), "{shares:?}");
+    assert_eq!(std::fs::read_dir(&dst).expect("a directory").count(), 2000);
+}
+
+#[test]
+fn a_large_file_is_shared_while_others_have_nothing_to_do() {
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        write(&src, random_bytes(40 << 20, 3)).expect("a file");
+        let options = Options { reflink: tree::Reflink::Never, ..Options::default() };
+        let listener = Listener::default();
+        assert_eq!(copy_exactly(&src, &dst, &with_jobs(3, options), &listener).failures, 0);
+        let receipts = listener.receipts.into_inner().expect("a list");
+        let ways = receipts[0].attempts.iter().map(|attempt| attempt.variant.to_string());
+        let expected = match kind {
+            FsKind::Tmpfs => "read_write:256K",
+            _ => "read_write:256K@3",
+        };
+        assert_eq!(ways.collect::<Vec<_>>(), [expected], "{kind}");
+        assert!(read(&src).expect("the source") == read(&dst).expect("the copy"), "{kind}");
+    });
+}
+
+#[test]
+fn files_that_go_to_one_destination_do_not_mix() {
+    const NAMES: usize = 60;
+    const BYTES: usize = 600_000;
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir_all(&src).expect("a directory");
+    create_dir_all(&dst).expect("a directory");
+    for number in 0..NAMES {
+        let fill = u8::try_from(number + 1).expect("few names");
+        write(src.join(format!("f{number}")), vec![fill; BYTES - number]).expect("a file");
+        let name = dst.join(format!("f{number}"));
+        match number {
+            0 => write(&name, "old").expect("a file"),
+            _ if number % 3 == 0 => symlink("f0", &name).expect("a link"),
+            _ => hard_link(dst.join("f0"), &name).expect("a link"),
+        }
+    }
+    let options = Options { recursive: true, ..Options::default() };
+    for _ in 0..5 {
+        let listener = Listener::default();
+        let outcome = copy_exactly(&src, &dst, &with_jobs(8, options.clone()), &listener);
+        assert_eq!((outcome.failures, listener.heard().len()), (0, 0));
+        let copy = read(dst.join("f0")).expect("the copy");
+        assert!(copy.iter().all(|byte| *byte == copy[0]));
+        assert_eq!(copy.len(), BYTES - (usize::from(copy[0]) - 1));
+        let names = metadata(dst.join("f0")).expect("the copy").nlink();
+        assert_eq!(names, u64::try_from(NAMES - NAMES / 3 + 1).expect("few names"));
+    }
+}
+
+#[test]
+fn a_tree_is_not_copied_into_itself_by_any_worker() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = dir.path().join("s");
+    make_tree(&src, &mut fastrand::Rng::with_seed(4));
+    let dst = src.join("many/0/copy");
+    let listener = Listener::default();
+    let outcome = copy_exactly(&src, &dst, &with_jobs(8, Options::archive()), &listener);
+    assert_eq!(outcome.failures, 1);
+    assert!(matches!(listener.heard()[..], [Diagnostic::IntoItself { .. }]));
+    assert!(dst.join("many/0").exists());
+    assert!(!dst.join("many/0/copy").exists());
+}
+
+#[test]
+fn each_failure_is_told_once_and_stops_nobody() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    make_tree(&src, &mut fastrand::Rng::with_seed(5));
+    // A directory cannot be put where a file is, nor a file where a directory is.
+    create_dir_all(dst.join("flat")).expect("a directory");
+    create_dir_all(dst.join("many")).expect("a directory");
+    write(dst.join("many/3"), "in the way").expect("a file");
+    for number in (0..700).step_by(10) {
+        create_dir_all(dst.join(format!("flat/f{number}"))).expect("a directory");
+    }
+    let listener = Listener::default();
+    let outcome = copy_exactly(&src, &dst, &with_jobs(8, Options::archive()), &listener);
+    let heard = listener.heard();
+    assert_eq!(outcome.failures, 71);
+    assert_eq!(heard.len(), 71);
+    assert!(
+        ["many/6/d6", "flat/f699"].iter().all(|name| dst.join(name).symlink_metadata().is_ok())
+    );
+}
+
+#[test]
+fn an_interrupt_stops_every_worker_and_what_was_entered_is_finished() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    make_tree(&src, &mut fastrand::Rng::with_seed(6));
+    let count = AtomicUsize::new(0);
+    let stop = std::sync::OnceLock::new();
+    let listener = Listener::with_meanwhile(|| {
+        if count.fetch_add(1, Ordering::Relaxed) == 300 {
+            let _ = stop.set(());
+        }
+        if stop.get().is_some() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while stop.get().is_none() {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            listener.interrupt.store(true, Ordering::Relaxed);
+        });
+        let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &listener);
+        assert_eq!(outcome.failures, u64::try_from(listener.heard().len()).expect("few"));
+    });
+    let copied = walk(&dst);
+    assert!(copied.len() < walk(&src).len(), "it was stopped");
+    for path in copied {
+        let of = |root: &Path| metadata(root.join(&path)).map(|of| (of.mode(), of.mtime_nsec()));
+        let (was, is) = (of(&src).expect("the source"), of(&dst).expect("the copy"));
+        assert_eq!(was, is, "{}", path.display());
+    }
+}
+
+/// Every directory below `root`, by its path from there.
+fn walk(root: &Path) -> Vec<std::path::PathBuf> {
+    let (mut found, mut next) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(dir) = next.pop() {
+        for entry in std::fs::read_dir(&dir).expect("a directory") {
+            let entry = entry.expect("an entry");
+            if entry.file_type().expect("its kind").is_dir() {
+                next.push(entry.path());
+            }
+        }
+        found.push(dir.strip_prefix(root).expect("it is below").to_owned());
+    }
+    found
+}
