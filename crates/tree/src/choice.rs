@@ -12,8 +12,8 @@ pub(crate) struct Ways {
     pub(crate) clone: Option<Variant>,
     /// For data that need not be looked at.
     pub(crate) data: Vec<Variant>,
-    /// The same for a large file while other workers have nothing to do.
-    pub(crate) shared: Option<Vec<Variant>>,
+    /// Workers who have nothing else to do may share a large file.
+    pub(crate) may_share: bool,
 }
 
 /// The most workers on one file. Two fill the memory bus of the machines that were measured.
@@ -24,24 +24,23 @@ pub(crate) fn ways(options: &Options, src: Option<u64>, dst: Option<u64>) -> Way
     let required = options.reflink == Reflink::Always;
     let clones = options.reflink != Reflink::Never && options.sparse == Sparse::Auto;
     let clone = (clones && (required || options.engine.is_none())).then(|| variant("reflink"));
-    if let Some(forced) = &options.engine {
-        return Ways { clone, data: vec![forced.clone(), variant(PLAIN)], shared: None };
-    }
-    // A server copies what it holds without sending it twice. A local file system that cannot
-    // share blocks reads and writes as well, and does it worse through a pipe than through memory.
     let local = [src, dst].into_iter().all(|kind| kind.is_some_and(is_honest));
-    if may_offload(options) && !local {
-        return Ways {
-            clone,
-            data: vec![variant("copy_file_range"), variant(PLAIN)],
-            shared: None,
-        };
-    }
-    let workers = options.jobs.get().min(WORKERS_MAX);
+    let best = match &options.engine {
+        Some(forced) => Some(forced.clone()),
+        // A server copies what it holds without sending it twice. A local file system that cannot
+        // share blocks reads and writes as well, and does it worse through a pipe than through
+        // memory.
+        None => (may_offload(options) && !local).then(|| variant("copy_file_range")),
+    };
     // On tmpfs the workers wait for one another: pages are given out one by one.
-    let shares = local && workers > 1 && dst != Some(TMPFS);
-    let shared = shares.then(|| vec![variant(PLAIN).shared_by(workers), variant(PLAIN)]);
-    Ways { clone, data: vec![variant(PLAIN)], shared }
+    let may_share = best.is_none() && local && dst != Some(TMPFS);
+    Ways { clone, data: best.into_iter().chain([variant(PLAIN)]).collect(), may_share }
+}
+
+/// The way of a large file that `jobs` workers share.
+pub(crate) fn shared(jobs: usize) -> Option<Vec<Variant>> {
+    let workers = jobs.min(WORKERS_MAX);
+    (workers > 1).then(|| vec![variant(PLAIN).shared_by(workers), variant(PLAIN)])
 }
 
 /// Whether the options leave it to the kernel to copy.
@@ -63,8 +62,6 @@ pub(crate) fn plain() -> Variant {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroUsize;
-
     use super::*;
 
     const EXT4: u64 = 0xef53;
@@ -76,29 +73,34 @@ mod tests {
             variants.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
         let clone = ways.clone.as_ref().map_or(String::from("-"), ToString::to_string);
-        let shared = ways.shared.as_deref().map_or(String::from("-"), text);
+        let shared = if ways.may_share { "shared" } else { "alone" };
         assert_eq!(format!("{clone} | {} | {shared}", text(&ways.data)), expected);
     }
 
     #[test]
     fn the_way_suits_file_systems_and_options() {
-        let two = Options { jobs: NonZeroUsize::new(2).expect("not zero"), ..Options::default() };
+        let plain = Options::default();
         let rw = "read_write:256K";
-        let both = format!("{rw}@2 {rw}");
-        check(&two, (EXT4, EXT4), &format!("reflink | {rw} | {both}"));
-        check(&two, (TMPFS, EXT4), &format!("reflink | {rw} | {both}"));
-        check(&two, (EXT4, TMPFS), &format!("reflink | {rw} | -"));
-        check(&two, (NFS, NFS), &format!("reflink | copy_file_range {rw} | -"));
-        check(&two, (EXT4, NFS), &format!("reflink | copy_file_range {rw} | -"));
-        let one = Options { jobs: NonZeroUsize::MIN, ..Options::default() };
-        check(&one, (EXT4, EXT4), &format!("reflink | {rw} | -"));
-        let never = Options { reflink: Reflink::Never, ..two.clone() };
-        check(&never, (EXT4, EXT4), &format!("- | {rw} | {both}"));
-        check(&never, (NFS, NFS), &format!("- | {rw} | -"));
+        check(&plain, (EXT4, EXT4), &format!("reflink | {rw} | shared"));
+        check(&plain, (TMPFS, EXT4), &format!("reflink | {rw} | shared"));
+        check(&plain, (EXT4, TMPFS), &format!("reflink | {rw} | alone"));
+        check(&plain, (NFS, NFS), &format!("reflink | copy_file_range {rw} | alone"));
+        check(&plain, (EXT4, NFS), &format!("reflink | copy_file_range {rw} | alone"));
+        let never = Options { reflink: Reflink::Never, ..plain.clone() };
+        check(&never, (EXT4, EXT4), &format!("- | {rw} | shared"));
+        check(&never, (NFS, NFS), &format!("- | {rw} | alone"));
         let engine = Some("splice:1M".parse().expect("a variant"));
-        let forced = Options { engine, ..two.clone() };
-        check(&forced, (EXT4, EXT4), &format!("- | splice:1M {rw} | -"));
+        let forced = Options { engine, ..plain.clone() };
+        check(&forced, (EXT4, EXT4), &format!("- | splice:1M {rw} | alone"));
         let required = Options { reflink: Reflink::Always, ..forced };
-        check(&required, (EXT4, EXT4), &format!("reflink | splice:1M {rw} | -"));
+        check(&required, (EXT4, EXT4), &format!("reflink | splice:1M {rw} | alone"));
+    }
+
+    #[test]
+    fn a_file_is_shared_by_as_many_as_there_are_and_no_more_than_help() {
+        let text = |jobs| shared(jobs).map(|ways| ways[0].to_string());
+        assert_eq!(text(1), None);
+        assert_eq!(text(2).as_deref(), Some("read_write:256K@2"));
+        assert_eq!(text(64).as_deref(), Some("read_write:256K@4"));
     }
 }

@@ -42,6 +42,9 @@ pub(crate) struct Contents {
 /// thousand times the cost of looking on a fast one.
 const PIECE_BYTES: u64 = 64 << 20;
 
+/// A file that a local disk has copied before anybody could want to stop it.
+const SMALL_BYTES: u64 = 1 << 20;
+
 /// A file that is worth several workers.
 const SHARED_BYTES_MIN: u64 = 16 << 20;
 
@@ -56,7 +59,7 @@ pub(crate) fn copy_contents(
 ) -> Result<Contents, Diagnostic> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let honest = worker.is_honest(files.src, src_dev);
-    let alone = worker.others_idle == 0;
+    let alone = worker.others_busy;
     let (src, dst) = ((files.src, src_dev), (files.dst, dst_dev));
     let (chains, buffer) = worker.chains(src, dst, run.options);
     let mut copying = Copying {
@@ -75,6 +78,9 @@ pub(crate) fn copy_contents(
             attempts: Vec::new(),
         },
     };
+    if !honest || !copying.is_small() {
+        run.begin_in_earnest();
+    }
     match copying.all() {
         Ok(()) => {
             let contents = copying.contents;
@@ -116,6 +122,12 @@ struct Copying<'c, 'r> {
 }
 
 impl Copying<'_, '_> {
+    /// Whether it is read and written in an instant.
+    fn is_small(&self) -> bool {
+        let regular = is_regular(self.files.src_stat) && is_regular(self.files.dst_stat);
+        regular && file_bytes(self.files.src_stat) < SMALL_BYTES
+    }
+
     fn all(&mut self) -> Result<(), Diagnostic> {
         let size = file_bytes(self.files.src_stat);
         let regular = is_regular(self.files.src_stat) && is_regular(self.files.dst_stat);
@@ -152,7 +164,7 @@ impl Copying<'_, '_> {
         } else if size == 0 && extents::is_pseudo(self.files.src) {
             self.contents.offload.offload = "unsupported";
         }
-        self.copy_to(size, self.data_way(size))
+        self.copy_data(size)
     }
 
     /// Shares all blocks, if that is wanted and can be.
@@ -235,10 +247,12 @@ impl Copying<'_, '_> {
         Ok(())
     }
 
-    /// Whether idle workers are worth calling for so much.
-    fn data_way(&self, bytes: u64) -> Way {
-        let shared = !self.alone && bytes >= SHARED_BYTES_MIN && self.chains.shared.is_some();
-        if shared { Way::Shared } else { Way::Data }
+    /// The same for data in the way that suits its length.
+    fn copy_data(&mut self, end: u64) -> Result<(), Diagnostic> {
+        let bytes = end.saturating_sub(self.at);
+        let shares =
+            !self.alone && bytes >= SHARED_BYTES_MIN && self.chains.shared(self.run).is_some();
+        self.copy_to(end, if shares { Way::Shared } else { Way::Data })
     }
 
     /// The same with blocks of zeros left out.
@@ -283,7 +297,7 @@ impl Copying<'_, '_> {
                 self.contents.offload.sparse = SparseDetection::SeekHoleAndZeros;
                 self.sift_to(end)?;
             } else {
-                self.copy_to(end, self.data_way(extent.len))?;
+                self.copy_data(end)?;
             }
             if self.at < end {
                 break;
@@ -294,7 +308,7 @@ impl Copying<'_, '_> {
 
     fn without_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
         match self.run.options.sparse {
-            Sparse::Never => self.copy_to(size, self.data_way(size)),
+            Sparse::Never => self.copy_data(size),
             Sparse::Auto | Sparse::Always => self.sift_to(size),
         }
     }
@@ -343,13 +357,14 @@ impl Copying<'_, '_> {
 
     fn span(&mut self, span: Span, way: Way) -> Moved {
         let pair = Pair { src: self.files.src, dst: self.files.dst };
+        let avoids = !self.chains.offloads && way != Way::Plain;
         let chain: &mut Chain = match way {
             Way::Data => &mut self.chains.data,
-            Way::Shared => self.chains.shared.as_mut().expect("it is chosen only where it is"),
+            Way::Shared => self.chains.shared(self.run).expect("it is chosen only where it is"),
             Way::Plain => &mut self.chains.plain,
         };
         let offload = &mut self.contents.offload.offload;
-        if !self.chains.offloads && way != Way::Plain {
+        if avoids {
             *offload = "avoided";
         }
         let mut keep = observer(self.run, &mut self.contents.attempts);

@@ -41,6 +41,11 @@ pub trait Observer: Sync {
         let _ = (variant, span, moved);
     }
 
+    /// From now on the copy may take longer than an instant: there is much to do, or a file system
+    /// that may keep it waiting. Called once at most; who copies one small file on a local disk never
+    /// hears it, and has no need to get ready for an interrupt.
+    fn begins_in_earnest(&self) {}
+
     /// Whether to stop soon. What has been entered is still given its attributes.
     fn interrupted(&self) -> bool {
         false

@@ -51,15 +51,15 @@ pub struct Options {
     pub verbose: bool,
     /// Announce how each file was copied and which were skipped.
     pub debug: bool,
-    /// How many workers may copy at once: entries of a tree, and parts of a large file.
-    pub jobs: NonZeroUsize,
+    /// How many workers may copy at once: entries of a tree, and parts of a large file. As many as
+    /// the process may use processors unless given.
+    pub jobs: Option<NonZeroUsize>,
     /// How data is moved, where that works; what suits the files best unless given.
     pub engine: Option<Variant>,
 }
 
 impl Default for Options {
-    /// What GNU cp does without any option, with as many workers as the process may use
-    /// processors.
+    /// What GNU cp does without any option.
     fn default() -> Options {
         Options {
             recursive: false,
@@ -82,7 +82,7 @@ impl Default for Options {
             context: Context::Inherit,
             verbose: false,
             debug: false,
-            jobs: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            jobs: None,
             engine: None,
         }
     }

@@ -99,7 +99,7 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let home = Trail::top(dir_path, Some(Anchor { dir: target.clone(), name: None }));
     let inherits_acl = gives_acl(run, target.as_fd());
     note_standing(run, request, target.as_fd());
-    let mut worker = Worker::new(run);
+    let mut worker = Worker::new();
     for source in &request.sources {
         if run.observer.interrupted() {
             break;
@@ -180,7 +180,7 @@ fn to_exactly(run: &Run<'_>, request: &Request, dst: &OsStr) {
     if run.options.parents {
         return run.report(Diagnostic::ParentsNeedDirectory);
     }
-    let mut worker = Worker::new(run);
+    let mut worker = Worker::new();
     if source == dst.as_bytes()
         && let Some((path, options)) = backup_of_itself(run, dst)
     {

@@ -50,6 +50,10 @@ pub(crate) fn copy_file(
     src_stat: &Stat,
     ground: Ground,
 ) -> Result<FileCopied, Diagnostic> {
+    if !is_regular(src_stat) {
+        // To open a fifo waits for a writer.
+        run.begin_in_earnest();
+    }
     let opened = ground.source.map_or_else(|| open_source(job, src_stat), |source| Ok(*source))?;
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = metadata::new_file_mode(run.options, &src_now, run.umask);

@@ -1,8 +1,10 @@
 //! What all directories of one run share, and what each worker has for itself.
 
 use std::mem::MaybeUninit;
+use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Once, OnceLock};
 
 use engines::Chain;
 use rustix::fs::{Mode, Stat};
@@ -36,6 +38,8 @@ pub(crate) struct Run<'r> {
     pub(crate) tops: Tops,
     pub(crate) own: Own,
     pub(crate) writing: Writing,
+    in_earnest: Once,
+    jobs: OnceLock<usize>,
     failures: AtomicU64,
 }
 
@@ -54,6 +58,8 @@ impl<'r> Run<'r> {
             tops: Tops::default(),
             own: Own::default(),
             writing: Writing::default(),
+            in_earnest: Once::new(),
+            jobs: OnceLock::new(),
             failures: AtomicU64::new(0),
         }
     }
@@ -79,6 +85,18 @@ impl<'r> Run<'r> {
     /// The number of failures so far.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Tells that the copy may take longer than an instant from now on.
+    pub(crate) fn begin_in_earnest(&self) {
+        self.in_earnest.call_once(|| self.observer.begins_in_earnest());
+    }
+
+    /// How many workers may copy at once. To count processors takes as long as to copy some files, so
+    /// that is left until there is work for several.
+    pub(crate) fn jobs(&self) -> usize {
+        let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        *self.jobs.get_or_init(|| self.options.jobs.unwrap_or_else(processors).get())
     }
 
     /// Tells of what `tell` makes, when somebody wants to hear it.
@@ -140,8 +158,8 @@ pub(crate) struct Worker {
     buffer: Vec<u8>,
     /// For listing directories.
     pub(crate) listing: Vec<MaybeUninit<u8>>,
-    /// How many workers have nothing to do at the moment.
-    pub(crate) others_idle: usize,
+    /// All other workers have something to do.
+    pub(crate) others_busy: bool,
     /// Entries met so far.
     pub(crate) entries: u64,
     /// Bytes of data moved so far.
@@ -155,8 +173,10 @@ pub(crate) struct PairChains {
     pub(crate) clone: Option<Chain>,
     /// The way of data that is worth telling apart from holes only by the file system.
     pub(crate) data: Chain,
-    /// The same for a large file, with workers that have nothing else to do.
-    pub(crate) shared: Option<Chain>,
+    /// The same for a large file, with workers that have nothing else to do; empty until there is
+    /// one, and `None` where they would only wait for one another.
+    shared: Option<Option<Chain>>,
+    may_share: bool,
     /// Through user memory.
     pub(crate) plain: Chain,
     /// Whether `data` may leave the copying to the kernel.
@@ -168,13 +188,13 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 impl Worker {
     /// The first worker of a run, or one who joins it.
-    pub(crate) fn new(run: &Run<'_>) -> Worker {
+    pub(crate) fn new() -> Worker {
         Worker {
             pairs: Vec::new(),
             kinds: Vec::new(),
             buffer: vec![0; BUFFER_BYTES],
             listing: listing::buffer(),
-            others_idle: run.options.jobs.get() - 1,
+            others_busy: false,
             entries: 0,
             data_bytes: 0,
         }
@@ -217,12 +237,20 @@ impl Worker {
 }
 
 impl PairChains {
+    /// The way of a large file while other workers have nothing to do.
+    pub(crate) fn shared(&mut self, run: &Run<'_>) -> Option<&mut Chain> {
+        let may_share = self.may_share;
+        let new = || may_share.then(|| choice::shared(run.jobs())).flatten().map(Chain::exactly);
+        self.shared.get_or_insert_with(new).as_mut()
+    }
+
     fn new(ways: Ways) -> PairChains {
         PairChains {
             offloads: ways.data.iter().any(|way| way.engine.name == "copy_file_range"),
             clone: ways.clone.map(|way| Chain::exactly([way])),
             data: Chain::exactly(ways.data),
-            shared: ways.shared.map(Chain::exactly),
+            shared: None,
+            may_share: ways.may_share,
             plain: Chain::exactly([choice::plain()]),
         }
     }

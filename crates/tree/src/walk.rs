@@ -72,16 +72,15 @@ impl Means {
     }
 }
 
-/// How many workers these options allow. Where people read along, or are asked, one thing happens
-/// after the other. A backup may take the name of another entry, and so may what a symbolic link to
-/// a directory leads to: then the order of the entries decides what is left.
-fn workers_wanted(options: &Options) -> usize {
-    let in_order = options.verbose
+/// Whether one thing has to happen after the other: people read along, or are asked. And a backup may
+/// take the name of another entry, as may what a symbolic link to a directory leads to: then the order
+/// of the entries decides what is left.
+fn in_order(options: &Options) -> bool {
+    options.verbose
         || options.debug
         || options.ask
         || options.backup.is_some()
-        || options.keep_directory_symlink;
-    if in_order { 1 } else { options.jobs.get() }
+        || options.keep_directory_symlink
 }
 
 /// A directory that is being copied. Workers who have names from it share it.
@@ -133,21 +132,24 @@ pub(crate) fn walk(
     (root, listing): (Arc<DirTask>, Listing),
 ) {
     let device = run.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
-    let means = Means::of_process(workers_wanted(run.options));
-    let pool = Pool::new(means.workers);
-    let at_large = Walk { run, operand, device, open_levels: means.open_levels, pool: None };
+    let open_levels = Means::of_process(1).open_levels;
+    let pool;
+    let at_large = Walk { run, operand, device, open_levels, pool: None };
     let mut stack = Stack::default();
     stack.frames.push(Frame { task: root, listing, lost: false, loan: None });
     let (entries, bytes) = (worker.entries + ALONE_ENTRIES, worker.data_bytes + ALONE_BYTES);
     let alone = |worker: &Worker| worker.entries < entries && worker.data_bytes < bytes;
-    if means.workers == 1 {
-        return at_large.go(worker, &mut stack, |_| true);
-    }
     at_large.go(worker, &mut stack, alone);
     if stack.frames.is_empty() {
         return;
     }
-    let shared = Walk { pool: Some(&pool), ..at_large };
+    run.begin_in_earnest();
+    let means = Means::of_process(if in_order(run.options) { 1 } else { run.jobs() });
+    if means.workers == 1 {
+        return at_large.go(worker, &mut stack, |_| true);
+    }
+    pool = Pool::new(means.workers);
+    let shared = Walk { pool: Some(&pool), open_levels: means.open_levels, ..at_large };
     std::thread::scope(|scope| {
         for _ in 1..means.workers {
             // A thread that cannot be had is one worker fewer.
@@ -193,7 +195,7 @@ struct Stack<'w> {
 impl<'w> Walk<'w> {
     /// What a worker does who joins: others' work, until there is no more.
     fn serve(&self) {
-        let mut worker = Worker::new(self.run);
+        let mut worker = Worker::new();
         let mut stack = Stack::default();
         while self.borrow(&mut stack, || false) {
             self.go(&mut worker, &mut stack, |_| true);
@@ -219,7 +221,7 @@ impl<'w> Walk<'w> {
                 continue;
             };
             if let Some(pool) = self.pool {
-                worker.others_idle = pool.hungry();
+                worker.others_busy = pool.hungry() == 0;
             }
             let job = self.child(&frame.task, &name, kind);
             worker.entries += 1;

@@ -124,4 +124,8 @@ impl Observer for Console {
     fn interrupted(&self) -> bool {
         self.interrupts.came()
     }
+
+    fn begins_in_earnest(&self) {
+        self.interrupts.watch();
+    }
 }

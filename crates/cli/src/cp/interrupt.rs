@@ -1,8 +1,8 @@
 //! Signals that end a copy: it stops between two pieces of a file, tells which file is incomplete,
 //! gives the directories it had entered their attributes, and dies of the signal.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use signal_hook::iterator::Signals;
@@ -15,6 +15,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The signal that came, if any did.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interrupts {
+    /// Somebody waits for signals, or cannot.
+    watched: Arc<OnceLock<()>>,
     /// Its number; 0 before one comes.
     caught: Arc<AtomicI32>,
     /// The user is being asked something, so nothing is half done.
@@ -22,19 +24,19 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Waits for signals in a thread of its own. Where it cannot be had, a signal ends the copy on
-    /// the spot, as it does by default.
-    pub(super) fn watch() -> Interrupts {
-        let interrupts = Interrupts::default();
-        let watching = interrupts.clone();
-        let thread = std::thread::Builder::new().name("signals".to_owned());
-        if let Ok(mut signals) = Signals::new(crate::signals::ending()) {
-            let handle = signals.handle();
-            if thread.spawn(move || watching.wait(&mut signals)).is_err() {
-                handle.close();
+    /// Waits for signals in a thread of its own from now on. Before that, and where the thread cannot
+    /// be had, a signal ends the copy on the spot, as it does by default.
+    pub(super) fn watch(&self) {
+        self.watched.get_or_init(|| {
+            let watching = self.clone();
+            let thread = std::thread::Builder::new().name("signals".to_owned());
+            if let Ok(mut signals) = Signals::new(crate::signals::ending()) {
+                let handle = signals.handle();
+                if thread.spawn(move || watching.wait(&mut signals)).is_err() {
+                    handle.close();
+                }
             }
-        }
-        interrupts
+        });
     }
 
     /// Whether a signal has come.

@@ -49,7 +49,7 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
 
 fn copy(args: Args) -> ExitCode {
     let (request, options) = plan(args);
-    let interrupts = Interrupts::watch();
+    let interrupts = Interrupts::default();
     let console = Console::new(interrupts.clone());
     let outcome = tree::copy(&request, &options, &console);
     let said = console.finish();
@@ -70,7 +70,6 @@ fn plan(args: Args) -> (Request, Options) {
         Destination::LastOperand => tree::Destination::Last(last()),
         Destination::Exact => tree::Destination::Exact(last()),
     };
-    let plain = Options::default();
     let options = Options {
         recursive: args.recursive,
         follow: args.follow,
@@ -92,7 +91,7 @@ fn plan(args: Args) -> (Request, Options) {
         context: args.context,
         verbose: args.verbose,
         debug: args.debug,
-        jobs: args.jobs.unwrap_or(plain.jobs),
+        jobs: args.jobs,
         engine: args.engine,
     };
     (Request { sources, destination }, options)

@@ -20,7 +20,7 @@ pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
 pub use close::close;
 pub use locale::codeset;
-pub use started::{sigpipe_was_ignored, stdout_was_closed};
+pub use started::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
 pub use usage::{Usage, Whose, usage};
 
 /// The error of the C call that has just failed on this thread.

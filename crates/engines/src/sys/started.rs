@@ -32,10 +32,15 @@ extern "C" fn look() {
     // SAFETY: asks for the flags of a number, which may stand for nothing.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     STDOUT_WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
+    SIGPIPE_WAS_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+}
+
+/// Whether the process ignores `signal` at the moment; false for what is no signal.
+#[must_use]
+pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: all zeros is a valid sigaction, to be overwritten.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: changes nothing, and writes to the structure above.
-    let result = unsafe { libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut action) };
-    let ignored = result == 0 && action.sa_sigaction == libc::SIG_IGN;
-    SIGPIPE_WAS_IGNORED.store(ignored, Ordering::Relaxed);
+    let result = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
 }

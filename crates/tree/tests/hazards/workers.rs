@@ -15,7 +15,7 @@ use tree::{Diagnostic, Options};
 use crate::listener::{Listener, copy_exactly};
 
 fn with_jobs(jobs: usize, options: Options) -> Options {
-    Options { jobs: NonZeroUsize::new(jobs).expect("a worker"), ..options }
+    Options { jobs: NonZeroUsize::new(jobs), ..options }
 }
 
 /// A tree in which the work hangs as unevenly as it can: a flat directory, a deep one, many that are
