@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, RenameFlags, renameat, renameat_with, statat};
+use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::{self, Errno};
 
 use crate::dir;
@@ -15,6 +15,7 @@ use crate::identity::FileId;
 use crate::listing::{self, Listing};
 use crate::options::{Backup, BackupKind, Options};
 use crate::place::Place;
+use crate::special::replace_by;
 
 /// A destination under its backup's name.
 #[derive(Debug)]
@@ -22,12 +23,25 @@ pub(crate) struct BackedUp {
     name: CString,
     /// For messages.
     pub(crate) path: PathBuf,
+    way: Way,
+}
+
+/// How a file comes to its backup's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It has that name instead of its own.
+    Rename,
+    /// It has that name as well, so that there is no moment without its own.
+    Link,
 }
 
 impl BackedUp {
     /// Gives the file its own name again, after the copy that was to replace it failed.
     pub(crate) fn undo(&self, dst: &Place<'_>) -> io::Result<()> {
-        renameat(dst.dir, &*self.name, dst.dir, dst.name)
+        match self.way {
+            Way::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name),
+            Way::Link => unlinkat(dst.dir, &*self.name, AtFlags::empty()),
+        }
     }
 }
 
@@ -93,12 +107,13 @@ impl From<Errno> for Refused {
     }
 }
 
-/// Renames the file `id` at `dst` to a backup's name.
+/// Gives the file `id` at `dst` a backup's name.
 pub(crate) fn back_up(
     dst: &Place<'_>,
     id: FileId,
     backup: &Backup,
     own: &Own,
+    way: Way,
 ) -> Result<BackedUp, Refused> {
     let highest = match backup.kind {
         BackupKind::Simple => None,
@@ -111,25 +126,34 @@ pub(crate) fn back_up(
             if own.stands_at(dst, &name) {
                 return Err(Refused::Own(beside(dst, &name)));
             }
-            renameat(dst.dir, dst.name, dst.dir, &*name)?;
+            match way {
+                Way::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
+                Way::Link => replace_by(&Place { name: &name, ..*dst }, |beside| {
+                    linkat(dst.dir, dst.name, dst.dir, beside.name, AtFlags::empty())
+                })?,
+            }
             own.insert(id);
-            Ok(BackedUp { path: beside(dst, &name), name })
+            Ok(BackedUp { path: beside(dst, &name), name, way })
         }
-        Some(highest) => Ok(back_up_numbered(dst, highest)?),
+        Some(highest) => Ok(back_up_numbered(dst, highest, way)?),
     }
 }
 
 /// Takes the first free number above `highest`. Another process may be making backups too, and
 /// none may replace another's.
-fn back_up_numbered(dst: &Place<'_>, highest: u64) -> io::Result<BackedUp> {
+fn back_up_numbered(dst: &Place<'_>, highest: u64, way: Way) -> io::Result<BackedUp> {
     let mut number = highest;
     loop {
         number = number.checked_add(1).ok_or(Errno::OVERFLOW)?;
         let name = c_name([dst.name.to_bytes(), format!(".~{number}~").as_bytes()].concat())?;
-        match rename_to_new(dst, &name) {
+        let named = match way {
+            Way::Rename => rename_to_new(dst, &name),
+            Way::Link => linkat(dst.dir, dst.name, dst.dir, &*name, AtFlags::empty()),
+        };
+        match named {
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
-            Ok(()) => return Ok(BackedUp { path: beside(dst, &name), name }),
+            Ok(()) => return Ok(BackedUp { path: beside(dst, &name), name, way }),
         }
     }
 }

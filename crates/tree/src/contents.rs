@@ -24,6 +24,8 @@ pub(crate) struct Files<'f> {
     pub(crate) dst: BorrowedFd<'f>,
     pub(crate) dst_stat: &'f Stat,
     pub(crate) dst_place: &'f Place<'f>,
+    /// The destination has no name yet, and none will be left of it should it not become whole.
+    pub(crate) staged: bool,
 }
 
 /// What was copied.
@@ -90,7 +92,7 @@ pub(crate) fn copy_contents(
         Err(diagnostic) => {
             let counted =
                 matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-            if is_regular(files.dst_stat) && !counted {
+            if is_regular(files.dst_stat) && !counted && !files.staged {
                 run.report(diagnostic);
                 return Err(copying.incomplete());
             }
@@ -471,7 +473,10 @@ impl Copying<'_, '_> {
     fn heed_interrupt(&self) -> Result<(), Diagnostic> {
         if self.run.observer.interrupted() {
             let dst = self.files.dst_place.path();
-            return Err(Diagnostic::Interrupted { dst, bytes: self.at });
+            return Err(match self.files.staged {
+                true => Diagnostic::InterruptedBefore { dst },
+                false => Diagnostic::Interrupted { dst, bytes: self.at },
+            });
         }
         Ok(())
     }

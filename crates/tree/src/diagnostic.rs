@@ -83,6 +83,26 @@ pub enum Diagnostic {
         /// Bytes that it holds.
         bytes: u64,
     },
+    /// The run was interrupted before the copy was whole, and its name is as it was.
+    InterruptedBefore {
+        /// The destination.
+        dst: PathBuf,
+    },
+    /// A symbolic link leads to a file whose name only the kernel knows, so that no other can take
+    /// it over.
+    NameUnknown {
+        /// The link.
+        dst: PathBuf,
+    },
+    /// A file was replaced by one that lacks something of what it had.
+    NotTakenOver {
+        /// What is lost.
+        what: OldAttribute,
+        /// The destination.
+        dst: PathBuf,
+        /// Why.
+        errno: Errno,
+    },
     /// The source was replaced by another file between looking at it and opening it.
     SourceReplaced {
         /// The source.
@@ -233,6 +253,17 @@ pub enum Diagnostic {
     },
 }
 
+/// What a new file should have from the one that it replaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OldAttribute {
+    /// Owner, group or both.
+    Ownership,
+    /// Permissions.
+    Permissions,
+    /// An extended attribute or access control list, by its name.
+    Xattr(Vec<u8>),
+}
+
 /// Whether a diagnostic makes the run fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
@@ -249,6 +280,7 @@ impl Diagnostic {
         match self {
             Diagnostic::SourceTwice { .. }
             | Diagnostic::Changed { .. }
+            | Diagnostic::NotTakenOver { .. }
             | Diagnostic::Xattr { required: false, .. } => Severity::Warning,
             _ => Severity::Failure,
         }
@@ -296,6 +328,8 @@ pub enum Action {
     CreateFifo,
     /// Making a socket or a device.
     CreateSpecial,
+    /// Giving a new file the name of the old one.
+    Replace,
     /// Removing an existing destination.
     Remove,
     /// Renaming an existing destination to its backup.

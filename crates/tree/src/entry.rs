@@ -165,6 +165,7 @@ fn make(
 ) -> Result<(), Diagnostic> {
     let linked = ground.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
+    let gives_way = ground.gives_way;
     let holder = match claim(run, job, src_stat) {
         None => None,
         Some(Claim::First(holder)) => Some(holder),
@@ -177,11 +178,11 @@ fn make(
     let dst = match run.options.make {
         Make::HardLink => {
             set_method(&mut receipt, Method::Linked);
-            special::link_source(run, job, src_stat)?
+            special::link_source(run, job, src_stat, gives_way)?
         }
         Make::SymbolicLink => {
             set_method(&mut receipt, Method::SymbolicLink);
-            special::link_to_name(run, job, src_stat)?
+            special::link_to_name(run, job, src_stat, gives_way)?
         }
         Make::Copy | Make::AttributesOnly if copies_data(run.options, src_stat) => {
             let copied = copy_file(run, worker, job, src_stat, ground)?;
@@ -199,9 +200,9 @@ fn make(
         }
         Make::Copy | Make::AttributesOnly => {
             let (dst, lost) = if is_symlink(src_stat) {
-                special::copy_symlink(run, job, src_stat)?
+                special::copy_symlink(run, job, src_stat, gives_way)?
             } else {
-                special::copy_node(run, job, src_stat)?
+                special::copy_node(run, job, src_stat, gives_way)?
             };
             if let Some(receipt) = &mut receipt {
                 receipt.lost = lost;
@@ -268,7 +269,10 @@ fn link_again(
     match made.link_to(&job.dst, job.home) {
         Err(rustix::io::Errno::EXIST) => {
             let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
-            if made.id != FileId::of(&stands) {
+            if made.id != FileId::of(&stands) && run.options.atomic {
+                special::replace_by(&job.dst, |beside| made.link_to(beside, job.home))
+                    .map_err(error)?;
+            } else if made.id != FileId::of(&stands) {
                 existing::remove(run, job)?;
                 made.link_to(&job.dst, job.home).map_err(error)?;
             }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Access, AtFlags, FileType, Mode, Stat, accessat, statat};
 use rustix::io::Errno;
 
-use crate::backup::{self, BackedUp, Refused};
+use crate::backup::{self, BackedUp, Refused, Way};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::identity::{FileId, is_directory, is_regular, is_symlink, kind, mtime};
@@ -109,6 +109,9 @@ pub(crate) fn look(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Result<Look, Dia
 pub(crate) struct Ground {
     /// What stands at the destination still.
     pub(crate) found: Option<Box<Found>>,
+    /// What stands there is replaced by something new rather than written into. It is there until
+    /// then, as `--atomic` has it.
+    pub(crate) gives_way: bool,
     /// A symbolic link to nothing stands there.
     pub(crate) dangling: bool,
     /// What stood there.
@@ -335,7 +338,10 @@ fn make_way(
         refuse_to_destroy_source(job, src, backup)?;
         let source = open_first(run, job, src)?;
         let id = FileId::of(&found.link);
-        let backup = match backup::back_up(&job.dst, id, backup, &run.own) {
+        // A directory can have one name only.
+        let keeps_name = options.atomic && !is_directory(src);
+        let way = if keeps_name { Way::Link } else { Way::Rename };
+        let backup = match backup::back_up(&job.dst, id, backup, &run.own, way) {
             Ok(backup) => Some(backup),
             Err(Refused::Errno(Errno::NOENT)) => None,
             Err(Refused::Errno(errno)) => return Err(failed(Action::Backup, &job.dst)(errno)),
@@ -343,7 +349,15 @@ fn make_way(
                 return Err(Diagnostic::BackupDestroysCopy { dst: job.dst.path(), backup });
             }
         };
-        return Ok(Verdict::Proceed(Ground { backup, source, ..Ground::default() }));
+        let found = (keeps_name && backup.is_some()).then(|| itself(found));
+        let gives_way = found.is_some();
+        return Ok(Verdict::Proceed(Ground {
+            found,
+            gives_way,
+            backup,
+            source,
+            ..Ground::default()
+        }));
     }
     // Its other names are to keep what they stand for, and what is no file cannot be written to
     // one; but with attributes alone no data may be lost.
@@ -353,8 +367,22 @@ fn make_way(
         return Ok(Verdict::Proceed(Ground { found: Some(found), ..Ground::default() }));
     }
     let source = open_first(run, job, src)?;
+    if options.atomic && !is_directory(src) {
+        let found = Some(itself(found));
+        return Ok(Verdict::Proceed(Ground {
+            found,
+            gives_way: true,
+            source,
+            ..Ground::default()
+        }));
+    }
     remove(run, job)?;
     Ok(Verdict::Proceed(Ground { source, ..Ground::default() }))
+}
+
+/// What gives way is the name, and not what a symbolic link there leads to.
+fn itself(found: Box<Found>) -> Box<Found> {
+    Box::new(Found { through_link: false, ..*found })
 }
 
 /// Opens a source whose data is copied: one that cannot be read must not cost the destination.

@@ -34,8 +34,6 @@ const LINKS_MAX: usize = 40;
 const HELD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens with `flags` what `name` in `dir` leads to, which has to be `wanted` where that is known.
-/// Each component is held while it is looked at; a link that one trusts may lead back to where
-/// others can put their own.
 pub(crate) fn open_followed(
     run: &Run<'_>,
     dir: BorrowedFd<'_>,
@@ -43,6 +41,57 @@ pub(crate) fn open_followed(
     flags: OFlags,
     wanted: Option<FileId>,
 ) -> Result<OwnedFd, Astray> {
+    let entry = match follow(run, dir, name, false)? {
+        End::Entry(entry) => entry,
+        End::Kernels { dir, name } => return Ok(openat(&dir, &*name, flags, Mode::empty())?),
+    };
+    if wanted.is_some_and(|wanted| wanted != FileId::of(&entry.stat)) {
+        return Err(Errno::STALE.into());
+    }
+    let flags = flags | OFlags::NOFOLLOW;
+    let opened = open_looked_at(entry.dir.as_fd(), &entry.name, flags, &entry.stat)?;
+    if FileId::of(&fstat(&opened)?) != FileId::of(&entry.stat) {
+        return Err(Errno::STALE.into());
+    }
+    Ok(opened)
+}
+
+/// Finds the directory and the name of what `name` in `dir` leads to; `None` for what only the kernel
+/// knows the way to. Where the user `named` the link, it may lead anywhere.
+pub(crate) fn find_followed(
+    run: &Run<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    named: bool,
+) -> Result<Option<Entry>, Astray> {
+    Ok(match follow(run, dir, name, named)? {
+        End::Entry(entry) => Some(entry),
+        End::Kernels { .. } => None,
+    })
+}
+
+/// What a name leads to in the end: no symbolic link.
+pub(crate) struct Entry {
+    pub(crate) dir: OwnedFd,
+    pub(crate) name: CString,
+    /// Itself, without any rights to it.
+    pub(crate) held: OwnedFd,
+    stat: Stat,
+}
+
+/// Where a chain of links ends.
+enum End {
+    Entry(Entry),
+    /// In a link of /proc, which leads where no text says.
+    Kernels {
+        dir: OwnedFd,
+        name: CString,
+    },
+}
+
+/// Goes from link to link. Each component is held while it is looked at; a link that one trusts may
+/// lead back to where others can put their own.
+fn follow(run: &Run<'_>, dir: BorrowedFd<'_>, name: &CStr, named: bool) -> Result<End, Astray> {
     let mut at = open_for_search(dir, c".")?;
     let mut path = name.to_bytes().to_vec();
     let mut links = 0;
@@ -57,8 +106,9 @@ pub(crate) fn open_followed(
         let held = openat(&at, &*component, HELD, Mode::empty())?;
         let stat = fstat(&held)?;
         if is_symlink(&stat) {
-            let trusted = !run.is_younger(&stat) && run.trusts_owner(&stat);
-            if !trusted || !has_stood(run, at.as_fd(), &stat, links == 0)? {
+            let old = !run.is_younger(&stat) && run.trusts_owner(&stat);
+            let trusted = named || (old && has_stood(run, at.as_fd(), &stat, links == 0)?);
+            if !trusted {
                 return Err(Astray::Foreign);
             }
             links += 1;
@@ -68,7 +118,7 @@ pub(crate) fn open_followed(
             // The links of /proc lead where no text says, and nobody can exchange them.
             if extents::is_pseudo(held.as_fd()) {
                 if rest.is_empty() {
-                    return Ok(openat(&at, &*component, flags, Mode::empty())?);
+                    return Ok(End::Kernels { dir: at, name: component });
                 }
                 at = open_for_search(at.as_fd(), &component)?;
                 path = without_slashes(&rest);
@@ -79,15 +129,7 @@ pub(crate) fn open_followed(
             continue;
         }
         if rest.is_empty() {
-            if wanted.is_some_and(|wanted| wanted != FileId::of(&stat)) {
-                return Err(Errno::STALE.into());
-            }
-            let flags = flags | OFlags::NOFOLLOW;
-            let opened = open_looked_at(at.as_fd(), &component, flags, &stat)?;
-            if FileId::of(&fstat(&opened)?) != FileId::of(&stat) {
-                return Err(Errno::STALE.into());
-            }
-            return Ok(opened);
+            return Ok(End::Entry(Entry { dir: at, name: component, held, stat }));
         }
         at = held;
         path = without_slashes(&rest);

@@ -36,6 +36,7 @@ mod regular;
 mod run;
 mod same_file;
 mod special;
+mod staged;
 mod standing;
 mod trail;
 mod walk;
@@ -43,7 +44,7 @@ mod writing;
 mod xattr;
 mod zeros;
 
-pub use diagnostic::{Action, Diagnostic, Severity};
+pub use diagnostic::{Action, Diagnostic, OldAttribute, Severity};
 pub use engines::Errno;
 pub use identity::FileId;
 pub use observer::{Announcement, Observer, Question};

@@ -56,6 +56,8 @@ pub struct Options {
     pub jobs: Option<NonZeroUsize>,
     /// How data is moved, where that works; what suits the files best unless given.
     pub engine: Option<Variant>,
+    /// A name stands for the old file or for the whole new one at every moment.
+    pub atomic: bool,
 }
 
 impl Default for Options {
@@ -84,6 +86,7 @@ impl Default for Options {
             debug: false,
             jobs: None,
             engine: None,
+            atomic: false,
         }
     }
 }

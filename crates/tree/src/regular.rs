@@ -19,6 +19,7 @@ use crate::options::{Make, Reflink};
 use crate::place::Trust;
 use crate::receipt::Loss;
 use crate::run::{Run, Worker, failed};
+use crate::staged::{Staged, is_staged, stage};
 use crate::xattr::Handle;
 
 /// What came of a file.
@@ -36,10 +37,12 @@ pub(crate) struct OpenSource {
 }
 
 /// An open destination.
-struct Opened {
+struct Opened<'j> {
     fd: OwnedFd,
     stat: Stat,
     new: bool,
+    /// It has yet to come to its name.
+    staged: Option<Staged<'j>>,
 }
 
 /// Copies data and attributes of the file that `src_stat` describes.
@@ -48,13 +51,14 @@ pub(crate) fn copy_file(
     worker: &mut Worker,
     job: &Job<'_>,
     src_stat: &Stat,
-    ground: Ground,
+    mut ground: Ground,
 ) -> Result<FileCopied, Diagnostic> {
     if !is_regular(src_stat) {
         // To open a fifo waits for a writer.
         run.begin_in_earnest();
     }
-    let opened = ground.source.map_or_else(|| open_source(job, src_stat), |source| Ok(*source))?;
+    let opened =
+        ground.source.take().map_or_else(|| open_source(job, src_stat), |source| Ok(*source))?;
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = metadata::new_file_mode(run.options, &src_now, run.umask);
     let settable = mode.at_last.contains(Mode::WUSR);
@@ -63,21 +67,37 @@ pub(crate) fn copy_file(
         // of the user's own can be set on what is writable only.
         mode.at_first = mode.at_last;
     }
-    let dst = open_destination(run, job, ground.found.as_deref(), ground.dangling, mode)?;
+    let dst = if is_staged(run, job, &ground) {
+        let (fd, staged) = stage(run, job, &ground, mode)?;
+        let stat = fstat(&fd).map_err(failed(Action::Fstat, &job.dst))?;
+        Opened { fd, stat, new: true, staged: Some(staged) }
+    } else {
+        if ground.gives_way {
+            remove(run, job)?;
+            ground.found = None;
+        }
+        open_destination(run, job, ground.found.as_deref(), ground.dangling, mode)?
+    };
     // The last moment at which nothing is lost: two descriptors of one file cannot be mistaken.
-    if FileId::of(&src_now) == FileId::of(&dst.stat) {
+    let old = dst.staged.as_ref().and_then(|staged| staged.old.as_ref());
+    let replaced = old.map_or(&dst.stat, |old| &old.stat);
+    if FileId::of(&src_now) == FileId::of(replaced) {
         return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
     }
     let _turn = (!dst.new).then(|| run.writing.turn(FileId::of(&dst.stat)));
     let copied = fill(run, worker, job, (src.as_fd(), &src_now), &dst, mode);
-    if copied.is_err() && dst.new && run.options.reflink == Reflink::Always {
+    let is_named = dst.new && dst.staged.is_none();
+    if copied.is_err() && is_named && run.options.reflink == Reflink::Always {
         // A clone that was refused leaves no empty file.
         let _ = job.dst.unlink();
     }
     let (contents, lost) = copied?;
     let id = FileId::of(&dst.stat);
-    close(dst.fd).map_err(failed(Action::Close, &job.dst))?;
     close(src).map_err(failed(Action::Close, &job.src))?;
+    if let Some(staged) = dst.staged {
+        staged.settle(job, &dst.fd)?;
+    }
+    close(dst.fd).map_err(failed(Action::Close, &job.dst))?;
     Ok(FileCopied { dst: id, contents, lost })
 }
 
@@ -87,7 +107,7 @@ fn fill(
     worker: &mut Worker,
     job: &Job<'_>,
     (src, src_stat): (BorrowedFd<'_>, &Stat),
-    dst: &Opened,
+    dst: &Opened<'_>,
     mode: NewMode,
 ) -> Result<(Option<Contents>, Vec<Loss>), Diagnostic> {
     let mut contents = None;
@@ -100,6 +120,7 @@ fn fill(
             dst: dst.fd.as_fd(),
             dst_stat: &dst.stat,
             dst_place: &job.dst,
+            staged: dst.staged.is_some(),
         };
         contents = Some(copy_contents(run, worker, &files)?);
         if let Some(contents) = &contents
@@ -121,7 +142,16 @@ fn fill(
         inherits_acl: job.inherits_acl,
         mode: (dst.new && mode.at_first & !run.umask != mode.at_last).then_some(mode.at_last),
     };
-    Ok((contents, metadata::apply(run, source, target)))
+    let Some(old) = dst.staged.as_ref().and_then(|staged| staged.old.as_ref()) else {
+        return Ok((contents, metadata::apply(run, source, target)));
+    };
+    // From here on it is what the old file would be with new contents.
+    let old = metadata::Source { handle: Some(old.handle()), stat: &old.stat };
+    let mut lost = metadata::take_over(run, old, target);
+    let stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &job.dst))?;
+    let target = Target { stat: &stat, new: false, mode: None, ..target };
+    lost.extend(metadata::apply(run, source, target));
+    Ok((contents, lost))
 }
 
 /// Takes the old contents away, now that it is sure that they are not the source's. Where sharing
@@ -130,7 +160,7 @@ fn empty(
     run: &Run<'_>,
     job: &Job<'_>,
     (src, src_stat): (BorrowedFd<'_>, &Stat),
-    dst: &Opened,
+    dst: &Opened<'_>,
 ) -> Result<(), Diagnostic> {
     // One that is empty already is emptied as well: its times tell of the copy.
     if dst.new || !is_regular(&dst.stat) {
@@ -197,13 +227,13 @@ fn open_for_reading(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-fn open_destination(
+fn open_destination<'j>(
     run: &Run<'_>,
-    job: &Job<'_>,
+    job: &'j Job<'_>,
     found: Option<&Found>,
     dangling: bool,
     mode: NewMode,
-) -> Result<Opened, Diagnostic> {
+) -> Result<Opened<'j>, Diagnostic> {
     if let Some(found) = found {
         match open_existing(run, job, found)? {
             Ok(fd) => return look_at(job, fd, Some(found)),
@@ -218,7 +248,8 @@ fn open_destination(
     }
     let mut flags = WRITE | OFlags::CREATE | OFlags::EXCL;
     if dangling {
-        if !run.options.through_dangling_symlink || job.dst.trust != Trust::Operand {
+        let written_through = run.options.through_dangling_symlink && !run.options.atomic;
+        if !written_through || job.dst.trust != Trust::Operand {
             return Err(Diagnostic::DanglingSymlink { dst: job.dst.path() });
         }
         flags = WRITE | OFlags::CREATE;
@@ -234,17 +265,21 @@ fn open_destination(
 
 /// Whether an old destination that could not be opened so may be removed for a new one. For want of
 /// descriptors or memory, or on a broken disk, the new one would not come to be either.
-fn may_yield(errno: Errno) -> bool {
+pub(crate) fn may_yield(errno: Errno) -> bool {
     !matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
 }
 
 /// Looks at what was opened. Where something was found before, it must be that.
-fn look_at(job: &Job<'_>, fd: OwnedFd, found: Option<&Found>) -> Result<Opened, Diagnostic> {
+fn look_at<'j>(
+    job: &Job<'_>,
+    fd: OwnedFd,
+    found: Option<&Found>,
+) -> Result<Opened<'j>, Diagnostic> {
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &job.dst))?;
     if found.is_some_and(|found| FileId::of(found.effective()) != FileId::of(&stat)) {
         return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
     }
-    Ok(Opened { fd, stat, new: found.is_none() })
+    Ok(Opened { fd, stat, new: found.is_none(), staged: None })
 }
 
 /// Opens an existing destination for writing, its contents untouched. The outer error is ours, the
@@ -261,13 +296,7 @@ fn open_existing(
     if job.dst.trust == Trust::Operand {
         return Ok(open_looked_at(dir, name, WRITE, found.effective()));
     }
-    if job.dst.trust == Trust::Made || run.is_younger(&found.link) {
-        let (src, dst) = (job.src.path(), job.dst.path());
-        return Err(Diagnostic::JustCreatedSymlink { src, dst });
-    }
-    if !run.trusts_owner(&found.link) {
-        return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
-    }
+    refuse_untrusted_link(run, job, found)?;
     match open_followed(run, dir, name, WRITE, Some(FileId::of(found.effective()))) {
         Err(Astray::Errno(Errno::STALE)) => {
             Err(Diagnostic::DestinationReplaced { dst: job.dst.path() })
@@ -276,4 +305,21 @@ fn open_existing(
         Err(Astray::Errno(errno)) => Ok(Err(errno)),
         Ok(fd) => Ok(Ok(fd)),
     }
+}
+
+/// A symbolic link inside a directory is written through only where nobody can have put it there to
+/// that end.
+pub(crate) fn refuse_untrusted_link(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    found: &Found,
+) -> Result<(), Diagnostic> {
+    if job.dst.trust == Trust::Made || run.is_younger(&found.link) {
+        let (src, dst) = (job.src.path(), job.dst.path());
+        return Err(Diagnostic::JustCreatedSymlink { src, dst });
+    }
+    if !run.trusts_owner(&found.link) {
+        return Err(Diagnostic::ForeignSymlink { dst: job.dst.path() });
+    }
+    Ok(())
 }

@@ -23,15 +23,17 @@ use crate::receipt::Loss;
 use crate::run::{Run, failed};
 use crate::xattr::Handle;
 
-/// Makes a symbolic link with the same text.
+/// Makes a symbolic link with the same text. What stands in its way is replaced without further ado
+/// where it `gives_way`; so it is below.
 pub(crate) fn copy_symlink(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
+    gives_way: bool,
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
     let text = readlinkat(job.src.dir, job.src.name, Vec::new())
         .map_err(failed(Action::ReadLink, &job.src))?;
-    replacing(run, job, |name| symlinkat(&*text, job.dst.dir, name))
+    replacing(run, job, gives_way, |name| symlinkat(&*text, job.dst.dir, name))
         .map_err(failed(Action::CreateSymlink, &job.dst))?;
     finish_like_source(run, job, src_stat, None)
 }
@@ -41,6 +43,7 @@ pub(crate) fn copy_node(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
+    gives_way: bool,
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
     let kind = kind(src_stat);
     let action = match kind {
@@ -57,7 +60,7 @@ pub(crate) fn copy_node(
         _ => 0,
     };
     let make = |name: &CStr| mknodat(job.dst.dir, name, kind, mode.at_first, device);
-    replacing(run, job, make).map_err(failed(action, &job.dst))?;
+    replacing(run, job, gives_way, make).map_err(failed(action, &job.dst))?;
     finish_like_source(
         run,
         job,
@@ -71,6 +74,7 @@ pub(crate) fn link_source(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
+    gives_way: bool,
 ) -> Result<FileId, Diagnostic> {
     let error = |errno| Diagnostic::HardLink { src: job.src.path(), dst: job.dst.path(), errno };
     let flags = if is_symlink(src_stat) || !job.src_through_link {
@@ -80,7 +84,7 @@ pub(crate) fn link_source(
     };
     let link = |name: &CStr| linkat(job.src.dir, job.src.name, job.dst.dir, name, flags);
     let before = job.dst.stat(false).is_ok();
-    replacing(run, job, link).map_err(error)?;
+    replacing(run, job, gives_way, link).map_err(error)?;
     if before {
         run.announce(|| Announcement::Removed { dst: job.dst.path() });
     }
@@ -98,40 +102,53 @@ pub(crate) fn link_to_name(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
+    gives_way: bool,
 ) -> Result<FileId, Diagnostic> {
     let text = job.src.path();
     if !text.has_root() && !is_working_directory(&job.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: job.dst.path() });
     }
-    replacing(run, job, |name| symlinkat(text.as_os_str().as_bytes(), job.dst.dir, name)).map_err(
-        |errno| Diagnostic::SymbolicLink { src: text.clone(), dst: job.dst.path(), errno },
-    )?;
+    let make = |name: &CStr| symlinkat(text.as_os_str().as_bytes(), job.dst.dir, name);
+    replacing(run, job, gives_way, make).map_err(|errno| Diagnostic::SymbolicLink {
+        src: text.clone(),
+        dst: job.dst.path(),
+        errno,
+    })?;
     let source = Source { handle: None, stat: src_stat };
     let (made, _lost) = finish(run, job, source, FileType::Symlink, None)?;
     Ok(made)
 }
 
 /// Makes something new at the destination. Where another thing is there that the user has given
-/// leave to replace, the new one is made beside it and takes its name, so that there is no moment
-/// without either.
+/// leave to replace, or that gives way anyhow, the new one is made beside it and takes its name, so
+/// that there is no moment without either.
 fn replacing(
     run: &Run<'_>,
     job: &Job<'_>,
+    gives_way: bool,
     make: impl Fn(&CStr) -> io::Result<()>,
 ) -> io::Result<()> {
     match make(job.dst.name) {
-        Err(Errno::EXIST) if run.options.force || run.options.ask => {}
+        Err(Errno::EXIST) if gives_way || run.options.force || run.options.ask => {}
         result => return result,
     }
-    let beside = make_beside(&make)?;
-    let renamed = renameat(job.dst.dir, &*beside, job.dst.dir, job.dst.name);
+    replace_by(&job.dst, |beside| make(beside.name))
+}
+
+/// Makes something beside `dst` that takes its name then.
+pub(crate) fn replace_by(
+    dst: &Place<'_>,
+    make: impl Fn(&Place<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let (beside, ()) = make_beside(|name| make(&Place { name, ..*dst }))?;
+    let renamed = renameat(dst.dir, &*beside, dst.dir, dst.name);
     // Two names of one file are both left standing by a rename.
-    let _ = unlinkat(job.dst.dir, &*beside, AtFlags::empty());
+    let _ = unlinkat(dst.dir, &*beside, AtFlags::empty());
     renamed
 }
 
-/// Makes it under a name that nobody has, and returns that.
-fn make_beside(make: impl Fn(&CStr) -> io::Result<()>) -> io::Result<CString> {
+/// Makes something under a name that nobody has, and returns that and what was made.
+pub(crate) fn make_beside<T>(make: impl Fn(&CStr) -> io::Result<T>) -> io::Result<(CString, T)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -139,7 +156,7 @@ fn make_beside(make: impl Fn(&CStr) -> io::Result<()>) -> io::Result<CString> {
         let name = CString::new(name).expect("a number holds no zero byte");
         match make(&name) {
             Err(Errno::EXIST) => {}
-            result => return result.map(|()| name),
+            result => return result.map(|made| (name, made)),
         }
     }
 }

@@ -78,6 +78,8 @@ pub(crate) struct Args {
     pub(crate) jobs: Option<NonZeroUsize>,
     /// `--engine`: how data is moved; what is best for the files unless given.
     pub(crate) engine: Option<Variant>,
+    /// `--atomic`: no name ever stands for part of a file.
+    pub(crate) atomic: bool,
 }
 
 /// Where the copies go.

@@ -47,6 +47,7 @@ pub(crate) struct Draft<'e> {
     pub(crate) debug: bool,
     pub(crate) jobs: Option<NonZeroUsize>,
     pub(crate) engine: Option<Variant>,
+    pub(crate) atomic: bool,
 }
 
 /// The last of `-i` and `-n`.
@@ -94,6 +95,7 @@ impl<'e> Draft<'e> {
             debug: false,
             jobs: None,
             engine: None,
+            atomic: false,
         }
     }
 
@@ -235,6 +237,7 @@ impl<'e> Draft<'e> {
             debug: self.debug,
             jobs: self.jobs,
             engine: self.engine,
+            atomic: self.atomic,
         })
     }
 

@@ -55,6 +55,8 @@ pub(crate) enum Group {
     Attributes,
     /// Where they go and what becomes of what is there.
     Destination,
+    /// What is done so that it may be relied upon.
+    Safety,
     /// How it is done.
     Means,
     /// What is said.
@@ -63,11 +65,12 @@ pub(crate) enum Group {
 
 impl Group {
     /// Every section in the order of `--help`.
-    pub(crate) const ALL: [Group; 6] = [
+    pub(crate) const ALL: [Group; 7] = [
         Group::Sources,
         Group::Copies,
         Group::Attributes,
         Group::Destination,
+        Group::Safety,
         Group::Means,
         Group::Messages,
     ];
@@ -79,6 +82,7 @@ impl Group {
             Group::Copies => "What a copy is",
             Group::Attributes => "What it takes over besides the data",
             Group::Destination => "Where it goes, and what was there before",
+            Group::Safety => "How safe it is",
             Group::Means => "How it is done",
             Group::Messages => "What is said",
         }

@@ -375,6 +375,24 @@ pub(crate) static FLAGS: &[Flag] = &[
         ..Flag::PLAIN
     },
     Flag {
+        longs: &["atomic"],
+        origin: Origin::Ours,
+        group: Group::Safety,
+        takes: Nothing(|draft| draft.atomic = true),
+        help: "let a file's name stand for the old file or the whole new one at every moment",
+        details: "The copy is made without a name in the directory of its destination, and comes to \
+                  the name when it is whole; an interrupted or failed copy leaves the old file, or \
+                  none. An existing file is so replaced rather than written into: other hard links \
+                  to it keep the old data. The new file takes over its owner, permissions, access \
+                  control list and extended attributes unless other options say what they are to \
+                  be, and what cannot be taken over is warned of. Where the destination is a \
+                  symbolic link, the file that it leads to is replaced, in that file's directory; \
+                  the link stays. Devices and fifos are written to as ever. A killed copy may leave \
+                  a file of the name .haulage-NUMBER-NUMBER behind. It needs room for the old and \
+                  the new file at once.",
+        ..Flag::PLAIN
+    },
+    Flag {
         longs: &["generate"],
         origin: Origin::Ours,
         group: Group::Messages,

@@ -3,7 +3,10 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use tree::{Action, Announcement, Diagnostic, Errno, Offload, Question, Severity, SparseDetection};
+use tree::{
+    Action, Announcement, Diagnostic, Errno, Offload, OldAttribute, Question, Severity,
+    SparseDetection,
+};
 
 use super::quote;
 use super::usage_error::UsageError;
@@ -76,6 +79,20 @@ fn words_of(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::Interrupted { dst, bytes } => {
             fill(&format!("interrupted: {{}} is incomplete, {bytes} bytes written"), &[dst])
         }
+        Diagnostic::InterruptedBefore { dst } => {
+            fill("interrupted: {} is as it was before", &[dst])
+        }
+        Diagnostic::NotTakenOver { what, dst, .. } => match what {
+            OldAttribute::Ownership => fill("the new {} is not its old owner's", &[dst]),
+            OldAttribute::Permissions => fill("the new {} has not its old permissions", &[dst]),
+            OldAttribute::Xattr(name) if name.is_empty() => {
+                fill("the new {} may lack attributes that it had", &[dst])
+            }
+            OldAttribute::Xattr(name) => {
+                let name = std::ffi::OsStr::from_bytes(name);
+                fill("the new {} lacks its old attribute {}", &[dst, name.as_ref()])
+            }
+        },
         Diagnostic::SourceReplaced { src } => {
             fill("skipping file {}, as it was replaced while being copied", &[src])
         }
@@ -131,6 +148,9 @@ fn words_of_refusal(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::ForeignSymlink { dst } => {
             fill("not following {}: the symlink is new or another user's", &[dst])
         }
+        Diagnostic::NameUnknown { dst } => {
+            fill("cannot replace what {} leads to, as its name is not known", &[dst])
+        }
         Diagnostic::DanglingSymlink { dst } => {
             fill("not writing through dangling symlink {}", &[dst])
         }
@@ -176,6 +196,7 @@ fn pattern(action: Action) -> &'static str {
         Action::CreateSymlink => "cannot create symbolic link {}",
         Action::CreateFifo => "cannot create fifo {}",
         Action::CreateSpecial => "cannot create special file {}",
+        Action::Replace => "cannot replace {}",
         Action::Remove => "cannot remove {}",
         Action::Backup => "cannot backup {}",
         Action::UnBackup => "cannot un-backup {}",
@@ -194,6 +215,7 @@ fn errno_of(diagnostic: &Diagnostic) -> Option<Errno> {
         | Diagnostic::Copy { errno, .. }
         | Diagnostic::Clone { errno, .. }
         | Diagnostic::Xattr { errno, .. }
+        | Diagnostic::NotTakenOver { errno, .. }
         | Diagnostic::Target { errno, .. } => Some(*errno),
         _ => None,
     }

@@ -93,6 +93,7 @@ fn plan(args: Args) -> (Request, Options) {
         debug: args.debug,
         jobs: args.jobs,
         engine: args.engine,
+        atomic: args.atomic,
     };
     (Request { sources, destination }, options)
 }

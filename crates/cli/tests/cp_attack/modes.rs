@@ -155,6 +155,8 @@ pub(crate) const MODES: &[Mode] = &[
     row(Into, Existing, &["-a", "--attributes-only"], Plain),
     row(Into, Existing, &["-a", "--keep-directory-symlink"], Plain),
     row(Into, Existing, &["-a", "--sparse=always", "--reflink=never"], Plain),
+    row(Into, Existing, &["-a", "--atomic"], Plain),
+    row(Into, Existing, &["-rb", "--atomic"], Plain),
     row(Into, Existing, &["-rlf"], Linked),
     row(Into, Existing, &["-rlPf"], Plain),
     row(Into, Existing, &["-alf"], Plain),

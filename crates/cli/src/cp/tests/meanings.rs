@@ -37,6 +37,7 @@ const MEANINGS: &[(&str, Change)] = &[
     ("--pa a b", |args| args.parents = true),
     ("--strip a b", |args| args.strip_trailing_slashes = true),
     ("--keep a b", |args| args.keep_directory_symlink = true),
+    ("--atomic a b", |args| args.atomic = true),
     ("-x a b", |args| args.one_file_system = true),
     // Trees and links.
     ("-r a b", |args| (args.recursive, args.follow) = (true, Follow::Never)),

@@ -62,6 +62,7 @@ pub(super) fn plain() -> Args {
         debug: false,
         jobs: None,
         engine: None,
+        atomic: false,
     }
 }
 
