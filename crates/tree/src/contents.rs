@@ -29,7 +29,7 @@ pub(crate) struct Files<'f> {
 }
 
 /// What was copied.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(crate) data_bytes: u64,
     pub(crate) hole_bytes: u64,
@@ -38,6 +38,13 @@ pub(crate) struct Contents {
     pub(crate) offload: Offload,
     /// Kept when receipts are.
     pub(crate) attempts: Vec<Attempt>,
+}
+
+/// What came of the data of a file that failed, for its receipt.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    pub(crate) contents: Contents,
+    pub(crate) diagnostic: Diagnostic,
 }
 
 /// The most bytes that go without a look at whether to stop. One second of a slow disk, and a
@@ -92,11 +99,16 @@ pub(crate) fn copy_contents(
         Err(diagnostic) => {
             let counted =
                 matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-            if is_regular(files.dst_stat) && !counted && !files.staged {
-                run.report(diagnostic);
-                return Err(copying.incomplete());
+            let leaves_part = is_regular(files.dst_stat) && !counted && !files.staged;
+            let incomplete = leaves_part.then(|| copying.incomplete());
+            let contents = copying.contents;
+            if run.observer.keeps_receipts() {
+                let diagnostic = diagnostic.clone();
+                worker.unfinished = Some(Unfinished { contents, diagnostic });
             }
-            Err(diagnostic)
+            let Some(incomplete) = incomplete else { return Err(diagnostic) };
+            run.report(diagnostic);
+            Err(incomplete)
         }
     }
 }
@@ -521,7 +533,7 @@ fn observer<'o>(
     move |variant, span, moved| {
         observer.moved(variant, span, moved);
         if keeps {
-            attempts.push(Attempt { variant: variant.clone(), span, moved });
+            Attempt::keep(attempts, variant, span, moved);
         }
     }
 }

@@ -2,13 +2,13 @@
 //! last of what is in it.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, mkdirat, openat, statat};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::{self, Dir, enter, enter_destination, open_destination, open_operand};
-use crate::entry::{Job, Next};
+use crate::entry::{Job, Next, elapsed_ns, skipped};
 use crate::existing::Found;
 use crate::extents;
 use crate::follow::{Astray, open_followed};
@@ -33,7 +33,7 @@ pub(crate) fn make_directory(
 ) -> Result<Next, Diagnostic> {
     refuse_repetition(run, job, src_stat)?;
     if stands_twice(run, job, src_stat)? {
-        return Ok(Next::Done);
+        return Ok(skipped(run, job, src_stat));
     }
     let dst = match found {
         Some(found) => open_found(run, job, found)?,
@@ -41,10 +41,11 @@ pub(crate) fn make_directory(
     };
     let dst_trail = trail_of(job, &dst)?;
     let leaves_file_system = job.device.is_some_and(|device| device != FileId::of(src_stat).dev);
+    let failures = Mutex::default();
     let src = match open_source(job, src_stat) {
         Ok(src) => Some(src),
         Err(diagnostic) => {
-            run.report(diagnostic);
+            tell(run, &failures, diagnostic);
             None
         }
     };
@@ -68,6 +69,8 @@ pub(crate) fn make_directory(
         mode: dst.mode,
         inherits_acl: job.inherits_acl,
         children_inherit_acl: inherits_acl,
+        begun: job.begun,
+        failures,
     };
     Ok(Next::Enter(Arc::new(task), listing))
 }
@@ -297,9 +300,36 @@ pub(crate) fn finish(run: &Run<'_>, task: &DirTask) {
     };
     let lost = metadata::apply(run, source, target);
     if run.observer.keeps_receipts() {
-        let (src, dst) = (task.src.trail.path(), task.dst.trail.path());
-        let mut receipt = Receipt::new(src, dst, kind(&task.src_stat), Method::Copied);
-        receipt.lost = lost;
-        run.observer.finished(receipt);
+        let kept = metadata::kept(run.options, kind(&task.src_stat), &lost);
+        run.observer.finished(Receipt { kept, lost, ..receipt(task) });
     }
+}
+
+/// Does without the attributes of a directory that could not be found again.
+pub(crate) fn give_up(run: &Run<'_>, task: &DirTask) {
+    if run.observer.keeps_receipts() {
+        run.observer.finished(receipt(task));
+    }
+}
+
+fn receipt(task: &DirTask) -> Receipt {
+    let failures = std::mem::take(&mut *lock(&task.failures));
+    let method = if failures.is_empty() { Method::Copied } else { Method::Failed };
+    let (src, dst) = (task.src.trail.path(), task.dst.trail.path());
+    let elapsed_ns = elapsed_ns(task.begun);
+    let receipt = Receipt::new(src, dst, kind(&task.src_stat), method);
+    Receipt { failures, elapsed_ns, ..receipt }
+}
+
+/// Tells of a failure of a directory itself, and keeps it for the directory's receipt.
+pub(crate) fn tell(run: &Run<'_>, failures: &Mutex<Vec<Diagnostic>>, diagnostic: Diagnostic) {
+    if run.observer.keeps_receipts() {
+        lock(failures).push(diagnostic.clone());
+    }
+    run.report(diagnostic);
+}
+
+/// A poisoned lock guards a list that is whole all the same.
+fn lock(failures: &Mutex<Vec<Diagnostic>>) -> MutexGuard<'_, Vec<Diagnostic>> {
+    failures.lock().unwrap_or_else(PoisonError::into_inner)
 }

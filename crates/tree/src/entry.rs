@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use rustix::fs::{FileType, Stat};
 
 use crate::backup::BackedUp;
+use crate::contents::Unfinished;
 use crate::copies::Made;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::directory::make_directory;
@@ -13,6 +15,7 @@ use crate::existing::{self, Ground, Look, Verdict, copies_data, look, settle};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
 use crate::links::{Claim, Holder};
 use crate::listing::Listing;
+use crate::metadata;
 use crate::observer::Announcement;
 use crate::options::{Follow, Make};
 use crate::place::{Place, Trust};
@@ -43,6 +46,24 @@ pub(crate) struct Job<'a> {
     pub(crate) device: Option<u64>,
     /// What is made in the destination's directory gets an access control list from it.
     pub(crate) inherits_acl: bool,
+    /// When it was first looked at, if receipts are kept.
+    pub(crate) begun: Option<Instant>,
+}
+
+impl Job<'_> {
+    fn receipt(&self, kind: FileType, method: Method) -> Receipt {
+        Receipt::new(self.src.path(), self.dst.path(), kind, method)
+    }
+
+    fn finish(&self, run: &Run<'_>, mut receipt: Receipt) {
+        receipt.elapsed_ns = elapsed_ns(self.begun);
+        run.observer.finished(receipt);
+    }
+}
+
+/// How long ago an entry was begun, in nanoseconds.
+pub(crate) fn elapsed_ns(begun: Option<Instant>) -> u64 {
+    begun.map_or(0, |begun| u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Whether the walk has to go down.
@@ -59,17 +80,30 @@ pub(crate) fn copy_entry(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> N
         Err(diagnostic) => {
             let again = matches!(diagnostic, Diagnostic::IntoItself { .. })
                 && job.operand.into_itself.swap(true, Ordering::Relaxed);
+            if run.observer.keeps_receipts() {
+                let receipt = receipt_of_failure(worker, job, diagnostic.clone());
+                job.finish(run, receipt);
+            }
             if !again {
                 run.report(diagnostic);
-            }
-            if run.observer.keeps_receipts() {
-                let kind = job.src.stat(false).map_or(FileType::Unknown, |s| kind(&s));
-                let (src, dst) = (job.src.path(), job.dst.path());
-                run.observer.finished(Receipt::new(src, dst, kind, Method::Failed));
             }
             Next::Done
         }
     }
+}
+
+fn receipt_of_failure(worker: &mut Worker, job: &Job<'_>, diagnostic: Diagnostic) -> Receipt {
+    let kind = job.src.stat(job.src_through_link).map_or(FileType::Unknown, |s| kind(&s));
+    let mut receipt = job.receipt(kind, Method::Failed);
+    if let Some(Unfinished { contents, diagnostic: first }) = worker.unfinished.take() {
+        receipt.take_over(contents);
+        // A file that is incomplete is so because of what was told before.
+        if first != diagnostic {
+            receipt.failures.push(first);
+        }
+    }
+    receipt.failures.push(diagnostic);
+    receipt
 }
 
 /// Whether a symbolic link among the sources stands for what it leads to.
@@ -88,7 +122,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
     }
     if stands_twice(run, job, &src_stat) {
         run.report(Diagnostic::SourceTwice { src: job.src.path(), directory: false });
-        return Ok(Next::Done);
+        return Ok(skipped(run, job, &src_stat));
     }
     let mut ground = match look(run, job, &src_stat)? {
         Look::Nothing => Ground::default(),
@@ -96,10 +130,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         Look::Found(existing) => match settle(run, job, &src_stat, existing)? {
             Verdict::Proceed(ground) => ground,
             Verdict::Leave => return Ok(skipped(run, job, &src_stat)),
-            Verdict::UpToDate => {
-                link_up_to_date(run, job, &src_stat)?;
-                return Ok(skipped(run, job, &src_stat));
-            }
+            Verdict::UpToDate => return link_up_to_date(run, job, &src_stat),
         },
     };
     let backup = ground.backup.take();
@@ -171,10 +202,8 @@ fn make(
         Some(Claim::First(holder)) => Some(holder),
         Some(Claim::Before(made)) => return link_again(run, job, src_stat, &made),
     };
-    let mut receipt = run
-        .observer
-        .keeps_receipts()
-        .then(|| Receipt::new(job.src.path(), job.dst.path(), kind(src_stat), Method::Copied));
+    let mut receipt =
+        run.observer.keeps_receipts().then(|| job.receipt(kind(src_stat), Method::Copied));
     let dst = match run.options.make {
         Make::HardLink => {
             set_method(&mut receipt, Method::Linked);
@@ -187,13 +216,10 @@ fn make(
         Make::Copy | Make::AttributesOnly if copies_data(run.options, src_stat) => {
             let copied = copy_file(run, worker, job, src_stat, ground)?;
             if let Some(receipt) = &mut receipt {
+                receipt.kept = metadata::kept(run.options, kind(src_stat), &copied.lost);
                 receipt.lost = copied.lost;
                 if let Some(contents) = copied.contents {
-                    receipt.data_bytes = contents.data_bytes;
-                    receipt.hole_bytes = contents.hole_bytes;
-                    receipt.changed = contents.changed;
-                    receipt.offload = Some(contents.offload);
-                    receipt.attempts = contents.attempts;
+                    receipt.take_over(contents);
                 }
             }
             copied.dst
@@ -205,6 +231,7 @@ fn make(
                 special::copy_node(run, job, src_stat, gives_way)?
             };
             if let Some(receipt) = &mut receipt {
+                receipt.kept = metadata::kept(run.options, kind(src_stat), &lost);
                 receipt.lost = lost;
             }
             dst
@@ -212,7 +239,7 @@ fn make(
     };
     settle_names(run, job, holder, dst, link);
     if let Some(receipt) = receipt {
-        run.observer.finished(receipt);
+        job.finish(run, receipt);
     }
     Ok(())
 }
@@ -281,16 +308,15 @@ fn link_again(
     }
     remember(run, job, made.id);
     if run.observer.keeps_receipts() {
-        let (src, dst) = (job.src.path(), job.dst.path());
-        run.observer.finished(Receipt::new(src, dst, kind(src_stat), Method::Linked));
+        job.finish(run, job.receipt(kind(src_stat), Method::Linked));
     }
     Ok(())
 }
 
 /// A destination that is up to date stays, yet the names of one source become names of one copy.
-fn link_up_to_date(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<(), Diagnostic> {
+fn link_up_to_date(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<Next, Diagnostic> {
     if src_stat.st_nlink < 2 {
-        return Ok(());
+        return Ok(skipped(run, job, src_stat));
     }
     let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
     match claim(run, job, src_stat) {
@@ -298,17 +324,20 @@ fn link_up_to_date(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<(), 
             if let Some(home) = job.home {
                 holder.settle(home, job.dst.name, FileId::of(&stands));
             }
-            Ok(())
         }
-        Some(Claim::Before(made)) => link_again(run, job, src_stat, &made),
-        _ => Ok(()),
+        Some(Claim::Before(made)) => {
+            link_again(run, job, src_stat, &made)?;
+            return Ok(Next::Done);
+        }
+        _ => {}
     }
+    Ok(skipped(run, job, src_stat))
 }
 
-fn skipped(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Next {
+/// Leaves the destination as it is.
+pub(crate) fn skipped(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Next {
     if run.observer.keeps_receipts() {
-        let (src, dst) = (job.src.path(), job.dst.path());
-        run.observer.finished(Receipt::new(src, dst, kind(src_stat), Method::Skipped));
+        job.finish(run, job.receipt(kind(src_stat), Method::Skipped));
     }
     Next::Done
 }

@@ -53,4 +53,4 @@ pub use options::{
     Reflink, Sparse,
 };
 pub use plan::{Destination, Outcome, Request, copy};
-pub use receipt::{Attempt, Loss, Method, Offload, Receipt, SparseDetection};
+pub use receipt::{Attempt, Attribute, Loss, Method, Offload, Receipt, SparseDetection};

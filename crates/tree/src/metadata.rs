@@ -13,7 +13,7 @@ use crate::diagnostic::{Action, Diagnostic, OldAttribute};
 use crate::identity::{atime, is_directory, is_regular, kind, mtime};
 use crate::options::{Context, Keep, ModeRule, Options};
 use crate::place::Place;
-use crate::receipt::Loss;
+use crate::receipt::{Attribute, Loss};
 use crate::run::{Run, failed};
 use crate::xattr::{ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle};
 
@@ -179,6 +179,24 @@ fn not_taken_over(
         OldAttribute::Xattr(name) => Loss::Xattr(name.clone(), errno),
     });
     run.report(Diagnostic::NotTakenOver { what, dst: target.place.path(), errno });
+}
+
+/// The attributes of what is of the kind `of` that the options ask for, but for those in `lost`.
+pub(crate) fn kept(options: &Options, of: FileType, lost: &[Loss]) -> Vec<Attribute> {
+    let preserve = &options.preserve;
+    // Linux has no permissions of symbolic links.
+    let permissions = preserve.mode == ModeRule::Preserve && of != FileType::Symlink;
+    [
+        (preserve.ownership, Attribute::Ownership),
+        (permissions, Attribute::Permissions),
+        (preserve.timestamps, Attribute::Times),
+        (preserve.xattr != Keep::No, Attribute::Xattr),
+        (preserve.context != Keep::No, Attribute::Context),
+    ]
+    .into_iter()
+    .filter(|&(asked, kind)| asked && !lost.iter().any(|loss| loss.attribute() == kind))
+    .map(|(_, kind)| kind)
+    .collect()
 }
 
 /// What became of owner and group.

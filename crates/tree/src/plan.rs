@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use rustix::fs::{AtFlags, CWD, FileType, statat};
 use rustix::io::Errno;
@@ -282,6 +283,7 @@ impl TopEntry<'_> {
             src_through_link: follows(run.options.follow, true),
             device: None,
             inherits_acl: self.inherits_acl,
+            begun: run.observer.keeps_receipts().then(Instant::now),
         };
         if let Next::Enter(task, listing) = copy_entry(run, worker, &job) {
             walk(run, worker, &operand, (task, listing));

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
-use engines::{Errno, Moved, Span, Variant};
+use engines::{Errno, Moved, Span, Stop, Variant};
 use rustix::fs::FileType;
+
+use crate::contents::Contents;
+use crate::diagnostic::Diagnostic;
 
 /// One entry of the tree, after it was dealt with.
 #[derive(Clone, Debug)]
@@ -22,10 +25,17 @@ pub struct Receipt {
     pub hole_bytes: u64,
     /// Each engine's attempt at the data, in order.
     pub attempts: Vec<Attempt>,
+    /// Attributes that were asked for and are the source's now.
+    pub kept: Vec<Attribute>,
     /// Attributes that were asked for and could not be kept.
     pub lost: Vec<Loss>,
     /// The source changed while it was read.
     pub changed: bool,
+    /// Why the method is [`Method::Failed`], in the order in which it was told.
+    pub failures: Vec<Diagnostic>,
+    /// From the first look at it until it was done with, in nanoseconds. That of a directory
+    /// encloses what is in it.
+    pub elapsed_ns: u64,
     /// Offload, reflink and hole detection, for regular files.
     pub offload: Option<Offload>,
 }
@@ -40,10 +50,22 @@ impl Receipt {
             data_bytes: 0,
             hole_bytes: 0,
             attempts: Vec::new(),
+            kept: Vec::new(),
             lost: Vec::new(),
             changed: false,
+            failures: Vec::new(),
+            elapsed_ns: 0,
             offload: None,
         }
+    }
+
+    /// Takes over what came of the data.
+    pub(crate) fn take_over(&mut self, contents: Contents) {
+        self.data_bytes = contents.data_bytes;
+        self.hole_bytes = contents.hole_bytes;
+        self.changed = contents.changed;
+        self.offload = Some(contents.offload);
+        self.attempts = contents.attempts;
     }
 }
 
@@ -62,7 +84,8 @@ pub enum Method {
     Failed,
 }
 
-/// One engine's attempt at one span of a file's data.
+/// One engine's attempt at one span of a file's data. Spans that follow each other without an event
+/// are one attempt.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     /// The engine with its tuning.
@@ -71,6 +94,37 @@ pub struct Attempt {
     pub span: Span,
     /// What came of it.
     pub moved: Moved,
+}
+
+impl Attempt {
+    /// Appends to `attempts`, to the last of them where this one only goes on with it.
+    pub(crate) fn keep(attempts: &mut Vec<Attempt>, variant: &Variant, span: Span, moved: Moved) {
+        if let Some(last) = attempts.last_mut()
+            && last.moved.stop == Stop::Done
+            && last.variant == *variant
+            && last.span.src.advanced(last.span.len) == span.src
+        {
+            last.span.len += span.len;
+            last.moved = Moved { bytes: last.moved.bytes + moved.bytes, stop: moved.stop };
+            return;
+        }
+        attempts.push(Attempt { variant: variant.clone(), span, moved });
+    }
+}
+
+/// A kind of attribute that a copy can take over from its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// Owner and group.
+    Ownership,
+    /// Permissions and access control lists.
+    Permissions,
+    /// Times of last access and modification.
+    Times,
+    /// Extended attributes.
+    Xattr,
+    /// The security context.
+    Context,
 }
 
 /// An attribute that was asked for and could not be kept.
@@ -86,6 +140,32 @@ pub enum Loss {
     Xattr(Vec<u8>, Errno),
     /// The security context.
     Context(Errno),
+}
+
+impl Loss {
+    /// What kind of attribute it is.
+    #[must_use]
+    pub fn attribute(&self) -> Attribute {
+        match self {
+            Loss::Ownership(_) => Attribute::Ownership,
+            Loss::Permissions(_) => Attribute::Permissions,
+            Loss::Times(_) => Attribute::Times,
+            Loss::Xattr(..) => Attribute::Xattr,
+            Loss::Context(_) => Attribute::Context,
+        }
+    }
+
+    /// Why it was lost.
+    #[must_use]
+    pub fn errno(&self) -> Errno {
+        match self {
+            Loss::Ownership(errno)
+            | Loss::Permissions(errno)
+            | Loss::Times(errno)
+            | Loss::Xattr(_, errno)
+            | Loss::Context(errno) => *errno,
+        }
+    }
 }
 
 /// How a regular file's data went, in the terms of `cp --debug`.

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use crate::backup::Own;
 use crate::began::Began;
 use crate::choice::{self, Ways};
+use crate::contents::Unfinished;
 use crate::diagnostic::{Action, Diagnostic, Severity};
 use crate::extents;
 use crate::identity::{FileId, ctime};
@@ -164,6 +165,8 @@ pub(crate) struct Worker {
     pub(crate) entries: u64,
     /// Bytes of data moved so far.
     pub(crate) data_bytes: u64,
+    /// What came of the data of the file at hand, where that failed and receipts are kept.
+    pub(crate) unfinished: Option<Unfinished>,
 }
 
 /// The chains for one pair of file systems; they remember what was refused there.
@@ -197,6 +200,7 @@ impl Worker {
             others_busy: false,
             entries: 0,
             data_bytes: 0,
+            unfinished: None,
         }
     }
 

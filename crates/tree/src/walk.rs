@@ -10,7 +10,8 @@
 //! through `..` of the one below it, where it must prove to be the same by device and inode number.
 
 use std::ffi::CString;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use rustix::fs::{FileType, Mode, Stat};
 use rustix::io::Errno;
@@ -99,6 +100,10 @@ pub(crate) struct DirTask {
     pub(crate) inherits_acl: bool,
     /// What is made in the destination gets one from it.
     pub(crate) children_inherit_acl: bool,
+    /// When it was first looked at, if receipts are kept.
+    pub(crate) begun: Option<Instant>,
+    /// What went wrong with the directory itself, if receipts are kept.
+    pub(crate) failures: Mutex<Vec<Diagnostic>>,
 }
 
 /// A worker's place in a directory.
@@ -242,7 +247,8 @@ impl<'w> Walk<'w> {
         let task = &frame.task;
         frame.listing.next(task.src.fd(), &mut worker.listing).unwrap_or_else(|errno| {
             let path = task.src.trail.path();
-            self.run.report(Diagnostic::Failed { action: Action::List, path, errno });
+            let diagnostic = Diagnostic::Failed { action: Action::List, path, errno };
+            directory::tell(self.run, &task.failures, diagnostic);
             None
         })
     }
@@ -264,6 +270,7 @@ impl<'w> Walk<'w> {
             src_through_link: follows(self.run.options.follow, false),
             device: self.device,
             inherits_acl: task.children_inherit_acl,
+            begun: self.run.observer.keeps_receipts().then(Instant::now),
         }
     }
 
@@ -305,7 +312,9 @@ impl<'w> Walk<'w> {
         if !stack.frames.is_empty() {
             regain_top(self.run, &mut stack.frames, &frame.task);
         }
-        if !frame.lost {
+        if frame.lost {
+            directory::give_up(self.run, &frame.task);
+        } else {
             directory::finish(self.run, &frame.task);
         }
     }
@@ -404,12 +413,13 @@ fn regain(
 fn lose(run: &Run<'_>, frame: &mut Frame<'_>, src: bool, errno: Errno) {
     let task = &frame.task;
     let path = if src { task.src.trail.path() } else { task.dst.trail.path() };
-    run.report(match errno {
+    let diagnostic = match errno {
         Errno::STALE | Errno::NOENT | Errno::LOOP | Errno::NOTDIR => {
             Diagnostic::DirectoryMoved { path }
         }
         errno => Diagnostic::Failed { action: Action::EnterDirectory, path, errno },
-    });
+    };
+    directory::tell(run, &task.failures, diagnostic);
     frame.lost = true;
 }
 
