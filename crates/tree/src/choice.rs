@@ -24,6 +24,12 @@ pub(crate) fn ways(options: &Options, src: Option<u64>, dst: Option<u64>) -> Way
     let required = options.reflink == Reflink::Always;
     let clones = options.reflink != Reflink::Never && options.sparse == Sparse::Auto;
     let clone = (clones && (required || options.engine.is_none())).then(|| variant("reflink"));
+    if options.no_cache && options.engine.is_none() {
+        // These leave little in the cache, to be dropped behind the copy.
+        let data = ["dontcache", "direct", PLAIN].map(variant).into();
+        let may_share = dst.is_some_and(|dst| is_honest(dst) && dst != TMPFS);
+        return Ways { clone, data, may_share };
+    }
     let local = [src, dst].into_iter().all(|kind| kind.is_some_and(is_honest));
     let best = match &options.engine {
         Some(forced) => Some(forced.clone()),
@@ -37,10 +43,11 @@ pub(crate) fn ways(options: &Options, src: Option<u64>, dst: Option<u64>) -> Way
     Ways { clone, data: best.into_iter().chain([variant(PLAIN)]).collect(), may_share }
 }
 
-/// The way of a large file that `jobs` workers share.
-pub(crate) fn shared(jobs: usize) -> Option<Vec<Variant>> {
+/// `ways` of a large file that `jobs` workers share; `None` when there is only one.
+pub(crate) fn shared(ways: &[Variant], jobs: usize) -> Option<Vec<Variant>> {
     let workers = jobs.min(WORKERS_MAX);
-    (workers > 1).then(|| vec![variant(PLAIN).shared_by(workers), variant(PLAIN)])
+    let shared = ways.iter().map(|way| way.clone().shared_by(workers));
+    (workers > 1).then(|| shared.chain([variant(PLAIN)]).collect())
 }
 
 /// Whether the options leave it to the kernel to copy.
@@ -92,15 +99,25 @@ mod tests {
         let engine = Some("splice:1M".parse().expect("a variant"));
         let forced = Options { engine, ..plain.clone() };
         check(&forced, (EXT4, EXT4), &format!("- | splice:1M {rw} | alone"));
+        let no_cache = Options { no_cache: true, ..plain.clone() };
+        let data = format!("reflink | dontcache direct {rw}");
+        check(&no_cache, (EXT4, EXT4), &format!("{data} | shared"));
+        check(&no_cache, (EXT4, TMPFS), &format!("{data} | alone"));
+        check(&no_cache, (NFS, NFS), &format!("{data} | alone"));
         let required = Options { reflink: Reflink::Always, ..forced };
         check(&required, (EXT4, EXT4), &format!("reflink | splice:1M {rw} | alone"));
     }
 
     #[test]
     fn a_file_is_shared_by_as_many_as_there_are_and_no_more_than_help() {
-        let text = |jobs| shared(jobs).map(|ways| ways[0].to_string());
+        let ways = ["dontcache", PLAIN].map(variant);
+        let text = |jobs| {
+            let shared = shared(&ways, jobs)?;
+            Some(shared.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
         assert_eq!(text(1), None);
-        assert_eq!(text(2).as_deref(), Some("read_write:256K@2"));
-        assert_eq!(text(64).as_deref(), Some("read_write:256K@4"));
+        let two = "dontcache@2 read_write:256K@2 read_write:256K";
+        assert_eq!(text(2).as_deref(), Some(two));
+        assert_eq!(text(64), Some(two.replace("@2", "@4")));
     }
 }

@@ -11,6 +11,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::extents;
 use crate::identity::{FileId, file_bytes, is_regular, mtime};
 use crate::options::{Reflink, Sparse};
+use crate::page_cache::{self, Footprint};
 use crate::place::Place;
 use crate::receipt::{Attempt, Offload, SparseDetection};
 use crate::run::{BUFFER_BYTES, PairChains, Run, Worker, failed};
@@ -78,6 +79,7 @@ pub(crate) fn copy_contents(
         buffer,
         honest,
         alone,
+        footprint: run.options.no_cache.then(|| Footprint::of(files)),
         at: 0,
         contents: Contents {
             data_bytes: 0,
@@ -90,9 +92,14 @@ pub(crate) fn copy_contents(
     if !honest || !copying.is_small() {
         run.begin_in_earnest();
     }
-    match copying.all() {
+    let copied = copying.all();
+    let (at, incomplete) = (copying.at, copying.incomplete());
+    let Copying { contents, footprint, .. } = copying;
+    if let Some(footprint) = footprint {
+        worker.held.take(run, files, footprint, at);
+    }
+    match copied {
         Ok(()) => {
-            let contents = copying.contents;
             worker.data_bytes += contents.data_bytes;
             Ok(contents)
         }
@@ -100,13 +107,13 @@ pub(crate) fn copy_contents(
             let counted =
                 matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
             let leaves_part = is_regular(files.dst_stat) && !counted && !files.staged;
-            let incomplete = leaves_part.then(|| copying.incomplete());
-            let contents = copying.contents;
             if run.observer.keeps_receipts() {
                 let diagnostic = diagnostic.clone();
                 worker.unfinished = Some(Unfinished { contents, diagnostic });
             }
-            let Some(incomplete) = incomplete else { return Err(diagnostic) };
+            if !leaves_part {
+                return Err(diagnostic);
+            }
             run.report(diagnostic);
             Err(incomplete)
         }
@@ -121,21 +128,23 @@ enum Way {
     Plain,
 }
 
-struct Copying<'c, 'r> {
+struct Copying<'c, 'r, 'f> {
     run: &'c Run<'r>,
-    files: &'c Files<'c>,
+    files: &'c Files<'f>,
     chains: &'c mut PairChains,
     buffer: &'c mut [u8],
     /// Whether the source's file system is known to tell the truth about lengths and holes.
     honest: bool,
     /// Whether all other workers are busy.
     alone: bool,
+    /// Kept where the page cache is to be left as it was.
+    footprint: Option<Footprint<'f>>,
     /// How far the copy is right: offset in bytes.
     at: u64,
     contents: Contents,
 }
 
-impl Copying<'_, '_> {
+impl Copying<'_, '_, '_> {
     /// Whether it is read and written in an instant.
     fn is_small(&self) -> bool {
         let regular = is_regular(self.files.src_stat) && is_regular(self.files.dst_stat);
@@ -249,8 +258,7 @@ impl Copying<'_, '_> {
     /// Copies up to the offset `end`, or to where the source ends before.
     fn copy_to(&mut self, end: u64, way: Way) -> Result<(), Diagnostic> {
         while self.at < end {
-            self.heed_interrupt()?;
-            let len = (end - self.at).min(PIECE_BYTES);
+            let len = self.next_piece(end)?;
             let moved = self.span(Span::at(self.at, len), way);
             self.at += moved.bytes;
             self.contents.data_bytes += moved.bytes;
@@ -275,9 +283,8 @@ impl Copying<'_, '_> {
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
         self.contents.offload.offload = "avoided";
         while self.at < end {
-            self.heed_interrupt()?;
+            let len = self.next_piece(end)?;
             let (src, dst) = (self.files.src, self.files.dst);
-            let len = (end - self.at).min(PIECE_BYTES);
             let sifted = copy_without_zeros(src, dst, self.at, len, block_bytes, self.buffer);
             self.at += sifted.moved.bytes;
             self.contents.hole_bytes += sifted.hole_bytes;
@@ -336,8 +343,7 @@ impl Copying<'_, '_> {
         }
         self.buffer.fill(0);
         while self.at < offset {
-            self.heed_interrupt()?;
-            let left = usize::try_from(offset - self.at).unwrap_or(usize::MAX);
+            let left = usize::try_from(self.next_piece(offset)?).unwrap_or(usize::MAX);
             let zeros = &self.buffer[..left.min(self.buffer.len())];
             let (bytes, result) = pwrite_all(self.files.dst, zeros, self.at);
             self.at += bytes as u64;
@@ -357,8 +363,7 @@ impl Copying<'_, '_> {
             _ => Span::TO_EOF,
         };
         while self.at < end {
-            self.heed_interrupt()?;
-            let len = (end - self.at).min(PIECE_BYTES);
+            let len = self.next_piece(end)?;
             let moved = self.span(Span { src: Pos::Here, dst: Pos::Here, len }, Way::Plain);
             self.at += moved.bytes;
             self.contents.data_bytes += moved.bytes;
@@ -454,8 +459,8 @@ impl Copying<'_, '_> {
     /// ever, is read once more; one whose length says nothing, as in /proc, to its end.
     fn read_past(&mut self, size: u64) -> Result<(), Diagnostic> {
         loop {
-            self.heed_interrupt()?;
-            let moved = self.span(Span::at(self.at, BUFFER_BYTES as u64), Way::Plain);
+            let len = self.next_piece(self.at + BUFFER_BYTES as u64)?;
+            let moved = self.span(Span::at(self.at, len), Way::Plain);
             self.at += moved.bytes;
             self.contents.data_bytes += moved.bytes;
             if self.proceed(moved)? == Ended::Yes || file_bytes(&self.src_now()?) > size {
@@ -480,6 +485,19 @@ impl Copying<'_, '_> {
 
     fn src_now(&self) -> Result<Stat, Diagnostic> {
         fstat(self.files.src).map_err(failed(Action::Fstat, self.files.src_place))
+    }
+
+    /// How many bytes go next, at most up to the offset `end`, with a look around before: at whether
+    /// to stop, and at what is behind.
+    fn next_piece(&mut self, end: u64) -> Result<u64, Diagnostic> {
+        self.heed_interrupt()?;
+        let Some(footprint) = &mut self.footprint else {
+            return Ok((end - self.at).min(PIECE_BYTES));
+        };
+        footprint.passed(self.at).map_err(failed(Action::Write, self.files.dst_place))?;
+        let len = (end - self.at).min(page_cache::PIECE_BYTES);
+        footprint.before_reading(self.at + len);
+        Ok(len)
     }
 
     fn heed_interrupt(&self) -> Result<(), Diagnostic> {

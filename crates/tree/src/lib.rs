@@ -27,6 +27,7 @@ mod metadata;
 mod observer;
 mod open;
 mod options;
+mod page_cache;
 mod parents;
 mod place;
 mod plan;

@@ -58,6 +58,8 @@ pub struct Options {
     pub engine: Option<Variant>,
     /// A name stands for the old file or for the whole new one at every moment.
     pub atomic: bool,
+    /// Leave the page cache as it was.
+    pub no_cache: bool,
 }
 
 impl Default for Options {
@@ -87,6 +89,7 @@ impl Default for Options {
             jobs: None,
             engine: None,
             atomic: false,
+            no_cache: false,
         }
     }
 }

@@ -123,6 +123,7 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
         };
         entry.copy(run, &mut worker);
     }
+    worker.held.drop_all(run);
 }
 
 /// Notes which links stand in the target directory before anything is put there.
@@ -187,9 +188,11 @@ fn to_exactly(run: &Run<'_>, request: &Request, dst: &OsStr) {
     {
         let once = Run::new(&options, run.observer);
         copy_exactly(&once, &mut worker, source, path.as_os_str());
+        worker.held.drop_all(&once);
         return run.add_failures(once.failures());
     }
     copy_exactly(run, &mut worker, source, dst);
+    worker.held.drop_all(run);
 }
 
 /// `cp -bf x x` makes a backup of `x` and nothing else: the copy goes to the backup's name.

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};
 
-use engines::Chain;
+use engines::{Chain, Variant};
 use rustix::fs::{Mode, Stat};
 use rustix::io::Errno;
 
@@ -21,6 +21,7 @@ use crate::links::{Links, Tops};
 use crate::listing;
 use crate::observer::{Announcement, Observer};
 use crate::options::Options;
+use crate::page_cache::Held;
 use crate::place::Place;
 use crate::standing::Standing;
 use crate::writing::Writing;
@@ -167,6 +168,8 @@ pub(crate) struct Worker {
     pub(crate) data_bytes: u64,
     /// What came of the data of the file at hand, where that failed and receipts are kept.
     pub(crate) unfinished: Option<Unfinished>,
+    /// Copies that are still in the page cache, where they are not to stay.
+    pub(crate) held: Held,
 }
 
 /// The chains for one pair of file systems; they remember what was refused there.
@@ -179,7 +182,8 @@ pub(crate) struct PairChains {
     /// The same for a large file, with workers that have nothing else to do; empty until there is
     /// one, and `None` where they would only wait for one another.
     shared: Option<Option<Chain>>,
-    may_share: bool,
+    /// What that is made of.
+    sharable: Option<Vec<Variant>>,
     /// Through user memory.
     pub(crate) plain: Chain,
     /// Whether `data` may leave the copying to the kernel.
@@ -201,6 +205,7 @@ impl Worker {
             entries: 0,
             data_bytes: 0,
             unfinished: None,
+            held: Held::default(),
         }
     }
 
@@ -243,8 +248,8 @@ impl Worker {
 impl PairChains {
     /// The way of a large file while other workers have nothing to do.
     pub(crate) fn shared(&mut self, run: &Run<'_>) -> Option<&mut Chain> {
-        let may_share = self.may_share;
-        let new = || may_share.then(|| choice::shared(run.jobs())).flatten().map(Chain::exactly);
+        let ways = self.sharable.take();
+        let new = || Some(Chain::exactly(choice::shared(&ways?, run.jobs())?));
         self.shared.get_or_insert_with(new).as_mut()
     }
 
@@ -252,9 +257,9 @@ impl PairChains {
         PairChains {
             offloads: ways.data.iter().any(|way| way.engine.name == "copy_file_range"),
             clone: ways.clone.map(|way| Chain::exactly([way])),
+            sharable: ways.may_share.then(|| ways.data.clone()),
             data: Chain::exactly(ways.data),
             shared: None,
-            may_share: ways.may_share,
             plain: Chain::exactly([choice::plain()]),
         }
     }

@@ -24,6 +24,7 @@ use crate::entry::{Job, Next, copy_entry, follows};
 use crate::identity::FileId;
 use crate::listing::Listing;
 use crate::options::Options;
+use crate::page_cache::HELD_FILES_MAX;
 use crate::place::{Place, Shown, Trust};
 use crate::plan::Operand;
 use crate::pool::{Loan, Pool, SHARES_PER_WORKER, Share};
@@ -56,9 +57,10 @@ struct Means {
 }
 
 impl Means {
-    fn of_process(workers_wanted: usize) -> Means {
+    fn of_process(options: &Options, workers: usize) -> Means {
+        let held = if options.no_cache { workers * HELD_FILES_MAX } else { 0 };
         let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        Means::within(allowed, workers_wanted)
+        Means::within(allowed.saturating_sub(held as u64), workers)
     }
 
     fn within(descriptors: u64, workers_wanted: usize) -> Means {
@@ -137,7 +139,7 @@ pub(crate) fn walk(
     (root, listing): (Arc<DirTask>, Listing),
 ) {
     let device = run.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
-    let open_levels = Means::of_process(1).open_levels;
+    let open_levels = Means::of_process(run.options, 1).open_levels;
     let pool;
     let at_large = Walk { run, operand, device, open_levels, pool: None };
     let mut stack = Stack::default();
@@ -149,7 +151,7 @@ pub(crate) fn walk(
         return;
     }
     run.begin_in_earnest();
-    let means = Means::of_process(if in_order(run.options) { 1 } else { run.jobs() });
+    let means = Means::of_process(run.options, if in_order(run.options) { 1 } else { run.jobs() });
     if means.workers == 1 {
         return at_large.go(worker, &mut stack, |_| true);
     }
@@ -205,6 +207,7 @@ impl<'w> Walk<'w> {
         while self.borrow(&mut stack, || false) {
             self.go(&mut worker, &mut stack, |_| true);
         }
+        worker.held.drop_all(self.run);
     }
 
     /// Takes names from another worker, unless `sated` says first that they are not needed. Returns

@@ -80,6 +80,8 @@ pub(crate) struct Args {
     pub(crate) engine: Option<Variant>,
     /// `--atomic`: no name ever stands for part of a file.
     pub(crate) atomic: bool,
+    /// `--no-cache`: leave the page cache as it was.
+    pub(crate) no_cache: bool,
 }
 
 /// Where the copies go.

@@ -48,6 +48,7 @@ pub(crate) struct Draft<'e> {
     pub(crate) jobs: Option<NonZeroUsize>,
     pub(crate) engine: Option<Variant>,
     pub(crate) atomic: bool,
+    pub(crate) no_cache: bool,
 }
 
 /// The last of `-i` and `-n`.
@@ -96,6 +97,7 @@ impl<'e> Draft<'e> {
             jobs: None,
             engine: None,
             atomic: false,
+            no_cache: false,
         }
     }
 
@@ -238,6 +240,7 @@ impl<'e> Draft<'e> {
             jobs: self.jobs,
             engine: self.engine,
             atomic: self.atomic,
+            no_cache: self.no_cache,
         })
     }
 

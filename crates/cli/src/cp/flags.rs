@@ -393,6 +393,18 @@ pub(crate) static FLAGS: &[Flag] = &[
         ..Flag::PLAIN
     },
     Flag {
+        longs: &["no-cache"],
+        origin: Origin::Ours,
+        group: Group::Means,
+        takes: Nothing(|draft| draft.no_cache = true),
+        help: "leave the page cache as it was, for copies that nobody reads soon",
+        details: "Data goes past the cache where the file systems let it (RWF_DONTCACHE, or else \
+                  O_DIRECT). What came into the cache all the same is dropped: of the copy once it \
+                  is written to the disk, for which the run waits; of the source, what was not in \
+                  the cache before. On tmpfs, which is memory itself, a copy stays where it is.",
+        ..Flag::PLAIN
+    },
+    Flag {
         longs: &["generate"],
         origin: Origin::Ours,
         group: Group::Messages,

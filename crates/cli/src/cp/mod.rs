@@ -94,6 +94,7 @@ fn plan(args: Args) -> (Request, Options) {
         jobs: args.jobs,
         engine: args.engine,
         atomic: args.atomic,
+        no_cache: args.no_cache,
     };
     (Request { sources, destination }, options)
 }

@@ -14,6 +14,7 @@ pub(crate) mod map;
 pub(crate) mod ring;
 mod started;
 pub(crate) mod stream;
+mod sync_range;
 mod usage;
 
 pub use cachestat::{Cachestat, cachestat};
@@ -21,6 +22,7 @@ pub(crate) use clone_range::clone_range;
 pub use close::close;
 pub use locale::codeset;
 pub use started::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
+pub use sync_range::{begin_writing_back, write_back};
 pub use usage::{Usage, Whose, usage};
 
 /// The error of the C call that has just failed on this thread.

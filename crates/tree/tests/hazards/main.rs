@@ -8,6 +8,7 @@ mod deep;
 mod identity;
 mod kinds;
 mod listener;
+mod page_cache;
 mod room;
 mod sparse;
 mod swapped;

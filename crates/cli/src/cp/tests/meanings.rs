@@ -60,6 +60,9 @@ const MEANINGS: &[(&str, Change)] = &[
         args.follow = Follow::Never;
         args.preserve.links = true;
     }),
+    // What GNU cp has not.
+    ("--no-cache a b", |args| args.no_cache = true),
+    ("--no-c a b", |args| args.existing = Existing::Skip),
     // Attributes.
     ("-p a b", |args| args.preserve = USUAL),
     ("--preserve a b", |args| args.preserve = USUAL),

@@ -63,6 +63,7 @@ pub(super) fn plain() -> Args {
         jobs: None,
         engine: None,
         atomic: false,
+        no_cache: false,
     }
 }
 

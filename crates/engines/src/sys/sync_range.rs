@@ -1,0 +1,71 @@
+//! The call that has dirty pages of one range written back.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::last_errno;
+
+/// Begins to write the dirty pages of `len_bytes` from `offset_bytes` on back, and waits for nothing
+/// but room in the device's queue: `sync_file_range` with SYNC_FILE_RANGE_WRITE. It makes nothing
+/// durable, since neither lengths nor block maps are written.
+///
+/// # Errors
+/// Those of sync_file_range(2): `SPIPE` for what is neither file, directory nor block device.
+pub fn begin_writing_back(
+    fd: BorrowedFd<'_>,
+    offset_bytes: u64,
+    len_bytes: u64,
+) -> rustix::io::Result<()> {
+    sync_file_range(fd, offset_bytes, len_bytes, libc::SYNC_FILE_RANGE_WRITE)
+}
+
+/// The same, and waits until the pages are clean.
+///
+/// # Errors
+/// The same, and what came of writing: `IO`, `NOSPC`. It is told once for each open file, so whoever
+/// hears it here must pass it on; a later fsync(2) is silent about it.
+pub fn write_back(fd: BorrowedFd<'_>, offset_bytes: u64, len_bytes: u64) -> rustix::io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    sync_file_range(fd, offset_bytes, len_bytes, flags)
+}
+
+/// `int sync_file_range(int fd, off64_t offset, off64_t nbytes, unsigned int flags)`
+fn sync_file_range(
+    fd: BorrowedFd<'_>,
+    offset_bytes: u64,
+    len_bytes: u64,
+    flags: libc::c_uint,
+) -> rustix::io::Result<()> {
+    let offset = i64::try_from(offset_bytes).map_err(|_| rustix::io::Errno::INVAL)?;
+    let len = i64::try_from(len_bytes).map_err(|_| rustix::io::Errno::INVAL)?;
+    // SAFETY: the call takes numbers only, and `fd` is open while it is borrowed.
+    let result = unsafe { libc::sync_file_range(fd.as_raw_fd(), offset, len, flags) };
+    if result == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::sys::cachestat;
+
+    #[test]
+    fn what_was_written_back_is_clean() {
+        let mut file = tempfile::tempfile().expect("a scratch file");
+        file.write_all(&[7; 10_000]).expect("written");
+        assert_eq!(begin_writing_back(file.as_fd(), 0, 10_000), Ok(()));
+        assert_eq!(write_back(file.as_fd(), 0, 10_000), Ok(()));
+        if let Ok(counted) = cachestat(file.as_fd(), 0, 0) {
+            assert_eq!((counted.dirty_pages, counted.writeback_pages), (0, 0));
+        }
+    }
+
+    #[test]
+    fn a_pipe_has_nothing_to_write_back() {
+        let (reader, _writer) = rustix::pipe::pipe().expect("a pipe");
+        assert_eq!(write_back(reader.as_fd(), 0, 1), Err(rustix::io::Errno::SPIPE));
+    }
+}

@@ -1,0 +1,183 @@
+//! A copy that is not to change what is in the page cache does not.
+
+use std::fs::{File, create_dir_all, read, write};
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use engines::sys::cachestat;
+use rustix::fs::{Advice, fadvise};
+use testfs::{Aspects, FsKind, each_fs, random_bytes, skip, test_name, tree_differences};
+use tree::{Options, Reflink, Sparse};
+
+use crate::listener::copy_well;
+
+const PAGE_BYTES: usize = 4096;
+
+/// Which pages of a file are in the cache.
+fn resident(path: &Path) -> Vec<bool> {
+    let file = File::open(path).expect("a file");
+    let len = file.metadata().expect("its length").len();
+    (0..len.div_ceil(PAGE_BYTES as u64))
+        .map(|page| {
+            let counted = cachestat(file.as_fd(), page * PAGE_BYTES as u64, PAGE_BYTES as u64);
+            counted.expect("pages can be counted").cached_pages > 0
+        })
+        .collect()
+}
+
+/// The first pages that are in one state and were in the other before, with how many there are.
+fn differences(now: &[bool], before: &[bool]) -> Vec<(usize, usize)> {
+    assert_eq!(now.len(), before.len());
+    let pages = (0..now.len()).filter(|&page| now[page] != before[page]).collect::<Vec<_>>();
+    let runs = pages.chunk_by(|one, other| one + 1 == *other);
+    runs.map(|run| (run[0], run.len())).take(10).collect()
+}
+
+/// Has the cache hold those pages of the file for which `wanted` says so, and no others.
+fn set_resident(path: &Path, wanted: impl Fn(usize) -> bool) {
+    let file = File::open(path).expect("a file");
+    file.sync_all().expect("synced");
+    fadvise(&file, 0, None, Advice::DontNeed).expect("dropped");
+    fadvise(&file, 0, None, Advice::Random).expect("no reading ahead");
+    let len = usize::try_from(file.metadata().expect("its length").len()).expect("it is small");
+    for page in (0..len.div_ceil(PAGE_BYTES)).filter(|&page| wanted(page)) {
+        file.read_at(&mut [0], (page * PAGE_BYTES) as u64).expect("a byte");
+    }
+}
+
+/// Whether pages can be counted, and dropped, at all.
+fn can_be_tried(kind: FsKind, dir: &Path) -> bool {
+    let path = dir.join("try");
+    write(&path, random_bytes(PAGE_BYTES, 1)).expect("a file");
+    let counted = cachestat(File::open(&path).expect("a file").as_fd(), 0, 0);
+    let counts = counted.is_ok_and(|counted| counted.cached_pages == 1);
+    if !counts {
+        skip(&test_name(), &format!("{kind}: the kernel does not count pages here"));
+    }
+    counts
+}
+
+fn past_cache(engine: Option<&str>, jobs: usize) -> Options {
+    Options {
+        no_cache: true,
+        reflink: Reflink::Never,
+        engine: engine.map(|text| text.parse().expect("a variant")),
+        jobs: NonZeroUsize::new(jobs),
+        ..Options::archive()
+    }
+}
+
+/// Some pages of a file, by number.
+type Pages = fn(usize) -> bool;
+
+const STATES: &[(&str, Pages)] = &[
+    ("cold", |_| false),
+    ("warm", |_| true),
+    ("the first half warm", |page| page < 1000),
+    ("warm in places", |page| page % 7 == 3 || (300..420).contains(&page)),
+];
+
+/// Copies the file `src` while those pages of it are in the cache, and expects that neither side's
+/// pages are others afterwards. The kernel may have a page in hand that is to be dropped, or drop
+/// others for want of memory, so that only what happens three times is a mistake.
+fn check(kind: FsKind, (src, dst): (&Path, &Path), pages: Pages, options: &Options, what: &str) {
+    let mut strays = Vec::new();
+    for _ in 0..3 {
+        set_resident(src, pages);
+        let before = resident(src);
+        let _ = copy_well(src, dst, options);
+        let (after, copy) = (resident(src), resident(dst));
+        // A file system in memory has nowhere else to keep the copy.
+        let due = vec![kind == FsKind::Tmpfs; copy.len()];
+        assert!(read(src).expect("a file") == read(dst).expect("a copy"), "{what}");
+        let stray = (differences(&after, &before), differences(&copy, &due));
+        if stray == (vec![], vec![]) {
+            return;
+        }
+        strays.push(stray);
+    }
+    panic!("{kind}, {what}: pages of source and copy: {strays:?}");
+}
+
+#[test]
+fn neither_side_of_a_file_comes_into_the_cache() {
+    each_fs(|kind, dir| {
+        if !can_be_tried(kind, dir) {
+            return;
+        }
+        let ways = [(None, 1), (None, 2), (Some("read_write:256K"), 1), (Some("read_write"), 3)];
+        for (number, bytes) in [1, 4095, 4096, 100_000, (8 << 20) + 17].into_iter().enumerate() {
+            let (src, dst) = (dir.join(format!("s{number}")), dir.join("t"));
+            write(&src, random_bytes(bytes, number as u64)).expect("a file");
+            for (engine, jobs) in ways {
+                for &(state, pages) in STATES {
+                    let what = format!("{bytes} bytes, {state}, {engine:?}, {jobs} jobs");
+                    check(kind, (&src, &dst), pages, &past_cache(engine, jobs), &what);
+                }
+            }
+        }
+    });
+}
+
+/// Larger than what is looked back on at once, with holes, and by every way of finding them.
+#[test]
+fn a_large_file_is_dropped_behind_the_copy() {
+    each_fs(|kind, dir| {
+        if kind == FsKind::Tmpfs || !can_be_tried(kind, dir) {
+            return;
+        }
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        let file = File::create(&src).expect("a file");
+        for part in [0_u64, 5, 70] {
+            let bytes = random_bytes(35 << 20, part);
+            file.write_all_at(&bytes, (part << 20) + 1000).expect("a part");
+        }
+        for (sparse, engine) in [
+            (Sparse::Auto, None),
+            (Sparse::Always, None),
+            (Sparse::Never, None),
+            (Sparse::Auto, Some("read_write:256K")),
+        ] {
+            let options = Options { sparse, ..past_cache(engine, 2) };
+            let what = format!("{sparse:?}, {engine:?}");
+            check(kind, (&src, &dst), |page| page % 4096 == 5, &options, &what);
+        }
+    });
+}
+
+#[test]
+fn no_file_of_a_tree_comes_into_the_cache() {
+    each_fs(|kind, dir| {
+        if kind == FsKind::Tmpfs || !can_be_tried(kind, dir) {
+            return;
+        }
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        let files: Vec<_> = (0..150).map(|n| format!("d{}/f{n}", n % 5)).collect();
+        for (number, file) in files.iter().enumerate() {
+            let path = src.join(file);
+            create_dir_all(path.parent().expect("a directory")).expect("a directory");
+            write(&path, random_bytes(number * 300, number as u64)).expect("a file");
+        }
+        let strays = |jobs| {
+            for (number, file) in files.iter().enumerate() {
+                set_resident(&src.join(file), |_| number % 3 == 0);
+            }
+            let _ = copy_well(&src, &dst, &past_cache(None, jobs));
+            let warm = |path: &Path| resident(path).contains(&true);
+            let mut strays: Vec<_> = files.iter().filter(|file| warm(&dst.join(file))).collect();
+            strays.extend(files.iter().enumerate().filter_map(|(number, file)| {
+                (warm(&src.join(file)) != (number > 0 && number % 3 == 0)).then_some(file)
+            }));
+            let aspects = Aspects::ALL;
+            let differences = tree_differences(&src, &dst, aspects).expect("both are there");
+            assert_eq!(differences, Vec::<String>::new(), "{kind}");
+            strays.len()
+        };
+        for jobs in [1, 4] {
+            let attempts = std::iter::repeat_with(|| strays(jobs)).take(3);
+            assert!(attempts.into_iter().any(|strays| strays == 0), "{kind}, {jobs} jobs");
+        }
+    });
+}
