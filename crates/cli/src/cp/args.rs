@@ -82,6 +82,10 @@ pub(crate) struct Args {
     pub(crate) atomic: bool,
     /// `--no-cache`: leave the page cache as it was.
     pub(crate) no_cache: bool,
+    /// `--receipt`: the file that says what became of each entry.
+    pub(crate) receipt: Option<OsString>,
+    /// `--stats`: tell at the end what the run came to.
+    pub(crate) stats: bool,
 }
 
 /// Where the copies go.

@@ -4,8 +4,9 @@
 use std::io::{BufRead, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tree::{Announcement, Diagnostic, Errno, Observer, Question};
+use tree::{Announcement, Diagnostic, Errno, Observer, Question, Receipt};
 
+use super::books::Books;
 use super::interrupt::Interrupts;
 use super::messages;
 
@@ -15,6 +16,7 @@ pub(super) struct Console {
     out: Mutex<Out>,
     line_buffered: bool,
     interrupts: Interrupts,
+    books: Option<Books>,
 }
 
 struct Out {
@@ -33,24 +35,31 @@ pub(super) enum Unsaid {
 }
 
 impl Console {
-    /// A console whose copy stops when one of `interrupts` has come.
-    pub(super) fn new(interrupts: Interrupts) -> Console {
+    /// A console whose copy stops when one of `interrupts` has come, and enters it into `books`.
+    pub(super) fn new(interrupts: Interrupts, books: Option<Books>) -> Console {
         let stdout = std::io::stdout();
         Console {
             line_buffered: stdout.is_terminal(),
             out: Mutex::new(Out { writer: BufWriter::new(stdout), failed: None }),
             interrupts,
+            books,
         }
     }
 
-    /// Writes what is left.
+    /// Writes what is left, after a copy with so many failures.
     ///
     /// # Errors
     /// The first thing that was not said.
-    pub(super) fn finish(self) -> Result<(), Unsaid> {
+    pub(super) fn finish(self, failures: u64) -> Result<(), Unsaid> {
+        let closed = self.books.as_ref().map(|books| books.close(failures, self.interrupts.name()));
+        if let Some(closed) = &closed {
+            closed.complaint.iter().for_each(|line| self.complain(line));
+            closed.stats.iter().for_each(|text| self.complain(text.as_bytes()));
+        }
         let mut out = self.lock();
         out.flush();
-        out.failed.map_or(Ok(()), Err)
+        let kept = closed.is_none_or(|closed| closed.whole);
+        out.failed.map_or(if kept { Ok(()) } else { Err(Unsaid::Error) }, Err)
     }
 
     fn lock(&self) -> MutexGuard<'_, Out> {
@@ -118,6 +127,16 @@ impl Observer for Console {
         out.heed(written);
         if self.line_buffered {
             out.flush();
+        }
+    }
+
+    fn keeps_receipts(&self) -> bool {
+        self.books.is_some()
+    }
+
+    fn finished(&self, receipt: Receipt) {
+        if let Some(Err(line)) = self.books.as_ref().map(|books| books.enter(&receipt)) {
+            self.complain(&line);
         }
     }
 

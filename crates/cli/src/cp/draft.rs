@@ -49,6 +49,8 @@ pub(crate) struct Draft<'e> {
     pub(crate) engine: Option<Variant>,
     pub(crate) atomic: bool,
     pub(crate) no_cache: bool,
+    pub(crate) receipt: Option<OsString>,
+    pub(crate) stats: bool,
 }
 
 /// The last of `-i` and `-n`.
@@ -98,6 +100,8 @@ impl<'e> Draft<'e> {
             engine: None,
             atomic: false,
             no_cache: false,
+            receipt: None,
+            stats: false,
         }
     }
 
@@ -241,6 +245,8 @@ impl<'e> Draft<'e> {
             engine: self.engine,
             atomic: self.atomic,
             no_cache: self.no_cache,
+            receipt: self.receipt,
+            stats: self.stats,
         })
     }
 

@@ -405,6 +405,29 @@ pub(crate) static FLAGS: &[Flag] = &[
         ..Flag::PLAIN
     },
     Flag {
+        longs: &["receipt"],
+        origin: Origin::Ours,
+        group: Group::Messages,
+        takes: Required("FILE", |draft, file| {
+            draft.receipt = Some(file);
+            Ok(())
+        }),
+        help: "write to FILE, a line of JSON each, what became of every entry, and a summary; \
+               - is standard output",
+        details: "FILE is opened before anything is copied, and what it held is lost. \
+                  docs/receipt.md describes the lines. If they cannot be written the exit \
+                  status is 1.",
+        ..Flag::PLAIN
+    },
+    Flag {
+        longs: &["stats"],
+        origin: Origin::Ours,
+        group: Group::Messages,
+        takes: Nothing(|draft| draft.stats = true),
+        help: "tell at the end, on standard error, what was copied, how, and how fast",
+        ..Flag::PLAIN
+    },
+    Flag {
         longs: &["generate"],
         origin: Origin::Ours,
         group: Group::Messages,

@@ -44,6 +44,11 @@ impl Interrupts {
         self.caught.load(Ordering::Relaxed) != 0
     }
 
+    /// The name of the signal that came.
+    pub(super) fn name(&self) -> Option<&'static str> {
+        signal_hook::low_level::signal_name(self.caught.load(Ordering::SeqCst))
+    }
+
     /// Runs `ask`, during which a signal ends the program at once.
     pub(super) fn asking<T>(&self, ask: impl FnOnce() -> T) -> T {
         self.asking.store(true, Ordering::SeqCst);

@@ -207,7 +207,8 @@ fn pattern(action: Action) -> &'static str {
     }
 }
 
-fn errno_of(diagnostic: &Diagnostic) -> Option<Errno> {
+/// The error of the call that failed, where one did.
+pub(crate) fn errno_of(diagnostic: &Diagnostic) -> Option<Errno> {
     match diagnostic {
         Diagnostic::Failed { errno, .. }
         | Diagnostic::HardLink { errno, .. }

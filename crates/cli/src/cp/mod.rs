@@ -8,10 +8,13 @@ use signal_hook::consts::SIGPIPE;
 use tree::{Options, Request};
 
 mod args;
+mod books;
 mod choices;
 mod console;
 mod draft;
 mod environment;
+mod errno_name;
+mod figures;
 mod flag;
 mod flags;
 mod help;
@@ -21,11 +24,15 @@ mod man;
 mod messages;
 mod parse;
 mod quote;
+mod receipt;
+mod stats;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod usage_error;
 
 use args::{Args, Destination};
+use books::Books;
 use console::{Console, Unsaid};
 use environment::Environment;
 use interrupt::Interrupts;
@@ -48,11 +55,18 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
 }
 
 fn copy(args: Args) -> ExitCode {
+    let books = match Books::open(&args) {
+        Ok(books) => books,
+        Err(line) => {
+            say(std::io::stderr(), &line);
+            return ExitCode::FAILURE;
+        }
+    };
     let (request, options) = plan(args);
     let interrupts = Interrupts::default();
-    let console = Console::new(interrupts.clone());
+    let console = Console::new(interrupts.clone(), books);
     let outcome = tree::copy(&request, &options, &console);
-    let said = console.finish();
+    let said = console.finish(outcome.failures);
     interrupts.die_if_one_came();
     match said {
         Ok(()) if outcome.failures == 0 => ExitCode::SUCCESS,

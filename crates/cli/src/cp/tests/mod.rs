@@ -64,6 +64,8 @@ pub(super) fn plain() -> Args {
         engine: None,
         atomic: false,
         no_cache: false,
+        receipt: None,
+        stats: false,
     }
 }
 

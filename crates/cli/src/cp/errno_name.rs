@@ -1,0 +1,48 @@
+//! The names that errno(3) gives errors, for programs that read them.
+
+use tree::Errno;
+
+/// The symbol for `errno`, such as `ENOSPC`; `None` for one that no copy on Linux meets.
+pub(super) fn errno_name(errno: Errno) -> Option<&'static str> {
+    NAMES.iter().find(|(known, _)| *known == errno).map(|(_, name)| *name)
+}
+
+/// Where rustix has another name for it, the last two make up for that.
+macro_rules! names {
+    ($($name:ident)*) => {
+        &[
+            $((Errno::$name, concat!("E", stringify!($name))),)*
+            (Errno::ACCESS, "EACCES"),
+            (Errno::TOOBIG, "E2BIG"),
+        ]
+    };
+}
+
+/// Those of asm-generic/errno-base.h, and of asm-generic/errno.h what file systems and the calls of
+/// a copy return. EAGAIN is EWOULDBLOCK and EOPNOTSUPP is ENOTSUP.
+const NAMES: &[(Errno, &str)] = names! {
+    PERM NOENT SRCH INTR IO NXIO NOEXEC BADF CHILD AGAIN NOMEM FAULT NOTBLK BUSY EXIST XDEV
+    NODEV NOTDIR ISDIR INVAL NFILE MFILE NOTTY TXTBSY FBIG NOSPC SPIPE ROFS MLINK PIPE DOM RANGE
+    DEADLK NAMETOOLONG NOLCK NOSYS NOTEMPTY LOOP NODATA TIME NOLINK COMM PROTO BADMSG OVERFLOW
+    ILSEQ USERS MSGSIZE OPNOTSUPP NOBUFS NETDOWN NETUNREACH CONNABORTED CONNRESET NOTCONN SHUTDOWN
+    TIMEDOUT CONNREFUSED HOSTDOWN HOSTUNREACH ALREADY INPROGRESS STALE UCLEAN REMOTEIO DQUOT
+    NOMEDIUM MEDIUMTYPE CANCELED NOKEY KEYEXPIRED KEYREVOKED KEYREJECTED HWPOISON
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_their_names() {
+        for (errno, name) in [
+            (Errno::ACCESS, Some("EACCES")),
+            (Errno::TOOBIG, Some("E2BIG")),
+            (Errno::NOSPC, Some("ENOSPC")),
+            (Errno::OPNOTSUPP, Some("EOPNOTSUPP")),
+            (Errno::from_raw_os_error(4000), None),
+        ] {
+            assert_eq!(errno_name(errno), name);
+        }
+    }
+}

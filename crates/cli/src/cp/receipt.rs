@@ -1,0 +1,413 @@
+//! `--receipt`: one line of JSON for each entry, and one for the run. docs/receipt.md describes them
+//! for those who read them; a test holds both to be the same.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use engines::{Pos, Side, Stop};
+use serde::Serialize;
+use tree::{Attempt, Attribute, Diagnostic, Errno, Loss, Method, Receipt};
+
+use super::errno_name::errno_name;
+use super::messages;
+use super::quote;
+use super::tally::{Cost, Kind, Outcome, Tally};
+
+/// The file that receipts go to. Workers write to it at once, whole lines each.
+pub(super) struct Receipts {
+    name: Vec<u8>,
+    began: SystemTime,
+    out: Mutex<Out>,
+}
+
+struct Out {
+    /// `None` after the first error: a line with a piece missing before it would be taken for whole.
+    writer: Option<BufWriter<File>>,
+}
+
+impl Receipts {
+    /// Opens `name` for writing and empties it; `-` is standard output.
+    ///
+    /// # Errors
+    /// The line that says why not.
+    pub(super) fn open(name: &OsStr, operands: &[impl AsRef<Path>]) -> Result<Receipts, Vec<u8>> {
+        let quoted = quote::name(name);
+        let cannot = |error: &std::io::Error| {
+            let words = messages::error_words(error);
+            [b"cp: cannot open ", &quoted[..], b" for writing: ", words.as_bytes(), b"\n"].concat()
+        };
+        let file = if name == "-" {
+            std::io::stdout().as_fd().try_clone_to_owned().map(File::from)
+        } else {
+            File::options().write(true).create(true).truncate(false).open(name)
+        };
+        let file = file.map_err(|error| cannot(&error))?;
+        if name != "-" {
+            // Emptied only once it is sure that nothing is lost with it.
+            if operands.iter().any(|operand| is_same_file(&file, operand.as_ref())) {
+                return Err([
+                    b"cp: ",
+                    &quoted[..],
+                    b" is to be copied, and cannot be the receipt\n",
+                ]
+                .concat());
+            }
+            let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+            if is_file {
+                file.set_len(0).map_err(|error| cannot(&error))?;
+            }
+        }
+        Ok(Receipts {
+            name: quoted,
+            began: SystemTime::now(),
+            out: Mutex::new(Out { writer: Some(BufWriter::new(file)) }),
+        })
+    }
+
+    /// Writes the line of an entry.
+    ///
+    /// # Errors
+    /// The line to complain with, the first time only.
+    pub(super) fn entry(&self, receipt: &Receipt) -> Result<(), Vec<u8>> {
+        let line = line(&Entry::of(receipt));
+        let result = self.lock().write(&line);
+        self.told(result)
+    }
+
+    /// Writes the line of the run, and all that is left.
+    ///
+    /// # Errors
+    /// The line to complain with, if there was none before.
+    pub(super) fn finish(&self, end: &End<'_>) -> Result<(), Vec<u8>> {
+        let line = line(&Summary::of(end, self.began));
+        let mut out = self.lock();
+        let result = out.write(&line).and_then(|()| out.attempt(BufWriter::flush));
+        self.told(result)
+    }
+
+    /// Whether all of it was written so far.
+    pub(super) fn is_whole(&self) -> bool {
+        self.lock().writer.is_some()
+    }
+
+    fn told(&self, result: std::io::Result<()>) -> Result<(), Vec<u8>> {
+        result.map_err(|error| {
+            let words = messages::error_words(&error);
+            [b"cp: error writing ", &self.name[..], b": ", words.as_bytes(), b"\n"].concat()
+        })
+    }
+
+    /// A poisoned lock guards whole lines all the same.
+    fn lock(&self) -> MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Out {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
+        self.attempt(|writer| writer.write_all(line))
+    }
+
+    fn attempt(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        let result = self.writer.as_mut().map_or(Ok(()), write);
+        if result.is_err() {
+            // Its drop would try once more, behind the gap.
+            self.writer.take().map(BufWriter::into_parts);
+        }
+        result
+    }
+}
+
+fn is_same_file(file: &File, path: &Path) -> bool {
+    let (Ok(file), Ok(other)) = (file.metadata(), path.metadata()) else { return false };
+    file.is_file() && (file.dev(), file.ino()) == (other.dev(), other.ino())
+}
+
+fn line(record: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(record).expect("strings and numbers only");
+    line.push(b'\n');
+    line
+}
+
+/// How a run ended.
+pub(super) struct End<'e> {
+    pub(super) tally: &'e Tally,
+    pub(super) cost: Cost,
+    pub(super) failures: u64,
+    /// The signal that ended it.
+    pub(super) signal: Option<&'static str>,
+    /// The words of the process.
+    pub(super) argv: &'e [OsString],
+}
+
+/// Bytes in JSON: a string where they are UTF-8.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Text<'t> {
+    Utf8(&'t str),
+    Other { bytes: String },
+}
+
+impl Text<'_> {
+    fn of(bytes: &[u8]) -> Text<'_> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Text::Utf8(text),
+            Err(_) => {
+                Text::Other { bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
+            }
+        }
+    }
+
+    fn of_path(path: &Path) -> Text<'_> {
+        Text::of(path.as_os_str().as_bytes())
+    }
+}
+
+#[derive(Serialize)]
+struct Entry<'r> {
+    record: &'static str,
+    src: Text<'r>,
+    dst: Text<'r>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    method: &'static str,
+    data_bytes: u64,
+    hole_bytes: u64,
+    attempts: Vec<AttemptLine>,
+    kept: Vec<&'static str>,
+    lost: Vec<LossLine<'r>>,
+    changed: bool,
+    failures: Vec<Failure>,
+    elapsed_ns: u64,
+}
+
+#[derive(Serialize)]
+struct AttemptLine {
+    variant: String,
+    offset: Option<u64>,
+    asked_bytes: u64,
+    bytes: u64,
+    stop: &'static str,
+    side: Option<&'static str>,
+    errno: Option<ErrnoLine>,
+}
+
+#[derive(Serialize)]
+struct LossLine<'r> {
+    attribute: &'static str,
+    name: Option<Text<'r>>,
+    errno: ErrnoLine,
+}
+
+#[derive(Serialize)]
+struct Failure {
+    message: String,
+    errno: Option<ErrnoLine>,
+}
+
+#[derive(Serialize)]
+struct ErrnoLine {
+    name: Option<&'static str>,
+    number: i32,
+}
+
+impl ErrnoLine {
+    fn of(errno: Errno) -> ErrnoLine {
+        ErrnoLine { name: errno_name(errno), number: errno.raw_os_error() }
+    }
+}
+
+impl<'r> Entry<'r> {
+    fn of(receipt: &'r Receipt) -> Entry<'r> {
+        Entry {
+            record: "entry",
+            src: Text::of_path(&receipt.src),
+            dst: Text::of_path(&receipt.dst),
+            kind: kind_word(Kind::of(receipt.kind)),
+            method: match receipt.method {
+                Method::Copied => "copied",
+                Method::Linked => "linked",
+                Method::SymbolicLink => "symlinked",
+                Method::Skipped => "skipped",
+                Method::Failed => "failed",
+            },
+            data_bytes: receipt.data_bytes,
+            hole_bytes: receipt.hole_bytes,
+            attempts: receipt.attempts.iter().map(AttemptLine::of).collect(),
+            kept: receipt.kept.iter().map(|kept| attribute_word(*kept)).collect(),
+            lost: receipt.lost.iter().map(LossLine::of).collect(),
+            changed: receipt.changed,
+            failures: receipt.failures.iter().map(Failure::of).collect(),
+            elapsed_ns: receipt.elapsed_ns,
+        }
+    }
+}
+
+impl AttemptLine {
+    fn of(attempt: &Attempt) -> AttemptLine {
+        let (stop, side, errno) = match attempt.moved.stop {
+            Stop::Done => ("done", None, None),
+            Stop::Eof => ("eof", None, None),
+            Stop::Refused(errno) => ("refused", None, Some(errno)),
+            Stop::Failed { side, errno } => ("failed", Some(side), Some(errno)),
+        };
+        AttemptLine {
+            variant: attempt.variant.to_string(),
+            offset: match attempt.span.src {
+                Pos::At(offset) => Some(offset),
+                Pos::Here => None,
+            },
+            asked_bytes: attempt.span.len,
+            bytes: attempt.moved.bytes,
+            stop,
+            side: side.map(|side| match side {
+                Side::Src => "src",
+                Side::Dst => "dst",
+                Side::Pair => "pair",
+            }),
+            errno: errno.map(ErrnoLine::of),
+        }
+    }
+}
+
+impl LossLine<'_> {
+    fn of(loss: &Loss) -> LossLine<'_> {
+        LossLine {
+            attribute: attribute_word(loss.attribute()),
+            name: match loss {
+                Loss::Xattr(name, _) if !name.is_empty() => Some(Text::of(name)),
+                _ => None,
+            },
+            errno: ErrnoLine::of(loss.errno()),
+        }
+    }
+}
+
+impl Failure {
+    fn of(diagnostic: &Diagnostic) -> Failure {
+        let message = messages::of_diagnostic(diagnostic);
+        Failure {
+            message: String::from_utf8_lossy(&message).trim_end().to_owned(),
+            errno: messages::errno_of(diagnostic).map(ErrnoLine::of),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Summary<'s> {
+    record: &'static str,
+    version: &'static str,
+    kernel: String,
+    argv: Vec<Text<'s>>,
+    complete: bool,
+    signal: Option<&'static str>,
+    failures: u64,
+    entries: Vec<EntriesLine>,
+    data_bytes: u64,
+    shared_bytes: u64,
+    hole_bytes: u64,
+    variants: Vec<VariantLine<'s>>,
+    changed: u64,
+    with_losses: u64,
+    began_unix_ns: u64,
+    elapsed_ns: u64,
+    user_ns: u64,
+    system_ns: u64,
+}
+
+#[derive(Serialize)]
+struct EntriesLine {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    outcome: &'static str,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct VariantLine<'s> {
+    variant: &'s str,
+    files: u64,
+    bytes: u64,
+}
+
+impl<'s> Summary<'s> {
+    fn of(end: &End<'s>, began: SystemTime) -> Summary<'s> {
+        let tally = end.tally;
+        Summary {
+            record: "summary",
+            version: env!("CARGO_PKG_VERSION"),
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            argv: end.argv.iter().map(|word| Text::of(word.as_bytes())).collect(),
+            complete: end.failures == 0 && end.signal.is_none(),
+            signal: end.signal,
+            failures: end.failures,
+            entries: tally.entries.iter().map(EntriesLine::of).collect(),
+            data_bytes: tally.data_bytes,
+            shared_bytes: tally.shared_bytes,
+            hole_bytes: tally.hole_bytes,
+            variants: tally
+                .variants
+                .iter()
+                .map(|(variant, share)| VariantLine {
+                    variant,
+                    files: share.files,
+                    bytes: share.bytes,
+                })
+                .collect(),
+            changed: tally.changed,
+            with_losses: tally.with_losses,
+            began_unix_ns: nanoseconds(began.duration_since(UNIX_EPOCH).unwrap_or_default()),
+            elapsed_ns: nanoseconds(end.cost.elapsed),
+            user_ns: nanoseconds(end.cost.user),
+            system_ns: nanoseconds(end.cost.system),
+        }
+    }
+}
+
+impl EntriesLine {
+    fn of((&(kind, outcome), &count): (&(Kind, Outcome), &u64)) -> EntriesLine {
+        let outcome = match outcome {
+            Outcome::Copied => "copied",
+            Outcome::Linked => "linked",
+            Outcome::Skipped => "skipped",
+            Outcome::Failed => "failed",
+        };
+        EntriesLine { kind: kind_word(kind), outcome, count }
+    }
+}
+
+fn nanoseconds(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::File => "file",
+        Kind::Directory => "directory",
+        Kind::Symlink => "symlink",
+        Kind::Fifo => "fifo",
+        Kind::Socket => "socket",
+        Kind::Device => "device",
+        Kind::Unknown => "unknown",
+    }
+}
+
+fn attribute_word(attribute: Attribute) -> &'static str {
+    match attribute {
+        Attribute::Ownership => "ownership",
+        Attribute::Permissions => "permissions",
+        Attribute::Times => "times",
+        Attribute::Xattr => "xattr",
+        Attribute::Context => "context",
+    }
+}

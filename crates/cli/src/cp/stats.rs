@@ -1,0 +1,117 @@
+//! The text of `--stats`.
+
+use super::figures::{bytes, count, rate, seconds};
+use super::tally::{Cost, Kind, Outcome, Share, Tally};
+
+/// What a run came to, in lines of at most 79 columns.
+pub(super) fn text(tally: &Tally, cost: &Cost) -> String {
+    let mut text = table_of_entries(tally);
+    text.push('\n');
+    let Tally { data_bytes, shared_bytes, hole_bytes, .. } = *tally;
+    for (name, amount) in [("data", data_bytes), ("shared", shared_bytes), ("holes", hole_bytes)] {
+        text.push_str(&format!("{name:<18}{:>12}\n", bytes(amount)));
+    }
+    let moved = tally.variants.values().map(|share| share.bytes).sum();
+    let rest = data_bytes.saturating_sub(moved);
+    if !tally.variants.is_empty() || rest > 0 {
+        text.push_str("\nmoved by\n");
+    }
+    for (variant, Share { files, bytes: moved }) in &tally.variants {
+        let files = format!("{} {}", count(*files), if *files == 1 { "file" } else { "files" });
+        text.push_str(&format!("  {variant:<26}  {:>12}  {files:>18}\n", bytes(*moved)));
+    }
+    if rest > 0 {
+        // Data that is looked at for zeros, and zeros written for holes, are no engine's.
+        text.push_str(&format!("  {:<26}  {:>12}\n", "looking for zeros", bytes(rest)));
+    }
+    let elapsed = cost.elapsed.as_secs_f64();
+    let speed = data_bytes as f64 / elapsed.max(1e-9);
+    text.push_str(&format!(
+        "\nelapsed {}, {}; user {}, system {}\n",
+        seconds(cost.elapsed),
+        rate(speed),
+        seconds(cost.user),
+        seconds(cost.system)
+    ));
+    text
+}
+
+fn table_of_entries(tally: &Tally) -> String {
+    let mut text =
+        String::from("                        copied      linked     skipped      failed\n");
+    for (kind, name) in [
+        (Kind::File, "regular files"),
+        (Kind::Directory, "directories"),
+        (Kind::Symlink, "symbolic links"),
+        (Kind::Fifo, "fifos"),
+        (Kind::Socket, "sockets"),
+        (Kind::Device, "devices"),
+        (Kind::Unknown, "unknown"),
+    ] {
+        let entries = |outcome| tally.entries.get(&(kind, outcome)).copied().unwrap_or(0);
+        // Regular files are what people look for, even when there are none.
+        if kind != Kind::File && Outcome::ALL.into_iter().all(|outcome| entries(outcome) == 0) {
+            continue;
+        }
+        text.push_str(&format!("{name:<18}"));
+        for outcome in Outcome::ALL {
+            text.push_str(&format!("{:>12}", count(entries(outcome))));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_text_is_aligned_and_fits_80_columns() {
+        let mut tally = Tally {
+            data_bytes: 5 << 30,
+            shared_bytes: 1 << 30,
+            hole_bytes: 12 << 20,
+            ..Tally::default()
+        };
+        for (kind, outcome, number) in [
+            (Kind::File, Outcome::Copied, 1_234_567),
+            (Kind::File, Outcome::Failed, 1),
+            (Kind::Directory, Outcome::Copied, 36),
+            (Kind::Symlink, Outcome::Skipped, 2),
+        ] {
+            tally.entries.insert((kind, outcome), number);
+        }
+        for (variant, files, bytes) in
+            [("read_write:256K@2", 1_234_000, 3 << 30), ("reflink", 1, 1 << 30)]
+        {
+            tally.variants.insert(variant.to_owned(), Share { files, bytes });
+        }
+        let cost = Cost {
+            elapsed: Duration::from_millis(2560),
+            user: Duration::from_millis(120),
+            system: Duration::from_millis(3000),
+        };
+        let expected = "                        copied      linked     skipped      failed
+regular files        1,234,567           0           0           1
+directories                 36           0           0           0
+symbolic links               0           0           2           0
+
+data                  5.00 GiB
+shared                1.00 GiB
+holes                 12.0 MiB
+
+moved by
+  read_write:256K@2               3.00 GiB     1,234,000 files
+  reflink                         1.00 GiB              1 file
+  looking for zeros               1.00 GiB
+
+elapsed 2.56 s, 1.95 GiB/s; user 0.12 s, system 3.00 s
+";
+        let text = text(&tally, &cost);
+        assert_eq!(text, expected);
+        assert!(text.lines().all(|line| line.len() < 80));
+    }
+}

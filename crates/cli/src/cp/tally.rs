@@ -1,0 +1,142 @@
+//! What a run came to: its receipts added up, for `--stats` and for the summary of `--receipt`.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use engines::sys::{Usage, Whose, usage};
+use rustix::fs::FileType;
+use tree::{Method, Receipt};
+
+/// Sums over all entries.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Entries by what they are and what was made of them.
+    pub(super) entries: BTreeMap<(Kind, Outcome), u64>,
+    /// Bytes of data moved or shared.
+    pub(super) data_bytes: u64,
+    /// Those of them that are shared with the source.
+    pub(super) shared_bytes: u64,
+    pub(super) hole_bytes: u64,
+    /// By the variant that moved data, in its text form.
+    pub(super) variants: BTreeMap<String, Share>,
+    /// Entries that changed while they were read.
+    pub(super) changed: u64,
+    /// Entries some attribute of which was lost.
+    pub(super) with_losses: u64,
+}
+
+/// What one way of moving data did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    File,
+    Directory,
+    Symlink,
+    Fifo,
+    Socket,
+    Device,
+    Unknown,
+}
+
+/// What was made of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Outcome {
+    Copied,
+    Linked,
+    Skipped,
+    Failed,
+}
+
+impl Kind {
+    pub(super) fn of(kind: FileType) -> Kind {
+        match kind {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Symlink,
+            FileType::Fifo => Kind::Fifo,
+            FileType::Socket => Kind::Socket,
+            FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
+            FileType::Unknown => Kind::Unknown,
+        }
+    }
+}
+
+impl Outcome {
+    pub(super) const ALL: [Outcome; 4] =
+        [Outcome::Copied, Outcome::Linked, Outcome::Skipped, Outcome::Failed];
+
+    pub(super) fn of(method: Method) -> Outcome {
+        match method {
+            Method::Copied => Outcome::Copied,
+            Method::Linked | Method::SymbolicLink => Outcome::Linked,
+            Method::Skipped => Outcome::Skipped,
+            Method::Failed => Outcome::Failed,
+        }
+    }
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, receipt: &Receipt) {
+        let key = (Kind::of(receipt.kind), Outcome::of(receipt.method));
+        *self.entries.entry(key).or_default() += 1;
+        self.data_bytes += receipt.data_bytes;
+        self.hole_bytes += receipt.hole_bytes;
+        self.changed += u64::from(receipt.changed);
+        self.with_losses += u64::from(!receipt.lost.is_empty());
+        let mut last = None;
+        for attempt in receipt.attempts.iter().filter(|attempt| attempt.moved.bytes > 0) {
+            let bytes = attempt.moved.bytes;
+            if attempt.variant.engine.name == "reflink" {
+                self.shared_bytes += bytes;
+            }
+            let share = self.variants.entry(attempt.variant.to_string()).or_default();
+            share.bytes += bytes;
+            // A file with holes is moved in many attempts.
+            if last != Some(&attempt.variant) {
+                share.files += 1;
+            }
+            last = Some(&attempt.variant);
+        }
+    }
+}
+
+/// When a run began, and what the process had used by then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    begun: Instant,
+    used_before: Usage,
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    pub(super) elapsed: Duration,
+    pub(super) user: Duration,
+    pub(super) system: Duration,
+}
+
+impl Clock {
+    pub(super) fn start() -> Clock {
+        Clock { begun: Instant::now(), used_before: used() }
+    }
+
+    pub(super) fn cost(&self) -> Cost {
+        let Usage { user_ns, system_ns, .. } = used().since(self.used_before);
+        Cost {
+            elapsed: self.begun.elapsed(),
+            user: Duration::from_nanos(user_ns),
+            system: Duration::from_nanos(system_ns),
+        }
+    }
+}
+
+/// Linux documents no error for these arguments.
+fn used() -> Usage {
+    usage(Whose::Process).unwrap_or_default()
+}

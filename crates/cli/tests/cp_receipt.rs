@@ -1,0 +1,348 @@
+//! `--receipt` and `--stats`: what they say of real copies, and whether docs/receipt.md says the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{create_dir_all, hard_link, write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use rustix::io::Errno;
+use serde_json::Value;
+use testfs::{Lies, LyingFs, random_bytes, skip, test_name};
+
+const DOCUMENT: &str = include_str!("../../../docs/receipt.md");
+
+fn cp(dir: &Path, args: &[&OsStr]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(args).current_dir(dir).output().expect("the binary starts")
+}
+
+fn cp_words(dir: &Path, line: &str) -> Output {
+    let words: Vec<&OsStr> = line.split(' ').map(OsStr::new).collect();
+    cp(dir, &words)
+}
+
+fn lines(receipt: &[u8]) -> Vec<Value> {
+    assert!(receipt.ends_with(b"\n"), "the last line is whole");
+    let text = std::str::from_utf8(receipt).expect("JSON is UTF-8");
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+fn read_lines(path: &Path) -> Vec<Value> {
+    lines(&std::fs::read(path).expect("a receipt"))
+}
+
+fn entry<'l>(lines: &'l [Value], src: &str) -> &'l Value {
+    lines.iter().find(|line| line["src"] == src).unwrap_or_else(|| panic!("{src} in {lines:#?}"))
+}
+
+/// The fields of each section's table.
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let mut sections = BTreeMap::new();
+    let mut section = String::new();
+    for line in DOCUMENT.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            section = heading.to_owned();
+        } else if let Some(row) = line.strip_prefix("| `") {
+            let (field, _) = row.split_once('`').expect("a field stands between marks");
+            let fields: &mut BTreeSet<String> = sections.entry(section.clone()).or_default();
+            assert!(fields.insert(field.to_owned()), "{field} is there twice");
+        }
+    }
+    sections
+}
+
+/// The fields that `value` has, as the document writes them.
+fn collect_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
+    match value {
+        // A name that is no UTF-8.
+        Value::Object(object) if object.keys().eq(["bytes"]) => {
+            fields.insert(path.to_owned());
+        }
+        Value::Object(object) => {
+            for (name, value) in object {
+                let dot = if path.is_empty() { "" } else { "." };
+                collect_fields(&format!("{path}{dot}{name}"), value, fields);
+            }
+        }
+        Value::Array(items) if items.iter().any(|item| item.is_object()) => {
+            items.iter().for_each(|item| collect_fields(&format!("{path}[]"), item, fields));
+        }
+        _ => {
+            fields.insert(path.to_owned());
+        }
+    }
+}
+
+fn make_source(dir: &Path) {
+    let src = dir.join("src");
+    create_dir_all(src.join("sub")).expect("directories");
+    write(src.join("data"), random_bytes(100_000, 1)).expect("a file");
+    write(src.join("sub/empty"), "").expect("a file");
+    hard_link(src.join("data"), src.join("sub/again")).expect("a link");
+    symlink("nowhere", src.join("link")).expect("a link");
+    write(src.join(OsStr::from_bytes(b"f\xff")), "text").expect("a file");
+    let sparse = std::fs::File::create(src.join("sparse")).expect("a file");
+    sparse.set_len(1 << 20).expect("a length");
+}
+
+/// Copies that between them bring up every field: attributes that cannot be had there, a file system
+/// that fails and one that cannot share blocks, names that are no UTF-8.
+fn records(dir: &Path) -> Option<Vec<Value>> {
+    make_source(dir);
+    let mut records = Vec::new();
+    let mut run = |args: &[&OsStr], succeeds: bool| {
+        let output = cp(dir, &[&[OsStr::new("--receipt=r")], args].concat());
+        assert_eq!(output.status.success(), succeeds, "{}", stderr(&output));
+        records.extend(read_lines(&dir.join("r")));
+    };
+    run(&["-a", "src", "dst"].map(OsStr::new), true);
+    run(&["src/data", "missing", "dst"].map(OsStr::new), false);
+    let lies = Lies { read_error: Some((50_000, Errno::IO)), ..Lies::default() };
+    let failing = LyingFs::mount(random_bytes(100_000, 2), lies)?;
+    run(&[failing.source().as_os_str(), OsStr::new("dst/part")], false);
+    write(dir.join("attributed"), "text").expect("a file");
+    let flags = rustix::fs::XattrFlags::empty();
+    if let Err(errno) = rustix::fs::setxattr(dir.join("attributed"), "user.a", b"v", flags) {
+        skip(&test_name(), &format!("{} keeps no attributes: {errno}", dir.display()));
+        return None;
+    }
+    let plain = LyingFs::mount(Vec::new(), Lies::default())?;
+    run(&[OsStr::new("-a"), OsStr::new("attributed"), plain.path().join("made").as_os_str()], true);
+    Some(records)
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_document_names_every_field_and_no_other() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let Some(records) = records(dir.path()) else { return };
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for record in &records {
+        let name = record["record"].as_str().expect("a word").to_owned();
+        let mut own = BTreeSet::new();
+        collect_fields("", record, &mut own);
+        let top = |fields: &BTreeSet<String>| -> BTreeSet<String> {
+            fields.iter().map(|field| field.split(['[', '.']).next().unwrap().to_owned()).collect()
+        };
+        assert_eq!(top(&own), top(&documented()[&name]), "{record:#}");
+        found.entry(name).or_default().append(&mut own);
+    }
+    // Where a list is empty or an error null, its own name stands for it.
+    for fields in found.values_mut() {
+        let parents: Vec<String> = fields
+            .iter()
+            .filter(|field| {
+                fields.iter().any(|other| {
+                    other.strip_prefix(*field).is_some_and(|rest| rest.starts_with(['[', '.']))
+                })
+            })
+            .cloned()
+            .collect();
+        parents.iter().for_each(|parent| assert!(fields.remove(parent)));
+    }
+    assert_eq!(found, documented());
+}
+
+#[test]
+fn every_entry_is_told_of_as_it_went() {
+    let dir = tempfile::tempdir().expect("a directory");
+    make_source(dir.path());
+    let output = cp_words(dir.path(), "-a --reflink=never --receipt=r src dst");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    let lines = read_lines(&dir.path().join("r"));
+    assert_eq!(lines.len(), 9, "{lines:#?}");
+    let (summary, entries) = lines.split_last().expect("lines");
+    assert_eq!(entries.last().expect("an entry")["src"], "src", "a directory comes last");
+    for (src, kind, data_bytes, hole_bytes) in [
+        ("src", "directory", 0, 0),
+        ("src/sub/empty", "file", 0, 0),
+        ("src/link", "symlink", 0, 0),
+        ("src/sparse", "file", 0, 1 << 20),
+    ] {
+        let entry = entry(entries, src);
+        assert_eq!(entry["dst"], src.replace("src", "dst"));
+        assert_eq!((&entry["type"], &entry["method"]), (&kind.into(), &"copied".into()), "{src}");
+        assert_eq!(entry["data_bytes"], data_bytes, "{src}");
+        assert_eq!(entry["hole_bytes"], hole_bytes, "{src}");
+        assert!(entry["elapsed_ns"].as_u64().expect("a number") > 0, "{src}");
+        let kept = entry["kept"].as_array().expect("a list");
+        assert!(kept.contains(&"ownership".into()) && kept.contains(&"times".into()), "{src}");
+        assert_eq!(kept.contains(&"permissions".into()), kind != "symlink", "{src}");
+    }
+    let (first, second) = (entry(entries, "src/data"), entry(entries, "src/sub/again"));
+    let (copied, linked) =
+        if first["method"] == "copied" { (first, second) } else { (second, first) };
+    assert_eq!(linked["method"], "linked");
+    let attempt = &copied["attempts"][0];
+    assert_eq!((&attempt["stop"], &attempt["bytes"]), (&"done".into(), &100_000.into()));
+    let bytes_name = &entry_with_bytes(entries)["src"]["bytes"];
+    assert_eq!(*bytes_name, "7372632f66ff");
+    assert_eq!(summary["record"], "summary");
+    assert_eq!(summary["complete"], true);
+    assert_eq!(summary["data_bytes"], 100_004);
+    assert_eq!(summary["hole_bytes"], 1 << 20);
+    let argv: Vec<_> = summary["argv"].as_array().expect("words").iter().skip(1).collect();
+    assert_eq!(argv, ["cp", "-a", "--reflink=never", "--receipt=r", "src", "dst"]);
+    let counts: Vec<_> = summary["entries"].as_array().expect("a list").iter().collect();
+    let total: u64 = counts.iter().map(|line| line["count"].as_u64().expect("a number")).sum();
+    assert_eq!(total, 8, "{counts:?}");
+}
+
+fn entry_with_bytes(entries: &[Value]) -> &Value {
+    entries
+        .iter()
+        .find(|entry| entry["src"]["bytes"].is_string())
+        .expect("the name that is no text")
+}
+
+#[test]
+fn a_failure_is_told_with_what_was_done_before() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let lies = Lies { read_error: Some((65_536, Errno::IO)), ..Lies::default() };
+    let Some(liar) = LyingFs::mount(random_bytes(100_000, 1), lies) else { return };
+    let args =
+        [OsStr::new("--receipt"), OsStr::new("r"), liar.source().as_os_str(), OsStr::new("c")]
+            .map(OsStr::to_owned);
+    let output = cp(dir.path(), &args.each_ref().map(|word| word.as_os_str()));
+    assert_eq!(output.status.code(), Some(1));
+    let lines = read_lines(&dir.path().join("r"));
+    let [entry, summary] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!((&entry["method"], &entry["data_bytes"]), (&"failed".into(), &65_536.into()));
+    let attempts = entry["attempts"].as_array().expect("a list");
+    let last = attempts.last().expect("an attempt");
+    assert_eq!((&last["stop"], &last["side"]), (&"failed".into(), &"src".into()), "{last}");
+    assert_eq!(last["errno"], serde_json::json!({"name": "EIO", "number": 5}));
+    let said: Vec<_> = stderr(&output).lines().map(Value::from).collect();
+    let failures = entry["failures"].as_array().expect("a list");
+    let messages: Vec<_> = failures.iter().map(|failure| failure["message"].clone()).collect();
+    assert_eq!(messages, said);
+    assert_eq!(failures[0]["errno"]["name"], "EIO");
+    assert_eq!((&summary["complete"], &summary["failures"]), (&false.into(), &2.into()));
+}
+
+#[test]
+fn a_directory_that_is_omitted_has_failed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    make_source(dir.path());
+    let output = cp_words(dir.path(), "--receipt=r src dst");
+    let lines = read_lines(&dir.path().join("r"));
+    assert_eq!(entry(&lines, "src")["method"], "failed");
+    let message = &entry(&lines, "src")["failures"][0]["message"];
+    assert_eq!(*message, stderr(&output).trim_end());
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_has_failed() {
+    if rustix::process::geteuid().is_root() {
+        skip(&test_name(), "root may read any directory");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    make_source(dir.path());
+    let sub = dir.path().join("src/sub");
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+    std::fs::set_permissions(&sub, closed).expect("a mode");
+    let output = cp_words(dir.path(), "-r --receipt=r src dst");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&sub, open).expect("a mode");
+    assert_eq!(output.status.code(), Some(1));
+    let lines = read_lines(&dir.path().join("r"));
+    assert_eq!(entry(&lines, "src/sub")["failures"][0]["errno"]["name"], "EACCES");
+    assert_eq!(entry(&lines, "src/sub")["method"], "failed");
+}
+
+#[test]
+fn a_receipt_that_cannot_be_written_is_a_failure() {
+    let dir = tempfile::tempdir().expect("a directory");
+    make_source(dir.path());
+    let output = cp_words(dir.path(), "-a --receipt=/dev/full src dst");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output), "cp: error writing '/dev/full': No space left on device\n");
+    assert!(dir.path().join("dst/sub/again").exists(), "the copy was made all the same");
+    let output = cp_words(dir.path(), "-a --receipt=no/such src other");
+    assert_eq!(output.status.code(), Some(1));
+    let due = "cp: cannot open 'no/such' for writing: No such file or directory\n";
+    assert_eq!(stderr(&output), due);
+    assert!(!dir.path().join("other").exists(), "nothing is copied without the receipt");
+    let output = cp_words(dir.path(), "--receipt=src/data src/data other");
+    assert_eq!(output.status.code(), Some(1));
+    let due = "cp: 'src/data' is to be copied, and cannot be the receipt\n";
+    assert_eq!(stderr(&output), due);
+    assert_eq!(std::fs::read(dir.path().join("src/data")).expect("the source").len(), 100_000);
+}
+
+#[test]
+fn lines_of_many_workers_are_whole() {
+    let dir = tempfile::tempdir().expect("a directory");
+    create_dir_all(dir.path().join("src")).expect("a directory");
+    for number in 0..3000 {
+        write(dir.path().join(format!("src/{number}")), "text").expect("a file");
+    }
+    let output = cp_words(dir.path(), "-a --jobs=8 --receipt=- src dst");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = lines(&output.stdout);
+    assert_eq!(lines.len(), 3002);
+    let sources: BTreeSet<_> = lines.iter().filter_map(|line| line["src"].as_str()).collect();
+    assert_eq!(sources.len(), 3001);
+}
+
+#[test]
+fn a_run_that_is_interrupted_has_a_summary() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let big = std::fs::File::create(dir.path().join("big")).expect("a file");
+    big.set_len(8 << 30).expect("a length");
+    let child = Command::new(env!("CARGO_BIN_EXE_haulage"))
+        .args(["cp", "--sparse=never", "--receipt=r", "--stats", "big", "copy"])
+        .current_dir(dir.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let copy = dir.path().join("copy");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0) {
+        assert!(std::time::Instant::now() < deadline, "the copy never began");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.signal(), Some(2), "{}", stderr(&output));
+    let lines = read_lines(&dir.path().join("r"));
+    let [entry, summary] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!(entry["method"], "failed");
+    assert_eq!(entry["data_bytes"], std::fs::metadata(&copy).expect("the part").len());
+    assert_eq!((&summary["signal"], &summary["complete"]), (&"SIGINT".into(), &false.into()));
+    assert!(stderr(&output).contains("\nelapsed "), "{}", stderr(&output));
+}
+
+#[test]
+fn stats_tell_what_was_copied_and_how() {
+    let dir = tempfile::tempdir().expect("a directory");
+    make_source(dir.path());
+    let output = cp_words(dir.path(), "-a --stats --reflink=never src dst");
+    assert!(output.status.success());
+    let said = stderr(&output);
+    let figures: Vec<Vec<&str>> =
+        said.lines().map(|line| line.split_whitespace().collect()).collect();
+    for due in [
+        &["regular", "files", "4", "1", "0", "0"][..],
+        &["directories", "2", "0", "0", "0"],
+        &["symbolic", "links", "1", "0", "0", "0"],
+        &["data", "97.7", "KiB"],
+        &["shared", "0", "B"],
+        &["holes", "1.00", "MiB"],
+        &["read_write:256K", "97.7", "KiB", "2", "files"],
+    ] {
+        assert!(figures.iter().any(|line| line == due), "{due:?} in\n{said}");
+    }
+    assert!(said.lines().all(|line| line.len() < 80), "{said}");
+    assert_eq!(output.stdout, b"");
+}
