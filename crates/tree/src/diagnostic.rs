@@ -314,6 +314,8 @@ pub enum Action {
     Truncate,
     /// Giving a file the length that a hole at its end makes.
     Extend,
+    /// Waiting until it is on the medium.
+    Sync,
     /// Closing a file, which is when some file systems tell of failed writes.
     Close,
     /// Making a regular file or opening it for writing.

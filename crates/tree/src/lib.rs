@@ -16,6 +16,7 @@ mod copies;
 mod diagnostic;
 mod dir;
 mod directory;
+mod durable;
 mod entry;
 mod existing;
 mod extents;

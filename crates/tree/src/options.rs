@@ -58,6 +58,8 @@ pub struct Options {
     pub engine: Option<Variant>,
     /// A name stands for the old file or for the whole new one at every moment.
     pub atomic: bool,
+    /// Success means that every copy, and every name of one, is on the medium.
+    pub durable: bool,
     /// Leave the page cache as it was.
     pub no_cache: bool,
 }
@@ -89,6 +91,7 @@ impl Default for Options {
             jobs: None,
             engine: None,
             atomic: false,
+            durable: false,
             no_cache: false,
         }
     }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::{enter_for_search, open_for_search};
 use crate::directory::make_and_open;
+use crate::durable::sync_directory;
 use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_directory, is_symlink};
 use crate::metadata::{self, Source, Target};
@@ -178,6 +179,13 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
 /// one was made, those that were there before get theirs too. Where all of them stood, they stay
 /// as they are.
 pub(crate) fn finish(run: &Run<'_>, parents: &Parents) {
+    set_attributes(run, parents);
+    for level in &parents.levels {
+        sync_directory(run, level.dst.as_fd(), || level.dst_path.clone());
+    }
+}
+
+fn set_attributes(run: &Run<'_>, parents: &Parents) {
     if !parents.levels.iter().any(|level| level.new) {
         return;
     }

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use crate::backup;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::open_for_search;
+use crate::durable::sync_directory;
 use crate::entry::{Job, Next, copy_entry, follows};
 use crate::identity::is_regular;
 use crate::observer::Observer;
@@ -124,6 +125,9 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
         entry.copy(run, &mut worker);
     }
     worker.held.drop_all(run);
+    worker.sync(run);
+    sync_directory(run, target.as_fd(), || dir_path.to_owned());
+    run.remainder.sync(run);
 }
 
 /// Notes which links stand in the target directory before anything is put there.
@@ -238,6 +242,22 @@ fn copy_exactly(run: &Run<'_>, worker: &mut Worker, source: &[u8], dst: &OsStr) 
         several: false,
     };
     entry.copy(run, worker);
+    worker.sync(run);
+    let shown = || PathBuf::from(OsStr::from_bytes(parent));
+    match held {
+        Some(held) => sync_directory(run, held.as_fd(), shown),
+        // Nothing was made there, unless the name is that of a directory.
+        None => sync_named(run, dst),
+    }
+    run.remainder.sync(run);
+}
+
+/// Syncs a directory that was named by itself, `..` for one, if there is any: what is in it is synced
+/// with the walk, and its own name stood there before.
+fn sync_named(run: &Run<'_>, name: &OsStr) {
+    if let Ok(dir) = open_directory(name) {
+        sync_directory(run, dir.as_fd(), || name.into());
+    }
 }
 
 /// An operand and where it goes.

@@ -86,6 +86,10 @@ pub(crate) fn copy_file(
     }
     let _turn = (!dst.new).then(|| run.writing.turn(FileId::of(&dst.stat)));
     let copied = fill(run, worker, job, (src.as_fd(), &src_now), &dst, mode);
+    if ground.dangling {
+        // Which directory it was made in only the link knows.
+        run.remainder.note(run, dst.fd.as_fd(), || job.dst.path());
+    }
     let is_named = dst.new && dst.staged.is_none();
     if copied.is_err() && is_named && run.options.reflink == Reflink::Always {
         // A clone that was refused leaves no empty file.
@@ -95,9 +99,11 @@ pub(crate) fn copy_file(
     let id = FileId::of(&dst.stat);
     close(src).map_err(failed(Action::Close, &job.src))?;
     if let Some(staged) = dst.staged {
-        staged.settle(job, &dst.fd)?;
+        staged.settle(run, job, &dst.fd)?;
+        close(dst.fd).map_err(failed(Action::Close, &job.dst))?;
+    } else {
+        worker.close(run, dst.fd, &job.dst)?;
     }
-    close(dst.fd).map_err(failed(Action::Close, &job.dst))?;
     Ok(FileCopied { dst: id, contents, lost })
 }
 

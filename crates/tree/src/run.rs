@@ -2,19 +2,22 @@
 
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};
 
+use engines::sys::close;
 use engines::{Chain, Variant};
 use rustix::fs::{Mode, Stat};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::backup::Own;
 use crate::began::Began;
 use crate::choice::{self, Ways};
 use crate::contents::Unfinished;
 use crate::diagnostic::{Action, Diagnostic, Severity};
+use crate::durable::{Remainder, Unsynced};
 use crate::extents;
 use crate::identity::{FileId, ctime};
 use crate::links::{Links, Tops};
@@ -40,6 +43,7 @@ pub(crate) struct Run<'r> {
     pub(crate) tops: Tops,
     pub(crate) own: Own,
     pub(crate) writing: Writing,
+    pub(crate) remainder: Remainder,
     in_earnest: Once,
     jobs: OnceLock<usize>,
     failures: AtomicU64,
@@ -60,6 +64,7 @@ impl<'r> Run<'r> {
             tops: Tops::default(),
             own: Own::default(),
             writing: Writing::default(),
+            remainder: Remainder::default(),
             in_earnest: Once::new(),
             jobs: OnceLock::new(),
             failures: AtomicU64::new(0),
@@ -151,6 +156,11 @@ pub(crate) fn failed<'p>(
     move |errno| Diagnostic::Failed { action, path: place.path(), errno }
 }
 
+/// How many descriptors the process may have.
+pub(crate) fn descriptors() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// What one worker keeps from file to file.
 pub(crate) struct Worker {
     pairs: Vec<(FileId, PairChains)>,
@@ -162,6 +172,7 @@ pub(crate) struct Worker {
     pub(crate) listing: Vec<MaybeUninit<u8>>,
     /// All other workers have something to do.
     pub(crate) others_busy: bool,
+    unsynced: Unsynced,
     /// Entries met so far.
     pub(crate) entries: u64,
     /// Bytes of data moved so far.
@@ -202,11 +213,31 @@ impl Worker {
             buffer: vec![0; BUFFER_BYTES],
             listing: listing::buffer(),
             others_busy: false,
+            unsynced: Unsynced::default(),
             entries: 0,
             data_bytes: 0,
             unfinished: None,
             held: Held::default(),
         }
+    }
+
+    /// Closes a destination that is done with, once it is on the medium if it has to be.
+    pub(crate) fn close(
+        &mut self,
+        run: &Run<'_>,
+        fd: OwnedFd,
+        place: &Place<'_>,
+    ) -> Result<(), Diagnostic> {
+        if !run.options.durable {
+            return close(fd).map_err(failed(Action::Close, place));
+        }
+        self.unsynced.add(run, fd, place.path());
+        Ok(())
+    }
+
+    /// Waits until all files that this worker has written are on the medium.
+    pub(crate) fn sync(&mut self, run: &Run<'_>) {
+        self.unsynced.sync(run);
     }
 
     /// Whether what the file system of `fd`, which is on the device `dev`, says of lengths and holes

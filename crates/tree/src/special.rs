@@ -219,7 +219,13 @@ fn finish(
         inherits_acl: job.inherits_acl,
         mode,
     };
-    Ok((FileId::of(&dst_stat), metadata::apply(run, source, target)))
+    let lost = metadata::apply(run, source, target);
+    if job.is_top || !run.options.preserve.timestamps {
+        // Such an entry cannot be synced by itself. A journal has its attributes before those of
+        // its directory, but this directory gets none after it.
+        run.remainder.note(run, job.dst.dir, || job.dst.path());
+    }
+    Ok((FileId::of(&dst_stat), lost))
 }
 
 fn keeps_anything(options: &Options) -> bool {

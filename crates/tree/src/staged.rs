@@ -16,6 +16,7 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 use engines::sys::close;
 
 use crate::diagnostic::{Action, Diagnostic};
+use crate::durable::{sync_directory, sync_file};
 use crate::entry::Job;
 use crate::existing::{Found, Ground};
 use crate::follow::{Astray, Entry, find_followed};
@@ -174,14 +175,28 @@ fn find_behind_link(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<Entry
 
 impl Staged<'_> {
     /// Gives `fd`, which is whole now, its name.
-    pub(crate) fn settle(mut self, job: &Job<'_>, fd: &OwnedFd) -> Result<(), Diagnostic> {
+    pub(crate) fn settle(
+        mut self,
+        run: &Run<'_>,
+        job: &Job<'_>,
+        fd: &OwnedFd,
+    ) -> Result<(), Diagnostic> {
+        if run.options.durable {
+            // After a crash the name must not stand for a file whose data was still on its way.
+            sync_file(fd.as_fd()).map_err(failed(Action::Sync, &job.dst))?;
+        }
         // Closing is when some file systems tell of failed writes, and it must not come too late.
         let again = fcntl_dupfd_cloexec(fd, 0).map_err(failed(Action::Close, &job.dst))?;
         close(again).map_err(failed(Action::Close, &job.dst))?;
         match self.replaced {
             None => self.take_new_name(fd).map_err(failed(Action::CreateRegular, &job.dst)),
             Some(replaced) => self.take_over(job, fd, replaced),
+        }?;
+        if let Spot::BehindLink(dir, _) = &self.spot {
+            // Nobody else knows this directory.
+            sync_directory(run, dir.as_fd(), || job.dst.path());
         }
+        Ok(())
     }
 
     fn take_new_name(&mut self, fd: &OwnedFd) -> io::Result<()> {

@@ -15,11 +15,11 @@ use std::time::Instant;
 
 use rustix::fs::{FileType, Mode, Stat};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::Dir;
 use crate::directory;
+use crate::durable::files_kept;
 use crate::entry::{Job, Next, copy_entry, follows};
 use crate::identity::FileId;
 use crate::listing::Listing;
@@ -28,7 +28,7 @@ use crate::page_cache::HELD_FILES_MAX;
 use crate::place::{Place, Shown, Trust};
 use crate::plan::Operand;
 use crate::pool::{Loan, Pool, SHARES_PER_WORKER, Share};
-use crate::run::{Run, Worker};
+use crate::run::{Run, Worker, descriptors};
 
 /// The most levels of a tree whose directories one worker has open, with two descriptors each.
 const OPEN_LEVELS_MAX: usize = 32;
@@ -58,9 +58,11 @@ struct Means {
 
 impl Means {
     fn of_process(options: &Options, workers: usize) -> Means {
-        let held = if options.no_cache { workers * HELD_FILES_MAX } else { 0 };
-        let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        Means::within(allowed.saturating_sub(held as u64), workers)
+        let allowed = descriptors();
+        let held = if options.no_cache { HELD_FILES_MAX } else { 0 };
+        // Files that wait to be synced are kept as well.
+        let kept = (held + files_kept(options, allowed)) * workers;
+        Means::within(allowed.saturating_sub(kept as u64), workers)
     }
 
     fn within(descriptors: u64, workers_wanted: usize) -> Means {
@@ -208,6 +210,7 @@ impl<'w> Walk<'w> {
             self.go(&mut worker, &mut stack, |_| true);
         }
         worker.held.drop_all(self.run);
+        worker.sync(self.run);
     }
 
     /// Takes names from another worker, unless `sated` says first that they are not needed. Returns

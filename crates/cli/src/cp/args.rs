@@ -80,6 +80,8 @@ pub(crate) struct Args {
     pub(crate) engine: Option<Variant>,
     /// `--atomic`: no name ever stands for part of a file.
     pub(crate) atomic: bool,
+    /// `--durable`: wait until all is on the medium.
+    pub(crate) durable: bool,
     /// `--no-cache`: leave the page cache as it was.
     pub(crate) no_cache: bool,
     /// `--receipt`: the file that says what became of each entry.

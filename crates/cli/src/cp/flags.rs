@@ -393,6 +393,18 @@ pub(crate) static FLAGS: &[Flag] = &[
         ..Flag::PLAIN
     },
     Flag {
+        longs: &["durable"],
+        origin: Origin::Ours,
+        group: Group::Safety,
+        takes: Nothing(|draft| draft.durable = true),
+        help: "succeed only when every copy, and its name, would outlast a loss of power",
+        details: "Files and the directories that they are in are synced (fsync). An error in that \
+                  is one of the copy. With \\fB--atomic\\fR a file is synced before it gets its \
+                  name. Files that were left as they were are not synced. What a disk does with \
+                  its own cache when it is told to empty it is up to the disk.",
+        ..Flag::PLAIN
+    },
+    Flag {
         longs: &["no-cache"],
         origin: Origin::Ours,
         group: Group::Means,

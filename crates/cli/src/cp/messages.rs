@@ -189,6 +189,7 @@ fn pattern(action: Action) -> &'static str {
         Action::Write => "error writing {}",
         Action::Truncate => "cannot truncate {}",
         Action::Extend => "failed to extend {}",
+        Action::Sync => "error syncing {}",
         Action::Close => "failed to close {}",
         Action::CreateRegular => "cannot create regular file {}",
         Action::CreateDirectory => "cannot create directory {}",

@@ -108,6 +108,7 @@ fn plan(args: Args) -> (Request, Options) {
         jobs: args.jobs,
         engine: args.engine,
         atomic: args.atomic,
+        durable: args.durable,
         no_cache: args.no_cache,
     };
     (Request { sources, destination }, options)

@@ -41,6 +41,7 @@ const MEANINGS: &[(&str, Change)] = &[
     ("--strip a b", |args| args.strip_trailing_slashes = true),
     ("--keep a b", |args| args.keep_directory_symlink = true),
     ("--atomic a b", |args| args.atomic = true),
+    ("--durable a b", |args| args.durable = true),
     ("-x a b", |args| args.one_file_system = true),
     // Trees and links.
     ("-r a b", |args| (args.recursive, args.follow) = (true, Follow::Never)),

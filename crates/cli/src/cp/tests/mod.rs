@@ -63,6 +63,7 @@ pub(super) fn plain() -> Args {
         jobs: None,
         engine: None,
         atomic: false,
+        durable: false,
         no_cache: false,
         receipt: None,
         stats: false,

@@ -1,0 +1,187 @@
+//! `cp --durable`: what was copied is on the medium when the copy ends well.
+
+use std::fs::{create_dir, read, write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use testfs::{Aspects, FsKind, fs, is_root, random_bytes, skip, test_name, tree_differences};
+
+fn haulage() -> &'static str {
+    env!("CARGO_BIN_EXE_haulage")
+}
+
+fn done(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    output.status.success().then_some(()).ok_or(format!("{command:?}: {said}"))
+}
+
+/// A file system of its own in an image, which can be looked at as it would be after a loss of power.
+struct Crashable {
+    image: PathBuf,
+    mounted: PathBuf,
+}
+
+impl Crashable {
+    /// Makes an image of `kind` in `dir` and mounts it.
+    fn new(kind: FsKind, dir: &Path) -> Result<Crashable, String> {
+        let image = dir.join("image");
+        let file = std::fs::File::create(&image).map_err(|error| error.to_string())?;
+        file.set_len(400 << 20).map_err(|error| error.to_string())?;
+        let force = if kind == FsKind::Ext4 { "-F" } else { "-f" };
+        done(Command::new(format!("mkfs.{kind}")).args(["-q", force]).arg(&image))?;
+        let mounted = dir.join("mounted");
+        create_dir(&mounted).map_err(|error| error.to_string())?;
+        done(Command::new("mount").args(["-o", "loop"]).args([&image, &mounted]))?;
+        Ok(Crashable { image, mounted })
+    }
+
+    fn join(&self, name: &str) -> PathBuf {
+        self.mounted.join(name)
+    }
+
+    /// What is on the medium at this instant, mounted in place of what the kernel has in memory.
+    fn lose_power(&self) {
+        let then = self.image.with_extension("then");
+        std::fs::copy(&self.image, &then).expect("a copy of the image");
+        // Two with one identity cannot be mounted at once.
+        done(Command::new("umount").arg(&self.mounted)).expect("unmounted");
+        let command = &mut Command::new("mount");
+        done(command.args(["-o", "loop"]).args([&then, &self.mounted])).expect("mounted again");
+    }
+}
+
+impl Drop for Crashable {
+    fn drop(&mut self) {
+        let unmounted = done(Command::new("umount").arg(&self.mounted));
+        if let Err(error) = unmounted {
+            eprintln!("{error}");
+        }
+    }
+}
+
+/// A tree with small and large files, links, and deep directories.
+fn make_tree(root: &Path) {
+    create_dir(root).expect("a directory");
+    for number in 0..40 {
+        let dir = root.join(format!("d{number}/e"));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        for size in [0, 1, 5000] {
+            write(dir.join(size.to_string()), random_bytes(size, number)).expect("a file");
+        }
+        symlink("5000", dir.join("link")).expect("a link");
+    }
+    write(root.join("large"), random_bytes(20 << 20, 99)).expect("a file");
+    std::fs::hard_link(root.join("large"), root.join("again")).expect("a link");
+}
+
+/// How what `line` made of the tree differs from it after a loss of power, and what it said; `None`
+/// after a skip that said so.
+fn crash(kind: FsKind, line: &str) -> Option<Vec<String>> {
+    let scratch = fs(FsKind::Tmpfs)?;
+    if !is_root() {
+        skip(&test_name(), "to mount an image needs root");
+        return None;
+    }
+    let disk = match Crashable::new(kind, scratch.path()) {
+        Ok(disk) => disk,
+        Err(why) => {
+            skip(&test_name(), &why);
+            return None;
+        }
+    };
+    let src = scratch.join("src");
+    make_tree(&src);
+    create_dir(disk.join("old")).expect("a directory");
+    write(disk.join("old/large"), random_bytes(1 << 20, 98)).expect("a file");
+    // Only what the copy does is in question.
+    rustix::fs::syncfs(std::fs::File::open(disk.join("old")).expect("a directory"))
+        .expect("synced");
+    let mut command = Command::new(haulage());
+    command.arg("cp").args(line.split(' ')).arg(&src).arg(disk.join("old"));
+    done(&mut command).expect("copied");
+    disk.lose_power();
+    let aspects = Aspects { xattrs: false, ..Aspects::ALL };
+    Some(match tree_differences(&src, &disk.join("old"), aspects) {
+        Ok(differences) => differences,
+        Err(error) => vec![error.to_string()],
+    })
+}
+
+#[test]
+fn after_a_loss_of_power_all_is_there() {
+    for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
+        for line in ["--durable -aT", "--durable --atomic -aT", "--durable --jobs=1 -aT"] {
+            let Some(differences) = crash(kind, line) else { return };
+            assert_eq!(differences, [""; 0], "{kind} {line}");
+        }
+    }
+}
+
+/// Else the test above would prove nothing.
+#[test]
+fn without_the_option_a_loss_of_power_shows() {
+    for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
+        // The kernel may write everything by chance.
+        let lost = (0..5).any(|_| crash(kind, "-aT").is_none_or(|lost| !lost.is_empty()));
+        assert!(lost, "{kind}");
+    }
+}
+
+fn strace(dir: &Path, inject: Option<&str>, args: &[&str]) -> Option<Output> {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-o", "trace"]);
+    if let Some(inject) = inject {
+        command.args(["-e", inject]);
+    }
+    let output = command.arg(haulage()).arg("cp").args(args).current_dir(dir).output();
+    let output = output.ok().filter(|_| dir.join("trace").exists());
+    if output.is_none() {
+        skip(&test_name(), "strace cannot be run here");
+    }
+    output
+}
+
+#[test]
+fn a_file_is_synced_before_it_gets_its_name_and_its_directory_after() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "new").expect("a file");
+    write(dir.path().join("old"), "old").expect("a file");
+    for (dst, naming) in [("old", "renameat("), ("new", "linkat(")] {
+        let args = ["--durable", "--atomic", "a", dst];
+        let Some(output) = strace(dir.path(), None, &args) else { return };
+        assert!(output.status.success(), "{output:?}");
+        let trace = std::fs::read_to_string(dir.path().join("trace")).expect("a trace");
+        let at = |text: &str| trace.lines().position(|line| line.contains(text));
+        let syncs = trace.lines().enumerate().filter(|(_, line)| line.contains(" fsync("));
+        let directory = syncs.last().map(|(line, _)| line);
+        let (synced, named) = (at(" fsync("), at(naming));
+        assert!(synced.is_some() && synced < named && named < directory, "{dst}: {trace}");
+    }
+}
+
+#[test]
+fn what_cannot_be_synced_is_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let words = |name: &str| format!("cp: error syncing '{name}': Input/output error\n");
+    create_dir(dir.path().join("s")).expect("a directory");
+    for name in ["a", "s/1", "s/2"] {
+        write(dir.path().join(name), "new").expect("a file");
+    }
+    write(dir.path().join("old"), "old").expect("a file");
+    for (args, number, said) in [
+        (&["--durable", "a", "b"][..], 1, words("b")),
+        (&["--durable", "--atomic", "a", "old"], 1, words("old")),
+        // The third is that of the directory, which was open for search only.
+        (&["--durable", "a", "b"], 3, words(".")),
+        (&["--durable", "--jobs=1", "-r", "s", "t"], 1, words("t")),
+    ] {
+        let inject = format!("inject=fsync:error=EIO:when={number}");
+        let Some(output) = strace(dir.path(), Some(&inject), args) else { return };
+        let all = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(all, said, "{args:?}");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+    }
+    assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
+}

@@ -1,0 +1,146 @@
+//! `--durable`: what was copied is on the medium before the run ends well.
+//!
+//! A file is synced through the descriptor that wrote it, which hears of every error of its pages, so
+//! that the error has the file's name. To sync each at once would have the file system write its
+//! journal for each; so their pages are sent on their way, and several are waited for together. One
+//! syncfs(2) at the end would be faster still, but it names no file, and waits for whatever anybody
+//! else has written there. A directory is synced when its last entry is there.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use engines::sys::{close, start_writeback};
+use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
+use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
+
+use crate::diagnostic::{Action, Diagnostic};
+use crate::identity::{FileId, is_regular};
+use crate::options::Options;
+use crate::run::{Run, descriptors};
+
+/// The most files that one worker keeps open to sync them together. More did not make it faster.
+const FILES_MAX: usize = 32;
+
+/// With fewer descriptors than this a process has none to spare.
+const DESCRIPTORS_MIN: u64 = 256;
+
+/// How many files a worker keeps open, where the process may have so many descriptors.
+pub(crate) fn files_kept(options: &Options, descriptors: u64) -> usize {
+    if options.durable && descriptors >= DESCRIPTORS_MIN { FILES_MAX } else { 0 }
+}
+
+/// Files of one worker that are written and not yet synced.
+#[derive(Default)]
+pub(crate) struct Unsynced {
+    files: Vec<(OwnedFd, PathBuf)>,
+    /// How many are kept, once that has been asked.
+    files_max: Option<usize>,
+}
+
+impl Unsynced {
+    /// Takes over a file that is done with. Errors are told when it is synced.
+    pub(crate) fn add(&mut self, run: &Run<'_>, fd: OwnedFd, path: PathBuf) {
+        let files_max =
+            *self.files_max.get_or_insert_with(|| files_kept(run.options, descriptors()));
+        // Only a hint: where it is refused, the wait is longer.
+        let _ = start_writeback(fd.as_fd());
+        self.files.push((fd, path));
+        if self.files.len() >= files_max {
+            self.sync(run);
+        }
+    }
+
+    /// Waits until all of them are on the medium.
+    pub(crate) fn sync(&mut self, run: &Run<'_>) {
+        for (fd, path) in self.files.drain(..) {
+            if let Err(errno) = sync_file(fd.as_fd()) {
+                run.report(failed_at(Action::Sync, &path, errno));
+            }
+            if let Err(errno) = close(fd) {
+                run.report(failed_at(Action::Close, &path, errno));
+            }
+        }
+    }
+}
+
+/// Waits until the file is on the medium with all that is known of it.
+pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
+    match restarting(|| fsync(fd)) {
+        // A pipe or a terminal keeps nothing.
+        Err(Errno::INVAL) if !is_regular(&fstat(fd)?) => Ok(()),
+        result => result,
+    }
+}
+
+/// Waits until the names in a directory are on the medium, and what is known of the directory.
+pub(crate) fn sync_directory(run: &Run<'_>, dir: BorrowedFd<'_>, path: impl FnOnce() -> PathBuf) {
+    if !run.options.durable {
+        return;
+    }
+    let synced = match restarting(|| fsync(dir)) {
+        // It is open for search only.
+        Err(Errno::BADF) => open_readable(dir).and_then(|dir| restarting(|| fsync(&dir))),
+        result => result,
+    };
+    // Some file systems that are processes know nothing of syncing directories.
+    if let Err(errno) = synced
+        && !matches!(errno, Errno::INVAL | Errno::NOSYS)
+    {
+        run.report(failed_at(Action::Sync, &path(), errno));
+    }
+}
+
+fn open_readable(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(dir, c".", flags, Mode::empty())
+}
+
+fn restarting(call: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+fn failed_at(action: Action, path: &Path, errno: Errno) -> Diagnostic {
+    Diagnostic::Failed { action, path: path.to_owned(), errno }
+}
+
+/// File systems with something that cannot be synced by itself, by device number: attributes of
+/// symbolic links and devices, and names in directories that nobody knows.
+#[derive(Default)]
+pub(crate) struct Remainder(Mutex<HashMap<u64, (OwnedFd, PathBuf)>>);
+
+impl Remainder {
+    /// Remembers the file system of `fd`, a file or a directory, to be synced as a whole.
+    pub(crate) fn note(&self, run: &Run<'_>, fd: BorrowedFd<'_>, path: impl FnOnce() -> PathBuf) {
+        if !run.options.durable {
+            return;
+        }
+        let Ok(stat) = fstat(fd) else { return };
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let dev = FileId::of(&stat).dev;
+        if noted.contains_key(&dev) {
+            return;
+        }
+        let kept = if is_regular(&stat) { fcntl_dupfd_cloexec(fd, 0) } else { open_readable(fd) };
+        match kept {
+            Ok(kept) => drop(noted.insert(dev, (kept, path()))),
+            Err(errno) => run.report(failed_at(Action::Sync, &path(), errno)),
+        }
+    }
+
+    /// Waits until all of them are on the medium.
+    pub(crate) fn sync(&self, run: &Run<'_>) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (fd, path) in noted.drain().map(|(_, kept)| kept) {
+            if let Err(errno) = restarting(|| syncfs(&fd)) {
+                run.report(failed_at(Action::Sync, &path, errno));
+            }
+        }
+    }
+}
