@@ -20,6 +20,7 @@ mod durable;
 mod entry;
 mod existing;
 mod extents;
+mod filter;
 mod follow;
 mod identity;
 mod links;
@@ -48,6 +49,7 @@ mod zeros;
 
 pub use diagnostic::{Action, Diagnostic, OldAttribute, Severity};
 pub use engines::Errno;
+pub use filter::{BadGlob, Filter, IgnoreFile, Rule};
 pub use identity::FileId;
 pub use observer::{Announcement, Observer, Question};
 pub use options::{

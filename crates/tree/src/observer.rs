@@ -107,6 +107,12 @@ pub enum Announcement {
         /// The destination.
         dst: PathBuf,
     },
+    /// An entry was left out by [`Options::filter`](crate::Options::filter). Told only when
+    /// debugging.
+    LeftOut {
+        /// The source.
+        src: PathBuf,
+    },
     /// How a regular file's data went. Told only when debugging.
     Data(Offload),
 }

@@ -6,6 +6,8 @@ use std::num::NonZeroUsize;
 
 use engines::Variant;
 
+use crate::filter::Filter;
+
 /// How to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -62,6 +64,8 @@ pub struct Options {
     pub durable: bool,
     /// Leave the page cache as it was.
     pub no_cache: bool,
+    /// What is left out of directories that are copied.
+    pub filter: Filter,
 }
 
 impl Default for Options {
@@ -93,6 +97,7 @@ impl Default for Options {
             atomic: false,
             durable: false,
             no_cache: false,
+            filter: Filter::default(),
         }
     }
 }

@@ -101,6 +101,16 @@ impl Trail {
         into_path(path)
     }
 
+    /// The path of `name` in this directory, without the operand.
+    pub(crate) fn below_operand(&self, name: &CStr) -> Vec<u8> {
+        let above = std::iter::successors(Some(self), |trail| trail.parent());
+        let mut names: Vec<_> =
+            above.take_while(|t| t.parent().is_some()).map(Trail::name).collect();
+        names.reverse();
+        names.push(name.to_bytes());
+        names.join(&b'/')
+    }
+
     /// The path of `name` in this directory.
     pub(crate) fn join(&self, name: &CStr) -> PathBuf {
         join(&self.path(), OsStr::from_bytes(name.to_bytes()))

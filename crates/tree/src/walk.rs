@@ -21,6 +21,7 @@ use crate::dir::Dir;
 use crate::directory;
 use crate::durable::files_kept;
 use crate::entry::{Job, Next, copy_entry, follows};
+use crate::filter;
 use crate::identity::FileId;
 use crate::listing::Listing;
 use crate::options::Options;
@@ -235,6 +236,9 @@ impl<'w> Walk<'w> {
                 worker.others_busy = pool.hungry() == 0;
             }
             let job = self.child(&frame.task, &name, kind);
+            if filter::leaves_out(self.run, &job) {
+                continue;
+            }
             worker.entries += 1;
             if let Next::Enter(task, listing) = copy_entry(self.run, worker, &job) {
                 stack.frames.push(Frame { task, listing, lost: false, loan: None });

@@ -6,7 +6,8 @@ use std::num::NonZeroUsize;
 use engines::Variant;
 
 pub(crate) use tree::{
-    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Sparse,
+    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Rule,
+    Sparse,
 };
 
 /// What the words of the command line ask for.
@@ -88,6 +89,10 @@ pub(crate) struct Args {
     pub(crate) receipt: Option<OsString>,
     /// `--stats`: tell at the end what the run came to.
     pub(crate) stats: bool,
+    /// `--exclude`, `--include`: in their order.
+    pub(crate) rules: Vec<Rule>,
+    /// `--ignore-file`: names of files, in their order.
+    pub(crate) ignore_files: Vec<OsString>,
 }
 
 /// Where the copies go.

@@ -1,10 +1,11 @@
 //! Values of options that are words from a list, and how they may be abbreviated.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 
 use engines::{ParseError, Variant};
+use tree::{Filter, Rule};
 
 use super::args::{BackupKind, Existing, Reflink, Sparse};
 use super::usage_error::UsageError;
@@ -75,6 +76,15 @@ pub(crate) fn copier(given: &OsStr) -> Result<Variant, UsageError> {
         return Err(bad(String::from("it copies no files; it is there to compare with")));
     }
     Ok(variant)
+}
+
+/// The rule that `--exclude` or `--include` adds.
+pub(crate) fn rule(option: &'static str, glob: OsString) -> Result<Rule, UsageError> {
+    let rule = Rule { include: option == "include", glob };
+    match Filter::new(vec![rule.clone()], Vec::new()) {
+        Ok(_) => Ok(rule),
+        Err(bad) => Err(UsageError::BadValue { option, given: bad.glob, reason: bad.reason }),
+    }
 }
 
 /// A word of `--preserve` and `--no-preserve`.

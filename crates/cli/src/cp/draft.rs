@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 
 use engines::Variant;
+use tree::Rule;
 
 use super::args::{
     Args, Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule,
@@ -52,6 +53,8 @@ pub(crate) struct Draft<'e> {
     pub(crate) no_cache: bool,
     pub(crate) receipt: Option<OsString>,
     pub(crate) stats: bool,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) ignore_files: Vec<OsString>,
 }
 
 /// The last of `-i` and `-n`.
@@ -104,6 +107,8 @@ impl<'e> Draft<'e> {
             no_cache: false,
             receipt: None,
             stats: false,
+            rules: Vec::new(),
+            ignore_files: Vec::new(),
         }
     }
 
@@ -250,6 +255,8 @@ impl<'e> Draft<'e> {
             no_cache: self.no_cache,
             receipt: self.receipt,
             stats: self.stats,
+            rules: self.rules,
+            ignore_files: self.ignore_files,
         })
     }
 

@@ -1,7 +1,9 @@
 //! Every option of `cp`, one row each: parser, `--help` and the manual page read it here.
 
 use super::args::{BackupKind, Existing, Follow, Reflink, Request, Sparse};
-use super::choices::{Attribute, Generated, choose, choose_each, copier, names, number_from_one};
+use super::choices::{
+    Attribute, Generated, choose, choose_each, copier, names, number_from_one, rule,
+};
 use super::draft::Asking;
 use super::flag::Takes::{Nothing, Optional, Required};
 use super::flag::{Flag, Group, Origin};
@@ -437,6 +439,52 @@ pub(crate) static FLAGS: &[Flag] = &[
         group: Group::Messages,
         takes: Nothing(|draft| draft.stats = true),
         help: "tell at the end, on standard error, what was copied, how, and how fast",
+        ..Flag::PLAIN
+    },
+    Flag {
+        longs: &["exclude"],
+        origin: Origin::Ours,
+        group: Group::Sources,
+        takes: Required("GLOB", |draft, glob| {
+            draft.rules.push(rule("exclude", glob)?);
+            Ok(())
+        }),
+        help: "leave out what matches GLOB below a SOURCE, and all that is in such a directory",
+        details: "GLOB is written as in gitignore(5), with {a,b} for alternatives besides: without \
+                  a slash it matches names in any directory; with one, at the front or in the \
+                  middle, the path below SOURCE; with one at the end, directories only. Names \
+                  are compared byte by byte. It may be given more than once. Of all \
+                  \\fB--exclude\\fR and \\fB--include\\fR the first that matches decides; what \
+                  none matches is copied unless an ignore file says otherwise. A SOURCE itself is \
+                  never left out.",
+        ..Flag::PLAIN
+    },
+    Flag {
+        longs: &["include"],
+        origin: Origin::Ours,
+        group: Group::Sources,
+        takes: Required("GLOB", |draft, glob| {
+            draft.rules.push(rule("include", glob)?);
+            Ok(())
+        }),
+        help: "copy what matches GLOB even if a later --exclude or an ignore file says otherwise",
+        details: "It brings nothing back out of a directory that is left out: \
+                  \\fB--include='*/' --include='*.c' --exclude='*'\\fR copies the C files of a \
+                  whole tree.",
+        ..Flag::PLAIN
+    },
+    Flag {
+        longs: &["ignore-file"],
+        origin: Origin::Ours,
+        group: Group::Sources,
+        takes: Required("FILE", |draft, file| {
+            draft.ignore_files.push(file);
+            Ok(())
+        }),
+        help: "leave out what FILE says, which is written like a .gitignore",
+        details: "Its patterns hold from each SOURCE down, wherever FILE is. In it the last pattern \
+                  that matches decides. It may be given more than once; the last file that has a \
+                  match decides.",
         ..Flag::PLAIN
     },
     Flag {

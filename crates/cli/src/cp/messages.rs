@@ -274,6 +274,7 @@ pub(crate) fn of_announcement(announcement: &Announcement) -> Vec<u8> {
         Announcement::Removed { dst } => fill("removed {}", &[dst]),
         Announcement::Restored { backup, dst } => fill("{} -> {} (unbackup)", &[backup, dst]),
         Announcement::Skipped { dst } => fill("skipped {}", &[dst]),
+        Announcement::LeftOut { src } => fill("excluded {}", &[src]),
         Announcement::Data(offload) => debug_words(*offload).into_bytes(),
     };
     words.push(b'\n');

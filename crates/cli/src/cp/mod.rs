@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use signal_hook::consts::SIGPIPE;
-use tree::{Options, Request};
+use tree::{Filter, IgnoreFile, Options, Request};
 
 mod args;
 mod books;
@@ -37,6 +37,7 @@ use console::{Console, Unsaid};
 use environment::Environment;
 use interrupt::Interrupts;
 pub(crate) use invocation::is_cp;
+use usage_error::UsageError;
 
 /// Copies as the words after the command's name say.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
@@ -55,14 +56,16 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
 }
 
 fn copy(args: Args) -> ExitCode {
-    let books = match Books::open(&args) {
-        Ok(books) => books,
-        Err(line) => {
-            say(std::io::stderr(), &line);
+    // What is only read comes before what is emptied for the receipts.
+    let opened = filter(&args).and_then(|filter| Ok((filter, Books::open(&args)?)));
+    let (filter, books) = match opened {
+        Ok(opened) => opened,
+        Err(lines) => {
+            say(std::io::stderr(), &lines);
             return ExitCode::FAILURE;
         }
     };
-    let (request, options) = plan(args);
+    let (request, options) = plan(args, filter);
     let interrupts = Interrupts::default();
     let console = Console::new(interrupts.clone(), books);
     let outcome = tree::copy(&request, &options, &console);
@@ -76,7 +79,7 @@ fn copy(args: Args) -> ExitCode {
 }
 
 /// What the command line asks for, in the terms of the copier.
-fn plan(args: Args) -> (Request, Options) {
+fn plan(args: Args, filter: Filter) -> (Request, Options) {
     let mut sources = args.operands;
     let mut last = || sources.pop().expect("the parser saw to a destination");
     let destination = match args.destination {
@@ -110,8 +113,25 @@ fn plan(args: Args) -> (Request, Options) {
         atomic: args.atomic,
         durable: args.durable,
         no_cache: args.no_cache,
+        filter,
     };
     (Request { sources, destination }, options)
+}
+
+/// What is left out.
+///
+/// # Errors
+/// The lines that say which ignore file cannot be read or used, and why.
+fn filter(args: &Args) -> Result<Filter, Vec<u8>> {
+    let read = |path: &OsString| match std::fs::read(path) {
+        Ok(text) => Ok(IgnoreFile { path: path.into(), text }),
+        Err(error) => {
+            let error = messages::error_words(&error);
+            Err(UsageError::IgnoreFileUnread { path: path.clone(), error }.lines())
+        }
+    };
+    let files = args.ignore_files.iter().map(read).collect::<Result<_, _>>()?;
+    Filter::new(args.rules.clone(), files).map_err(|bad| UsageError::BadPattern(bad).lines())
 }
 
 fn print(text: &str) -> ExitCode {

@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use tree::BadGlob;
+
 use super::invocation;
 use super::quote::{self, Charset};
 
@@ -49,6 +51,15 @@ pub(crate) enum UsageError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A file of patterns that cannot be read.
+    IgnoreFileUnread {
+        /// Its name.
+        path: OsString,
+        /// Why, in words.
+        error: String,
+    },
+    /// A pattern that is none, in a file.
+    BadPattern(BadGlob),
     /// `-l` with `-s`.
     HardAndSymbolic,
     /// A backup is asked for, and that nothing be replaced.
@@ -109,6 +120,8 @@ impl UsageError {
         !matches!(
             self,
             UsageError::SeveralTargets
+                | UsageError::IgnoreFileUnread { .. }
+                | UsageError::BadPattern(_)
                 | UsageError::TargetAndNone
                 | UsageError::NoContexts
                 | UsageError::ContextSetAndPreserved
@@ -143,6 +156,18 @@ impl UsageError {
                 format!(": {reason}").into_bytes(),
             ]
             .concat(),
+            UsageError::IgnoreFileUnread { path, error } => {
+                [b"cannot read ".to_vec(), quoted(path), format!(": {error}").into_bytes()].concat()
+            }
+            UsageError::BadPattern(BadGlob { place, glob, reason }) => {
+                let place = match place {
+                    Some((path, line)) => {
+                        [quoted(path.as_os_str()), format!(", line {line}: ").into_bytes()].concat()
+                    }
+                    None => Vec::new(),
+                };
+                [place, quoted(glob), format!(": {reason}").into_bytes()].concat()
+            }
             UsageError::MissingDestination(source) => {
                 [b"missing destination file operand after ".to_vec(), quoted(source)].concat()
             }

@@ -2,7 +2,7 @@
 
 use super::super::args::{
     Args, BackupKind, Destination, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink,
-    Request, Sparse,
+    Request, Rule, Sparse,
 };
 use super::super::environment::Environment;
 use super::{EVERYTHING, USUAL, backup, parse_quietly, plain, words};
@@ -67,6 +67,12 @@ const MEANINGS: &[(&str, Change)] = &[
     // What GNU cp has not.
     ("--no-cache a b", |args| args.no_cache = true),
     ("--no-c a b", |args| args.existing = Existing::Skip),
+    ("-r --exclude=x --include=!y --exclude z/ a b", |args| {
+        (args.recursive, args.follow) = (true, Follow::Never);
+        let rule = |include, glob: &str| Rule { include, glob: glob.into() };
+        args.rules = vec![rule(false, "x"), rule(true, "!y"), rule(false, "z/")];
+    }),
+    ("--ignore-file f --ignore-file=g a b", |args| args.ignore_files = words("f g")),
     // Attributes.
     ("-p a b", |args| args.preserve = USUAL),
     ("--preserve a b", |args| args.preserve = USUAL),

@@ -67,6 +67,8 @@ pub(super) fn plain() -> Args {
         no_cache: false,
         receipt: None,
         stats: false,
+        rules: Vec::new(),
+        ignore_files: Vec::new(),
     }
 }
 

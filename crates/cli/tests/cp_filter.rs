@@ -1,0 +1,204 @@
+//! `--exclude`, `--include` and `--ignore-file`.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{create_dir_all, write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use proptest::prelude::*;
+use testfs::{skip, test_name};
+
+fn cp(dir: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(words).current_dir(dir).env("LC_ALL", "C");
+    command.output().expect("haulage runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// All paths below `dir`, directories with a slash at the end.
+fn paths(dir: &Path) -> BTreeSet<Vec<u8>> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![PathBuf::new()]);
+    while let Some(below) = open.pop() {
+        for entry in std::fs::read_dir(dir.join(&below)).expect("a directory") {
+            let entry = entry.expect("an entry");
+            let path = below.join(entry.file_name());
+            let mut name = path.as_os_str().as_bytes().to_vec();
+            if entry.file_type().expect("its type").is_dir() {
+                name.push(b'/');
+                open.push(path);
+            }
+            found.insert(name);
+        }
+    }
+    found
+}
+
+/// Makes files, and directories where the name ends in a slash.
+fn make(dir: &Path, names: &[&str]) {
+    for name in names {
+        let path = dir.join(name);
+        if name.ends_with('/') {
+            create_dir_all(path).expect("a directory");
+        } else {
+            create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            write(path, name).expect("a file");
+        }
+    }
+}
+
+/// Copies `src` with these options and expects these paths, parted by blanks.
+fn check(options: &[&str], due: &str) {
+    let dir = tempfile::tempdir().expect("a directory");
+    make(dir.path(), &["src/a.c", "src/a.o", "src/lib/b.c", "src/lib/b.o", "src/lib/deep/c.o"]);
+    make(dir.path(), &["src/build/lib/x", "src/empty/"]);
+    write(dir.path().join("ignore"), "# of a build\n*.o\n!b.o\n/build/\n").expect("a file");
+    write(dir.path().join("later"), "!a.o\n").expect("a file");
+    symlink("lib", dir.path().join("src/link")).expect("a link");
+    let output = cp(dir.path(), &[&["-r"], options, &["src", "copy"]].concat());
+    assert_eq!(text(&output.stderr), "", "{options:?}");
+    assert!(output.status.success(), "{options:?}");
+    let due: BTreeSet<_> = due.split(' ').map(|path| path.as_bytes().to_vec()).collect();
+    let found = paths(&dir.path().join("copy"));
+    let show = |paths: &BTreeSet<Vec<u8>>| paths.iter().map(|p| text(p)).collect::<Vec<_>>();
+    assert_eq!(show(&found), show(&due), "{options:?}");
+}
+
+#[test]
+fn what_is_left_out_is_neither_made_nor_entered() {
+    let without_build = "a.c a.o empty/ lib/ lib/b.c lib/b.o lib/deep/ lib/deep/c.o link";
+    check(&["--exclude=build"], without_build);
+    check(&["--exclude=/build/"], without_build);
+    check(&["--exclude=build/lib", "--exclude=x"], &format!("{without_build} build/"));
+    check(
+        &["--exclude", "*.[oc]", "--exclude=empty"],
+        "build/ build/lib/ build/lib/x lib/ lib/deep/ link",
+    );
+    // The link is no directory, unless what it leads to is copied in its stead.
+    check(&["--exclude=li*/"], "a.c a.o build/ empty/ link");
+    check(&["-L", "--exclude=li*/"], "a.c a.o build/ empty/");
+    check(
+        &["--include=*/", "--include=*.c", "--exclude=*"],
+        "a.c build/ build/lib/ empty/ lib/ lib/b.c lib/deep/",
+    );
+    check(&["--ignore-file=ignore"], "a.c empty/ lib/ lib/b.c lib/b.o lib/deep/ link");
+    check(
+        &["--ignore-file=ignore", "--ignore-file=later"],
+        "a.c a.o empty/ lib/ lib/b.c lib/b.o lib/deep/ link",
+    );
+    check(
+        &["--ignore-file=later", "--ignore-file=ignore"],
+        "a.c empty/ lib/ lib/b.c lib/b.o lib/deep/ link",
+    );
+    check(&["--exclude=lib", "--include=a.o", "--ignore-file=ignore"], "a.c a.o empty/ link");
+}
+
+#[test]
+fn what_was_named_is_copied() {
+    let dir = tempfile::tempdir().expect("a directory");
+    make(dir.path(), &["d/a", "d/d/a", "a", "to/"]);
+    let output = cp(dir.path(), &["-r", "--debug", "--exclude=d", "--exclude=a", "d", "a", "to"]);
+    assert!(output.status.success());
+    assert_eq!(paths(&dir.path().join("to")), BTreeSet::from([b"a".to_vec(), b"d/".to_vec()]));
+    let said = text(&output.stdout);
+    for line in ["excluded 'd/a'\n", "excluded 'd/d'\n"] {
+        assert!(said.contains(line), "{said}");
+    }
+    assert!(!said.contains("d/d/a"), "{said}");
+}
+
+#[test]
+fn globs_that_are_none_are_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    make(dir.path(), &["a"]);
+    write(dir.path().join("ignore"), "ok\n[z-a]\n").expect("a file");
+    let hint = "Try 'cp --help' for more information.\n";
+    for (option, due) in [
+        (
+            "--exclude=[a",
+            format!("cp: --exclude: '[a': unclosed character class; missing ']'\n{hint}"),
+        ),
+        ("--include=", format!("cp: --include: '': it is empty, and would match nothing\n{hint}")),
+        ("--ignore-file=none", "cp: cannot read 'none': No such file or directory\n".into()),
+        (
+            "--ignore-file=ignore",
+            "cp: 'ignore', line 2: '[z-a]': invalid range; 'z' > 'a'\n".into(),
+        ),
+    ] {
+        let output = cp(dir.path(), &[option, "a", "b"]);
+        assert_eq!((text(&output.stderr), output.status.code()), (due, Some(1)), "{option}");
+        assert!(!dir.path().join("b").exists(), "{option}");
+    }
+}
+
+#[test]
+fn names_and_patterns_need_be_no_text() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = dir.path().join("src");
+    make(dir.path(), &["src/"]);
+    for name in [&b"\xff1"[..], b"\xff2", b"\xfe1", "é".as_bytes()] {
+        write(src.join(OsStr::from_bytes(name)), "").expect("a file");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.args(["cp", "-r", "--exclude"]).arg(OsStr::from_bytes(b"\xff?"));
+    let status = command.args(["src", "copy"]).current_dir(dir.path()).status();
+    assert!(status.expect("haulage runs").success());
+    let due = BTreeSet::from([b"\xfe1".to_vec(), "é".as_bytes().to_vec()]);
+    assert_eq!(paths(&dir.path().join("copy")), due);
+}
+
+/// The files that git would not ignore with these patterns.
+fn kept_by_git(dir: &Path) -> BTreeSet<Vec<u8>> {
+    let mut command = Command::new("git");
+    command.args(["--git-dir=repository", "--work-tree=src", "ls-files", "-z", "--others"]);
+    command.args(["--exclude-from=patterns"]).current_dir(dir);
+    let output = command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().expect("git runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let names = output.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| name.strip_prefix(b"src/").unwrap_or(name).to_vec()).collect()
+}
+
+fn has_git() -> bool {
+    Command::new("git").arg("--version").output().is_ok()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_ignore_file_means_what_it_means_to_git(
+        files in prop::collection::vec("[abc]{1,2}(/[abc]{1,2}){0,3}", 1..24),
+        patterns in prop::collection::vec(
+            "!?/?(\\*\\*/)?([abc?*]|\\[[a-b]\\]|\\[!c\\]|\\\\a|\\{|\\}){1,3}(/[abc*]{1,2}|/\\*\\*/[abc])?/?( |  )?",
+            1..6,
+        ),
+    ) {
+        if !has_git() {
+            skip(&test_name(), "there is no git here");
+            return Ok(());
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        for file in &files {
+            let path = dir.path().join("src").join(file);
+            // Where another file is in the way this one is left away.
+            if create_dir_all(path.parent().expect("a parent")).is_ok() && !path.is_dir() {
+                write(path, "").expect("a file");
+            }
+        }
+        write(dir.path().join("patterns"), patterns.join("\n")).expect("a file");
+        let mut git = Command::new("git");
+        git.args(["init", "-q", "--bare", "repository"]).current_dir(dir.path());
+        assert!(git.status().expect("git runs").success());
+        let output = cp(dir.path(), &["-r", "--ignore-file=patterns", "src", "copy"]);
+        prop_assert!(output.status.success(), "{:?}: {}", patterns, text(&output.stderr));
+        let copied = paths(&dir.path().join("copy"));
+        let copied: Vec<_> = copied.iter().filter(|p| !p.ends_with(b"/")).map(|p| text(p)).collect();
+        let kept: Vec<_> = kept_by_git(dir.path()).iter().map(|path| text(path)).collect();
+        prop_assert_eq!(copied, kept, "{:?}", patterns);
+    }
+}
