@@ -31,6 +31,10 @@ pub struct Lies {
     pub changes: bool,
     /// Every write past this offset fails so.
     pub write_error: Option<(u64, rustix::io::Errno)>,
+    /// The byte that comes to the destination at this offset is another than was written.
+    pub wrong_write: Option<u64>,
+    /// The source has another byte at this offset once it was read to its end.
+    pub wrong_reread: Option<u64>,
     /// What closing the destination returns.
     pub close_error: Option<rustix::io::Errno>,
 }
@@ -51,7 +55,7 @@ impl LyingFs {
     #[must_use]
     pub fn mount(content: Vec<u8>, lies: Lies) -> Option<LyingFs> {
         let dir = tempfile::tempdir().expect("a directory");
-        let files = Files { made: None, source_reads: 0 };
+        let files = Files { made: None, source_reads: 0, source_ended: false };
         let liar = Liar { content, lies, files: Mutex::new(files) };
         match fuser::spawn_mount(liar, dir.path(), &Config::default()) {
             Ok(session) => Some(LyingFs { session: Some(session), dir }),
@@ -103,6 +107,8 @@ struct Files {
     /// The file that was made here, with its name.
     made: Option<(Box<OsStr>, Vec<u8>)>,
     source_reads: u64,
+    /// A read has found the source's end.
+    source_ended: bool,
 }
 
 fn error(errno: rustix::io::Errno) -> Errno {
@@ -246,7 +252,12 @@ impl Filesystem for Liar {
             }
             len = len.min(offset_of(end - offset));
         }
-        reply.data(part(&self.content, offset, len));
+        let mut bytes = part(&self.content, offset, len).to_vec();
+        if let Some(wrong) = self.lies.wrong_reread.filter(|_| files.source_ended) {
+            flip(&mut bytes, offset, wrong);
+        }
+        files.source_ended |= bytes.is_empty();
+        reply.data(&bytes);
     }
 
     fn write(
@@ -273,6 +284,9 @@ impl Filesystem for Liar {
         let start = offset_of(offset);
         bytes.resize(bytes.len().max(start + len), 0);
         bytes[start..start + len].copy_from_slice(&data[..len]);
+        if let Some(wrong) = self.lies.wrong_write {
+            flip(&mut bytes[start..start + len], offset, wrong);
+        }
         reply.written(u32::try_from(len).expect("no request is as long"));
     }
 
@@ -305,6 +319,14 @@ impl Filesystem for Liar {
             true => reply.error(Errno::ENXIO),
             false => reply.error(Errno::ENOSYS),
         }
+    }
+}
+
+/// Changes the byte at the offset `wrong` of a file, if it is among `bytes`, which are at `offset`.
+fn flip(bytes: &mut [u8], offset: u64, wrong: u64) {
+    let index = wrong.checked_sub(offset).map(offset_of);
+    if let Some(byte) = index.and_then(|index| bytes.get_mut(index)) {
+        *byte ^= 1;
     }
 }
 

@@ -13,7 +13,7 @@ use crate::identity::{FileId, file_bytes, is_regular, mtime};
 use crate::options::{Reflink, Sparse};
 use crate::page_cache::{self, Footprint};
 use crate::place::Place;
-use crate::receipt::{Attempt, Offload, SparseDetection};
+use crate::receipt::{Attempt, Offload, SparseDetection, Verified};
 use crate::run::{BUFFER_BYTES, PairChains, Run, Worker, failed};
 use crate::zeros::copy_without_zeros;
 
@@ -39,6 +39,7 @@ pub(crate) struct Contents {
     pub(crate) offload: Offload,
     /// Kept when receipts are.
     pub(crate) attempts: Vec<Attempt>,
+    pub(crate) verified: Option<Verified>,
 }
 
 /// What came of the data of a file that failed, for its receipt.
@@ -87,6 +88,7 @@ pub(crate) fn copy_contents(
             changed: false,
             offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
             attempts: Vec::new(),
+            verified: None,
         },
     };
     if !honest || !copying.is_small() {

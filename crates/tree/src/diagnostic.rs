@@ -83,6 +83,25 @@ pub enum Diagnostic {
         /// Bytes that it holds.
         bytes: u64,
     },
+    /// A copy is not what its source is.
+    Differs {
+        /// The source.
+        src: PathBuf,
+        /// The destination.
+        dst: PathBuf,
+        /// The first byte that differs, or that only one of them has, counted from 0.
+        at: u64,
+    },
+    /// This cannot be read a second time, so that nobody can say whether the copy is right.
+    Unverifiable {
+        /// The source or the destination.
+        path: PathBuf,
+    },
+    /// The run was interrupted while a copy was read back.
+    InterruptedUnverified {
+        /// The destination, which is complete as far as is known.
+        dst: PathBuf,
+    },
     /// The run was interrupted before the copy was whole, and its name is as it was.
     InterruptedBefore {
         /// The destination.

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use engines::sys::{close, start_writeback};
+use engines::sys::{begin_writing_back, close};
 use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
@@ -45,7 +45,7 @@ impl Unsynced {
         let files_max =
             *self.files_max.get_or_insert_with(|| files_kept(run.options, descriptors()));
         // Only a hint: where it is refused, the wait is longer.
-        let _ = start_writeback(fd.as_fd());
+        let _ = begin_writing_back(fd.as_fd(), 0, 0);
         self.files.push((fd, path));
         if self.files.len() >= files_max {
             self.sync(run);

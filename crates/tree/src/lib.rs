@@ -42,6 +42,7 @@ mod special;
 mod staged;
 mod standing;
 mod trail;
+mod verify;
 mod walk;
 mod writing;
 mod xattr;
@@ -57,4 +58,4 @@ pub use options::{
     Reflink, Sparse,
 };
 pub use plan::{Destination, Outcome, Request, copy};
-pub use receipt::{Attempt, Attribute, Loss, Method, Offload, Receipt, SparseDetection};
+pub use receipt::{Attempt, Attribute, Loss, Method, Offload, Receipt, SparseDetection, Verified};

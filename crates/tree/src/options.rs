@@ -60,6 +60,8 @@ pub struct Options {
     pub engine: Option<Variant>,
     /// A name stands for the old file or for the whole new one at every moment.
     pub atomic: bool,
+    /// Read every copy back and compare it with its source.
+    pub verify: bool,
     /// Success means that every copy, and every name of one, is on the medium.
     pub durable: bool,
     /// Leave the page cache as it was.
@@ -96,6 +98,7 @@ impl Default for Options {
             engine: None,
             atomic: false,
             durable: false,
+            verify: false,
             no_cache: false,
             filter: Filter::default(),
         }

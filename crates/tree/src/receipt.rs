@@ -36,6 +36,8 @@ pub struct Receipt {
     /// From the first look at it until it was done with, in nanoseconds. That of a directory
     /// encloses what is in it.
     pub elapsed_ns: u64,
+    /// What was found when the copy was read back, if it was.
+    pub verified: Option<Verified>,
     /// Offload, reflink and hole detection, for regular files.
     pub offload: Option<Offload>,
 }
@@ -55,6 +57,7 @@ impl Receipt {
             changed: false,
             failures: Vec::new(),
             elapsed_ns: 0,
+            verified: None,
             offload: None,
         }
     }
@@ -66,6 +69,7 @@ impl Receipt {
         self.changed = contents.changed;
         self.offload = Some(contents.offload);
         self.attempts = contents.attempts;
+        self.verified = contents.verified;
     }
 }
 
@@ -82,6 +86,15 @@ pub enum Method {
     Skipped,
     /// Nothing: it failed.
     Failed,
+}
+
+/// A copy that was read back and found to be the same as its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Of all its bytes, by xxh3-128 with the seed 0.
+    pub digest: u128,
+    /// No page of it was in the page cache before it was read.
+    pub past_cache: bool,
 }
 
 /// One engine's attempt at one span of a file's data. Spans that follow each other without an event

@@ -20,6 +20,7 @@ use crate::place::Trust;
 use crate::receipt::Loss;
 use crate::run::{Run, Worker, failed};
 use crate::staged::{Staged, is_staged, stage};
+use crate::verify::verify;
 use crate::xattr::Handle;
 
 /// What came of a file.
@@ -128,7 +129,13 @@ fn fill(
             dst_place: &job.dst,
             staged: dst.staged.is_some(),
         };
-        contents = Some(copy_contents(run, worker, &files)?);
+        let mut copied = copy_contents(run, worker, &files)?;
+        if run.options.verify {
+            // Before any attribute: times of access are set with those, and an old file that is to
+            // be replaced is there still.
+            copied.verified = Some(verify(run, &files)?);
+        }
+        contents = Some(copied);
         if let Some(contents) = &contents
             && run.options.debug
         {

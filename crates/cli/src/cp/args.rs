@@ -83,6 +83,8 @@ pub(crate) struct Args {
     pub(crate) atomic: bool,
     /// `--durable`: wait until all is on the medium.
     pub(crate) durable: bool,
+    /// `--verify`: read every copy back.
+    pub(crate) verify: bool,
     /// `--no-cache`: leave the page cache as it was.
     pub(crate) no_cache: bool,
     /// `--receipt`: the file that says what became of each entry.

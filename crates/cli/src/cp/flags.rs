@@ -407,6 +407,21 @@ pub(crate) static FLAGS: &[Flag] = &[
         ..Flag::PLAIN
     },
     Flag {
+        longs: &["verify"],
+        origin: Origin::Ours,
+        group: Group::Safety,
+        takes: Nothing(|draft| draft.verify = true),
+        help: "read every copy back and compare it with its source",
+        details: "The copy is written to the medium and dropped from the page cache first, and then \
+                  both files are read from end to end. A difference is an error that names the first \
+                  byte of it. With \\fB--atomic\\fR this comes before the copy gets its name. Where \
+                  a copy cannot be dropped, on tmpfs for one, it is read from memory; \
+                  \\fB--receipt\\fR tells for each file, with a digest. What can be read only once, \
+                  such as a fifo, is copied and is an error. A disk may answer from a cache of its \
+                  own.",
+        ..Flag::PLAIN
+    },
+    Flag {
         longs: &["no-cache"],
         origin: Origin::Ours,
         group: Group::Means,

@@ -79,6 +79,15 @@ fn words_of(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::Interrupted { dst, bytes } => {
             fill(&format!("interrupted: {{}} is incomplete, {bytes} bytes written"), &[dst])
         }
+        Diagnostic::Differs { src, dst, at } => {
+            fill(&format!("{{}} differs from {{}} at byte offset {at}"), &[dst, src])
+        }
+        Diagnostic::Unverifiable { path } => {
+            fill("cannot verify the copy: {} is no regular file", &[path])
+        }
+        Diagnostic::InterruptedUnverified { dst } => {
+            fill("interrupted: {} is complete but was not verified", &[dst])
+        }
         Diagnostic::InterruptedBefore { dst } => {
             fill("interrupted: {} is as it was before", &[dst])
         }

@@ -112,6 +112,7 @@ fn plan(args: Args, filter: Filter) -> (Request, Options) {
         engine: args.engine,
         atomic: args.atomic,
         durable: args.durable,
+        verify: args.verify,
         no_cache: args.no_cache,
         filter,
     };

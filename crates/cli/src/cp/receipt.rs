@@ -187,6 +187,8 @@ struct Entry<'r> {
     kept: Vec<&'static str>,
     lost: Vec<LossLine<'r>>,
     changed: bool,
+    verified_xxh3_128: Option<String>,
+    verified_past_cache: Option<bool>,
     failures: Vec<Failure>,
     elapsed_ns: u64,
 }
@@ -247,6 +249,8 @@ impl<'r> Entry<'r> {
             kept: receipt.kept.iter().map(|kept| attribute_word(*kept)).collect(),
             lost: receipt.lost.iter().map(LossLine::of).collect(),
             changed: receipt.changed,
+            verified_xxh3_128: receipt.verified.map(|found| format!("{:032x}", found.digest)),
+            verified_past_cache: receipt.verified.map(|found| found.past_cache),
             failures: receipt.failures.iter().map(Failure::of).collect(),
             elapsed_ns: receipt.elapsed_ns,
         }

@@ -16,7 +16,6 @@ mod started;
 pub(crate) mod stream;
 mod sync_range;
 mod usage;
-mod writeback;
 
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
@@ -25,7 +24,6 @@ pub use locale::codeset;
 pub use started::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
 pub use sync_range::{begin_writing_back, write_back};
 pub use usage::{Usage, Whose, usage};
-pub use writeback::start_writeback;
 
 /// The error of the C call that has just failed on this thread.
 fn last_errno() -> rustix::io::Errno {

@@ -42,6 +42,7 @@ const MEANINGS: &[(&str, Change)] = &[
     ("--keep a b", |args| args.keep_directory_symlink = true),
     ("--atomic a b", |args| args.atomic = true),
     ("--durable a b", |args| args.durable = true),
+    ("--verify a b", |args| args.verify = true),
     ("-x a b", |args| args.one_file_system = true),
     // Trees and links.
     ("-r a b", |args| (args.recursive, args.follow) = (true, Follow::Never)),

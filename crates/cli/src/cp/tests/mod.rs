@@ -64,6 +64,7 @@ pub(super) fn plain() -> Args {
         engine: None,
         atomic: false,
         durable: false,
+        verify: false,
         no_cache: false,
         receipt: None,
         stats: false,

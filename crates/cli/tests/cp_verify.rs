@@ -1,0 +1,119 @@
+//! `cp --verify`: a copy that is not what its source is fails aloud.
+
+use std::fs::{create_dir, read, write};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use testfs::{Aspects, FsKind, Lies, LyingFs, each_fs, random_bytes, tree_differences};
+
+fn cp(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(args).current_dir(dir).output().expect("haulage runs")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_wrong_byte_is_found_wherever_it_is() {
+    let len = 300_000;
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), random_bytes(len, 1)).expect("a file");
+    for at in [0, 1, 131_071, 131_072, len as u64 - 1] {
+        for options in [&["--verify"][..], &["--verify", "-p"], &["--verify", "--sparse=always"]] {
+            let lies = Lies { wrong_write: Some(at), ..Lies::default() };
+            let Some(liar) = LyingFs::mount(Vec::new(), lies) else { return };
+            let dst = liar.path().join("made");
+            let dst = dst.to_str().expect("a name");
+            let output = cp(dir.path(), &[options, &["a", dst]].concat());
+            let words = format!("cp: '{dst}' differs from 'a' at byte offset {at}\n");
+            assert_eq!(said(&output), words, "{options:?}");
+            assert_eq!(output.status.code(), Some(1), "{options:?} {at}");
+        }
+        // What nobody reads back nobody finds.
+        let Some(liar) =
+            LyingFs::mount(Vec::new(), Lies { wrong_write: Some(at), ..Lies::default() })
+        else {
+            return;
+        };
+        let dst = liar.path().join("made");
+        let output = cp(dir.path(), &["a", dst.to_str().expect("a name")]);
+        assert!(output.status.success(), "{at}: {}", said(&output));
+    }
+}
+
+#[test]
+fn an_old_file_outlives_a_wrong_copy() {
+    let lies = Lies { wrong_reread: Some(200_000), ..Lies::default() };
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("old"), "old").expect("a file");
+    for name in ["old", "new"] {
+        let content = random_bytes(300_000, 1);
+        let Some(liar) = LyingFs::mount(content, lies.clone()) else { return };
+        let src = liar.source();
+        let src = src.to_str().expect("a name");
+        let output = cp(dir.path(), &["--verify", "--atomic", src, name]);
+        let words = format!("cp: '{name}' differs from '{src}' at byte offset 200000\n");
+        assert_eq!(said(&output), words);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+    }
+    assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
+    assert!(!dir.path().join("new").exists());
+}
+
+#[test]
+fn a_right_copy_is_read_from_the_medium_and_its_digest_told() {
+    each_fs(|kind, dir| {
+        create_dir(dir.join("s")).expect("a directory");
+        let content = random_bytes(1_000_000, 2);
+        write(dir.join("s/a"), &content).expect("a file");
+        write(dir.join("s/empty"), "").expect("a file");
+        let sparse = std::fs::File::create(dir.join("s/sparse")).expect("a file");
+        sparse.set_len(3 << 20).expect("a length");
+        for (number, options) in
+            [&["--reflink=never"][..], &["--atomic"], &["--durable"], &["--no-cache"]]
+                .iter()
+                .enumerate()
+        {
+            let dst = format!("t{number}");
+            let more = ["--verify", "--receipt=receipt", "-a", "s", &dst];
+            let output = cp(dir, &[*options, &more].concat());
+            assert!(output.status.success(), "{kind} {options:?}: {}", said(&output));
+            let differences = tree_differences(&dir.join("s"), &dir.join(&dst), Aspects::ALL);
+            assert_eq!(differences.expect("trees"), [""; 0], "{kind} {options:?}");
+            let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+            let lines = receipt.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+            let lines: Vec<Value> = lines.collect();
+            let line = lines.iter().find(|line| line["src"] == "s/a").expect("a line");
+            let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&content));
+            assert_eq!(line["verified_xxh3_128"], digest, "{kind} {options:?}");
+            // Kernels before 6.5 cannot tell.
+            if kind == FsKind::Tmpfs || line["verified_past_cache"] != true {
+                let in_memory = kind == FsKind::Tmpfs || !has_cachestat();
+                assert!(in_memory && line["verified_past_cache"] == false, "{kind} {options:?}");
+            }
+            let directory = lines.iter().find(|line| line["src"] == "s").expect("a line");
+            assert_eq!(directory["verified_xxh3_128"], Value::Null, "{kind}");
+        }
+    });
+}
+
+fn has_cachestat() -> bool {
+    let file = tempfile::tempfile().expect("a file");
+    engines::sys::cachestat(std::os::fd::AsFd::as_fd(&file), 0, 0).is_ok()
+}
+
+#[test]
+fn what_can_be_read_only_once_cannot_be_verified() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "text").expect("a file");
+    let shell = format!("echo text | {} cp --verify /dev/stdin b", env!("CARGO_BIN_EXE_haulage"));
+    let output = Command::new("sh").args(["-c", &shell]).current_dir(dir.path()).output();
+    let output = output.expect("a shell");
+    assert_eq!(said(&output), "cp: cannot verify the copy: '/dev/stdin' is no regular file\n");
+    assert_eq!(output.status.code(), Some(1));
+    let output = cp(dir.path(), &["--verify", "a", "/dev/null"]);
+    assert_eq!(said(&output), "cp: cannot verify the copy: '/dev/null' is no regular file\n");
+}

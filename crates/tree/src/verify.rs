@@ -1,0 +1,104 @@
+//! `--verify`: a copy is read back, and must be what the source is.
+//!
+//! The destination is written out first and its pages are dropped, so that what is read has been to
+//! the medium and back; cachestat(2) tells whether no page of it stayed. Where it cannot be so (on
+//! tmpfs, and before Linux 6.5 for all that is known) the copy in the cache is compared, and the
+//! receipt says that.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use engines::sys::cachestat;
+use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
+use rustix::io::{self, Errno};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::contents::Files;
+use crate::diagnostic::{Action, Diagnostic};
+use crate::extents::{TMPFS, file_system};
+use crate::identity::is_regular;
+use crate::place::Place;
+use crate::receipt::Verified;
+use crate::run::{Run, failed};
+use crate::xattr::Handle;
+
+/// Bytes that are compared at once: of both files they fit into a processor's cache.
+const BLOCK_BYTES: usize = 128 << 10;
+
+/// Reads both files again and compares them.
+///
+/// # Errors
+/// The first difference, and what kept the files from being compared.
+pub(crate) fn verify(run: &Run<'_>, files: &Files<'_>) -> Result<Verified, Diagnostic> {
+    for (place, stat) in [(files.src_place, files.src_stat), (files.dst_place, files.dst_stat)] {
+        if !is_regular(stat) {
+            return Err(Diagnostic::Unverifiable { path: place.path() });
+        }
+    }
+    let past_cache = drop_cache(files.dst).map_err(failed(Action::Sync, files.dst_place))?;
+    let dst = reopen(files.dst).map_err(failed(Action::OpenForReading, files.dst_place))?;
+    let mut buffers = vec![0; 2 * BLOCK_BYTES];
+    let (src_buffer, dst_buffer) = buffers.split_at_mut(BLOCK_BYTES);
+    let (mut at, mut hash) = (0, Xxh3::new());
+    loop {
+        if run.observer.interrupted() {
+            return Err(match files.staged {
+                true => Diagnostic::InterruptedBefore { dst: files.dst_place.path() },
+                false => Diagnostic::InterruptedUnverified { dst: files.dst_place.path() },
+            });
+        }
+        let src_block = read_block(files.src, src_buffer, at, files.src_place)?;
+        let dst_block = read_block(dst.as_fd(), dst_buffer, at, files.dst_place)?;
+        if src_block != dst_block {
+            let same = src_block.iter().zip(dst_block).take_while(|(src, dst)| src == dst).count();
+            let (src, dst) = (files.src_place.path(), files.dst_place.path());
+            return Err(Diagnostic::Differs { src, dst, at: at + same as u64 });
+        }
+        hash.update(dst_block);
+        at += dst_block.len() as u64;
+        if dst_block.len() < BLOCK_BYTES {
+            return Ok(Verified { digest: hash.digest128(), past_cache });
+        }
+    }
+}
+
+/// Writes the file out and drops its pages. Returns whether none is left that could be read instead.
+fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    loop {
+        match fdatasync(fd) {
+            Err(Errno::INTR) => {}
+            result => break result?,
+        }
+    }
+    if fstat(fd)?.st_size == 0 {
+        return Ok(true);
+    }
+    // Only a hint, and so its error means nothing: what counts is counted below.
+    let _ = fadvise(fd, 0, None, Advice::DontNeed);
+    // tmpfs is memory all over, and has no other place that it could be read from.
+    let in_memory = file_system(fd) == Some(TMPFS);
+    Ok(!in_memory && cachestat(fd, 0, 0).is_ok_and(|counted| counted.cached_pages == 0))
+}
+
+/// The same file, open for reading. Its name may be another's by now, and it may have none yet.
+fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    openat(CWD, Handle::proc_path(fd), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Reads until `buffer` is full or the file ends.
+fn read_block<'b>(
+    fd: BorrowedFd<'_>,
+    buffer: &'b mut [u8],
+    at: u64,
+    place: &Place<'_>,
+) -> Result<&'b [u8], Diagnostic> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match io::pread(fd, &mut buffer[filled..], at + filled as u64) {
+            Ok(0) => break,
+            Ok(got) => filled += got,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(Action::Read, place)(errno)),
+        }
+    }
+    Ok(&buffer[..filled])
+}
