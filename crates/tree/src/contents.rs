@@ -262,8 +262,7 @@ impl Copying<'_, '_, '_> {
         while self.at < end {
             let len = self.next_piece(end)?;
             let moved = self.span(Span::at(self.at, len), way);
-            self.at += moved.bytes;
-            self.contents.data_bytes += moved.bytes;
+            self.count(moved.bytes);
             if self.proceed(moved)? == Ended::Yes {
                 break;
             }
@@ -288,9 +287,10 @@ impl Copying<'_, '_, '_> {
             let len = self.next_piece(end)?;
             let (src, dst) = (self.files.src, self.files.dst);
             let sifted = copy_without_zeros(src, dst, self.at, len, block_bytes, self.buffer);
-            self.at += sifted.moved.bytes;
+            // Zeros had to be read like any data.
+            self.count(sifted.moved.bytes);
             self.contents.hole_bytes += sifted.hole_bytes;
-            self.contents.data_bytes += sifted.moved.bytes - sifted.hole_bytes;
+            self.contents.data_bytes -= sifted.hole_bytes;
             if self.proceed(sifted.moved)? == Ended::Yes {
                 break;
             }
@@ -348,8 +348,7 @@ impl Copying<'_, '_, '_> {
             let left = usize::try_from(self.next_piece(offset)?).unwrap_or(usize::MAX);
             let zeros = &self.buffer[..left.min(self.buffer.len())];
             let (bytes, result) = pwrite_all(self.files.dst, zeros, self.at);
-            self.at += bytes as u64;
-            self.contents.data_bytes += bytes as u64;
+            self.count(bytes as u64);
             result.map_err(failed(Action::Write, self.files.dst_place))?;
         }
         Ok(())
@@ -367,8 +366,7 @@ impl Copying<'_, '_, '_> {
         while self.at < end {
             let len = self.next_piece(end)?;
             let moved = self.span(Span { src: Pos::Here, dst: Pos::Here, len }, Way::Plain);
-            self.at += moved.bytes;
-            self.contents.data_bytes += moved.bytes;
+            self.count(moved.bytes);
             if self.proceed(moved)? == Ended::Yes {
                 break;
             }
@@ -463,8 +461,7 @@ impl Copying<'_, '_, '_> {
         loop {
             let len = self.next_piece(self.at + BUFFER_BYTES as u64)?;
             let moved = self.span(Span::at(self.at, len), Way::Plain);
-            self.at += moved.bytes;
-            self.contents.data_bytes += moved.bytes;
+            self.count(moved.bytes);
             if self.proceed(moved)? == Ended::Yes || file_bytes(&self.src_now()?) > size {
                 return Ok(());
             }
@@ -490,16 +487,30 @@ impl Copying<'_, '_, '_> {
     }
 
     /// How many bytes go next, at most up to the offset `end`, with a look around before: at whether
-    /// to stop, and at what is behind.
+    /// to wait or to stop, and at what is behind.
     fn next_piece(&mut self, end: u64) -> Result<u64, Diagnostic> {
+        let mut piece_bytes = PIECE_BYTES;
+        if let Some(throttle) = &self.run.throttle {
+            throttle.wait(|| self.run.observer.interrupted());
+            piece_bytes = piece_bytes.min(throttle.piece_bytes());
+        }
         self.heed_interrupt()?;
-        let Some(footprint) = &mut self.footprint else {
-            return Ok((end - self.at).min(PIECE_BYTES));
-        };
-        footprint.passed(self.at).map_err(failed(Action::Write, self.files.dst_place))?;
-        let len = (end - self.at).min(page_cache::PIECE_BYTES);
-        footprint.before_reading(self.at + len);
+        let mut len = (end - self.at).min(piece_bytes);
+        if let Some(footprint) = &mut self.footprint {
+            footprint.passed(self.at).map_err(failed(Action::Write, self.files.dst_place))?;
+            len = len.min(page_cache::PIECE_BYTES);
+            footprint.before_reading(self.at + len);
+        }
         Ok(len)
+    }
+
+    /// Counts what was moved.
+    fn count(&mut self, bytes: u64) {
+        self.at += bytes;
+        self.contents.data_bytes += bytes;
+        if let Some(throttle) = &self.run.throttle {
+            throttle.pay(bytes);
+        }
     }
 
     fn heed_interrupt(&self) -> Result<(), Diagnostic> {

@@ -41,6 +41,7 @@ mod same_file;
 mod special;
 mod staged;
 mod standing;
+mod throttle;
 mod trail;
 mod verify;
 mod walk;

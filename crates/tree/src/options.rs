@@ -2,7 +2,7 @@
 //! whoever fills these in.
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use engines::Variant;
 
@@ -66,6 +66,8 @@ pub struct Options {
     pub durable: bool,
     /// Leave the page cache as it was.
     pub no_cache: bool,
+    /// The most bytes of data a second, of all workers together. Shared blocks are not counted.
+    pub limit_rate: Option<NonZeroU64>,
     /// What is left out of directories that are copied.
     pub filter: Filter,
 }
@@ -100,6 +102,7 @@ impl Default for Options {
             durable: false,
             verify: false,
             no_cache: false,
+            limit_rate: None,
             filter: Filter::default(),
         }
     }

@@ -27,6 +27,7 @@ use crate::options::Options;
 use crate::page_cache::Held;
 use crate::place::Place;
 use crate::standing::Standing;
+use crate::throttle::Throttle;
 use crate::writing::Writing;
 
 /// Shared by reference among all workers of a run.
@@ -44,6 +45,7 @@ pub(crate) struct Run<'r> {
     pub(crate) own: Own,
     pub(crate) writing: Writing,
     pub(crate) remainder: Remainder,
+    pub(crate) throttle: Option<Throttle>,
     in_earnest: Once,
     jobs: OnceLock<usize>,
     failures: AtomicU64,
@@ -65,6 +67,7 @@ impl<'r> Run<'r> {
             own: Own::default(),
             writing: Writing::default(),
             remainder: Remainder::default(),
+            throttle: options.limit_rate.map(Throttle::new),
             in_earnest: Once::new(),
             jobs: OnceLock::new(),
             failures: AtomicU64::new(0),

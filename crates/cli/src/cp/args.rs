@@ -1,7 +1,7 @@
 //! What one invocation of `cp` asks for, as plain typed data.
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 
 use engines::Variant;
 
@@ -91,6 +91,8 @@ pub(crate) struct Args {
     pub(crate) receipt: Option<OsString>,
     /// `--stats`: tell at the end what the run came to.
     pub(crate) stats: bool,
+    /// `--limit-rate`: bytes a second.
+    pub(crate) limit_rate: Option<NonZeroU64>,
     /// `--exclude`, `--include`: in their order.
     pub(crate) rules: Vec<Rule>,
     /// `--ignore-file`: names of files, in their order.

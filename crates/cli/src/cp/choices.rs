@@ -1,7 +1,7 @@
 //! Values of options that are words from a list, and how they may be abbreviated.
 
 use std::ffi::{OsStr, OsString};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::ffi::OsStrExt;
 
 use engines::{ParseError, Variant};
@@ -65,6 +65,38 @@ pub(crate) fn number_from_one(
         given: given.to_owned(),
         reason: String::from("a whole number from 1 up is wanted"),
     })
+}
+
+/// A rate: a number, perhaps with a fraction, and perhaps a unit.
+pub(crate) fn bytes_per_second(given: &OsStr) -> Result<NonZeroU64, UsageError> {
+    let bytes = given.to_str().and_then(bytes_in).and_then(NonZeroU64::new);
+    bytes.ok_or_else(|| UsageError::BadValue {
+        option: "limit-rate",
+        given: given.to_owned(),
+        reason: String::from("a number of bytes from 1 up is wanted, such as 500K, 50M or 1.5G"),
+    })
+}
+
+fn bytes_in(text: &str) -> Option<u64> {
+    let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(number_end);
+    let (base, letter) = match unit.as_bytes() {
+        [] => (1024, None),
+        [letter] | [letter, b'i', b'B'] => (1024, Some(letter)),
+        [letter, b'B'] => (1000, Some(letter)),
+        _ => return None,
+    };
+    let power = match letter {
+        None => 0,
+        Some(letter) => 1 + b"KMGT".iter().position(|l| *l == letter.to_ascii_uppercase())?,
+    };
+    let unit = u128::pow(base, u32::try_from(power).ok()?);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    // More digits are worth less than a byte.
+    let fraction = &fraction[..fraction.len().min(15)];
+    let parts = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+    let (whole, fraction) = (whole.parse::<u64>().ok()?, fraction.parse::<u64>().ok()?);
+    u64::try_from(u128::from(whole) * unit + u128::from(fraction) * unit / parts).ok()
 }
 
 /// A way of moving data, as the lab calls it.
@@ -160,4 +192,35 @@ pub(crate) enum Generated {
 
 impl Choices for Generated {
     const TABLE: &'static [(&'static str, Generated)] = &[("man", Generated::Man)];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_that_are_none_are_refused() {
+        for text in [
+            "",
+            "0",
+            "0.0K",
+            "M",
+            "-1",
+            "+1",
+            "1e9",
+            "1.M",
+            ".5M",
+            "1..5",
+            "1.2.3",
+            "1X",
+            "1MiBs",
+            "1iB",
+            "1BB",
+            "99999999999T",
+            " 1",
+            "0.0001",
+        ] {
+            assert!(bytes_per_second(OsStr::new(text)).is_err(), "{text}");
+        }
+    }
 }

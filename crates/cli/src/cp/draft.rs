@@ -1,7 +1,7 @@
 //! Options as they come, until all have been seen and the last and strongest have won.
 
 use std::ffi::{OsStr, OsString};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::ffi::OsStrExt;
 
 use engines::Variant;
@@ -54,6 +54,7 @@ pub(crate) struct Draft<'e> {
     pub(crate) no_cache: bool,
     pub(crate) receipt: Option<OsString>,
     pub(crate) stats: bool,
+    pub(crate) limit_rate: Option<NonZeroU64>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) ignore_files: Vec<OsString>,
 }
@@ -109,6 +110,7 @@ impl<'e> Draft<'e> {
             no_cache: false,
             receipt: None,
             stats: false,
+            limit_rate: None,
             rules: Vec::new(),
             ignore_files: Vec::new(),
         }
@@ -258,6 +260,7 @@ impl<'e> Draft<'e> {
             no_cache: self.no_cache,
             receipt: self.receipt,
             stats: self.stats,
+            limit_rate: self.limit_rate,
             rules: self.rules,
             ignore_files: self.ignore_files,
         })

@@ -2,7 +2,8 @@
 
 use super::args::{BackupKind, Existing, Follow, Reflink, Request, Sparse};
 use super::choices::{
-    Attribute, Generated, choose, choose_each, copier, names, number_from_one, rule,
+    Attribute, Generated, bytes_per_second, choose, choose_each, copier, names, number_from_one,
+    rule,
 };
 use super::draft::Asking;
 use super::flag::Takes::{Nothing, Optional, Required};
@@ -500,6 +501,20 @@ pub(crate) static FLAGS: &[Flag] = &[
         details: "Its patterns hold from each SOURCE down, wherever FILE is. In it the last pattern \
                   that matches decides. It may be given more than once; the last file that has a \
                   match decides.",
+        ..Flag::PLAIN
+    },
+    Flag {
+        longs: &["limit-rate"],
+        origin: Origin::Ours,
+        group: Group::Means,
+        takes: Required("RATE", |draft, rate| {
+            draft.limit_rate = Some(bytes_per_second(&rate)?);
+            Ok(())
+        }),
+        help: "move no more than RATE bytes a second in all, such as 50M or 1.5G",
+        details: "K, M, G and T, or KiB and so on, are powers of 1024; KB, MB, GB and TB are powers \
+                  of 1000. All workers share the rate. Blocks that are shared rather than copied, \
+                  and holes, do not count; \\fB--reflink=never\\fR keeps blocks from being shared.",
         ..Flag::PLAIN
     },
     Flag {

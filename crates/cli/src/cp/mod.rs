@@ -114,6 +114,7 @@ fn plan(args: Args, filter: Filter) -> (Request, Options) {
         durable: args.durable,
         verify: args.verify,
         no_cache: args.no_cache,
+        limit_rate: args.limit_rate,
         filter,
     };
     (Request { sources, destination }, options)

@@ -12,4 +12,5 @@ mod page_cache;
 mod room;
 mod sparse;
 mod swapped;
+mod throttled;
 mod workers;

@@ -1,5 +1,7 @@
 //! Command lines that ask for a copy, and how their [`Args`] differ from those of `a b`.
 
+use std::num::NonZeroU64;
+
 use super::super::args::{
     Args, BackupKind, Destination, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink,
     Request, Rule, Sparse,
@@ -73,6 +75,11 @@ const MEANINGS: &[(&str, Change)] = &[
         let rule = |include, glob: &str| Rule { include, glob: glob.into() };
         args.rules = vec![rule(false, "x"), rule(true, "!y"), rule(false, "z/")];
     }),
+    ("--limit-rate=50M a b", |args| args.limit_rate = NonZeroU64::new(50 << 20)),
+    ("--limit-rate 1.5k a b", |args| args.limit_rate = NonZeroU64::new(1536)),
+    ("--limit-rate=2.25MB a b", |args| args.limit_rate = NonZeroU64::new(2_250_000)),
+    ("--limit-rate=1GiB a b", |args| args.limit_rate = NonZeroU64::new(1 << 30)),
+    ("--limit-rate=7 a b", |args| args.limit_rate = NonZeroU64::new(7)),
     ("--ignore-file f --ignore-file=g a b", |args| args.ignore_files = words("f g")),
     // Attributes.
     ("-p a b", |args| args.preserve = USUAL),

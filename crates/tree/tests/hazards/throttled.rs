@@ -1,0 +1,85 @@
+//! A copy keeps to the rate it was given, however many share it and whichever way data goes.
+
+use std::fs::{create_dir_all, read, write};
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use testfs::random_bytes;
+use tree::{Diagnostic, Options};
+
+use crate::listener::{Listener, copy_exactly, copy_well};
+
+const MIB: usize = 1 << 20;
+
+fn at(mib_per_second: u64, jobs: usize, engine: Option<&str>) -> Options {
+    Options {
+        limit_rate: NonZeroU64::new(mib_per_second << 20),
+        jobs: NonZeroUsize::new(jobs),
+        engine: engine.map(|text| text.parse().expect("a variant")),
+        reflink: tree::Reflink::Never,
+        ..Options::archive()
+    }
+}
+
+/// Copies 20 MiB, and expects that it takes a second. Less is a mistake at once; more may be the
+/// fault of a machine that is busy with something else, but not three times.
+fn check((src, dst): (&Path, &Path), options: &Options, what: &str) {
+    let mut seconds = Vec::new();
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let _ = copy_well(src, dst, options);
+        let elapsed = begun.elapsed().as_secs_f64();
+        assert!(elapsed >= 0.9, "{what}: {elapsed} s");
+        if elapsed < 1.3 {
+            return;
+        }
+        seconds.push(elapsed);
+    }
+    panic!("{what}: {seconds:?} s");
+}
+
+#[test]
+fn twenty_mebibytes_take_a_second_at_that_rate() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, tree) = (dir.path().join("s"), dir.path().join("tree"));
+    write(&src, random_bytes(20 * MIB, 1)).expect("a file");
+    create_dir_all(&tree).expect("a directory");
+    for number in 0..640 {
+        write(tree.join(format!("f{number}")), random_bytes(32 << 10, number)).expect("a file");
+    }
+    for (jobs, engine) in
+        [(1, None), (4, None), (1, Some("sendfile")), (1, Some("read_write:64K@2"))]
+    {
+        let options = at(20, jobs, engine);
+        for (src, name) in [(&src, "t"), (&tree, "copy")] {
+            let dst = dir.path().join(format!("{name}-{jobs}-{}", engine.is_some()));
+            check((src, &dst), &options, &format!("{name}, {jobs} jobs, {engine:?}"));
+        }
+    }
+    let copy = dir.path().join("t-4-false");
+    assert!(read(&src).expect("a file") == read(copy).expect("its copy"));
+}
+
+#[test]
+fn who_waits_hears_that_it_is_to_stop() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = dir.path().join("s");
+    write(&src, random_bytes(MIB, 1)).expect("a file");
+    let listener = Listener::default();
+    // At 4 KiB a second the second piece would be due after a second, and the last in minutes.
+    let options = Options { limit_rate: NonZeroU64::new(4096), ..at(1, 1, None) };
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            listener.interrupt.store(true, Ordering::Relaxed);
+        });
+        let _ = copy_exactly(&src, &dir.path().join("t"), &options, &listener);
+    });
+    let seconds = begun.elapsed().as_secs_f64();
+    assert!((0.3..0.9).contains(&seconds), "{seconds} s");
+    let heard = listener.heard();
+    assert!(matches!(heard[..], [Diagnostic::Interrupted { bytes: 4096, .. }]), "{heard:?}");
+}
