@@ -7,7 +7,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, OFlags, RenameFlags, fcntl_setfl, linkat, renameat, renameat_with, statat, unlinkat,
+};
 use rustix::io::{self, Errno};
 
 use crate::dir;
@@ -31,6 +33,8 @@ pub(crate) struct BackedUp {
 pub(crate) enum Way {
     /// It has that name instead of its own.
     Rename,
+    /// It would have that name: nothing is done.
+    Rehearsed,
     /// It has that name as well, so that there is no moment without its own.
     Link,
 }
@@ -40,6 +44,7 @@ impl BackedUp {
     pub(crate) fn undo(&self, dst: &Place<'_>) -> io::Result<()> {
         match self.way {
             Way::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name),
+            Way::Rehearsed => Ok(()),
             Way::Link => unlinkat(dst.dir, &*self.name, AtFlags::empty()),
         }
     }
@@ -128,6 +133,7 @@ pub(crate) fn back_up(
             }
             match way {
                 Way::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
+                Way::Rehearsed => {}
                 Way::Link => replace_by(&Place { name: &name, ..*dst }, |beside| {
                     linkat(dst.dir, dst.name, dst.dir, beside.name, AtFlags::empty())
                 })?,
@@ -148,6 +154,7 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, way: Way) -> io::Result<Backe
         let name = c_name([dst.name.to_bytes(), format!(".~{number}~").as_bytes()].concat())?;
         let named = match way {
             Way::Rename => rename_to_new(dst, &name),
+            Way::Rehearsed => Ok(()),
             Way::Link => linkat(dst.dir, dst.name, dst.dir, &*name, AtFlags::empty()),
         };
         match named {
@@ -193,7 +200,10 @@ fn highest_number(dst: &Place<'_>) -> io::Result<Option<u64>> {
 }
 
 fn open_listed(dir: BorrowedFd<'_>, parent: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
-    dir::open_operand(dir, &c_name(parent.to_vec())?)
+    let listed = dir::open_operand(dir, &c_name(parent.to_vec())?)?;
+    // To look for names leaves no trace where that is allowed: to the owner, and to root.
+    let _ = fcntl_setfl(&listed, OFlags::NOATIME);
+    Ok(listed)
 }
 
 /// The directory part of a name, which only an operand has, and the last component.

@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 use rustix::io::{self, Errno};
 
 use crate::identity::FileId;
+use crate::rehearsal::stand_in;
 use crate::trail::Trail;
 use crate::xattr::Handle;
 
@@ -100,11 +101,13 @@ pub(crate) struct Dir {
     /// It was entered through a symbolic link, so that its `..` is not the directory above it in
     /// the walk.
     pub(crate) through_link: bool,
+    /// It is not there: in a rehearsal.
+    pub(crate) stands_in: bool,
 }
 
 impl Dir {
     pub(crate) fn new(fd: Option<OwnedFd>, stat: &Stat, trail: Trail, through_link: bool) -> Dir {
-        Dir { fd, id: FileId::of(stat), trail, through_link }
+        Dir { fd, id: FileId::of(stat), trail, through_link, stands_in: false }
     }
 
     /// # Panics
@@ -127,6 +130,10 @@ impl Dir {
     /// # Errors
     /// ESTALE when `child` was moved and something else is its parent now.
     pub(crate) fn regain(&mut self, child: BorrowedFd<'_>) -> io::Result<()> {
+        if self.stands_in {
+            self.fd = Some(stand_in()?);
+            return Ok(());
+        }
         let fd = open_destination(child, c"..", OFlags::NOFOLLOW)?;
         if FileId::of(&fstat(&fd)?) != self.id {
             return Err(Errno::STALE);
@@ -137,6 +144,10 @@ impl Dir {
 
     /// The same by its own name, from the directory above it.
     pub(crate) fn regain_below(&mut self, parent: BorrowedFd<'_>) -> io::Result<()> {
+        if self.stands_in {
+            self.fd = Some(stand_in()?);
+            return Ok(());
+        }
         let name = CString::new(self.trail.name()).map_err(|_| Errno::INVAL)?;
         let fd = enter_destination(parent, &name)?;
         if FileId::of(&fstat(&fd)?) != self.id {

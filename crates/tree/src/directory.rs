@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, mkdirat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, mkdirat, openat, statat};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::{self, Dir, enter, enter_destination, open_destination, open_operand};
@@ -20,6 +20,7 @@ use crate::observer::Announcement;
 use crate::options::{Follow, ModeRule, Options};
 use crate::place::{Place, Shown, Trust};
 use crate::receipt::{Method, Receipt};
+use crate::rehearsal::{self, Rehearsal};
 use crate::run::{Run, failed};
 use crate::trail::{Anchor, Trail};
 use crate::walk::DirTask;
@@ -44,7 +45,13 @@ pub(crate) fn make_directory(
     let leaves_file_system = job.device.is_some_and(|device| device != FileId::of(src_stat).dev);
     let failures = Mutex::default();
     let src = match open_source(job, src_stat) {
-        Ok(src) => Some(src),
+        Ok(src) => {
+            if run.rehearsal.is_some() {
+                // Only the owner may list it without a trace.
+                let _ = fcntl_setfl(&src, OFlags::NOATIME);
+            }
+            Some(src)
+        }
         Err(diagnostic) => {
             tell(run, &failures, diagnostic);
             None
@@ -61,9 +68,11 @@ pub(crate) fn make_directory(
         Shown::In(trail) | Shown::Directory(trail) => trail.child_source(job.src.name, id),
     };
     let listing = if src.is_some() { listing } else { Listing::ended() };
+    let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_trail, through_link);
+    dst_dir.stands_in = run.rehearsal.is_some() && found.is_none();
     let task = DirTask {
         src: Dir::new(src, src_stat, src_trail, src_linked),
-        dst: Dir::new(Some(dst.fd), &dst.stat, dst_trail, through_link),
+        dst: dst_dir,
         src_stat: *src_stat,
         dst_stat: dst.stat,
         new: found.is_none(),
@@ -223,6 +232,9 @@ fn is_ours(run: &Run<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> b
 }
 
 fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<MadeDirectory, Diagnostic> {
+    if let Some(rehearsal) = &run.rehearsal {
+        return rehearse_new(run, rehearsal, job, src_stat);
+    }
     let make = || make_and_open(run, &job.dst, src_stat, Action::CreateDirectory);
     let made = match job.dst.trust {
         Trust::Made => make()?,
@@ -235,6 +247,25 @@ fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<MadeDirecto
         dst: job.dst.path(),
         backup: None,
     });
+    Ok(made)
+}
+
+/// The same where nothing is made. A copy into itself is told at once, since it will not be met.
+fn rehearse_new(
+    run: &Run<'_>,
+    rehearsal: &Rehearsal,
+    job: &Job<'_>,
+    src_stat: &Stat,
+) -> Result<MadeDirectory, Diagnostic> {
+    let made = rehearsal::directory(&job.dst, Action::CreateDirectory)?;
+    let (src, dst) = (job.src.path(), job.dst.path());
+    if rehearsal.makes_directory(dst.clone()) {
+        run.announce(|| Announcement::Copied { src, dst, backup: None });
+    }
+    let top = job.operand;
+    if job.dst.trust != Trust::Made && rehearsal::is_within(job.dst.dir, FileId::of(src_stat)) {
+        run.report(Diagnostic::IntoItself { src: top.src.clone(), dst: top.dst.clone() });
+    }
     Ok(made)
 }
 
@@ -281,6 +312,9 @@ fn trail_of(job: &Job<'_>, dst: &MadeDirectory) -> Result<Trail, Diagnostic> {
 
 /// Gives a directory its attributes, now that nothing more is put into it.
 pub(crate) fn finish(run: &Run<'_>, task: &DirTask) {
+    if run.rehearsal.is_some() {
+        return;
+    }
     let place = Place {
         dir: task.dst.fd(),
         name: c".",

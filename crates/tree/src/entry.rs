@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustix::fs::{FileType, Stat};
+use rustix::io::{self, Errno};
 
 use crate::backup::BackedUp;
 use crate::contents::Unfinished;
 use crate::copies::Made;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::directory::make_directory;
-use crate::existing::{self, Ground, Look, Verdict, copies_data, look, settle};
+use crate::existing::{self, Ground, Look, Old, Verdict, copies_data, look, settle};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
 use crate::links::{Claim, Holder};
 use crate::listing::Listing;
@@ -21,7 +22,8 @@ use crate::options::{Follow, Make};
 use crate::place::{Place, Trust};
 use crate::plan::Operand;
 use crate::receipt::{Method, Receipt};
-use crate::regular::{OpenSource, copy_file, open_listed_source};
+use crate::regular::{OpenSource, copy_file, open_listed_source, rehearse_file};
+use crate::rehearsal::{self, Met};
 use crate::run::{Run, Worker, failed};
 use crate::special;
 use crate::trail::Trail;
@@ -124,6 +126,11 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         run.report(Diagnostic::SourceTwice { src: job.src.path(), directory: false });
         return Ok(skipped(run, job, &src_stat));
     }
+    if !is_directory(&src_stat)
+        && let Met::Left = rehearsal::meets_own(run, job)?
+    {
+        return Ok(skipped(run, job, &src_stat));
+    }
     let mut ground = match look(run, job, &src_stat)? {
         Look::Nothing => Ground::default(),
         Look::Dangling => Ground { dangling: true, ..Ground::default() },
@@ -196,22 +203,27 @@ fn make(
 ) -> Result<(), Diagnostic> {
     let linked = ground.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
-    let gives_way = ground.gives_way;
+    let old = ground.old();
     let holder = match claim(run, job, src_stat) {
         None => None,
         Some(Claim::First(holder)) => Some(holder),
-        Some(Claim::Before(made)) => return link_again(run, job, src_stat, &made),
+        Some(Claim::Before(made)) => return link_again(run, job, src_stat, &made, old),
     };
     let mut receipt =
         run.observer.keeps_receipts().then(|| job.receipt(kind(src_stat), Method::Copied));
     let dst = match run.options.make {
         Make::HardLink => {
             set_method(&mut receipt, Method::Linked);
-            special::link_source(run, job, src_stat, gives_way)?
+            special::link_source(run, job, src_stat, old)?
         }
         Make::SymbolicLink => {
             set_method(&mut receipt, Method::SymbolicLink);
-            special::link_to_name(run, job, src_stat, gives_way)?
+            special::link_to_name(run, job, src_stat, old)?
+        }
+        Make::Copy | Make::AttributesOnly
+            if run.rehearsal.is_some() && copies_data(run.options, src_stat) =>
+        {
+            rehearse_file(run, job, src_stat, ground)?
         }
         Make::Copy | Make::AttributesOnly if copies_data(run.options, src_stat) => {
             let copied = copy_file(run, worker, job, src_stat, ground)?;
@@ -226,9 +238,9 @@ fn make(
         }
         Make::Copy | Make::AttributesOnly => {
             let (dst, lost) = if is_symlink(src_stat) {
-                special::copy_symlink(run, job, src_stat, gives_way)?
+                special::copy_symlink(run, job, src_stat, old)?
             } else {
-                special::copy_node(run, job, src_stat, gives_way)?
+                special::copy_node(run, job, src_stat, old)?
             };
             if let Some(receipt) = &mut receipt {
                 receipt.kept = metadata::kept(run.options, kind(src_stat), &lost);
@@ -271,6 +283,9 @@ fn settle_names(
 /// Remembers what was made here, so that nothing else of this run replaces it.
 fn remember(run: &Run<'_>, job: &Job<'_>, dst: FileId) {
     run.own.made(run.options, &job.dst, dst);
+    if let Some(rehearsal) = run.rehearsal.as_ref().filter(|_| job.is_top) {
+        rehearsal.makes_file(job.dst.name);
+    }
     if job.is_top && job.operand.several {
         run.tops.made(job.dst.name, dst);
     }
@@ -291,15 +306,22 @@ fn link_again(
     job: &Job<'_>,
     src_stat: &Stat,
     made: &Made,
+    old: Old,
 ) -> Result<(), Diagnostic> {
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: job.dst.path(), errno };
-    match made.link_to(&job.dst, job.home) {
-        Err(rustix::io::Errno::EXIST) => {
+    match link_to_made(run, job, made, old) {
+        Err(Errno::EXIST) => {
             let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
-            if made.id != FileId::of(&stands) && run.options.atomic {
+            if made.id == FileId::of(&stands) {
+                // It is one already.
+            } else if run.rehearsal.is_some() {
+                if !run.options.atomic {
+                    existing::remove(run, job)?;
+                }
+            } else if run.options.atomic {
                 special::replace_by(&job.dst, |beside| made.link_to(beside, job.home))
                     .map_err(error)?;
-            } else if made.id != FileId::of(&stands) {
+            } else {
                 existing::remove(run, job)?;
                 made.link_to(&job.dst, job.home).map_err(error)?;
             }
@@ -311,6 +333,15 @@ fn link_again(
         job.finish(run, job.receipt(kind(src_stat), Method::Linked));
     }
     Ok(())
+}
+
+/// Links to `made`. In a rehearsal only what stands in the way is looked at.
+fn link_to_made(run: &Run<'_>, job: &Job<'_>, made: &Made, old: Old) -> io::Result<()> {
+    match (&run.rehearsal, old) {
+        (None, _) => made.link_to(&job.dst, job.home),
+        (Some(_), Old::Nothing) => Ok(()),
+        (Some(_), Old::Stands | Old::GivesWay) => Err(Errno::EXIST),
+    }
 }
 
 /// A destination that is up to date stays, yet the names of one source become names of one copy.
@@ -326,7 +357,7 @@ fn link_up_to_date(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<Next
             }
         }
         Some(Claim::Before(made)) => {
-            link_again(run, job, src_stat, &made)?;
+            link_again(run, job, src_stat, &made, Old::Stands)?;
             return Ok(Next::Done);
         }
         _ => {}

@@ -120,6 +120,26 @@ pub(crate) struct Ground {
     pub(crate) source: Option<Box<OpenSource>>,
 }
 
+/// What a new entry meets at its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Old {
+    Nothing,
+    /// Something that only some options replace.
+    Stands,
+    /// Something that it replaces.
+    GivesWay,
+}
+
+impl Ground {
+    pub(crate) fn old(&self) -> Old {
+        match (&self.found, self.gives_way) {
+            (None, _) => Old::Nothing,
+            (Some(_), false) => Old::Stands,
+            (Some(_), true) => Old::GivesWay,
+        }
+    }
+}
+
 /// A link that stands for another operand of this run is not written through, be there nothing
 /// behind it.
 fn refuse_just_created_link(run: &Run<'_>, job: &Job<'_>, link: &Stat) -> Result<(), Diagnostic> {
@@ -275,7 +295,8 @@ fn leave_alone(
         }
         Existing::Fail => return Err(Diagnostic::NotReplacing { dst: job.dst.path() }),
     }
-    if run.options.ask && !run.observer.confirm(question(run, job, found)) {
+    let asks = run.options.ask && run.rehearsal.is_none();
+    if asks && !run.observer.confirm(question(run, job, found)) {
         skipped();
         run.declined();
         return Ok(Some(Verdict::Leave));
@@ -340,7 +361,11 @@ fn make_way(
         let id = FileId::of(&found.link);
         // A directory can have one name only.
         let keeps_name = options.atomic && !is_directory(src);
-        let way = if keeps_name { Way::Link } else { Way::Rename };
+        let way = match (run.rehearsal.is_some(), keeps_name) {
+            (true, _) => Way::Rehearsed,
+            (false, true) => Way::Link,
+            (false, false) => Way::Rename,
+        };
         let backup = match backup::back_up(&job.dst, id, backup, &run.own, way) {
             Ok(backup) => Some(backup),
             Err(Refused::Errno(Errno::NOENT)) => None,
@@ -405,7 +430,8 @@ fn open_first(
 
 /// Removes the destination's name.
 pub(crate) fn remove(run: &Run<'_>, job: &Job<'_>) -> Result<(), Diagnostic> {
-    match job.dst.unlink() {
+    let removed = if run.rehearsal.is_some() { Ok(()) } else { job.dst.unlink() };
+    match removed {
         Ok(()) => {
             run.announce(|| Announcement::Removed { dst: job.dst.path() });
             Ok(())

@@ -36,6 +36,7 @@ mod plan;
 mod pool;
 mod receipt;
 mod regular;
+mod rehearsal;
 mod run;
 mod same_file;
 mod special;

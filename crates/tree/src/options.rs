@@ -66,6 +66,9 @@ pub struct Options {
     pub durable: bool,
     /// Leave the page cache as it was.
     pub no_cache: bool,
+    /// Decide and tell what would be done, and make nothing. Nobody is asked: each answer would be
+    /// yes. Neither receipts nor [`durable`](Options::durable) go with it.
+    pub dry_run: bool,
     /// The most bytes of data a second, of all workers together. Shared blocks are not counted.
     pub limit_rate: Option<NonZeroU64>,
     /// What is left out of directories that are copied.
@@ -102,6 +105,7 @@ impl Default for Options {
             durable: false,
             verify: false,
             no_cache: false,
+            dry_run: false,
             limit_rate: None,
             filter: Filter::default(),
         }

@@ -18,6 +18,7 @@ use crate::metadata::{self, Source, Target};
 use crate::observer::Announcement;
 use crate::options::ModeRule;
 use crate::place::{Place, Shown, Trust};
+use crate::rehearsal;
 use crate::run::{Run, failed};
 use crate::trail::join;
 use crate::xattr::{ACL_DEFAULT, Handle};
@@ -71,6 +72,7 @@ pub(crate) fn descend(
         // The slashes at the front of an absolute name lead to the target itself.
         let shown = join(target_path, OsStr::from_bytes(trim_front(prefix)));
         let above = parents.last().unwrap_or(target);
+        let above = (above, parents.last_is_new());
         let level = step(run, above, name, (path_of(prefix), path_of(src)), shown)?;
         parents.path.clone_from(&level.dst_path);
         parents.levels.push(level);
@@ -95,7 +97,7 @@ fn trim_front(name: &[u8]) -> &[u8] {
 
 fn step(
     run: &Run<'_>,
-    above: BorrowedFd<'_>,
+    (above, above_is_new): (BorrowedFd<'_>, bool),
     name: &[u8],
     (src_path, operand): (&Path, &Path),
     dst_path: PathBuf,
@@ -109,6 +111,8 @@ fn step(
         Place { dir: above, name: &name, shown: Shown::Operand(&dst_path), trust: Trust::Entered };
     let inherits_acl = Handle::Path(above).get(ACL_DEFAULT).is_ok();
     let stands = match place.stat(false) {
+        // The directory above would have been made.
+        Err(Errno::NOTDIR) if above_is_new && run.rehearsal.is_some() => None,
         Ok(stands) => Some(go_into(run, &place, &stands)?),
         Err(Errno::NOENT) => None,
         Err(errno) => return Err(failed(Action::Stat, &place)(errno)),
@@ -131,12 +135,24 @@ fn step(
             if run.options.preserve.mode == ModeRule::Fresh {
                 like.st_mode &= !0o1000;
             }
-            let make = || make_and_open(run, &place, &like, Action::CreateParent);
-            let made = run.tops.make_root(make, |made| FileId::of(&made.stat))?;
-            run.announce(|| Announcement::ParentMade {
-                src: src_path.to_owned(),
-                dst: dst_path.clone(),
-            });
+            let (made, first) = match &run.rehearsal {
+                None => {
+                    let make = || make_and_open(run, &place, &like, Action::CreateParent);
+                    (run.tops.make_root(make, |made| FileId::of(&made.stat))?, true)
+                }
+                Some(rehearsal) => {
+                    let trust = if above_is_new { Trust::Made } else { Trust::Entered };
+                    let place = Place { trust, ..place };
+                    let made = rehearsal::directory(&place, Action::CreateParent)?;
+                    (made, rehearsal.makes_directory(dst_path.clone()))
+                }
+            };
+            if first {
+                run.announce(|| Announcement::ParentMade {
+                    src: src_path.to_owned(),
+                    dst: dst_path.clone(),
+                });
+            }
             (made.fd, made.stat, made.mode)
         }
     };
@@ -179,6 +195,9 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
 /// one was made, those that were there before get theirs too. Where all of them stood, they stay
 /// as they are.
 pub(crate) fn finish(run: &Run<'_>, parents: &Parents) {
+    if run.rehearsal.is_some() {
+        return;
+    }
     set_attributes(run, parents);
     for level in &parents.levels {
         sync_directory(run, level.dst.as_fd(), || level.dst_path.clone());

@@ -18,6 +18,7 @@ use crate::open::{open_listed, open_looked_at};
 use crate::options::{Make, Reflink};
 use crate::place::Trust;
 use crate::receipt::Loss;
+use crate::rehearsal::may_create;
 use crate::run::{Run, Worker, failed};
 use crate::staged::{Staged, is_staged, stage};
 use crate::verify::verify;
@@ -247,24 +248,14 @@ fn open_destination<'j>(
     dangling: bool,
     mode: NewMode,
 ) -> Result<Opened<'j>, Diagnostic> {
-    if let Some(found) = found {
-        match open_existing(run, job, found)? {
-            Ok(fd) => return look_at(job, fd, Some(found)),
-            Err(Errno::NOENT) => {}
-            // Only what is no regular file has no such device.
-            Err(Errno::NXIO) if is_regular(found.effective()) => {
-                return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
-            }
-            Err(errno) if run.options.force && may_yield(errno) => remove(run, job)?,
-            Err(errno) => return Err(failed(Action::CreateRegular, &job.dst)(errno)),
-        }
+    if let Some(found) = found
+        && let Some(opened) = open_old(run, job, found)?
+    {
+        return Ok(opened);
     }
+    refuse_dangling(run, job, dangling)?;
     let mut flags = WRITE | OFlags::CREATE | OFlags::EXCL;
     if dangling {
-        let written_through = run.options.through_dangling_symlink && !run.options.atomic;
-        if !written_through || job.dst.trust != Trust::Operand {
-            return Err(Diagnostic::DanglingSymlink { dst: job.dst.path() });
-        }
         flags = WRITE | OFlags::CREATE;
     }
     let opened = openat(job.dst.dir, job.dst.name, flags, mode.at_first).map_err(|errno| {
@@ -274,6 +265,62 @@ fn open_destination<'j>(
         failed(Action::CreateRegular, &job.dst)(errno)
     })?;
     look_at(job, opened, None)
+}
+
+/// Opens what stands at the destination for writing; `None` where a new file is to take its place.
+fn open_old<'j>(
+    run: &Run<'_>,
+    job: &'j Job<'_>,
+    found: &Found,
+) -> Result<Option<Opened<'j>>, Diagnostic> {
+    match open_existing(run, job, found)? {
+        Ok(fd) => return look_at(job, fd, Some(found)).map(Some),
+        Err(Errno::NOENT) => {}
+        // Only what is no regular file has no such device.
+        Err(Errno::NXIO) if is_regular(found.effective()) => {
+            return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
+        }
+        Err(errno) if run.options.force && may_yield(errno) => remove(run, job)?,
+        Err(errno) => return Err(failed(Action::CreateRegular, &job.dst)(errno)),
+    }
+    Ok(None)
+}
+
+fn refuse_dangling(run: &Run<'_>, job: &Job<'_>, dangling: bool) -> Result<(), Diagnostic> {
+    let written_through = run.options.through_dangling_symlink && !run.options.atomic;
+    if dangling && (!written_through || job.dst.trust != Trust::Operand) {
+        return Err(Diagnostic::DanglingSymlink { dst: job.dst.path() });
+    }
+    Ok(())
+}
+
+/// Does what [`copy_file`] does up to where something would be made: opens both files, which changes
+/// neither, and looks whether a new one could be made.
+pub(crate) fn rehearse_file(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src_stat: &Stat,
+    mut ground: Ground,
+) -> Result<FileId, Diagnostic> {
+    // Devices and fifos notice that they are opened.
+    if is_regular(src_stat) && ground.source.is_none() {
+        open_source(job, src_stat)?;
+    }
+    let staged = is_staged(run, job, &ground);
+    if ground.gives_way && !staged {
+        remove(run, job)?;
+        ground.found = None;
+    }
+    if let Some(found) = ground.found.filter(|_| !staged) {
+        let opens = is_regular(found.effective());
+        if !opens || open_old(run, job, &found)?.is_some() {
+            return Ok(FileId::of(found.effective()));
+        }
+    }
+    refuse_dangling(run, job, ground.dangling)?;
+    may_create(&job.dst, Action::CreateRegular)?;
+    let rehearsal = run.rehearsal.as_ref().expect("only a rehearsal comes here");
+    Ok(rehearsal.new_id())
 }
 
 /// Whether an old destination that could not be opened so may be removed for a new one. For want of

@@ -26,6 +26,7 @@ use crate::observer::{Announcement, Observer};
 use crate::options::Options;
 use crate::page_cache::Held;
 use crate::place::Place;
+use crate::rehearsal::Rehearsal;
 use crate::standing::Standing;
 use crate::throttle::Throttle;
 use crate::writing::Writing;
@@ -46,6 +47,8 @@ pub(crate) struct Run<'r> {
     pub(crate) writing: Writing,
     pub(crate) remainder: Remainder,
     pub(crate) throttle: Option<Throttle>,
+    /// Nothing is to be made.
+    pub(crate) rehearsal: Option<Rehearsal>,
     in_earnest: Once,
     jobs: OnceLock<usize>,
     failures: AtomicU64,
@@ -67,6 +70,7 @@ impl<'r> Run<'r> {
             own: Own::default(),
             writing: Writing::default(),
             remainder: Remainder::default(),
+            rehearsal: options.dry_run.then(Rehearsal::default),
             throttle: options.limit_rate.map(Throttle::new),
             in_earnest: Once::new(),
             jobs: OnceLock::new(),

@@ -13,6 +13,7 @@ use rustix::io::{self, Errno};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
+use crate::existing::Old;
 use crate::extents;
 use crate::identity::{FileId, is_symlink, kind};
 use crate::metadata::{self, Source, Target};
@@ -29,11 +30,15 @@ pub(crate) fn copy_symlink(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
-    gives_way: bool,
+    old: Old,
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
-    let text = readlinkat(job.src.dir, job.src.name, Vec::new())
-        .map_err(failed(Action::ReadLink, &job.src))?;
-    replacing(run, job, gives_way, |name| symlinkat(&*text, job.dst.dir, name))
+    // To read a link sets its time of access.
+    let text = match run.rehearsal {
+        None => readlinkat(job.src.dir, job.src.name, Vec::new())
+            .map_err(failed(Action::ReadLink, &job.src))?,
+        Some(_) => CString::default(),
+    };
+    replacing(run, job, old, |name| symlinkat(&*text, job.dst.dir, name))
         .map_err(failed(Action::CreateSymlink, &job.dst))?;
     finish_like_source(run, job, src_stat, None)
 }
@@ -43,7 +48,7 @@ pub(crate) fn copy_node(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
-    gives_way: bool,
+    old: Old,
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
     let kind = kind(src_stat);
     let action = match kind {
@@ -60,7 +65,7 @@ pub(crate) fn copy_node(
         _ => 0,
     };
     let make = |name: &CStr| mknodat(job.dst.dir, name, kind, mode.at_first, device);
-    replacing(run, job, gives_way, make).map_err(failed(action, &job.dst))?;
+    replacing(run, job, old, make).map_err(failed(action, &job.dst))?;
     finish_like_source(
         run,
         job,
@@ -74,7 +79,7 @@ pub(crate) fn link_source(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
-    gives_way: bool,
+    old: Old,
 ) -> Result<FileId, Diagnostic> {
     let error = |errno| Diagnostic::HardLink { src: job.src.path(), dst: job.dst.path(), errno };
     let flags = if is_symlink(src_stat) || !job.src_through_link {
@@ -83,10 +88,16 @@ pub(crate) fn link_source(
         AtFlags::SYMLINK_FOLLOW
     };
     let link = |name: &CStr| linkat(job.src.dir, job.src.name, job.dst.dir, name, flags);
-    let before = job.dst.stat(false).is_ok();
-    replacing(run, job, gives_way, link).map_err(error)?;
+    let before = match run.rehearsal {
+        None => job.dst.stat(false).is_ok(),
+        Some(_) => old != Old::Nothing,
+    };
+    replacing(run, job, old, link).map_err(error)?;
     if before {
         run.announce(|| Announcement::Removed { dst: job.dst.path() });
+    }
+    if run.rehearsal.is_some() {
+        return Ok(FileId::of(src_stat));
     }
     let made = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
     if FileId::of(&made) != FileId::of(src_stat) {
@@ -102,14 +113,14 @@ pub(crate) fn link_to_name(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
-    gives_way: bool,
+    old: Old,
 ) -> Result<FileId, Diagnostic> {
     let text = job.src.path();
     if !text.has_root() && !is_working_directory(&job.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: job.dst.path() });
     }
     let make = |name: &CStr| symlinkat(text.as_os_str().as_bytes(), job.dst.dir, name);
-    replacing(run, job, gives_way, make).map_err(|errno| Diagnostic::SymbolicLink {
+    replacing(run, job, old, make).map_err(|errno| Diagnostic::SymbolicLink {
         src: text.clone(),
         dst: job.dst.path(),
         errno,
@@ -125,11 +136,15 @@ pub(crate) fn link_to_name(
 fn replacing(
     run: &Run<'_>,
     job: &Job<'_>,
-    gives_way: bool,
+    old: Old,
     make: impl Fn(&CStr) -> io::Result<()>,
 ) -> io::Result<()> {
+    let yields = old == Old::GivesWay || run.options.force || run.options.ask;
+    if run.rehearsal.is_some() {
+        return if old == Old::Stands && !yields { Err(Errno::EXIST) } else { Ok(()) };
+    }
     match make(job.dst.name) {
-        Err(Errno::EXIST) if gives_way || run.options.force || run.options.ask => {}
+        Err(Errno::EXIST) if yields => {}
         result => return result,
     }
     replace_by(&job.dst, |beside| make(beside.name))
@@ -200,6 +215,9 @@ fn finish(
     made: FileType,
     mode: Option<Mode>,
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
+    if let Some(rehearsal) = &run.rehearsal {
+        return Ok((rehearsal.new_id(), Vec::new()));
+    }
     if !keeps_anything(run.options) {
         let made = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
         return Ok((FileId::of(&made), Vec::new()));

@@ -91,6 +91,8 @@ pub(crate) struct Args {
     pub(crate) receipt: Option<OsString>,
     /// `--stats`: tell at the end what the run came to.
     pub(crate) stats: bool,
+    /// `--dry-run`: tell what would be done, and make nothing.
+    pub(crate) dry_run: bool,
     /// `--limit-rate`: bytes a second.
     pub(crate) limit_rate: Option<NonZeroU64>,
     /// `--exclude`, `--include`: in their order.

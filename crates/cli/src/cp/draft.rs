@@ -54,6 +54,7 @@ pub(crate) struct Draft<'e> {
     pub(crate) no_cache: bool,
     pub(crate) receipt: Option<OsString>,
     pub(crate) stats: bool,
+    pub(crate) dry_run: bool,
     pub(crate) limit_rate: Option<NonZeroU64>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) ignore_files: Vec<OsString>,
@@ -110,6 +111,7 @@ impl<'e> Draft<'e> {
             no_cache: false,
             receipt: None,
             stats: false,
+            dry_run: false,
             limit_rate: None,
             rules: Vec::new(),
             ignore_files: Vec::new(),
@@ -207,6 +209,9 @@ impl<'e> Draft<'e> {
         if self.hard_link && self.symbolic_link {
             return Err(UsageError::HardAndSymbolic);
         }
+        if self.dry_run && (self.receipt.is_some() || self.stats) {
+            return Err(UsageError::BooksOfNothing);
+        }
         let existing = match self.asking {
             Asking::Refuse => Existing::Skip,
             Asking::No | Asking::Ask => self.update,
@@ -250,16 +255,17 @@ impl<'e> Draft<'e> {
             through_dangling_symlink: self.environment.posixly_correct,
             one_file_system: self.one_file_system,
             context: self.context,
-            verbose: self.verbose || self.debug,
+            verbose: self.verbose || self.debug || self.dry_run,
             debug: self.debug,
             jobs: self.jobs,
             engine: self.engine,
             atomic: self.atomic,
-            durable: self.durable,
-            verify: self.verify,
+            durable: self.durable && !self.dry_run,
+            verify: self.verify && !self.dry_run,
             no_cache: self.no_cache,
             receipt: self.receipt,
             stats: self.stats,
+            dry_run: self.dry_run,
             limit_rate: self.limit_rate,
             rules: self.rules,
             ignore_files: self.ignore_files,

@@ -504,6 +504,20 @@ pub(crate) static FLAGS: &[Flag] = &[
         ..Flag::PLAIN
     },
     Flag {
+        longs: &["dry-run"],
+        origin: Origin::Ours,
+        group: Group::Messages,
+        takes: Nothing(|draft| draft.dry_run = true),
+        help: "tell what would be done, as -v does, and do none of it",
+        details: "Everything is looked at and decided as in a real run, and the exit status is that \
+                  of a real run as far as can be known: errors that only reading, writing or the \
+                  room on a disk would show are not seen. Of what it would have made itself it knows \
+                  that two operands go to one name, yet makes no backup of the first, and does not \
+                  meet it below a directory. With \\fB-i\\fR nobody is asked, and each answer is \
+                  taken to be yes. It goes with neither \\fB--receipt\\fR nor \\fB--stats\\fR.",
+        ..Flag::PLAIN
+    },
+    Flag {
         longs: &["limit-rate"],
         origin: Origin::Ours,
         group: Group::Means,

@@ -114,6 +114,7 @@ fn plan(args: Args, filter: Filter) -> (Request, Options) {
         durable: args.durable,
         verify: args.verify,
         no_cache: args.no_cache,
+        dry_run: args.dry_run,
         limit_rate: args.limit_rate,
         filter,
     };

@@ -64,6 +64,8 @@ pub(crate) enum UsageError {
     HardAndSymbolic,
     /// A backup is asked for, and that nothing be replaced.
     BackupOfNothing,
+    /// `--dry-run` with receipts or statistics.
+    BooksOfNothing,
     /// `--reflink=always` with holes to be made or filled.
     ReflinkWithSparse,
     /// A second `-t`.
@@ -184,6 +186,9 @@ impl UsageError {
             UsageError::HardAndSymbolic => "cannot make both hard and symbolic links",
             UsageError::BackupOfNothing => {
                 "--backup is mutually exclusive with -n or --update=none-fail"
+            }
+            UsageError::BooksOfNothing => {
+                "--dry-run copies nothing that --receipt or --stats could tell of"
             }
             UsageError::ReflinkWithSparse => "--reflink can be used only with --sparse=auto",
             UsageError::SeveralTargets => "multiple target directories specified",

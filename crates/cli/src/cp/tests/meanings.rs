@@ -75,6 +75,7 @@ const MEANINGS: &[(&str, Change)] = &[
         let rule = |include, glob: &str| Rule { include, glob: glob.into() };
         args.rules = vec![rule(false, "x"), rule(true, "!y"), rule(false, "z/")];
     }),
+    ("--dry-run a b", |args| (args.dry_run, args.verbose) = (true, true)),
     ("--limit-rate=50M a b", |args| args.limit_rate = NonZeroU64::new(50 << 20)),
     ("--limit-rate 1.5k a b", |args| args.limit_rate = NonZeroU64::new(1536)),
     ("--limit-rate=2.25MB a b", |args| args.limit_rate = NonZeroU64::new(2_250_000)),

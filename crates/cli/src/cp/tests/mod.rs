@@ -68,6 +68,7 @@ pub(super) fn plain() -> Args {
         no_cache: false,
         receipt: None,
         stats: false,
+        dry_run: false,
         limit_rate: None,
         rules: Vec::new(),
         ignore_files: Vec::new(),

@@ -1,0 +1,246 @@
+//! `--dry-run` says what a real run says, and touches nothing.
+
+use std::collections::BTreeMap;
+use std::fs::{create_dir_all, hard_link, set_permissions, symlink_metadata, write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
+
+/// What stands before each case; a name that ends in a slash is a directory, `->` makes a symbolic
+/// link, `=` a hard link, and `!` a file from the future.
+const FIXTURE: &str = "a b old ! newer s/x s/y s/d/z s/d/e/deep s/empty/ s/link->x s/broken->nowhere \
+                       s/hard=s/x to/x to/d/z to/only to/s/x to/s/d other/a other/s/x full/s/x->to \
+                       dangling->nowhere linkdir->to toa->a s2/d to2/a/ to2/s up/ file->a v.~1~ v";
+
+fn build(dir: &Path) {
+    for (number, word) in FIXTURE.split_whitespace().filter(|word| *word != "!").enumerate() {
+        if let Some((name, to)) = word.split_once("->") {
+            symlink(to, with_parent(dir, name)).expect("a link");
+        } else if let Some((name, to)) = word.split_once('=') {
+            hard_link(dir.join(to), with_parent(dir, name)).expect("a hard link");
+        } else if let Some(name) = word.strip_suffix('/') {
+            create_dir_all(dir.join(name)).expect("a directory");
+        } else {
+            let path = with_parent(dir, word);
+            write(&path, format!("{word} {number}")).expect("a file");
+            let age = if word == "newer" { 0 } else { 1000 - number as u64 };
+            let time = SystemTime::now() - Duration::from_secs(age);
+            let file = std::fs::File::options().write(true).open(&path).expect("a file");
+            file.set_modified(time).expect("a time");
+        }
+    }
+    rustix::fs::mknodat(CWD, dir.join("s/fifo"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        .expect("a fifo");
+}
+
+fn with_parent(dir: &Path, name: &str) -> PathBuf {
+    let path = dir.join(name);
+    create_dir_all(path.parent().expect("a parent")).expect("a directory");
+    path
+}
+
+fn names(dir: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (vec![dir.to_owned()], vec![dir.to_owned()]);
+    while let Some(below) = open.pop() {
+        for entry in std::fs::read_dir(below).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if symlink_metadata(&path).expect("an entry").is_dir() {
+                open.push(path.clone());
+            }
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// All that a look at each inode tells. To follow a symbolic link marks it as read.
+fn stats(names: &[PathBuf]) -> BTreeMap<PathBuf, String> {
+    let stat = |path: &PathBuf| {
+        let stat = symlink_metadata(path).expect("an entry");
+        let atime = (!stat.is_symlink()).then(|| (stat.atime(), stat.atime_nsec()));
+        let times = (stat.mtime(), stat.mtime_nsec(), stat.ctime(), stat.ctime_nsec(), atime);
+        let rest = (stat.ino(), stat.mode(), stat.nlink(), stat.len(), stat.uid());
+        (path.clone(), format!("{times:?} {rest:?}"))
+    };
+    names.iter().map(stat).collect()
+}
+
+/// Sets times of access back, so that every reading shows.
+fn forget_readings(names: &[PathBuf]) {
+    let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let times =
+        Timestamps { last_access: Timespec { tv_sec: 1, tv_nsec: 0 }, last_modification: omitted };
+    for name in names {
+        utimensat(CWD, name, &times, AtFlags::SYMLINK_NOFOLLOW).expect("times are set");
+    }
+}
+
+fn cp(dir: &Path, option: &str, words: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.args(["cp", option]).args(words.split(' ')).current_dir(dir).env("LC_ALL", "C");
+    command.stdin(std::process::Stdio::null());
+    command.output().expect("haulage runs")
+}
+
+fn told(output: &Output) -> (String, String, Option<i32>) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr), output.status.code())
+}
+
+/// What is wrong with a rehearsal of this command.
+fn check(words: &str) -> Option<String> {
+    let dir = tempfile::tempdir().expect("a directory");
+    build(dir.path());
+    let before_names = names(dir.path());
+    forget_readings(&before_names);
+    let before = stats(&before_names);
+    let rehearsed = told(&cp(dir.path(), "--dry-run", words));
+    let after = stats(&before_names);
+    if let Some((name, stat)) = after.iter().find(|(name, stat)| before[*name] != **stat) {
+        return Some(format!("{words}: {}: {} then {stat}", name.display(), before[name]));
+    }
+    assert_eq!(names(dir.path()), before_names, "{words}");
+    let done = told(&cp(dir.path(), "-v", words));
+    (rehearsed != done).then(|| format!("{words}: {rehearsed:?}, but in earnest {done:?}"))
+}
+
+#[test]
+fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
+    let commands = [
+        // Something new.
+        "a new",
+        "-r s new",
+        "-a s new",
+        "-a s to2/new",
+        "-rL s/d new",
+        "-a s a to",
+        "-a s/. to",
+        "-rl s new",
+        "-rs /nowhere new",
+        "-s a new",
+        "-s a to",
+        "a newdir/",
+        "a nowhere/new",
+        "a b nowhere",
+        "nowhere new",
+        "s new",
+        "-a s/fifo new",
+        // Something that stands.
+        "a b",
+        "-a s/x s/d/z to",
+        "-aT s to",
+        "-u a newer",
+        "-u newer a",
+        "-u old newer to",
+        "-n a b",
+        "--update=none-fail a b",
+        "-b a b",
+        "--backup=numbered a b",
+        "-b a v",
+        "--backup=t a v to",
+        "-b a~ a",
+        "-bf a a",
+        "-f a b",
+        "--remove-destination a b",
+        "--remove-destination -a s/x s/link to",
+        "-l a b",
+        "-lf a b",
+        "-sf /etc/passwd b",
+        "-s a b",
+        "-d s/link b",
+        "-a s/x s/hard to",
+        "-d s/x s/hard to",
+        "--attributes-only a b",
+        "--atomic a b",
+        "--atomic -b a b",
+        "--atomic -l a b",
+        "--atomic -aT s to",
+        "--atomic --remove-destination a b",
+        // What is in the way.
+        "a a",
+        "a ./a",
+        "file a",
+        "-r s s",
+        "a to2",
+        "-r s to2",
+        "-rT s a",
+        "-rb s to2",
+        "-rT s2 to",
+        "s2/d to",
+        "a dangling",
+        "a toa",
+        "--remove-destination b toa",
+        "-r s full",
+        // Operands that meet.
+        "a other/a up",
+        "-n a other/a up",
+        "a a up",
+        "-r s s up",
+        "-r s other/s up",
+        "-r s/d up",
+        "-t up a b newer",
+        // Names with their directories.
+        "--parents s/d/z up",
+        "--parents s/d/z s/d/e/deep s/x up",
+        "--parents s/x to/",
+        "--parents -r s/d up",
+        "--parents nowhere/x up",
+        // What is left out.
+        "-r --exclude=d s up",
+        "-r --include=x --exclude=* s up",
+    ];
+    let wrong: Vec<_> = commands.iter().filter_map(|words| check(words)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_copy_into_itself_is_foreseen() {
+    let dir = tempfile::tempdir().expect("a directory");
+    build(dir.path());
+    let rehearsed = cp(dir.path(), "--dry-run", "-r s s/new");
+    let done = cp(dir.path(), "-v", "-r s s/new");
+    assert_eq!((&rehearsed.stderr, rehearsed.status), (&done.stderr, done.status));
+    assert!(told(&done).1.contains("into itself"), "{:?}", told(&done));
+}
+
+#[test]
+fn nobody_is_asked() {
+    let dir = tempfile::tempdir().expect("a directory");
+    build(dir.path());
+    let output = told(&cp(dir.path(), "--dry-run", "-i a b"));
+    assert_eq!(output, ("'a' -> 'b'\n".into(), String::new(), Some(0)));
+}
+
+#[test]
+fn no_depth_is_too_deep_and_no_mode_is_changed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut deep = dir.path().join("s");
+    for _ in 0..300 {
+        deep = deep.join("d");
+    }
+    create_dir_all(&deep).expect("directories");
+    write(deep.join("f"), "text").expect("a file");
+    write(dir.path().join("s/last"), "text").expect("a file");
+    set_permissions(dir.path().join("s"), PermissionsExt::from_mode(0o500)).expect("a mode");
+    let rehearsed = told(&cp(dir.path(), "--dry-run", "-a s t"));
+    assert!(!dir.path().join("t").exists());
+    let done = told(&cp(dir.path(), "-v", "-a s t"));
+    assert_eq!(rehearsed, done);
+    assert_eq!(done.0.lines().count(), 303, "{}", done.0);
+}
+
+#[test]
+fn what_a_rehearsal_cannot_tell_of_is_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    build(dir.path());
+    for option in ["--stats", "--receipt=r"] {
+        let output = told(&cp(dir.path(), option, "--dry-run a new"));
+        let words = "cp: --dry-run copies nothing that --receipt or --stats could tell of\n";
+        assert!(output.1.starts_with(words) && output.2 == Some(1), "{output:?}");
+        assert!(!dir.path().join("r").exists());
+    }
+}

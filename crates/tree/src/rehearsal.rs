@@ -1,0 +1,145 @@
+//! `--dry-run`: all is looked at and decided as ever, and nothing is made.
+//!
+//! A directory that would be made has to be entered, since it is told what would be put into it. The
+//! place of its descriptor is taken by one in which no name can be looked up, let alone be made. What
+//! would be there is known only as far as it is kept here.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, openat, statat};
+use rustix::io::{self, Errno};
+
+use crate::diagnostic::{Action, Diagnostic};
+use crate::dir::open_for_search;
+use crate::directory::MadeDirectory;
+use crate::entry::Job;
+use crate::identity::FileId;
+use crate::options::{BackupKind, Existing};
+use crate::place::{Place, Trust};
+use crate::run::{Run, failed};
+
+/// What would have been made so far.
+#[derive(Default)]
+pub(crate) struct Rehearsal {
+    directories: Mutex<HashSet<PathBuf>>,
+    /// Names of operands in the target directory that are no directories.
+    files: Mutex<HashSet<CString>>,
+    ids: AtomicU64,
+}
+
+impl Rehearsal {
+    /// Whether the directory at `path` would be made now, rather than have been made before.
+    pub(crate) fn makes_directory(&self, path: PathBuf) -> bool {
+        lock(&self.directories).insert(path)
+    }
+
+    /// What would stand at `name` is none of the directories.
+    pub(crate) fn makes_file(&self, name: &CStr) {
+        lock(&self.files).insert(name.into());
+    }
+
+    /// A number that no inode has.
+    pub(crate) fn new_id(&self) -> FileId {
+        FileId { dev: u64::MAX, ino: self.ids.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+/// A poisoned lock guards a whole set all the same: each change is a single insertion.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What takes the place of a directory that is not there: every lookup in it fails.
+///
+/// # Errors
+/// Those of open(2).
+pub(crate) fn stand_in() -> io::Result<OwnedFd> {
+    openat(CWD, c"/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The directory that would be made at `dst`.
+///
+/// # Errors
+/// Why it could not be made, as far as can be known.
+pub(crate) fn directory(dst: &Place<'_>, action: Action) -> Result<MadeDirectory, Diagnostic> {
+    may_create(dst, action)?;
+    let fd = stand_in().map_err(failed(action, dst))?;
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
+    Ok(MadeDirectory { fd, stat, mode: None })
+}
+
+/// Whether something could be made at `dst`, where nothing stands.
+///
+/// # Errors
+/// Why not, as far as can be known.
+pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<(), Diagnostic> {
+    if dst.trust == Trust::Made {
+        return Ok(());
+    }
+    let name = dst.name.to_bytes();
+    let end = name.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let parent = match name[..end].iter().rposition(|&byte| byte == b'/') {
+        Some(at) => &name[..=at],
+        None => b".",
+    };
+    let writable = Access::WRITE_OK | Access::EXEC_OK;
+    let parent = OsStr::from_bytes(parent);
+    accessat(dst.dir, parent, writable, AtFlags::EACCESS).map_err(failed(action, dst))?;
+    if end < name.len() && action == Action::CreateRegular {
+        return Err(failed(action, dst)(Errno::NOTDIR));
+    }
+    Ok(())
+}
+
+/// What a second operand that goes to a name would meet there.
+pub(crate) enum Met {
+    /// Nothing of this run's.
+    Nothing,
+    /// It would be left alone.
+    Left,
+}
+
+/// Finds out what the copies of this run that are not there would do to this one.
+///
+/// # Errors
+/// What a real run would say.
+pub(crate) fn meets_own(run: &Run<'_>, job: &Job<'_>) -> Result<Met, Diagnostic> {
+    let Some(rehearsal) = &run.rehearsal else { return Ok(Met::Nothing) };
+    let several = job.is_top && job.operand.several && !run.options.parents;
+    if !several || !lock(&rehearsal.files).contains(job.dst.name) {
+        return Ok(Met::Nothing);
+    }
+    match run.options.existing {
+        Existing::Skip => return Ok(Met::Left),
+        Existing::Fail => return Err(Diagnostic::NotReplacing { dst: job.dst.path() }),
+        Existing::Replace | Existing::ReplaceOlder => {}
+    }
+    let numbered = run.options.backup.as_ref().is_some_and(|b| b.kind == BackupKind::Numbered);
+    if numbered {
+        return Ok(Met::Nothing);
+    }
+    Err(Diagnostic::JustCreated { src: job.src.path(), dst: job.dst.path() })
+}
+
+/// Whether the directory `inner` is `outer` or lies below it.
+pub(crate) fn is_within(inner: BorrowedFd<'_>, outer: FileId) -> bool {
+    let Ok(mut at) = open_for_search(inner, c".") else { return false };
+    loop {
+        let Ok(id) = fstat(&at).map(|stat| FileId::of(&stat)) else { return false };
+        if id == outer {
+            return true;
+        }
+        let above = statat(&at, c"..", AtFlags::empty()).map(|stat| FileId::of(&stat));
+        if above.is_err() || above == Ok(id) {
+            return false;
+        }
+        let Ok(next) = open_for_search(at.as_fd(), c"..") else { return false };
+        at = next;
+    }
+}
