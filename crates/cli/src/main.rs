@@ -32,6 +32,11 @@ static COMMANDS: &[Command] = &[
     },
 ];
 
+/// What each subcommand is called.
+fn command_names() -> Vec<&'static str> {
+    COMMANDS.iter().map(|command| command.name).collect()
+}
+
 fn main() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();
     // Installed or linked under the name of cp it is cp.

@@ -5,6 +5,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 
 use engines::Variant;
 
+use super::completions::Shell;
+
 pub(crate) use tree::{
     Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Rule,
     Sparse,
@@ -19,6 +21,8 @@ pub(crate) enum Request {
     Version,
     /// `--generate=man`: the manual page, as roff.
     ManPage,
+    /// `--generate=bash` and so on: what has a shell complete words.
+    Completions(Shell),
     /// Copy.
     Copy(Box<Args>),
 }

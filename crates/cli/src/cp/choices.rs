@@ -8,6 +8,7 @@ use engines::{ParseError, Variant};
 use tree::{Filter, Rule};
 
 use super::args::{BackupKind, Existing, Reflink, Sparse};
+use super::completions::Shell;
 use super::usage_error::UsageError;
 
 /// A type whose values have names on the command line.
@@ -188,10 +189,17 @@ impl Choices for Option<BackupKind> {
 pub(crate) enum Generated {
     /// The manual page, as roff.
     Man,
+    /// Completions for this shell.
+    Completions(Shell),
 }
 
 impl Choices for Generated {
-    const TABLE: &'static [(&'static str, Generated)] = &[("man", Generated::Man)];
+    const TABLE: &'static [(&'static str, Generated)] = &[
+        ("man", Generated::Man),
+        ("bash", Generated::Completions(Shell::Bash)),
+        ("zsh", Generated::Completions(Shell::Zsh)),
+        ("fish", Generated::Completions(Shell::Fish)),
+    ];
 }
 
 #[cfg(test)]

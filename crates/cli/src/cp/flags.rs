@@ -538,11 +538,15 @@ pub(crate) static FLAGS: &[Flag] = &[
         takes: Required("WHAT", |draft, what| {
             draft.answer = Some(match choose::<Generated>(&what, "--generate")? {
                 Generated::Man => Request::ManPage,
+                Generated::Completions(shell) => Request::Completions(shell),
             });
             Ok(())
         }),
         values: Some(names::<Generated>),
-        help: "write the manual page (man) as roff, and do nothing",
+        help: "write the manual page (man) as roff, or what has a shell complete words (bash, \
+               zsh, fish), and do nothing",
+        details: "For the command that it was called as: \\fBsource <(haulage cp --generate=bash)\\fR \
+                  completes \\fBhaulage\\fR, and under the name \\fBcp\\fR it completes that.",
         ..Flag::PLAIN
     },
 ];

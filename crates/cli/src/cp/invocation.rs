@@ -10,6 +10,11 @@ pub(crate) fn is_cp(name: &OsStr) -> bool {
     Path::new(name).file_name() == Some(OsStr::new("cp"))
 }
 
+/// Whether this process was called cp, rather than asked for a subcommand.
+pub(crate) fn is_called_cp() -> bool {
+    std::env::args_os().next().is_some_and(|name| is_cp(&name))
+}
+
 /// How the user called cp, which is what to type for help: the word as given, with its
 /// directories; `cp` where it is a subcommand.
 pub(crate) fn name() -> &'static [u8] {

@@ -65,7 +65,7 @@ pub(crate) fn page() -> String {
 }
 
 fn entry(flag: &Flag) -> String {
-    let mut entry = format!(".TP\n\\fB{}\\fR\n", dashes(&flag.label()));
+    let mut entry = format!(".TP\n{}\n", tag(flag));
     entry.push_str(&sentence(flag.help));
     if !flag.details.is_empty() {
         entry.push_str(&dashes(flag.details));
@@ -76,9 +76,23 @@ fn entry(flag: &Flag) -> String {
         entry.push_str(&format!("Words: {}.\n", dashes(&words.join(", "))));
     }
     if flag.origin == Origin::Ours {
-        entry.push_str("GNU cp has no such option.\n");
+        entry.push_str("(Not in GNU cp.)\n");
     }
     entry
+}
+
+/// [`Flag::label`] with its names in bold and what stands for an argument in italics.
+fn tag(flag: &Flag) -> String {
+    let label = dashes(&flag.label());
+    let Some(begin) =
+        label.find(|c: char| matches!(c, '=' | '[') || c == ' ' && flag.longs.is_empty())
+    else {
+        return format!("\\fB{}\\fR", label.replace(", ", "\\fR, \\fB"));
+    };
+    let (names, argument) = label.split_at(begin);
+    let names = names.replace(", ", "\\fR, \\fB");
+    let metavar = argument.trim_matches(|c| matches!(c, '=' | '[' | ']' | ' '));
+    format!("\\fB{names}\\fR{}", argument.replace(metavar, &format!("\\fI{metavar}\\fR")))
 }
 
 /// The line of `--help` as a sentence.
@@ -107,7 +121,8 @@ mod tests {
     fn every_option_has_an_entry() {
         let page = page();
         for flag in FLAGS {
-            assert!(page.contains(&dashes(&flag.label())), "{} is missing", flag.label());
+            let plain = ["\\fB", "\\fI", "\\fR"].iter().fold(page.clone(), |p, f| p.replace(f, ""));
+            assert!(plain.contains(&dashes(&flag.label())), "{} is missing", flag.label());
         }
     }
 

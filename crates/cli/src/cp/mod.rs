@@ -10,6 +10,7 @@ use tree::{Filter, IgnoreFile, Options, Request};
 mod args;
 mod books;
 mod choices;
+mod completions;
 mod console;
 mod draft;
 mod environment;
@@ -46,6 +47,14 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     match parse::parse(words, &Environment::of_process(), &mut warn) {
         Ok(args::Request::Help) => print(&help::text(&String::from_utf8_lossy(invocation::name()))),
         Ok(args::Request::Version) => print(&help::version()),
+        Ok(args::Request::Completions(shell)) => {
+            let names = crate::command_names();
+            let command = match invocation::is_called_cp() {
+                true => completions::Command::Cp,
+                false => completions::Command::Haulage(&names),
+            };
+            print(&completions::script(shell, command))
+        }
         Ok(args::Request::ManPage) => print(&man::page()),
         Ok(args::Request::Copy(args)) => copy(*args),
         Err(error) => {

@@ -7,6 +7,7 @@ use super::args::{
     Args, Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule,
     Preserve, Reflink, Request, Sparse,
 };
+use super::completions::Shell;
 use super::environment::Environment;
 use super::parse::parse;
 use super::usage_error::{UsageError, Warning};
@@ -159,5 +160,7 @@ fn the_first_answer_or_mistake_ends_the_reading() {
     assert_eq!(parse_quietly("--hel", &environment), Ok(Request::Help));
     assert_eq!(parse_quietly("--version --help", &environment), Ok(Request::Version));
     assert_eq!(parse_quietly("--generate=man", &environment), Ok(Request::ManPage));
+    let fish = Ok(Request::Completions(Shell::Fish));
+    assert_eq!(parse_quietly("--generate=f", &environment), fish);
     assert!(parse_quietly("--bogus --help", &environment).is_err());
 }

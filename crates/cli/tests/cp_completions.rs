@@ -1,0 +1,150 @@
+//! The scripts of `--generate` in the shells that they are for, where these are found.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use testfs::{skip, test_name};
+
+/// Runs the shell on a script, in `dir`. `None` after a skip where there is no such shell.
+fn run(shell: &[&str], dir: &Path, script: &str) -> Option<String> {
+    let mut command = Command::new(shell[0]);
+    command.args(&shell[1..]).arg(script).current_dir(dir).env("HOME", dir).env("LC_ALL", "C");
+    let Ok(output) = command.output() else {
+        skip(&test_name(), &format!("there is no {} here", shell[0]));
+        return None;
+    };
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && complaints.is_empty(), "{script}\n{complaints}");
+    Some(String::from_utf8(output.stdout).expect("text"))
+}
+
+/// A directory with some files, and the script for `shell` in it.
+fn directory(called: &str, shell: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    for name in ["some file", "something", "patterns"] {
+        std::fs::write(dir.path().join(name), "").expect("a file");
+    }
+    std::fs::create_dir(dir.path().join("somewhere")).expect("a directory");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    if called == "haulage" {
+        command.arg("cp");
+    }
+    let output = command.arg0(called).arg(format!("--generate={shell}")).output();
+    let output = output.expect("haulage runs");
+    assert!(output.status.success());
+    std::fs::write(dir.path().join("script"), output.stdout).expect("the script");
+    dir
+}
+
+/// A line as typed, parted by `|` as bash parts words, and what is offered.
+const BASH: &[(&str, &str)] = &[
+    ("haulage|c", "cp"),
+    ("haulage|", "race cp engines"),
+    ("haulage|cp|--spa", "--sparse="),
+    ("haulage|cp|--sparse|=|a", "auto always"),
+    ("haulage|cp|--sparse|=", "never auto always"),
+    ("haulage|cp|--sparse|n", "never"),
+    ("haulage|cp|--reflink|n", ""),
+    ("haulage|cp|--reflink|=|n", "never"),
+    ("haulage|cp|--preserve|=|mode,t", "mode,timestamps"),
+    ("haulage|cp|--no-preserve|l", "links"),
+    ("haulage|cp|--exclude|=|s", ""),
+    ("haulage|cp|--ignore-file|=|pat", "patterns"),
+    ("haulage|cp|-t|some", "somewhere"),
+    ("haulage|cp|--target-directory|=|some", "somewhere"),
+    ("haulage|cp|-a|some", "some file something somewhere"),
+    ("haulage|cp|--|pat", "patterns"),
+    ("haulage|cp|--|--spa", ""),
+    ("haulage|cp|--generate|=|", "man bash zsh fish"),
+    ("cp|--no-ca", "--no-cache"),
+    ("cp|--keep", "--keep-directory-symlink"),
+    ("cp|-a|pat", "patterns"),
+];
+
+#[test]
+fn bash_completes_options_words_and_files() {
+    for (line, due) in BASH {
+        let words: Vec<_> = line.split('|').collect();
+        let dir = directory(words[0], "bash");
+        let (last, function) = (words.len() - 1, words[0].replace("cp", "haulage_cp"));
+        let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+        let script = format!(
+            "source ./script; complete -p {} > registered\n\
+             COMP_WORDS=({}); COMP_CWORD={last}\n\
+             _{function} '{}' '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            words[0],
+            quoted.join(" "),
+            words[0],
+            words[last],
+            words[last - 1],
+        );
+        let shell = ["bash", "--norc", "--noprofile", "-c"];
+        let Some(offered) = run(&shell, dir.path(), &script) else { return };
+        let mut offered: Vec<_> = offered.lines().filter(|line| !line.is_empty()).collect();
+        let mut due: Vec<_> = match *due {
+            "some file something somewhere" => vec!["some file", "something", "somewhere"],
+            due => due.split_whitespace().collect(),
+        };
+        offered.sort_unstable();
+        due.sort_unstable();
+        assert_eq!(offered, due, "{line}");
+    }
+}
+
+#[test]
+fn fish_completes_options_words_and_files() {
+    for (called, line, due) in [
+        ("haulage", "haulage c", "cp"),
+        ("haulage", "haulage cp --spa", "--sparse"),
+        ("haulage", "haulage cp --sparse=a", "--sparse=always --sparse=auto"),
+        ("haulage", "haulage cp --sparse n", "never"),
+        ("haulage", "haulage cp --reflink=n", "--reflink=never"),
+        ("haulage", "haulage cp --preserve=mode,t", "--preserve=mode,timestamps"),
+        ("haulage", "haulage cp --ignore-file pat", "patterns"),
+        ("haulage", "haulage cp -t some", "somewhere/"),
+        ("haulage", "haulage cp pat", "patterns"),
+        ("cp", "cp --no-ca", "--no-cache"),
+        ("cp", "cp -a pat", "patterns"),
+    ] {
+        let dir = directory(called, "fish");
+        let script = format!("complete -e -c {called}; source ./script; complete -C '{line}'");
+        let Some(offered) = run(&["fish", "--no-config", "-c"], dir.path(), &script) else {
+            return;
+        };
+        let offered: Vec<_> = offered.lines().filter_map(|line| line.split('\t').next()).collect();
+        assert_eq!(offered.join(" "), due, "{line}");
+    }
+}
+
+#[test]
+fn zsh_takes_the_script_and_completes_by_it() {
+    for (called, line, due) in [
+        ("haulage", "haulage c", "cp"),
+        ("haulage", "haulage cp --spa", "--sparse="),
+        ("haulage", "haulage cp --sparse=ne", "--sparse=never"),
+        ("haulage", "haulage cp --preserve=mode,ti", "--preserve=mode,timestamps"),
+        ("haulage", "haulage cp --ignore-file=pa", "--ignore-file=patterns"),
+        ("haulage", "haulage cp -t somew", "somewhere/"),
+        ("haulage", "haulage cp pat", "patterns"),
+        ("cp", "cp --no-ca", "--no-cache"),
+        ("cp", "cp -a pat", "patterns"),
+    ] {
+        let dir = directory(called, "zsh");
+        // A terminal of its own, in which a tab is pressed, and then a key that writes the line down.
+        let script = format!(
+            "zmodload zsh/zpty; zpty z zsh -f -i\n\
+             zpty -w z 'PROMPT= RPROMPT=; autoload -Uz compinit; compinit -u -D; source ./script'\n\
+             zpty -w z 'note() {{ print -r -- $BUFFER > ./noted; zle accept-line }}; BUFFER='\n\
+             zpty -w z 'zle -N note; bindkey ^X note; touch ./ready'\n\
+             for i in {{1..200}}; do [[ -e ready ]] && break; sleep 0.05; done\n\
+             zpty -n -w z $'{line}\\t'; sleep 0.3; zpty -n -w z $'\\x18'\n\
+             for i in {{1..200}}; do [[ -s noted ]] && break; sleep 0.05; done\n\
+             cat noted; zpty -d z"
+        );
+        let Some(noted) = run(&["zsh", "-f", "-c"], dir.path(), &script) else { return };
+        // A comma for the next word goes away again with the key that follows.
+        let last = noted.trim_end().trim_end_matches(',').rsplit(' ').next().unwrap_or_default();
+        assert_eq!(last, due, "{line}");
+    }
+}
