@@ -81,7 +81,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     };
     let dst = scratch_file(&directory_of(dst_path)?)?;
     let src = source(src_path)?;
-    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let pair = Pair::new(src.as_fd(), dst.as_fd());
     let rows: Vec<Row> = ENGINES.iter().map(|engine| row(engine, pair)).collect();
     let mut out = std::io::stdout().lock();
     let written = if args.json {

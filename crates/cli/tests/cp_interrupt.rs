@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use testfs::{Lies, LyingFs};
 
 fn cp(dir: &Path, args: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_haulage"))
@@ -20,14 +21,18 @@ fn cp(dir: &Path, args: &[&str]) -> Child {
 
 /// Sends `signal` once `ready` holds, and returns the exit status and standard error.
 fn interrupt(child: Child, signal: Signal, ready: impl Fn() -> bool) -> (ExitStatus, String) {
+    wait_until(ready);
+    kill_process(Pid::from_child(&child), signal).expect("it is running");
+    let output = child.wait_with_output().expect("it ends");
+    (output.status, String::from_utf8(output.stderr).expect("words"))
+}
+
+fn wait_until(ready: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !ready() {
         assert!(Instant::now() < deadline, "the copy never began");
         std::thread::sleep(Duration::from_millis(2));
     }
-    kill_process(Pid::from_child(&child), signal).expect("it is running");
-    let output = child.wait_with_output().expect("it ends");
-    (output.status, String::from_utf8(output.stderr).expect("words"))
 }
 
 #[test]
@@ -63,11 +68,63 @@ fn a_read_that_never_returns_is_not_waited_for() {
     let begun = Instant::now();
     let (status, words) = interrupt(child, Signal::INT, || copy.exists());
     assert_eq!(status.signal(), Some(2), "{words}");
-    // The signal may come before the read.
-    let before = "cp: interrupted: 'copy' is incomplete, 0 bytes written\n";
-    assert!(["cp: interrupted\n", before].contains(&&*words), "{words}");
+    assert_eq!(words, "cp: interrupted: 'copy' is incomplete, 0 bytes written\n");
     assert!(begun.elapsed() < Duration::from_secs(10));
     drop(held);
+}
+
+/// As with a server that has gone away.
+#[test]
+fn a_file_that_hangs_is_named() {
+    let lies = Lies { read_hangs_at: Some(256 << 10), ..Lies::default() };
+    let content = testfs::random_bytes(1 << 20, 1);
+    let Some(liar) = LyingFs::mount(content, lies) else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("dst")).expect("a directory");
+    let src = liar.source();
+    let child = cp(dir.path(), &["-r", src.to_str().expect("a plain name"), "dst"]);
+    let copy = dir.path().join("dst/source");
+    let held = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 256 << 10);
+    wait_until(held);
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::USR1).expect("it is running");
+    std::thread::sleep(Duration::from_millis(200));
+    kill_process(pid, Signal::INT).expect("it is running");
+    // A process cannot die within a read that the file system has begun; its last words come first.
+    std::thread::sleep(Duration::from_millis(1500));
+    drop(liar);
+    let output = child.wait_with_output().expect("it ends");
+    let words = String::from_utf8(output.stderr).expect("words");
+    let (status, last) = words.split_once('\n').expect("lines");
+    assert!(status.starts_with("cp: 256 KiB, 0 files, "), "{words}");
+    assert!(status.ends_with(": 'dst/source'"), "{words}");
+    assert_eq!(last, "cp: interrupted: 'dst/source' is incomplete, 262144 bytes written\n");
+    assert_eq!(output.status.signal(), Some(2), "{words}");
+}
+
+/// GNU cp dies of it, and so did this.
+#[test]
+fn the_status_signal_ends_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("fifo"), 0o600.into()).expect("a fifo");
+    let held = std::fs::File::options().read(true).write(true).open(dir.path().join("fifo"));
+    let mut held = held.expect("both ends");
+    std::io::Write::write_all(&mut held, &[b'x'; 5000]).expect("written");
+    let child = cp(dir.path(), &["fifo", "copy"]);
+    let copy = dir.path().join("copy");
+    let written = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 5000);
+    wait_until(written);
+    kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
+    std::thread::sleep(Duration::from_millis(300));
+    drop(held);
+    let output = child.wait_with_output().expect("it ends");
+    let words = String::from_utf8(output.stderr).expect("words");
+    assert!(output.status.success(), "{words}");
+    assert!(
+        words.starts_with("cp: 4.88 KiB, 0 files, ") && words.ends_with(": 'copy'\n"),
+        "{words}"
+    );
+    assert_eq!(words.lines().count(), 1, "{words}");
 }
 
 #[test]

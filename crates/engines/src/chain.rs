@@ -229,7 +229,7 @@ mod tests {
         }
 
         fn pair(&self) -> Pair<'_> {
-            Pair { src: self.src.as_fd(), dst: self.dst.as_fd() }
+            Pair::new(self.src.as_fd(), self.dst.as_fd())
         }
 
         fn dst_bytes(&self) -> Vec<u8> {

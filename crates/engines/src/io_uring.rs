@@ -239,6 +239,7 @@ impl Flight<'_> {
             Ok(0) => self.stop_piece(slot, Stop::Failed { side: Side::Dst, errno: Errno::IO }),
             Ok(count) => {
                 piece.written += count;
+                self.pair.count(count);
                 if piece.written < piece.read {
                     self.push_write(ring, slot);
                 } else if piece.eof {

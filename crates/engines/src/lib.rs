@@ -35,7 +35,7 @@ pub use engine::{Copier, Ends, Engine, Facts, Floor, Kind, Param, ParamKind, Ver
 pub use moved::{Moved, Side, Stop, is_refusal, refuses_for_good};
 pub use probe::{describe, probe, probe_variant, write_sample};
 pub use rustix::io::Errno;
-pub use span::{Pair, Pos, Span};
+pub use span::{Meter, Pair, Pos, Span};
 pub use until_done::pwrite_all;
 pub use variant::{Bytes, ParseError, Tuning, Variant, WORKERS_MAX};
 

@@ -1,6 +1,7 @@
 //! Where bytes come from, where they go, and how many.
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A place in a file, or the descriptor's own cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,4 +74,53 @@ pub struct Pair<'fd> {
     /// Open for writing, and for reading too where
     /// [`Facts::dst_readable`](crate::Facts::dst_readable) asks for it.
     pub dst: BorrowedFd<'fd>,
+    /// Counts bytes as they move, for whoever wants to see that before the span is done.
+    pub meter: Option<&'fd Meter>,
+}
+
+impl<'fd> Pair<'fd> {
+    /// A pair whose bytes nobody counts on their way.
+    #[must_use]
+    pub fn new(src: BorrowedFd<'fd>, dst: BorrowedFd<'fd>) -> Pair<'fd> {
+        Pair { src, dst, meter: None }
+    }
+
+    /// The same with a meter.
+    #[must_use]
+    pub fn with_meter(self, meter: Option<&'fd Meter>) -> Pair<'fd> {
+        Pair { meter, ..self }
+    }
+
+    /// Tells the meter of `bytes` that one call has moved.
+    pub(crate) fn count(&self, bytes: usize) {
+        if let Some(meter) = self.meter {
+            meter.add(bytes as u64);
+        }
+    }
+}
+
+/// A running count of bytes that others may read at any moment. It is a hint: what was moved and
+/// then moved again by another engine counts twice, until the owner, who knows [`Moved`], puts it
+/// right.
+///
+/// [`Moved`]: crate::Moved
+#[derive(Debug, Default)]
+pub struct Meter(AtomicU64);
+
+impl Meter {
+    /// Adds to the count.
+    pub fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Sets the count right.
+    pub fn set(&self, bytes: u64) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The count.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }

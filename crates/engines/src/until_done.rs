@@ -80,6 +80,7 @@ pub(crate) fn until_done(
         let Step { bytes: stepped, halt } = step(left.src, left.dst, want);
         assert!(stepped <= want, "a step moved {stepped} bytes of {want}");
         bytes += stepped as u64;
+        pair.count(stepped);
         let stop = match halt {
             None if stepped > 0 => continue,
             Some(Halt::Error { errno: Errno::INTR, .. }) => continue,
@@ -89,6 +90,7 @@ pub(crate) fn until_done(
             None | Some(Halt::Zero) => {
                 let doubted = doubt_zero(pair, span.after(bytes));
                 bytes += doubted.bytes;
+                pair.count(usize::try_from(doubted.bytes).unwrap_or(0));
                 doubted.stop
             }
             Some(Halt::Unfit(errno)) => Stop::Refused(errno),
@@ -244,7 +246,7 @@ mod tests {
         let (src, dst) = (file_of(src_len), file_of(0));
         let mut script = script.iter();
         let mut moved = 0;
-        let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+        let pair = Pair::new(src.as_fd(), dst.as_fd());
         let span = Span { src: Pos::At(5), dst: Pos::At(7), len: 30 };
         let outcome = until_done(pair, span, 10, errors, |src, dst, want| {
             assert_eq!((src, dst), (Pos::At(5 + moved), Pos::At(7 + moved)));
@@ -343,7 +345,7 @@ mod tests {
     #[test]
     fn a_doubted_zero_loses_nothing() {
         let (src, dst) = (file_of(10_000), file_of(0));
-        let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+        let pair = Pair::new(src.as_fd(), dst.as_fd());
         let moved = doubt_zero(pair, Span::at(1000, 9000));
         assert_eq!(moved, Moved { bytes: 4096, stop: Stop::Refused(Errno::INVAL) });
         let (mut right, mut found) = ([0; 4096], [1; 4096]);
@@ -356,7 +358,7 @@ mod tests {
             "past the end"
         );
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let pair = Pair { src: src.as_fd(), dst: full.as_fd() };
+        let pair = Pair::new(src.as_fd(), full.as_fd());
         assert_eq!(doubt_zero(pair, Span::whole(5)), Moved::failed(Side::Dst, Errno::NOSPC));
     }
 
@@ -365,7 +367,7 @@ mod tests {
         let (reader, mut writer) = std::io::pipe().unwrap();
         std::io::Write::write_all(&mut writer, b"once only").unwrap();
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let pair = Pair { src: reader.as_fd(), dst: full.as_fd() };
+        let pair = Pair::new(reader.as_fd(), full.as_fd());
         let step = read_then_write(pair, Pos::Here, Pos::Here, &mut [0; 100]);
         assert_eq!(step.bytes, 0);
         let lost = Some(Halt::Lost { side: Side::Dst, errno: Errno::NOSPC });

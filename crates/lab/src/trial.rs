@@ -173,7 +173,7 @@ impl Bench<'_> {
         spent: &mut Spent,
         share: &mut Share,
     ) -> Result<(), Error> {
-        let mut file = chain.file(Pair { src: src.as_fd(), dst: dst.as_fd() });
+        let mut file = chain.file(Pair::new(src.as_fd(), dst.as_fd()));
         let mut attempts = [None; 2];
         let mut observe = |tried: &Variant, _: Span, moved: Moved| {
             attempts[usize::from(tried != variant)] = Some(moved);

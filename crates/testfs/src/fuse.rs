@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
@@ -25,6 +25,10 @@ pub struct Lies {
     pub all_hole: bool,
     /// The most bytes that one read returns; past the page cache, which would fill up the rest.
     pub read_bytes_max: Option<usize>,
+    /// How long each read of the source takes.
+    pub read_takes: Duration,
+    /// A read of the source past this offset does not return before the file system is unmounted.
+    pub read_hangs_at: Option<u64>,
     /// Every read past this offset fails so.
     pub read_error: Option<(u64, rustix::io::Errno)>,
     /// The source is touched by every read of it.
@@ -43,6 +47,7 @@ pub struct Lies {
 #[derive(Debug)]
 pub struct LyingFs {
     session: Option<BackgroundSession>,
+    hanging: Hanging,
     dir: tempfile::TempDir,
 }
 
@@ -56,9 +61,10 @@ impl LyingFs {
     pub fn mount(content: Vec<u8>, lies: Lies) -> Option<LyingFs> {
         let dir = tempfile::tempdir().expect("a directory");
         let files = Files { made: None, source_reads: 0, source_ended: false };
-        let liar = Liar { content, lies, files: Mutex::new(files) };
+        let hanging: Hanging = Arc::new(Mutex::new(Some(Vec::new())));
+        let liar = Liar { content, lies, files: Mutex::new(files), hanging: hanging.clone() };
         match fuser::spawn_mount(liar, dir.path(), &Config::default()) {
-            Ok(session) => Some(LyingFs { session: Some(session), dir }),
+            Ok(session) => Some(LyingFs { session: Some(session), hanging, dir }),
             Err(error) => {
                 skip(&test_name(), &format!("no FUSE file system can be mounted: {error}"));
                 None
@@ -81,6 +87,10 @@ impl LyingFs {
 
 impl Drop for LyingFs {
     fn drop(&mut self) {
+        let hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner).take();
+        for reply in hanging.into_iter().flatten() {
+            reply.error(Errno::EIO);
+        }
         // The directory can only be removed when nothing is mounted on it.
         let unmounted = self.session.take().map(BackgroundSession::umount_and_join);
         if let Some(Err(_)) = unmounted {
@@ -101,6 +111,7 @@ struct Liar {
     content: Vec<u8>,
     lies: Lies,
     files: Mutex<Files>,
+    hanging: Hanging,
 }
 
 struct Files {
@@ -110,6 +121,10 @@ struct Files {
     /// A read has found the source's end.
     source_ended: bool,
 }
+
+/// Reads that are not answered. `None` once all are to fail, and the later ones at once: nobody can
+/// unmount a file system, or kill a process, while a read hangs in it.
+type Hanging = Arc<Mutex<Option<Vec<ReplyData>>>>;
 
 fn error(errno: rustix::io::Errno) -> Errno {
     Errno::from_i32(errno.raw_os_error())
@@ -245,6 +260,14 @@ impl Filesystem for Liar {
             return reply.data(part(bytes, offset, offset_of(size.into())));
         }
         files.source_reads += 1;
+        if self.lies.read_hangs_at.is_some_and(|at| offset + u64::from(size) > at) {
+            let mut hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner);
+            return match &mut *hanging {
+                Some(hanging) => hanging.push(reply),
+                None => reply.error(Errno::EIO),
+            };
+        }
+        std::thread::sleep(self.lies.read_takes);
         let mut len = offset_of(size.into()).min(self.lies.read_bytes_max.unwrap_or(usize::MAX));
         if let Some((end, errno)) = self.lies.read_error {
             if offset >= end {

@@ -2,10 +2,11 @@
 
 use std::os::fd::BorrowedFd;
 
-use engines::{Chain, Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
+use engines::{Chain, Meter, Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, ioctl_ficlone, openat};
 use rustix::io::Errno;
 
+use crate::activity::Activity;
 use crate::choice::may_offload;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::extents;
@@ -56,6 +57,10 @@ const PIECE_BYTES: u64 = 64 << 20;
 /// A file that a local disk has copied before anybody could want to stop it.
 const SMALL_BYTES: u64 = 1 << 20;
 
+/// The same while somebody looks on, where one call may take it all: an engine that leaves the copying
+/// to the kernel counts only when that comes back.
+const CLOSE_PIECE_BYTES: u64 = 8 << 20;
+
 /// A file that is worth several workers.
 const SHARED_BYTES_MIN: u64 = 16 << 20;
 
@@ -72,6 +77,8 @@ pub(crate) fn copy_contents(
     let honest = worker.is_honest(files.src, src_dev);
     let alone = worker.others_busy;
     let (src, dst) = ((files.src, src_dev), (files.dst, dst_dev));
+    let seat = worker.station.seat();
+    let meter = seat.as_ref().map(|seat| &seat.meter);
     let (chains, buffer) = worker.chains(src, dst, run.options);
     let mut copying = Copying {
         run,
@@ -81,6 +88,9 @@ pub(crate) fn copy_contents(
         honest,
         alone,
         footprint: run.options.no_cache.then(|| Footprint::of(files)),
+        meter,
+        metered_before: meter.map_or(0, Meter::get),
+        closely: run.observer.activity().is_some_and(Activity::is_watched_closely),
         at: 0,
         contents: Contents {
             data_bytes: 0,
@@ -141,6 +151,11 @@ struct Copying<'c, 'r, 'f> {
     alone: bool,
     /// Kept where the page cache is to be left as it was.
     footprint: Option<Footprint<'f>>,
+    /// Where others see how far it is, and what it showed before.
+    meter: Option<&'c Meter>,
+    metered_before: u64,
+    /// Somebody looks so often that no call is to take long.
+    closely: bool,
     /// How far the copy is right: offset in bytes.
     at: u64,
     contents: Contents,
@@ -199,11 +214,11 @@ impl Copying<'_, '_, '_> {
             return Ok(false);
         };
         self.contents.offload.reflink = "unsupported";
-        let pair = Pair { src: self.files.src, dst: self.files.dst };
+        let pair = Pair::new(self.files.src, self.files.dst);
         let mut observe = observer(self.run, &mut self.contents.attempts);
         let moved = clone.file(pair).copy(Span::whole(size), &mut observe);
         drop(observe);
-        self.at = moved.bytes;
+        self.advance(moved.bytes);
         let required = self.run.options.reflink == Reflink::Always;
         match moved.stop {
             Stop::Done | Stop::Eof => {
@@ -286,7 +301,8 @@ impl Copying<'_, '_, '_> {
         while self.at < end {
             let len = self.next_piece(end)?;
             let (src, dst) = (self.files.src, self.files.dst);
-            let sifted = copy_without_zeros(src, dst, self.at, len, block_bytes, self.buffer);
+            let pair = Pair::new(src, dst).with_meter(self.meter);
+            let sifted = copy_without_zeros(pair, self.at, len, block_bytes, self.buffer);
             // Zeros had to be read like any data.
             self.count(sifted.moved.bytes);
             self.contents.hole_bytes += sifted.hole_bytes;
@@ -340,7 +356,7 @@ impl Copying<'_, '_, '_> {
     fn skip_to(&mut self, offset: u64) -> Result<(), Diagnostic> {
         if self.run.options.sparse != Sparse::Never {
             self.contents.hole_bytes += offset - self.at;
-            self.at = offset;
+            self.advance(offset - self.at);
             return Ok(());
         }
         self.buffer.fill(0);
@@ -374,8 +390,16 @@ impl Copying<'_, '_, '_> {
         Ok(())
     }
 
+    /// Goes on behind `bytes` that are right, and says so.
+    fn advance(&mut self, bytes: u64) {
+        self.at += bytes;
+        if let Some(meter) = self.meter {
+            meter.set(self.metered_before + self.at);
+        }
+    }
+
     fn span(&mut self, span: Span, way: Way) -> Moved {
-        let pair = Pair { src: self.files.src, dst: self.files.dst };
+        let pair = Pair::new(self.files.src, self.files.dst).with_meter(self.meter);
         let avoids = !self.chains.offloads && way != Way::Plain;
         let chain: &mut Chain = match way {
             Way::Data => &mut self.chains.data,
@@ -489,7 +513,8 @@ impl Copying<'_, '_, '_> {
     /// How many bytes go next, at most up to the offset `end`, with a look around before: at whether
     /// to wait or to stop, and at what is behind.
     fn next_piece(&mut self, end: u64) -> Result<u64, Diagnostic> {
-        let mut piece_bytes = PIECE_BYTES;
+        let at_once = self.closely && self.chains.offloads;
+        let mut piece_bytes = if at_once { CLOSE_PIECE_BYTES } else { PIECE_BYTES };
         if let Some(throttle) = &self.run.throttle {
             throttle.wait(|| self.run.observer.interrupted());
             piece_bytes = piece_bytes.min(throttle.piece_bytes());
@@ -506,7 +531,7 @@ impl Copying<'_, '_, '_> {
 
     /// Counts what was moved.
     fn count(&mut self, bytes: u64) {
-        self.at += bytes;
+        self.advance(bytes);
         self.contents.data_bytes += bytes;
         if let Some(throttle) = &self.run.throttle {
             throttle.pay(bytes);

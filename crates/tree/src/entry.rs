@@ -10,6 +10,7 @@ use rustix::io::{self, Errno};
 use crate::backup::BackedUp;
 use crate::contents::Unfinished;
 use crate::copies::Made;
+use crate::count;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::directory::make_directory;
 use crate::existing::{self, Ground, Look, Old, Verdict, copies_data, look, settle};
@@ -77,6 +78,14 @@ pub(crate) enum Next {
 /// Copies one entry; of a directory only the directory itself. Whatever goes wrong is told to the
 /// observer.
 pub(crate) fn copy_entry(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Next {
+    let next = copy_or_tell(run, worker, job);
+    if let Next::Done = next {
+        worker.station.settle();
+    }
+    next
+}
+
+fn copy_or_tell(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Next {
     match try_copy(run, worker, job) {
         Ok(next) => next,
         Err(diagnostic) => {
@@ -119,6 +128,7 @@ pub(crate) fn follows(follow: Follow, is_top: bool) -> bool {
 
 fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, Diagnostic> {
     let (src_stat, opened) = look_at_source(run, worker, job)?;
+    worker.station.due(count::bytes_due(run.options, &src_stat));
     if is_directory(&src_stat) && !run.options.recursive {
         return Err(Diagnostic::OmittingDirectory { src: job.src.path() });
     }

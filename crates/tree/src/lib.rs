@@ -8,11 +8,13 @@
 //! open, one component at a time, and what was opened is compared with what was looked at, so
 //! that nobody who swaps names while a copy runs can lead it elsewhere.
 
+mod activity;
 mod backup;
 mod began;
 mod choice;
 mod contents;
 mod copies;
+mod count;
 mod diagnostic;
 mod dir;
 mod directory;
@@ -50,6 +52,8 @@ mod writing;
 mod xattr;
 mod zeros;
 
+pub use activity::{Activity, InHand, Progress};
+pub use count::{Count, Counted};
 pub use diagnostic::{Action, Diagnostic, OldAttribute, Severity};
 pub use engines::Errno;
 pub use filter::{BadGlob, Filter, IgnoreFile, Rule};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use engines::{Moved, Span, Variant};
 use rustix::fs::Mode;
 
+use crate::activity::Activity;
 use crate::diagnostic::Diagnostic;
 use crate::receipt::{Offload, Receipt};
 
@@ -45,6 +46,11 @@ pub trait Observer: Sync {
     /// that may keep it waiting. Called once at most; who copies one small file on a local disk never
     /// hears it, and has no need to get ready for an interrupt.
     fn begins_in_earnest(&self) {}
+
+    /// Where the run is to show what it is doing.
+    fn activity(&self) -> Option<&Activity> {
+        None
+    }
 
     /// Whether to stop soon. What has been entered is still given its attributes.
     fn interrupted(&self) -> bool {

@@ -101,7 +101,7 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let home = Trail::top(dir_path, Some(Anchor { dir: target.clone(), name: None }));
     let inherits_acl = gives_acl(run, target.as_fd());
     note_standing(run, request, target.as_fd());
-    let mut worker = Worker::new();
+    let mut worker = Worker::new(run);
     for source in &request.sources {
         if run.observer.interrupted() {
             break;
@@ -186,7 +186,7 @@ fn to_exactly(run: &Run<'_>, request: &Request, dst: &OsStr) {
     if run.options.parents {
         return run.report(Diagnostic::ParentsNeedDirectory);
     }
-    let mut worker = Worker::new();
+    let mut worker = Worker::new(run);
     if source == dst.as_bytes()
         && let Some((path, options)) = backup_of_itself(run, dst)
     {

@@ -11,7 +11,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::existing::{Found, Ground, remove};
 use crate::follow::{Astray, open_followed};
-use crate::identity::{FileId, is_regular};
+use crate::identity::{FileId, file_bytes, is_regular};
 use crate::metadata::{self, NewMode, Target};
 use crate::observer::Announcement;
 use crate::open::{open_listed, open_looked_at};
@@ -80,6 +80,7 @@ pub(crate) fn copy_file(
         }
         open_destination(run, job, ground.found.as_deref(), ground.dangling, mode)?
     };
+    let _shows = worker.station.show(&job.dst, file_bytes(&src_now), dst.staged.is_some());
     // The last moment at which nothing is lost: two descriptors of one file cannot be mistaken.
     let old = dst.staged.as_ref().and_then(|staged| staged.old.as_ref());
     let replaced = old.map_or(&dst.stat, |old| &old.stat);

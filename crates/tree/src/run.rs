@@ -12,6 +12,7 @@ use rustix::fs::{Mode, Stat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use crate::activity::Station;
 use crate::backup::Own;
 use crate::began::Began;
 use crate::choice::{self, Ways};
@@ -188,6 +189,8 @@ pub(crate) struct Worker {
     pub(crate) unfinished: Option<Unfinished>,
     /// Copies that are still in the page cache, where they are not to stay.
     pub(crate) held: Held,
+    /// Where it shows what it does.
+    pub(crate) station: Station,
 }
 
 /// The chains for one pair of file systems; they remember what was refused there.
@@ -213,7 +216,7 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 impl Worker {
     /// The first worker of a run, or one who joins it.
-    pub(crate) fn new() -> Worker {
+    pub(crate) fn new(run: &Run<'_>) -> Worker {
         Worker {
             pairs: Vec::new(),
             kinds: Vec::new(),
@@ -225,6 +228,7 @@ impl Worker {
             data_bytes: 0,
             unfinished: None,
             held: Held::default(),
+            station: Station::new(run.observer.activity()),
         }
     }
 

@@ -205,7 +205,7 @@ struct Stack<'w> {
 impl<'w> Walk<'w> {
     /// What a worker does who joins: others' work, until there is no more.
     fn serve(&self) {
-        let mut worker = Worker::new();
+        let mut worker = Worker::new(self.run);
         let mut stack = Stack::default();
         while self.borrow(&mut stack, || false) {
             self.go(&mut worker, &mut stack, |_| true);

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use engines::{Moved, Side, Stop};
+use engines::{Moved, Pair, Side, Stop};
 use rustix::io::{self, Errno};
 
 /// What came of copying a stretch with its zeros left out.
@@ -16,8 +16,7 @@ pub(crate) struct Sifted {
 /// Reads `len` bytes from `at` on and writes all blocks of `block_bytes` that are not zeros to the
 /// same offsets. The destination must read as zeros where nothing is written.
 pub(crate) fn copy_without_zeros(
-    src: BorrowedFd<'_>,
-    dst: BorrowedFd<'_>,
+    pair: Pair<'_>,
     at: u64,
     len: u64,
     block_bytes: usize,
@@ -34,14 +33,17 @@ pub(crate) fn copy_without_zeros(
         let offset = at + bytes;
         let to_boundary = buffer_bytes as u64 - offset % buffer_bytes as u64;
         let want = usize::try_from((len - bytes).min(to_boundary)).unwrap_or(buffer_bytes);
-        match io::pread(src, &mut buffer[..want], offset) {
+        match io::pread(pair.src, &mut buffer[..want], offset) {
             Ok(0) => break Stop::Eof,
             Err(Errno::INTR) => {}
             Err(errno) => break Stop::Failed { side: Side::Src, errno },
             Ok(got) => {
-                let (written, result) = write_data(dst, &buffer[..got], offset, block_bytes);
+                let (written, result) = write_data(pair.dst, &buffer[..got], offset, block_bytes);
                 hole_bytes += written.hole_bytes;
                 bytes += written.bytes;
+                if let Some(meter) = pair.meter {
+                    meter.add(written.bytes);
+                }
                 if let Err(errno) = result {
                     break Stop::Failed { side: Side::Dst, errno };
                 }
@@ -131,8 +133,8 @@ mod tests {
                 dst.set_len(0).expect("emptied");
                 let mut buffer = vec![0xaa; buffer_bytes];
                 let len = bytes.len() as u64;
-                let sifted =
-                    copy_without_zeros(src.as_fd(), dst.as_fd(), 0, len, block, &mut buffer);
+                let pair = Pair::new(src.as_fd(), dst.as_fd());
+                let sifted = copy_without_zeros(pair, 0, len, block, &mut buffer);
                 assert_eq!(sifted.moved, Moved { bytes: len, stop: Stop::Done });
                 dst.set_len(len).expect("extended");
                 let mut copied = vec![1; bytes.len()];

@@ -103,6 +103,8 @@ pub(crate) struct Args {
     pub(crate) rules: Vec<Rule>,
     /// `--ignore-file`: names of files, in their order.
     pub(crate) ignore_files: Vec<OsString>,
+    /// `--progress`: show how far the copy is.
+    pub(crate) progress: bool,
 }
 
 /// Where the copies go.

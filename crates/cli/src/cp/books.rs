@@ -1,6 +1,7 @@
 //! What is kept of each entry, for those who asked for receipts or statistics.
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tree::Receipt;
@@ -17,6 +18,7 @@ pub(super) struct Books {
     stats: bool,
     clock: Clock,
     argv: Vec<OsString>,
+    closed: AtomicBool,
 }
 
 /// What is to be said when the books are closed.
@@ -47,6 +49,7 @@ impl Books {
             stats: args.stats,
             clock: Clock::start(),
             argv: std::env::args_os().collect(),
+            closed: AtomicBool::new(false),
         }))
     }
 
@@ -59,17 +62,21 @@ impl Books {
         self.receipts.as_ref().map_or(Ok(()), |receipts| receipts.entry(receipt))
     }
 
-    /// Writes the last line, whatever the end was like.
-    pub(super) fn close(&self, failures: u64, signal: Option<&'static str>) -> Closed {
+    /// Writes the last line, whatever the end was like; `None` if it was written before. A copy that
+    /// was given up may yet come to its end.
+    pub(super) fn close(&self, failures: u64, signal: Option<&'static str>) -> Option<Closed> {
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return None;
+        }
         let tally = self.tally();
         let end =
             End { tally: &tally, cost: self.clock.cost(), failures, signal, argv: &self.argv };
         let finished = self.receipts.as_ref().map_or(Ok(()), |receipts| receipts.finish(&end));
-        Closed {
+        Some(Closed {
             complaint: finished.err(),
             stats: self.stats.then(|| stats::text(&tally, &end.cost)),
             whole: self.receipts.as_ref().is_none_or(Receipts::is_whole),
-        }
+        })
     }
 
     /// A poisoned lock guards sums that are right but for one entry.

@@ -1,27 +1,48 @@
 //! The terminal as the observer of a copy: announcements on standard output, complaints and
-//! questions on standard error, answers from standard input.
+//! questions on standard error, answers from standard input. With `--progress` a few lines of standard
+//! error are drawn again and again below all else.
 
 use std::io::{BufRead, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::time::{Duration, Instant};
 
-use tree::{Announcement, Diagnostic, Errno, Observer, Question, Receipt};
+use tree::{
+    Activity, Announcement, Count, Diagnostic, Errno, InHand, Observer, Question, Receipt, Severity,
+};
 
 use super::books::Books;
 use super::interrupt::Interrupts;
 use super::messages;
+use super::progress::{Speed, View};
+use super::screen::{self, Screen};
 
 /// Standard output with what is yet to be written. Whatever goes to standard error goes after it,
 /// so that both in one file stand in the order in which they came.
 pub(super) struct Console {
+    /// For threads that outlive the copy.
+    this: Weak<Console>,
     out: Mutex<Out>,
     line_buffered: bool,
     interrupts: Interrupts,
     books: Option<Books>,
+    activity: Activity,
+    /// What there is to do, when progress is shown.
+    count: Option<Arc<Count>>,
+    /// Failures that were told of.
+    failures: AtomicU64,
 }
 
 struct Out {
     writer: BufWriter<Stdout>,
     failed: Option<Unsaid>,
+    /// What is drawn below everything else.
+    screen: Screen,
+    speed: Speed,
+    /// Nothing is to be drawn at the moment.
+    still: bool,
+    /// Nor later.
+    over: bool,
 }
 
 /// Why what was to be said was not.
@@ -36,22 +57,108 @@ pub(super) enum Unsaid {
 
 impl Console {
     /// A console whose copy stops when one of `interrupts` has come, and enters it into `books`.
-    pub(super) fn new(interrupts: Interrupts, books: Option<Books>) -> Console {
+    /// With a `count` it shows progress, if it is a terminal.
+    pub(super) fn new(
+        interrupts: Interrupts,
+        books: Option<Books>,
+        count: Option<Arc<Count>>,
+    ) -> Arc<Console> {
         let stdout = std::io::stdout();
-        Console {
+        let shows = count.is_some();
+        Arc::new_cyclic(|this| Console {
+            this: this.clone(),
             line_buffered: stdout.is_terminal(),
-            out: Mutex::new(Out { writer: BufWriter::new(stdout), failed: None }),
+            out: Mutex::new(Out::new(stdout)),
             interrupts,
             books,
+            activity: if shows { Activity::watched_closely() } else { Activity::default() },
+            count,
+            failures: AtomicU64::new(0),
+        })
+    }
+
+    /// Draws how far the copy is. Returns whether that is worth doing again.
+    pub(super) fn draw(&self) -> bool {
+        let stderr = std::io::stderr();
+        let mut out = self.lock();
+        if out.still || !screen::is_in_foreground(&stderr) {
+            // What is drawn after a stop comes below what the shell has written meanwhile.
+            out.screen.forget();
+            return !out.over;
         }
+        let (columns, rows) = screen::size(&stderr);
+        let lines = self.view(&mut out).lines(columns, rows);
+        let text = out.screen.draw(&lines, columns);
+        put(text.as_bytes());
+        true
+    }
+
+    /// Says in a line how far the copy is.
+    pub(super) fn tell_status(&self) {
+        let mut out = self.lock();
+        let line = self.view(&mut out).status();
+        out.flush_to(line.as_bytes());
+    }
+
+    /// The terminal was somebody else's.
+    pub(super) fn come_back(&self) {
+        self.lock().screen.forget();
+    }
+
+    /// The last words of a copy that does not come to its end: what is left half done.
+    pub(super) fn abandon(&self) {
+        let in_hand = self.activity.in_hand();
+        let mut words: Vec<u8> = in_hand
+            .into_iter()
+            .map(|InHand { dst, bytes, staged, .. }| match staged {
+                true => Diagnostic::InterruptedBefore { dst },
+                false => Diagnostic::Interrupted { dst, bytes },
+            })
+            .flat_map(|interrupted| messages::of_diagnostic(&interrupted))
+            .collect();
+        if words.is_empty() {
+            words = b"cp: interrupted\n".into();
+        }
+        // Whoever holds the lock may be the one that hangs, writing where nobody reads.
+        match self.out.try_lock() {
+            Ok(mut out) => {
+                out.still = true;
+                out.flush_to(&words);
+            }
+            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => put(&words),
+        }
+        let failures = self.failures.load(Ordering::Relaxed);
+        if let Some(closed) =
+            self.books.as_ref().and_then(|books| books.close(failures, self.interrupts.name()))
+        {
+            closed.complaint.iter().for_each(|line| put(line));
+            closed.stats.iter().for_each(|text| put(text.as_bytes()));
+        }
+    }
+
+    fn view(&self, out: &mut Out) -> View {
+        let (now, progress) = (Instant::now(), self.activity.progress());
+        out.speed.note(now, progress);
+        let counted = self.count.as_ref().map(|count| count.get());
+        View::new(now, &out.speed, progress, counted, self.activity.in_hand())
     }
 
     /// Writes what is left, after a copy with so many failures.
     ///
     /// # Errors
     /// The first thing that was not said.
-    pub(super) fn finish(self, failures: u64) -> Result<(), Unsaid> {
-        let closed = self.books.as_ref().map(|books| books.close(failures, self.interrupts.name()));
+    pub(super) fn finish(&self, failures: u64) -> Result<(), Unsaid> {
+        {
+            let mut out = self.lock();
+            out.still = true;
+            out.over = true;
+            out.erase();
+        }
+        if let Some(count) = &self.count {
+            count.stop();
+        }
+        let books = self.books.as_ref();
+        let closed = books.and_then(|books| books.close(failures, self.interrupts.name()));
         if let Some(closed) = &closed {
             closed.complaint.iter().for_each(|line| self.complain(line));
             closed.stats.iter().for_each(|text| self.complain(text.as_bytes()));
@@ -68,11 +175,29 @@ impl Console {
 
     /// Writes to standard error, after all that was to be said before.
     fn complain(&self, bytes: &[u8]) {
-        let mut out = self.lock();
-        out.flush();
-        // Nobody is left to tell of a failure.
-        let _ = std::io::stderr().write_all(bytes);
+        self.lock().flush_to(bytes);
     }
+}
+
+/// How often progress is drawn: as often as eyes follow.
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+
+/// Draws the progress of `console` until its copy is over.
+pub(super) fn keep_drawing(console: &Arc<Console>) {
+    let console = console.clone();
+    let thread = std::thread::Builder::new().name(String::from("progress"));
+    // Without a thread there is no bar; the copy is what matters.
+    let _ = thread.spawn(move || {
+        while {
+            std::thread::sleep(DRAW_EVERY);
+            console.draw()
+        } {}
+    });
+}
+
+/// Writes to standard error, where a failure leaves nobody to tell.
+fn put(bytes: &[u8]) {
+    let _ = std::io::stderr().write_all(bytes);
 }
 
 /// Writes all of `text` to standard output.
@@ -80,7 +205,7 @@ impl Console {
 /// # Errors
 /// Why it was not said.
 pub(super) fn print(text: &str) -> Result<(), Unsaid> {
-    let mut out = Out { writer: BufWriter::new(std::io::stdout()), failed: None };
+    let mut out = Out::new(std::io::stdout());
     let written = out.writer.write_all(text.as_bytes());
     out.heed(written);
     out.flush();
@@ -88,6 +213,30 @@ pub(super) fn print(text: &str) -> Result<(), Unsaid> {
 }
 
 impl Out {
+    fn new(stdout: Stdout) -> Out {
+        Out {
+            writer: BufWriter::new(stdout),
+            failed: None,
+            screen: Screen::default(),
+            speed: Speed::new(Instant::now()),
+            still: false,
+            over: false,
+        }
+    }
+
+    /// Writes to standard error what comes after all that was to be said before.
+    fn flush_to(&mut self, bytes: &[u8]) {
+        self.erase();
+        self.flush();
+        put(bytes);
+    }
+
+    /// Makes room for words.
+    fn erase(&mut self) {
+        let (columns, _) = screen::size(&std::io::stderr());
+        put(self.screen.erase(columns).as_bytes());
+    }
+
     fn flush(&mut self) {
         let missing = engines::sys::stdout_was_closed() && !self.writer.buffer().is_empty();
         let result = if missing { Err(Errno::BADF.into()) } else { self.writer.flush() };
@@ -109,25 +258,37 @@ impl Out {
 
 impl Observer for Console {
     fn diagnose(&self, diagnostic: Diagnostic) {
+        if diagnostic.severity() == Severity::Failure {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        }
         self.complain(&messages::of_diagnostic(&diagnostic));
     }
 
     fn confirm(&self, question: Question) -> bool {
         self.complain(&messages::of_question(&question));
+        self.lock().still = true;
         let mut answer = Vec::new();
         // No answer is no leave.
         let _ = self.interrupts.asking(|| std::io::stdin().lock().read_until(b'\n', &mut answer));
+        self.lock().still = false;
         matches!(answer.first(), Some(b'y' | b'Y'))
     }
 
     fn announce(&self, announcement: Announcement) {
         let line = messages::of_announcement(&announcement);
         let mut out = self.lock();
+        if self.line_buffered {
+            out.erase();
+        }
         let written = out.writer.write_all(&line);
         out.heed(written);
         if self.line_buffered {
             out.flush();
         }
+    }
+
+    fn activity(&self) -> Option<&Activity> {
+        Some(&self.activity)
     }
 
     fn keeps_receipts(&self) -> bool {
@@ -145,6 +306,8 @@ impl Observer for Console {
     }
 
     fn begins_in_earnest(&self) {
-        self.interrupts.watch();
+        if let Some(console) = self.this.upgrade() {
+            self.interrupts.watch(&console);
+        }
     }
 }

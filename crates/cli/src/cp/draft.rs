@@ -58,6 +58,7 @@ pub(crate) struct Draft<'e> {
     pub(crate) limit_rate: Option<NonZeroU64>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) ignore_files: Vec<OsString>,
+    pub(crate) progress: bool,
 }
 
 /// The last of `-i` and `-n`.
@@ -115,6 +116,7 @@ impl<'e> Draft<'e> {
             limit_rate: None,
             rules: Vec::new(),
             ignore_files: Vec::new(),
+            progress: false,
         }
     }
 
@@ -269,6 +271,7 @@ impl<'e> Draft<'e> {
             limit_rate: self.limit_rate,
             rules: self.rules,
             ignore_files: self.ignore_files,
+            progress: self.progress,
         })
     }
 

@@ -1,4 +1,5 @@
-//! Quantities with three digits.
+//! Quantities in a few columns, always as wide a moment later: a figure that is redrawn ten times a
+//! second must not jump.
 
 use std::time::Duration;
 
@@ -7,6 +8,16 @@ use lab::words::{grouped, three_digits};
 /// A number of bytes with three digits: `2.10 GiB`, `17 B`.
 pub(super) fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, bytes as f64)
+}
+
+/// How much of `total` it is, in the unit of the total: `0.31 of 2.10 GiB`.
+pub(super) fn bytes_of(bytes: u64, total: u64) -> String {
+    let (divisor, unit) = unit_of(total as f64);
+    let part = match unit {
+        "B" => bytes.to_string(),
+        _ => three_digits(bytes as f64 / divisor),
+    };
+    format!("{part} of {}", scaled(total as f64, total as f64))
 }
 
 /// Bytes a second.
@@ -22,6 +33,17 @@ pub(super) fn count(count: u64) -> String {
 /// A time with two digits after the point: `3.21 s`.
 pub(super) fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
+}
+
+/// A time as clocks show it: `0:07`, `1:02:03`; days above a hundred hours.
+pub(super) fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        1..=99 => format!("{hours}:{minutes:02}:{seconds:02}"),
+        _ => format!("{} days", count(hours / 24)),
+    }
 }
 
 fn scaled(value: f64, by: f64) -> String {
@@ -64,7 +86,18 @@ mod tests {
         ] {
             assert_eq!(bytes(given), expected);
         }
+        assert_eq!(bytes_of(300 << 20, 5 << 30), "0.29 of 5.00 GiB");
+        assert_eq!(bytes_of(3, 70), "3 of 70 B");
         assert_eq!(rate(0.0), "0 B/s");
         assert_eq!(rate(1.5 * 1024.0 * 1024.0), "1.50 MiB/s");
+        for (seconds, expected) in [
+            (0, "0:00"),
+            (67, "1:07"),
+            (3600 + 62, "1:01:02"),
+            (99 * 3600, "99:00:00"),
+            (100 * 3600, "4 days"),
+        ] {
+            assert_eq!(clock(Duration::from_secs(seconds)), expected);
+        }
     }
 }

@@ -435,6 +435,17 @@ pub(crate) static FLAGS: &[Flag] = &[
         ..Flag::PLAIN
     },
     Flag {
+        longs: &["progress"],
+        origin: Origin::Ours,
+        group: Group::Messages,
+        takes: Nothing(|draft| draft.progress = true),
+        help: "show how far the copy is, if standard error is a terminal",
+        details: "How much there is to do is counted beside the copy; until that is known the \
+                  figures say so, and no time left is given. Without it SIGUSR1 asks for one line \
+                  of the same.",
+        ..Flag::PLAIN
+    },
+    Flag {
         longs: &["receipt"],
         origin: Origin::Ours,
         group: Group::Messages,

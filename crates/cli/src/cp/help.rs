@@ -24,6 +24,7 @@ const NOTES: &[&str] = &[
      variable VERSION_CONTROL decides, or else existing: numbered if there are numbered backups \
      already. SIMPLE_BACKUP_SUFFIX stands for --suffix.",
     "With -f and -b, a file that is copied onto itself is copied to its backup.",
+    "On SIGUSR1 a line on standard error tells how far the copy is; GNU cp dies of it.",
     "The exit status is 0 when everything was copied and 1 otherwise.",
 ];
 

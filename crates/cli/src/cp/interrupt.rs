@@ -2,15 +2,19 @@
 //! gives the directories it had entered their attributes, and dies of the signal.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::{Duration, Instant};
 
+use signal_hook::consts::{SIGCONT, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use super::say;
+use super::console::Console;
 
 /// How long the copy has to come to an orderly end. A read from a pipe may never return.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How long the last words may take. Whoever reads them may hang as well.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The signal that came, if any did.
 #[derive(Clone, Debug, Default)]
@@ -26,13 +30,15 @@ pub(super) struct Interrupts {
 impl Interrupts {
     /// Waits for signals in a thread of its own from now on. Before that, and where the thread cannot
     /// be had, a signal ends the copy on the spot, as it does by default.
-    pub(super) fn watch(&self) {
+    pub(super) fn watch(&self, console: &Arc<Console>) {
         self.watched.get_or_init(|| {
-            let watching = self.clone();
+            let (watching, console) = (self.clone(), console.clone());
             let thread = std::thread::Builder::new().name("signals".to_owned());
-            if let Ok(mut signals) = Signals::new(crate::signals::ending()) {
+            let ending = crate::signals::ending();
+            let heeded = [&ending[..], &crate::signals::not_ignored(&[SIGUSR1, SIGCONT])].concat();
+            if let Ok(mut signals) = Signals::new(heeded) {
                 let handle = signals.handle();
-                if thread.spawn(move || watching.wait(&mut signals)).is_err() {
+                if thread.spawn(move || watching.wait(&mut signals, &ending, &console)).is_err() {
                     handle.close();
                 }
             }
@@ -65,23 +71,50 @@ impl Interrupts {
         }
     }
 
-    fn wait(&self, signals: &mut Signals) {
-        let Some(signal) = signals.forever().next() else { return };
+    fn wait(&self, signals: &mut Signals, ending: &[i32], console: &Arc<Console>) {
+        let Some(signal) = signals.forever().find(|signal| ends(*signal, ending, console)) else {
+            return;
+        };
         self.caught.store(signal, Ordering::SeqCst);
         if self.asking.load(Ordering::SeqCst) {
             die_of(signal);
         }
-        let deadline = std::time::Instant::now() + GRACE;
-        while std::time::Instant::now() < deadline {
+        let deadline = Instant::now() + GRACE;
+        while Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
             // Whoever asks twice does not want to wait.
-            if signals.pending().next().is_some() {
+            if signals.pending().any(|signal| ends(signal, ending, console)) {
                 die_of(signal);
             }
         }
-        say(std::io::stderr(), b"cp: interrupted\n");
+        let (said, all_said) = mpsc::channel();
+        let console = console.clone();
+        let last_words = std::thread::Builder::new().spawn(move || {
+            console.abandon();
+            let _ = said.send(());
+        });
+        if last_words.is_ok() {
+            let _ = all_said.recv_timeout(LAST_WORDS);
+        }
         die_of(signal);
     }
+}
+
+/// Whether `signal` ends the copy; does what is to be done of one that does not.
+fn ends(signal: i32, ending: &[i32], console: &Arc<Console>) -> bool {
+    match signal {
+        SIGUSR1 => aside(console, Console::tell_status),
+        SIGCONT => aside(console, Console::come_back),
+        _ => {}
+    }
+    ending.contains(&signal)
+}
+
+/// Has another thread do it: a terminal that was stopped must not keep this one from the signals that
+/// end the copy.
+fn aside(console: &Arc<Console>, act: fn(&Console)) {
+    let console = console.clone();
+    let _ = std::thread::Builder::new().spawn(move || act(&console));
 }
 
 /// Ends the process as `signal` does by default.

@@ -35,6 +35,16 @@ Everything was copied, or left alone because an option said so.
 .TP
 .B 1
 Something was not, or an answer to a question was no.
+.SH SIGNALS
+.TP
+.B SIGUSR1
+A line on standard error tells how far the copy is, and which files are being written.
+GNU cp dies of it.
+.TP
+.BR SIGINT ", " SIGTERM ", " SIGHUP
+The copy stops, files that are incomplete are named, directories that were entered get their
+attributes, and the program dies of the signal.
+Where a read or write does not return within a second it is not waited for.
 .SH ENVIRONMENT
 .TP
 .B POSIXLY_CORRECT

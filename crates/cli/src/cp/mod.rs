@@ -1,11 +1,13 @@
 //! `haulage cp`: the command line of GNU cp, and its words for what the copy has to say.
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use signal_hook::consts::SIGPIPE;
-use tree::{Filter, IgnoreFile, Options, Request};
+use tree::{Count, Filter, IgnoreFile, Options, Request};
 
 mod args;
 mod books;
@@ -24,8 +26,10 @@ mod invocation;
 mod man;
 mod messages;
 mod parse;
+mod progress;
 mod quote;
 mod receipt;
+mod screen;
 mod stats;
 mod tally;
 #[cfg(test)]
@@ -74,10 +78,17 @@ fn copy(args: Args) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    // Where nobody looks nothing is drawn, and nothing counted.
+    let shows_progress = args.progress && std::io::stderr().is_terminal();
     let (request, options) = plan(args, filter);
     let interrupts = Interrupts::default();
-    let console = Console::new(interrupts.clone(), books);
-    let outcome = tree::copy(&request, &options, &console);
+    let count = shows_progress.then(|| count_beside(&request, &options));
+    let console = Console::new(interrupts.clone(), books, count);
+    if shows_progress {
+        interrupts.watch(&console);
+        console::keep_drawing(&console);
+    }
+    let outcome = tree::copy(&request, &options, &*console);
     let said = console.finish(outcome.failures);
     interrupts.die_if_one_came();
     match said {
@@ -85,6 +96,30 @@ fn copy(args: Args) -> ExitCode {
         Err(Unsaid::Unheard) => interrupt::die_of(SIGPIPE),
         _ => ExitCode::FAILURE,
     }
+}
+
+/// A tree that is copied before that is not worth counting.
+const COUNT_AFTER: Duration = Duration::from_secs(1);
+
+/// How far the counting stands back for the copy: the kernel gives it 3 % of a processor that the copy
+/// wants, and all of one that it leaves.
+const COUNT_NICENESS: i32 = 15;
+
+/// Finds out in a thread of its own how much there is to copy.
+fn count_beside(request: &Request, options: &Options) -> Arc<Count> {
+    let count = Arc::new(Count::default());
+    let (counting, request, options) = (count.clone(), request.clone(), options.clone());
+    let thread = std::thread::Builder::new().name(String::from("count"));
+    // Without a thread the end is not known, and that is said.
+    let _ = thread.spawn(move || {
+        if options.recursive {
+            std::thread::sleep(COUNT_AFTER);
+        }
+        // On Linux this is the niceness of a thread.
+        let _ = rustix::process::nice(COUNT_NICENESS);
+        counting.run(&request, &options);
+    });
+    count
 }
 
 /// What the command line asks for, in the terms of the copier.

@@ -67,7 +67,7 @@ mod tests {
                     }
                 });
                 let span = Span { src: Pos::At(0), dst: Pos::Here, len: LEN as u64 };
-                let pair = Pair { src: src.as_fd(), dst: writer.as_fd() };
+                let pair = Pair::new(src.as_fd(), writer.as_fd());
                 let moved = interrupted(|| copier.copy(pair, span));
                 drop(writer);
                 (moved, found.join().unwrap())

@@ -23,7 +23,7 @@ fn what_one_file_lacks_is_not_held_against_the_next() {
                 .truncate(true)
                 .open(dir.path().join("dst"))
                 .unwrap();
-            let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+            let pair = Pair::new(src.as_fd(), dst.as_fd());
             chain.file(pair).copy(Span::whole(5000), &mut |_, _, _| {})
         };
         let first = copy(false);

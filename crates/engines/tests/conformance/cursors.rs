@@ -42,7 +42,7 @@ fn cursors_move_by_what_was_copied() {
                     .unwrap();
                 dst.write_all(&vec![0; usize::try_from(DST_CURSOR).unwrap()]).unwrap();
 
-                let moved = copier.copy(Pair { src: src.as_fd(), dst: dst.as_fd() }, span);
+                let moved = copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span);
 
                 assert!(
                     matches!(moved.stop, Stop::Done | Stop::Refused(_)),

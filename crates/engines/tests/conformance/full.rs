@@ -20,7 +20,7 @@ fn a_device_that_is_full() {
         let src = tempfile::tempfile().unwrap();
         std::os::unix::fs::FileExt::write_all_at(&src, &random_bytes(5000, 8), 0).unwrap();
         let dst = File::options().read(true).write(true).open("/dev/full").unwrap();
-        let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+        let pair = Pair::new(src.as_fd(), dst.as_fd());
         let mut chain = Chain::with_last_resort([variant.clone()]);
         let moved = chain.file(pair).copy(Span::whole(5000), &mut |_, _, _| {});
         let Stop::Failed { side, errno } = moved.stop else { panic!("{variant}: {moved:?}") };
@@ -56,7 +56,7 @@ fn what_was_there_before_does_not_count() {
         let dst = File::options().read(true).append(true).open(&path).unwrap();
         let len = variants::bytes_max(&variant).min(LEN as u64);
         let span = Span { src: Pos::At(0), dst: Pos::Here, len };
-        let moved = copier.copy(Pair { src: src.as_fd(), dst: dst.as_fd() }, span);
+        let moved = copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span);
         let found = std::fs::read(&path).unwrap();
         let expected = [&old, &bytes[..usize::try_from(moved.bytes).unwrap()]].concat();
         assert!(found == expected, "{variant}: {} bytes there after {moved:?}", found.len());
@@ -71,7 +71,7 @@ fn fill_up(variant: Variant, scratch: &SmallFs, kind: FsKind, bytes: &[u8]) {
     let dst = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
     scratch.leave_room(ROOM_BYTES);
 
-    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let pair = Pair::new(src.as_fd(), dst.as_fd());
     let mut chain = Chain::with_last_resort([variant]);
     let moved = chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {});
 

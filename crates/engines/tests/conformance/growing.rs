@@ -87,7 +87,7 @@ fn append(path: &Path, bytes: &[u8], ended: &AtomicBool) {
 fn copy(variant: &Variant, dir: &Path, len: u64) -> Moved {
     let src = File::open(dir.join("src")).unwrap();
     let dst = empty_dst(dir.join("dst"));
-    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let pair = Pair::new(src.as_fd(), dst.as_fd());
     let mut chain = Chain::with_last_resort([variant.clone()]);
     chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {})
 }

@@ -38,7 +38,7 @@ fn three_gibibytes_come_whole() {
             let context = format!("{variant} on {kind}");
             let src = sparse(dir);
             let dst = tempfile::tempfile_in(dir).unwrap();
-            let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+            let pair = Pair::new(src.as_fd(), dst.as_fd());
             let mut chain = Chain::with_last_resort([variant]);
             let moved = chain.file(pair).copy(Span::whole(LEN), &mut |_, _, _| {});
             assert_eq!((moved.stop, moved.bytes), (Stop::Done, LEN), "{context}");
@@ -58,7 +58,7 @@ fn offsets_need_more_than_32_bits() {
             let context = format!("{variant} on {kind}");
             let len = 1_000_000.min(variants::bytes_max(&variant));
             let dst = tempfile::tempfile_in(dir).unwrap();
-            let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+            let pair = Pair::new(src.as_fd(), dst.as_fd());
             let src_at = if len < 1_000_000 { LEN - len } else { SRC_AT };
             let span = Span { src: Pos::At(src_at), dst: Pos::At(DST_AT), len };
             let mut chain = Chain::with_last_resort([variant]);

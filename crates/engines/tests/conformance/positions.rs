@@ -30,7 +30,7 @@ fn an_appending_destination_has_no_positions() {
                 std::fs::write(dir.join("dst"), OLD).unwrap();
                 let dst = File::options().read(true).append(true).open(dir.join("dst")).unwrap();
                 let span = Span { src: Pos::At(0), dst: dst_pos, len };
-                let moved = copier.copy(Pair { src: src.as_fd(), dst: dst.as_fd() }, span);
+                let moved = copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span);
                 if let Pos::At(_) = dst_pos {
                     assert_eq!(moved, Moved::failed(Side::Dst, Errno::BADF), "{context}");
                 }
@@ -56,7 +56,7 @@ fn offsets_that_no_file_reaches() {
                     for len in [10, LEN as u64, Span::TO_EOF] {
                         let span = Span { src: Pos::At(src_at), dst: Pos::At(dst_at), len };
                         let dst = tempfile::tempfile_in(dir).unwrap();
-                        let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+                        let pair = Pair::new(src.as_fd(), dst.as_fd());
                         let moved = copier.copy(pair, span);
                         let context = format!("{variant} on {kind}, {span:?}: {moved:?}");
                         assert!(!matches!(moved.stop, Stop::Done), "{context}");
@@ -78,8 +78,8 @@ fn a_pipe_has_no_offsets() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         writer.write_all(&[1; 5000]).unwrap();
         for (side, pair) in [
-            ("source", Pair { src: reader.as_fd(), dst: file.as_fd() }),
-            ("destination", Pair { src: file.as_fd(), dst: writer.as_fd() }),
+            ("source", Pair::new(reader.as_fd(), file.as_fd())),
+            ("destination", Pair::new(file.as_fd(), writer.as_fd())),
         ] {
             let moved = copier.copy(pair, Span::whole(5000));
             let nothing = moved.bytes == 0 && !matches!(moved.stop, Stop::Done | Stop::Eof);

@@ -42,7 +42,7 @@ fn files_of_unknown_length_come_whole() {
 fn copy(chain: &mut Chain, src: &Path, dst: &Path, len: u64, context: &str) -> (Stop, u64) {
     let src = File::open(src).unwrap();
     let dst = empty_dst(dst);
-    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let pair = Pair::new(src.as_fd(), dst.as_fd());
     let moved = watched(context, || chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {}));
     (moved.stop, moved.bytes)
 }

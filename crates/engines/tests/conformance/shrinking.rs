@@ -95,7 +95,7 @@ fn copy(
     context: &str,
 ) -> Moved {
     let dst = empty_dst(dir.join("dst"));
-    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let pair = Pair::new(src.as_fd(), dst.as_fd());
     watched(context, || copier.copy(pair, Span::whole(len)))
 }
 
@@ -103,7 +103,7 @@ fn copy(
 fn finish(variant: &Variant, moved: Moved, src: &File, dir: &std::path::Path, len: u64) -> Moved {
     let Stop::Refused(_) = moved.stop else { return moved };
     let dst = File::options().read(true).write(true).open(dir.join("dst")).unwrap();
-    let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+    let pair = Pair::new(src.as_fd(), dst.as_fd());
     let left = Span::whole(len).after(moved.bytes);
     let rest = Chain::with_last_resort([variant.clone()]).file(pair).copy(left, &mut |_, _, _| {});
     Moved { bytes: moved.bytes + rest.bytes, stop: rest.stop }

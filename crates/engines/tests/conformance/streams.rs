@@ -89,7 +89,7 @@ fn a_pipe_that_nobody_reads_fails() {
             let src = source_file(dir, &random_bytes(5000, 7));
             let (reader, dst) = End::Pipe.channel();
             drop(reader);
-            let pair = Pair { src: src.as_fd(), dst: dst.as_fd() };
+            let pair = Pair::new(src.as_fd(), dst.as_fd());
             let span = Span { src: Pos::At(0), dst: Pos::Here, len: 5000 };
             let moved = watched(&context, || copier.copy(pair, span));
             let Stop::Failed { side, errno } = moved.stop else { panic!("{context}: {moved:?}") };
@@ -135,7 +135,7 @@ impl Course<'_> {
             };
             let pos = |end| if end == End::Regular { Pos::At(0) } else { Pos::Here };
             let span = Span { src: pos(src_end), dst: pos(dst_end), len: self.asked };
-            let moved = copier.copy(Pair { src: src.as_fd(), dst: dst.as_fd() }, span);
+            let moved = copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span);
             drop(dst);
             // What was not taken is still in the stream; reading it also lets its writer end.
             let rest = if src_end == End::Regular { Vec::new() } else { read_all(src.into()) };

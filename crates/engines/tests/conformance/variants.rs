@@ -78,7 +78,7 @@ pub(crate) fn verdict_in(engine: &Engine, dir: &Path) -> Verdict {
     let src = tempfile::tempfile_in(dir).unwrap();
     engines::write_sample(src.as_fd(), 5 * 4096 + 123).unwrap();
     let dst = tempfile::tempfile_in(dir).unwrap();
-    let verdict = engines::probe(engine, Pair { src: src.as_fd(), dst: dst.as_fd() });
+    let verdict = engines::probe(engine, Pair::new(src.as_fd(), dst.as_fd()));
     assert_eq!(dst.metadata().unwrap().len(), 0, "{}: the probe left something", engine.name);
     verdict.expect("floors are not among the copiers")
 }

@@ -38,6 +38,8 @@ const MEANINGS: &[(&str, Change)] = &[
     ("--receipt=r a b", |args| args.receipt = Some("r".into())),
     ("--receipt - a b", |args| args.receipt = Some("-".into())),
     ("--stats a b", |args| args.stats = true),
+    ("--progress a b", |args| args.progress = true),
+    ("--prog a b", |args| args.progress = true),
     ("--path a b", |args| args.parents = true),
     ("--pa a b", |args| args.parents = true),
     ("--strip a b", |args| args.strip_trailing_slashes = true),

@@ -73,6 +73,7 @@ pub(super) fn plain() -> Args {
         limit_rate: None,
         rules: Vec::new(),
         ignore_files: Vec::new(),
+        progress: false,
     }
 }
 

@@ -1,0 +1,420 @@
+//! The words of `--progress` and of the line that SIGUSR1 asks for: how far a run is, how fast, what
+//! is left, and which files are being written. Nothing here knows a terminal.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use tree::{Counted, InHand, Progress};
+use unicode_width::UnicodeWidthChar;
+
+use super::figures::{bytes, bytes_of, clock, count, rate};
+use super::quote;
+
+/// How much of the past the rate is taken from. Less jumps with every file; more believes for long
+/// what has ceased to be so.
+const WINDOW: Duration = Duration::from_secs(15);
+
+/// The least time between two samples of it.
+const SAMPLE_EVERY: Duration = Duration::from_millis(500);
+
+/// What an entry costs beside its bytes, in bytes that could have been copied meanwhile. With it a
+/// thousand tiny files count for what they take, and the estimate stays when they come to an end.
+const ENTRY_BYTES: f64 = 128.0 * 1024.0;
+
+/// A time left that was made of less than this would be a guess.
+const ESTIMATE_AFTER: Duration = Duration::from_secs(1);
+
+/// The speed of a run, from what it did in the last seconds.
+#[derive(Debug)]
+pub(super) struct Speed {
+    begun: Instant,
+    samples: VecDeque<(Instant, Progress)>,
+}
+
+impl Speed {
+    pub(super) fn new(begun: Instant) -> Speed {
+        Speed { begun, samples: VecDeque::from([(begun, Progress::default())]) }
+    }
+
+    /// Takes note of how far the run is `now`.
+    pub(super) fn note(&mut self, now: Instant, progress: Progress) {
+        let due = self.samples.back().is_none_or(|(last, _)| now - *last >= SAMPLE_EVERY);
+        if due {
+            self.samples.push_back((now, progress));
+        }
+        // One that is older is kept: the window begins there.
+        while self.samples.get(1).is_some_and(|(at, _)| now - *at >= WINDOW) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Bytes a second of late.
+    fn bytes_per_second(&self, now: Instant, progress: Progress) -> f64 {
+        let (seconds, before) = self.since(now);
+        progress.bytes.saturating_sub(before.bytes) as f64 / seconds
+    }
+
+    /// How long the rest of `all` takes at this speed.
+    fn left(&self, now: Instant, progress: Progress, all: Counted) -> Option<Duration> {
+        if now - self.begun < ESTIMATE_AFTER || !all.all {
+            return None;
+        }
+        let work = |entries: u64, bytes: u64| entries as f64 * ENTRY_BYTES + bytes as f64;
+        let (seconds, before) = self.since(now);
+        let done = work(
+            progress.entries.saturating_sub(before.entries),
+            progress.bytes.saturating_sub(before.bytes),
+        );
+        let gone = progress.bytes + progress.passed_bytes;
+        let rest =
+            work(all.entries.saturating_sub(progress.entries), all.bytes.saturating_sub(gone));
+        let left = rest * seconds / done;
+        // Nothing was done, so that nothing can be said.
+        left.is_finite().then(|| Duration::from_secs_f64(left.min(1e9)))
+    }
+
+    fn since(&self, now: Instant) -> (f64, Progress) {
+        let (at, before) = self.samples.front().copied().unwrap_or((now, Progress::default()));
+        ((now - at).as_secs_f64().max(1e-3), before)
+    }
+}
+
+/// A run at one instant.
+#[derive(Debug)]
+pub(super) struct View {
+    progress: Progress,
+    /// What there is to do, as far as it was counted; `None` when nobody counts.
+    counted: Option<Counted>,
+    bytes_per_second: f64,
+    left: Option<Duration>,
+    in_hand: Vec<InHand>,
+}
+
+impl View {
+    pub(super) fn new(
+        now: Instant,
+        speed: &Speed,
+        progress: Progress,
+        counted: Option<Counted>,
+        in_hand: Vec<InHand>,
+    ) -> View {
+        let gone = progress.bytes + progress.passed_bytes;
+        // What comes to be while the run lasts was not there to be counted.
+        let counted = counted.map(|counted| Counted {
+            entries: counted.entries.max(progress.entries),
+            bytes: counted.bytes.max(gone),
+            ..counted
+        });
+        View {
+            progress,
+            counted,
+            bytes_per_second: speed.bytes_per_second(now, progress),
+            left: counted.and_then(|counted| speed.left(now, progress, counted)),
+            in_hand,
+        }
+    }
+
+    /// The bar and below it the names of files at hand, none wider than `columns`, and no more
+    /// lines than fit above the prompt of a terminal of so many `rows`.
+    pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+        // Terminals differ in what they do when the last column is filled.
+        let columns = columns.saturating_sub(1).max(1);
+        let names = self.in_hand.len().min(rows.saturating_sub(2)).min(NAMES_MAX);
+        let mut lines = vec![self.bar(columns)];
+        lines.extend(self.in_hand[..names].iter().map(|file| name_line(file, columns)));
+        lines
+    }
+
+    /// One line without a limit, for those who asked once.
+    pub(super) fn status(&self) -> String {
+        let names: Vec<String> = self.in_hand.iter().map(described).collect();
+        let names =
+            if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        format!("cp: {}{names}\n", self.figures(4))
+    }
+
+    /// A bar with the figures behind it. Where there is little room, less is said.
+    fn bar(&self, columns: usize) -> String {
+        let share = self.share();
+        let percent = share.map_or(String::new(), |share| format!("{:>3.0} % ", share * 100.0));
+        let room = columns.saturating_sub(percent.len());
+        let fitting = (1..=4).rev().map(|much| self.figures(much)).find(|text| text.len() <= room);
+        let figures = fitting.unwrap_or_else(|| cut_front(&self.figures(1), room));
+        let bar_columns = room.saturating_sub(figures.len() + 3);
+        let bar = match share {
+            Some(share) if bar_columns >= BAR_COLUMNS_MIN => {
+                let columns = bar_columns.min(BAR_COLUMNS_MAX);
+                let full = (columns as f64 * share).floor();
+                // A share is at most 1.
+                let full = "#".repeat((0..columns).take_while(|&at| (at as f64) < full).count());
+                format!("[{full:-<columns$}] ")
+            }
+            _ => String::new(),
+        };
+        format!("{percent}{bar}{figures}")
+    }
+
+    /// The figures, the more of them the higher `much` is, up to 4.
+    fn figures(&self, much: usize) -> String {
+        let Progress { entries, bytes: moved, passed_bytes } = self.progress;
+        let gone = moved + passed_bytes;
+        let mut figures = Vec::new();
+        match self.counted {
+            Some(all) if all.all => {
+                figures.push((1, bytes_of(gone, all.bytes)));
+                let files = format!("{} of {} files", count(entries), count(all.entries));
+                figures.push((3, files));
+            }
+            Some(some) if much >= 4 => {
+                figures.push((1, format!("{} of at least {}", bytes(gone), bytes(some.bytes))));
+                let files = format!("{} of {}+ files", count(entries), count(some.entries));
+                figures.push((3, files));
+            }
+            _ => {
+                figures.push((1, bytes(gone)));
+                figures.push((3, format!("{} files", count(entries))));
+            }
+        }
+        figures.push((2, rate(self.bytes_per_second)));
+        if let Some(left) = self.left {
+            figures.push((1, format!("{} left", clock(left))));
+        }
+        let shown = figures.into_iter().filter(|(from, _)| *from <= much);
+        shown.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
+    }
+
+    /// How much of the whole is done, once the whole is known: by bytes, and by entries where none
+    /// of them has any.
+    fn share(&self) -> Option<f64> {
+        let all = self.counted.filter(|counted| counted.all)?;
+        let Progress { entries, bytes, passed_bytes } = self.progress;
+        let share = match (all.bytes, all.entries) {
+            (0, 0) => return None,
+            (0, of) => entries as f64 / of as f64,
+            (of, _) => (bytes + passed_bytes) as f64 / of as f64,
+        };
+        // Only the end is the end.
+        Some(if entries < all.entries { share.min(0.99) } else { share.min(1.0) })
+    }
+}
+
+const BAR_COLUMNS_MIN: usize = 6;
+const BAR_COLUMNS_MAX: usize = 40;
+
+/// Names that are shown at once. More than so many workers on small files say nothing to anybody.
+const NAMES_MAX: usize = 4;
+
+fn name_line(file: &InHand, columns: usize) -> String {
+    let percent = percent_of(file).map_or(String::new(), |percent| format!("  {percent}"));
+    let room = columns.saturating_sub(2 + percent.len());
+    format!("  {}{percent}", cut_front(&quoted(file), room))
+}
+
+fn described(file: &InHand) -> String {
+    let percent = percent_of(file).map_or(String::new(), |percent| format!(" ({percent})"));
+    format!("{}{percent}", quoted(file))
+}
+
+/// What is worth a figure of its own: less than that is done before anybody has read it.
+const FIGURE_BYTES_MIN: u64 = 16 << 20;
+
+fn percent_of(file: &InHand) -> Option<String> {
+    let InHand { bytes, bytes_expected, .. } = *file;
+    let worth = bytes_expected >= FIGURE_BYTES_MIN;
+    worth.then(|| {
+        format!("{:.0} %", 100.0 * bytes.min(bytes_expected) as f64 / bytes_expected as f64)
+    })
+}
+
+/// The name as messages have it, which holds nothing that a terminal would act on.
+fn quoted(file: &InHand) -> String {
+    String::from_utf8_lossy(&quote::name(&file.dst)).into_owned()
+}
+
+/// The end of `text`, with dots in front of it, where the whole is too wide: files of one directory
+/// differ in the ends of their names.
+fn cut_front(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let dots = "...".get(..columns.min(3)).unwrap_or("");
+    let mut room = columns - dots.len();
+    let mut start = text.len();
+    for (at, c) in text.char_indices().rev() {
+        let wide = c.width().unwrap_or(0);
+        if wide > room {
+            break;
+        }
+        room -= wide;
+        start = at;
+    }
+    format!("{dots}{}", &text[start..])
+}
+
+/// The columns that `text` takes.
+pub(super) fn width(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
+
+    fn file(name: &[u8], bytes: u64, bytes_expected: u64) -> InHand {
+        InHand { dst: OsStr::from_bytes(name).into(), bytes, bytes_expected, staged: false }
+    }
+
+    fn view(counted: Option<Counted>, in_hand: Vec<InHand>) -> View {
+        View {
+            progress: Progress { entries: 1204, bytes: 2 * GIB, passed_bytes: 100 * MIB },
+            counted,
+            bytes_per_second: 412.0 * MIB as f64,
+            left: counted.filter(|counted| counted.all).map(|_| Duration::from_secs(67)),
+            in_hand,
+        }
+    }
+
+    fn counted(all: bool) -> Option<Counted> {
+        Some(Counted { entries: 3000, bytes: 5 * GIB, all })
+    }
+
+    #[test]
+    fn the_bar_says_what_there_is_room_for() {
+        for (columns, counted, expected) in [
+            (
+                200,
+                counted(true),
+                " 42 % [################------------------------] 2.10 of 5.00 GiB, \
+                 1,204 of 3,000 files, 412 MiB/s, 1:07 left",
+            ),
+            (
+                80,
+                counted(true),
+                " 42 % [####------] 2.10 of 5.00 GiB, 1,204 of 3,000 files, 412 MiB/s, 1:07 left",
+            ),
+            (40, counted(true), " 42 % 2.10 of 5.00 GiB, 1:07 left"),
+            (20, counted(true), " 42 % ... 1:07 left"),
+            (
+                200,
+                counted(false),
+                "2.10 GiB of at least 5.00 GiB, 1,204 of 3,000+ files, 412 MiB/s",
+            ),
+            (80, counted(false), "2.10 GiB of at least 5.00 GiB, 1,204 of 3,000+ files, 412 MiB/s"),
+            (40, counted(false), "2.10 GiB, 1,204 files, 412 MiB/s"),
+            (80, None, "2.10 GiB, 1,204 files, 412 MiB/s"),
+        ] {
+            let lines = view(counted, Vec::new()).lines(columns, 24);
+            assert!(lines[0].len() < columns, "{lines:?}");
+            assert_eq!(lines, [expected], "{columns}");
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_and_cut_to_the_columns() {
+        let names: &[&[u8]] = &[
+            b"dst/plain",
+            b"dst/with\nnewline\x1b[31m",
+            b"dst/\xff\xfe",
+            "dst/写真/とても長い名前のファイルがここにあります.jpeg".as_bytes(),
+            &[b'n'; 300],
+        ];
+        for columns in [1, 3, 10, 40, 80, 200] {
+            for name in names {
+                let view = view(None, vec![file(name, 5 * MIB, 20 * MIB)]);
+                let lines = view.lines(columns, 24);
+                let shown = lines.last().expect("a line");
+                if columns >= 10 {
+                    assert!(width(shown) < columns, "{columns}: {shown}");
+                    assert!(shown.ends_with("  25 %"), "{shown}");
+                }
+                assert!(!shown.chars().any(char::is_control), "{shown:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn wide_characters_are_cut_between() {
+        for (text, columns, expected) in [
+            ("abc", 3, "abc"),
+            ("abcdef", 5, "...ef"),
+            ("写真写真", 8, "写真写真"),
+            ("写真写真", 7, "...写真"),
+            ("写真写真", 6, "...真"),
+            ("abcdef", 2, ".."),
+            ("abcdef", 0, ""),
+        ] {
+            assert_eq!(cut_front(text, columns), expected, "{text} in {columns}");
+            assert!(width(expected) <= columns);
+        }
+    }
+
+    #[test]
+    fn only_so_many_names_are_shown() {
+        let files = vec![file(b"a", 0, 0); 9];
+        assert_eq!(view(None, files.clone()).lines(80, 24).len(), 1 + NAMES_MAX);
+        assert_eq!(view(None, files.clone()).lines(80, 3).len(), 2);
+        assert_eq!(view(None, files).lines(80, 1).len(), 1);
+    }
+
+    #[test]
+    fn the_status_line_names_all_that_is_at_hand() {
+        let files = vec![file(b"d/a", 5 * MIB, 20 * MIB), file(b"d/b c", 0, 10)];
+        assert_eq!(
+            view(None, files).status(),
+            "cp: 2.10 GiB, 1,204 files, 412 MiB/s: 'd/a' (25 %), 'd/b c'\n"
+        );
+        assert_eq!(
+            view(counted(true), Vec::new()).status(),
+            "cp: 2.10 of 5.00 GiB, 1,204 of 3,000 files, 412 MiB/s, 1:07 left\n"
+        );
+    }
+
+    /// The time left, while a run goes at a steady speed, is what is left: with many tiny files and
+    /// with a large one after them.
+    #[test]
+    fn the_time_left_does_not_jump() {
+        let begun = Instant::now();
+        let mut speed = Speed::new(begun);
+        let (tiny, large) = (100_000, 10 * GIB);
+        let all = Counted { entries: tiny + 1, bytes: tiny * 100 + large, all: true };
+        // Ten seconds of tiny files and ten of the large one.
+        let at = |tenths: u64| {
+            let entries = tenths.min(100) * tiny / 100;
+            let part = tenths.saturating_sub(100) * large / 100;
+            Progress { entries, bytes: entries * 100 + part, passed_bytes: 0 }
+        };
+        for tenths in 1..200 {
+            let now = begun + Duration::from_millis(100 * tenths);
+            let seconds = (now - begun).as_secs_f64();
+            speed.note(now, at(tenths));
+            let left = speed.left(now, at(tenths), all).map(|left| left.as_secs_f64());
+            if seconds < 1.0 {
+                assert_eq!(left, None);
+                continue;
+            }
+            let left = left.expect("the whole is known");
+            let due = 20.0 - seconds;
+            assert!((left - due).abs() <= 0.25 * due + 0.5, "{left} for {due}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_stands_still_says_nothing_of_its_end() {
+        let begun = Instant::now();
+        let mut speed = Speed::new(begun);
+        let progress = Progress { entries: 5, bytes: 5 * MIB, passed_bytes: 0 };
+        for seconds in 1..60 {
+            speed.note(begun + Duration::from_secs(seconds), progress);
+        }
+        let now = begun + Duration::from_secs(60);
+        let all = Counted { entries: 10, bytes: 10 * MIB, all: true };
+        assert_eq!(speed.left(now, progress, all), None);
+        assert_eq!(speed.bytes_per_second(now, progress), 0.0);
+    }
+}

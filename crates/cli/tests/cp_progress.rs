@@ -1,0 +1,192 @@
+//! `--progress` as a terminal gets it.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use testfs::{Lies, LyingFs, random_bytes};
+
+/// What comes before each drawing of the bar, and after the last.
+const ERASE_BELOW: &str = "\x1b[J";
+
+fn open_terminal(columns: u16) -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other side");
+    let name = ptsname(&master, Vec::new()).expect("its name");
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).expect("a size");
+    let terminal = rustix::fs::open(
+        &name,
+        rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY,
+        rustix::fs::Mode::empty(),
+    );
+    (master, terminal.expect("a terminal"))
+}
+
+/// A copy whose standard error is a terminal of 80 columns.
+struct Watched {
+    child: Child,
+    begun: Instant,
+    reader: std::thread::JoinHandle<Vec<u8>>,
+}
+
+impl Watched {
+    fn start(dir: &Path, args: &[&str]) -> Watched {
+        let (master, terminal) = open_terminal(80);
+        let child = Command::new(env!("CARGO_BIN_EXE_haulage"))
+            .arg("cp")
+            .args(args)
+            .env("LC_ALL", "C.UTF-8")
+            .current_dir(dir)
+            .stderr(terminal)
+            .spawn()
+            .expect("the binary starts");
+        let reader = std::thread::spawn(move || {
+            let (mut master, mut bytes) = (File::from(master), Vec::new());
+            // EIO is the end: the last who had the terminal open has gone.
+            let _ = master.read_to_end(&mut bytes);
+            bytes
+        });
+        Watched { child, begun: Instant::now(), reader }
+    }
+
+    /// Whether it succeeded, how long it took, and all that the terminal got.
+    fn wait(mut self) -> (bool, Duration, String) {
+        let succeeded = self.child.wait().expect("it ends").success();
+        let elapsed = self.begun.elapsed();
+        let bytes = self.reader.join().expect("the reader ends");
+        (succeeded, elapsed, String::from_utf8(bytes).expect("words"))
+    }
+}
+
+/// The terminal's rows when all of `text` was written. It knows what the bar uses, and no more.
+fn rows_at_end(text: &str) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let (mut row, mut column) = (0, 0);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\r' => column = 0,
+            '\n' => {
+                row += 1;
+                if row == rows.len() {
+                    rows.push(String::new());
+                }
+            }
+            '\x1b' => {
+                let end = rest.find(|c: char| c.is_ascii_alphabetic()).expect("a whole sequence");
+                let (sequence, after) = rest.split_at(end + 1);
+                rest = after;
+                match sequence {
+                    "[K" => rows[row].truncate(column),
+                    "[J" => {
+                        rows[row].truncate(column);
+                        rows.truncate(row + 1);
+                    }
+                    up => {
+                        let up = up.strip_prefix('[').and_then(|up| up.strip_suffix('A'));
+                        let up: usize = up.and_then(|up| up.parse().ok()).expect("up");
+                        row -= up;
+                    }
+                }
+            }
+            c => {
+                // The tests' names are ASCII.
+                if column < rows[row].len() {
+                    rows[row].replace_range(column..=column, &c.to_string());
+                } else {
+                    rows[row].push(c);
+                }
+                column += 1;
+            }
+        }
+    }
+    rows
+}
+
+/// 6 MiB that take about two seconds to read, within one piece of the copier's.
+fn slow_source() -> Option<LyingFs> {
+    let lies = Lies { read_takes: Duration::from_millis(40), ..Lies::default() };
+    LyingFs::mount(random_bytes(6 << 20, 1), lies)
+}
+
+#[test]
+fn the_bar_moves_within_a_file_and_goes_away() {
+    let Some(source) = slow_source() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = source.source();
+    let args = ["--progress", src.to_str().expect("a plain name"), "copy"];
+    let (succeeded, elapsed, text) = Watched::start(dir.path(), &args).wait();
+    assert!(succeeded, "{text}");
+    let amounts: Vec<f64> = text
+        .split(" of 6.00 MiB")
+        .filter_map(|before| before.rsplit([' ', '\r']).next()?.parse().ok())
+        .collect();
+    assert!(amounts.is_sorted(), "{amounts:?}");
+    let mut distinct = amounts.clone();
+    distinct.dedup();
+    assert!(distinct.len() >= 8, "{elapsed:?}: {amounts:?}");
+    assert!(text.contains(" 0:0") && text.contains(" left"), "{text:?}");
+    assert!(text.contains("  'copy'"), "{text:?}");
+    // Once in a tenth of a second, and the erasing at the end.
+    let drawn = text.matches(ERASE_BELOW).count() - 1;
+    assert!(drawn as f64 <= elapsed.as_secs_f64() * 10.0 + 1.0, "{drawn} in {elapsed:?}");
+    assert_eq!(rows_at_end(&text), [""], "{text:?}");
+}
+
+#[test]
+fn messages_stand_above_the_bar_and_whole() {
+    let Some(source) = slow_source() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = source.source();
+    let src = src.to_str().expect("a plain name");
+    std::fs::create_dir(dir.path().join("dst")).expect("a directory");
+    let watched = Watched::start(dir.path(), &["--progress", "--stats", "no1", src, "no2", "dst"]);
+    std::thread::sleep(Duration::from_millis(800));
+    kill_process(Pid::from_child(&watched.child), Signal::USR1).expect("it runs");
+    let (succeeded, _, text) = watched.wait();
+    assert!(!succeeded);
+    let rows = rows_at_end(&text);
+    assert_eq!(rows[0], "cp: cannot stat 'no1': No such file or directory", "{text:?}");
+    assert!(rows[1].starts_with("cp: ") && rows[1].contains(" of 6.00 MiB, "), "{rows:?}");
+    assert_eq!(rows[2], "cp: cannot stat 'no2': No such file or directory", "{text:?}");
+    assert_eq!(rows[3].split_whitespace().next(), Some("copied"), "{rows:?}");
+    assert!(rows.iter().all(|row| !row.contains(" left") || row.starts_with("cp: ")), "{rows:?}");
+}
+
+#[test]
+fn an_interrupted_copy_leaves_the_terminal_clean() {
+    let Some(source) = slow_source() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = source.source();
+    let args = ["--progress", src.to_str().expect("a plain name"), "copy"];
+    let watched = Watched::start(dir.path(), &args);
+    std::thread::sleep(Duration::from_millis(700));
+    kill_process(Pid::from_child(&watched.child), Signal::INT).expect("it runs");
+    let (succeeded, _, text) = watched.wait();
+    assert!(!succeeded);
+    let rows = rows_at_end(&text);
+    assert!(rows[0].starts_with("cp: interrupted: 'copy' is incomplete, "), "{rows:?}");
+    assert_eq!(rows[1..], [""], "{text:?}");
+}
+
+#[test]
+fn nothing_is_drawn_where_nobody_looks() {
+    let Some(source) = slow_source() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_haulage"))
+        .args(["cp", "--progress"])
+        .args([source.source(), dir.path().join("copy")])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary starts");
+    assert!(output.status.success());
+    assert_eq!((output.stdout, output.stderr), (vec![], vec![]));
+}
