@@ -57,21 +57,22 @@ pub(super) enum Unsaid {
 
 impl Console {
     /// A console whose copy stops when one of `interrupts` has come, and enters it into `books`.
-    /// With a `count` it shows progress, if it is a terminal.
+    /// What it shows of progress is `watched` all the time, or asked for now and then; the `count`
+    /// knows how much there is.
     pub(super) fn new(
         interrupts: Interrupts,
         books: Option<Books>,
+        watched: bool,
         count: Option<Arc<Count>>,
     ) -> Arc<Console> {
         let stdout = std::io::stdout();
-        let shows = count.is_some();
         Arc::new_cyclic(|this| Console {
             this: this.clone(),
             line_buffered: stdout.is_terminal(),
             out: Mutex::new(Out::new(stdout)),
             interrupts,
             books,
-            activity: if shows { Activity::watched_closely() } else { Activity::default() },
+            activity: if watched { Activity::watched_closely() } else { Activity::default() },
             count,
             failures: AtomicU64::new(0),
         })

@@ -440,9 +440,9 @@ pub(crate) static FLAGS: &[Flag] = &[
         group: Group::Messages,
         takes: Nothing(|draft| draft.progress = true),
         help: "show how far the copy is, if standard error is a terminal",
-        details: "How much there is to do is counted beside the copy; until that is known the \
-                  figures say so, and no time left is given. Without it SIGUSR1 asks for one line \
-                  of the same.",
+        details: "How much there is to do is counted beside the copy. Until that is known no time \
+                  left is given, nor where entries are left out by globs. Without it SIGUSR1 asks \
+                  for one line of the same.",
         ..Flag::PLAIN
     },
     Flag {

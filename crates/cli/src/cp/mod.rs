@@ -80,10 +80,13 @@ fn copy(args: Args) -> ExitCode {
     };
     // Where nobody looks nothing is drawn, and nothing counted.
     let shows_progress = args.progress && std::io::stderr().is_terminal();
+    let filters = !args.rules.is_empty() || !args.ignore_files.is_empty();
     let (request, options) = plan(args, filter);
     let interrupts = Interrupts::default();
-    let count = shows_progress.then(|| count_beside(&request, &options));
-    let console = Console::new(interrupts.clone(), books, count);
+    // The count knows nothing of filters, and a total that is never reached is worse than none.
+    let counts = shows_progress && !filters;
+    let count = counts.then(|| count_beside(&request, &options));
+    let console = Console::new(interrupts.clone(), books, shows_progress, count);
     if shows_progress {
         interrupts.watch(&console);
         console::keep_drawing(&console);
