@@ -55,12 +55,13 @@ pub(crate) fn simple_name(name: &[u8], backup: &Backup) -> Vec<u8> {
     [name, backup.suffix.as_bytes()].concat()
 }
 
-/// The path that the next backup of the operand at `dst` will have.
-pub(crate) fn next_path(dst: &Place<'_>, backup: &Backup) -> io::Result<PathBuf> {
+/// The path that the next backup of the operand at `dst` will have. `quiet` leaves no
+/// trace of looking for it.
+pub(crate) fn next_path(dst: &Place<'_>, backup: &Backup, quiet: bool) -> io::Result<PathBuf> {
     let highest = match backup.kind {
         BackupKind::Simple => None,
-        BackupKind::Existing => highest_number(dst)?,
-        BackupKind::Numbered => Some(highest_number(dst)?.unwrap_or(0)),
+        BackupKind::Existing => highest_number(dst, quiet)?,
+        BackupKind::Numbered => Some(highest_number(dst, quiet)?.unwrap_or(0)),
     };
     let path = dst.path();
     let bytes = path.as_os_str().as_bytes();
@@ -120,10 +121,11 @@ pub(crate) fn back_up(
     own: &Own,
     way: Way,
 ) -> Result<BackedUp, Refused> {
+    let quiet = way == Way::Rehearsed;
     let highest = match backup.kind {
         BackupKind::Simple => None,
-        BackupKind::Existing => highest_number(dst)?,
-        BackupKind::Numbered => Some(highest_number(dst)?.unwrap_or(0)),
+        BackupKind::Existing => highest_number(dst, quiet)?,
+        BackupKind::Numbered => Some(highest_number(dst, quiet)?.unwrap_or(0)),
     };
     match highest {
         None => {
@@ -181,10 +183,10 @@ fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
 }
 
 /// The highest number among the backups of the file at `dst`.
-fn highest_number(dst: &Place<'_>) -> io::Result<Option<u64>> {
+fn highest_number(dst: &Place<'_>, quiet: bool) -> io::Result<Option<u64>> {
     let name = dst.name.to_bytes();
     let (parent, base) = split(name);
-    let dir = match open_listed(dst.dir, parent) {
+    let dir = match open_listed(dst.dir, parent, quiet) {
         Ok(dir) => dir,
         // A directory that may not be listed shows no backups.
         Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
@@ -199,10 +201,16 @@ fn highest_number(dst: &Place<'_>) -> io::Result<Option<u64>> {
     Ok(highest)
 }
 
-fn open_listed(dir: BorrowedFd<'_>, parent: &[u8]) -> io::Result<std::os::fd::OwnedFd> {
+fn open_listed(
+    dir: BorrowedFd<'_>,
+    parent: &[u8],
+    quiet: bool,
+) -> io::Result<std::os::fd::OwnedFd> {
     let listed = dir::open_operand(dir, &c_name(parent.to_vec())?)?;
-    // To look for names leaves no trace where that is allowed: to the owner, and to root.
-    let _ = fcntl_setfl(&listed, OFlags::NOATIME);
+    if quiet {
+        // Only the owner and root may list it without a trace.
+        let _ = fcntl_setfl(&listed, OFlags::NOATIME);
+    }
     Ok(listed)
 }
 
