@@ -11,6 +11,7 @@ use crate::choice::may_offload;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::extents;
 use crate::identity::{FileId, file_bytes, is_regular, mtime};
+use crate::journal::Journal;
 use crate::options::{Reflink, Sparse};
 use crate::page_cache::{self, Footprint};
 use crate::place::Place;
@@ -72,6 +73,7 @@ pub(crate) fn copy_contents(
     run: &Run<'_>,
     worker: &mut Worker,
     files: &Files<'_>,
+    journal: Option<&mut Journal>,
 ) -> Result<Contents, Diagnostic> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let honest = worker.is_honest(files.src, src_dev);
@@ -91,7 +93,8 @@ pub(crate) fn copy_contents(
         meter,
         metered_before: meter.map_or(0, Meter::get),
         closely: run.observer.activity().is_some_and(Activity::is_watched_closely),
-        at: 0,
+        at: journal.as_ref().map_or(0, |journal| journal.at),
+        journal,
         contents: Contents {
             data_bytes: 0,
             hole_bytes: 0,
@@ -158,6 +161,8 @@ struct Copying<'c, 'r, 'f> {
     closely: bool,
     /// How far the copy is right: offset in bytes.
     at: u64,
+    /// Where that is noted for a later run.
+    journal: Option<&'c mut Journal>,
     contents: Contents,
 }
 
@@ -172,7 +177,7 @@ impl Copying<'_, '_, '_> {
         let size = file_bytes(self.files.src_stat);
         let regular = is_regular(self.files.src_stat) && is_regular(self.files.dst_stat);
         if regular && size > 0 {
-            if self.clone_all(size)? {
+            if self.at == 0 && self.clone_all(size)? {
                 return self.settle(size);
             }
         } else {
@@ -278,11 +283,18 @@ impl Copying<'_, '_, '_> {
             let len = self.next_piece(end)?;
             let moved = self.span(Span::at(self.at, len), way);
             self.count(moved.bytes);
+            self.note();
             if self.proceed(moved)? == Ended::Yes {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn note(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            journal.note(self.files.dst, self.at);
+        }
     }
 
     /// The same for data in the way that suits its length.
@@ -307,6 +319,7 @@ impl Copying<'_, '_, '_> {
             self.count(sifted.moved.bytes);
             self.contents.hole_bytes += sifted.hole_bytes;
             self.contents.data_bytes -= sifted.hole_bytes;
+            self.note();
             if self.proceed(sifted.moved)? == Ended::Yes {
                 break;
             }
@@ -520,6 +533,9 @@ impl Copying<'_, '_, '_> {
             piece_bytes = piece_bytes.min(throttle.piece_bytes());
         }
         self.heed_interrupt()?;
+        if let Some(journal) = &self.journal {
+            piece_bytes = piece_bytes.min(journal.stretch_bytes);
+        }
         let mut len = (end - self.at).min(piece_bytes);
         if let Some(footprint) = &mut self.footprint {
             footprint.passed(self.at).map_err(failed(Action::Write, self.files.dst_place))?;

@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use crate::backup::{self, BackedUp, Refused, Way};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
-use crate::identity::{FileId, is_directory, is_regular, is_symlink, kind, mtime};
+use crate::identity::{FileId, file_bytes, is_directory, is_regular, is_symlink, kind, mtime};
+use crate::journal;
 use crate::observer::{Announcement, Question};
 use crate::options::{Backup, BackupKind, Existing, Follow, Make, Options};
 use crate::place::Trust;
@@ -280,6 +281,14 @@ fn leave_alone(
             run.announce(|| Announcement::Skipped { dst: job.dst.path() });
         }
     };
+    if run.options.resume && is_complete(run.options, src, found) {
+        skipped();
+        if file_bytes(src) >= journal::FILE_BYTES_MIN && run.rehearsal.is_none() {
+            // The run may have been killed between the two names.
+            journal::clear(job.dst.dir, job.dst.name);
+        }
+        return Ok(Some(Verdict::UpToDate));
+    }
     match run.options.existing {
         Existing::Replace => {}
         Existing::ReplaceOlder => {
@@ -302,6 +311,17 @@ fn leave_alone(
         return Ok(Some(Verdict::Leave));
     }
     Ok(None)
+}
+
+/// Whether an earlier run has made this copy: a file comes to its name with all its data and the time
+/// of its source.
+fn is_complete(options: &Options, src: &Stat, found: &Found) -> bool {
+    options.preserve.timestamps
+        && options.make == Make::Copy
+        && is_regular(src)
+        && is_regular(found.effective())
+        && file_bytes(src) == file_bytes(found.effective())
+        && mtime(src) == mtime(found.effective())
 }
 
 fn question(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Question {

@@ -25,6 +25,7 @@ mod extents;
 mod filter;
 mod follow;
 mod identity;
+mod journal;
 mod links;
 mod listing;
 mod metadata;

@@ -60,6 +60,8 @@ pub struct Options {
     pub engine: Option<Variant>,
     /// A name stands for the old file or for the whole new one at every moment.
     pub atomic: bool,
+    /// Go on where an earlier run of the same copy was killed. Needs `atomic` and preserved times.
+    pub resume: bool,
     /// Read every copy back and compare it with its source.
     pub verify: bool,
     /// Success means that every copy, and every name of one, is on the medium.
@@ -104,6 +106,7 @@ impl Default for Options {
             atomic: false,
             durable: false,
             verify: false,
+            resume: false,
             no_cache: false,
             dry_run: false,
             limit_rate: None,

@@ -16,7 +16,8 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::open_for_search;
 use crate::durable::sync_directory;
 use crate::entry::{Job, Next, copy_entry, follows};
-use crate::identity::is_regular;
+use crate::identity::{is_directory, is_regular};
+use crate::journal::Begun;
 use crate::observer::Observer;
 use crate::options::{ModeRule, Options};
 use crate::parents;
@@ -72,15 +73,62 @@ pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Ou
     match &request.destination {
         Destination::Directory(dir) => into_named_directory(&run, request, dir),
         Destination::Exact(name) => to_exactly(&run, request, name),
-        Destination::Last(last) => match open_directory(last) {
-            Ok(dir) => into(&run, request, dir, last),
-            Err(errno) if request.sources.len() > 1 => {
-                run.report(Diagnostic::Target { path: last.into(), errno, named: false });
-            }
-            Err(_) => to_exactly(&run, request, last),
-        },
+        Destination::Last(last) if options.resume && request.sources.len() == 1 => {
+            to_resumed(&run, request, last);
+        }
+        Destination::Last(last) => to_last(&run, request, last),
     }
     Outcome { failures: run.failures() }
+}
+
+fn to_last(run: &Run<'_>, request: &Request, last: &OsStr) {
+    match open_directory(last) {
+        Ok(dir) => into(run, request, dir, last),
+        Err(errno) if request.sources.len() > 1 => {
+            run.report(Diagnostic::Target { path: last.into(), errno, named: false });
+        }
+        Err(_) => to_exactly(run, request, last),
+    }
+}
+
+/// Copies a directory to the name `last`, where an earlier run may have begun with that.
+fn to_resumed(run: &Run<'_>, request: &Request, last: &OsStr) {
+    let name = trim_slashes(last.as_bytes());
+    let (parent, base) = match name.iter().rposition(|&byte| byte == b'/') {
+        None => (&b"."[..], name),
+        Some(at) => (&name[..=at], &name[at + 1..]),
+    };
+    let src = c_name(source_name(run.options, &request.sources[0]))
+        .and_then(|src| statat(CWD, &*src, AtFlags::empty()));
+    let held = open_directory(OsStr::from_bytes(parent));
+    let (Ok(src), Ok(held), Ok(base)) = (src, held, c_name(base)) else {
+        return to_last(run, request, last);
+    };
+    let stands = open_directory(last).is_ok();
+    let begun = if !is_directory(&src) || !run.options.recursive {
+        Ok(None)
+    } else if stands || run.rehearsal.is_some() {
+        Ok(Begun::find(held.as_fd(), &base, &src, run.euid))
+    } else {
+        Begun::leave(held.as_fd(), &base, &src, run.euid)
+    };
+    let begun = match begun {
+        Ok(begun) => begun,
+        Err(errno) => {
+            let action = Action::CreateDirectory;
+            return run.report(Diagnostic::Failed { action, path: last.into(), errno });
+        }
+    };
+    match begun {
+        None => to_last(run, request, last),
+        Some(begun) => {
+            to_exactly(run, request, last);
+            let ended = run.failures() == 0 && !run.observer.interrupted();
+            if ended && run.rehearsal.is_none() {
+                begun.end();
+            }
+        }
+    }
 }
 
 fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {

@@ -12,6 +12,7 @@ use crate::entry::Job;
 use crate::existing::{Found, Ground, remove};
 use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, file_bytes, is_regular};
+use crate::journal::Journal;
 use crate::metadata::{self, NewMode, Target};
 use crate::observer::Announcement;
 use crate::open::{open_listed, open_looked_at};
@@ -69,8 +70,9 @@ pub(crate) fn copy_file(
         // of the user's own can be set on what is writable only.
         mode.at_first = mode.at_last;
     }
-    let dst = if is_staged(run, job, &ground) {
-        let (fd, staged) = stage(run, job, &ground, mode)?;
+    let mut dst = if is_staged(run, job, &ground) {
+        let (fd, staged) = stage(run, job, &ground, (&src_now, mode))?;
+        mode.at_first = staged.made_with(mode.at_first);
         let stat = fstat(&fd).map_err(failed(Action::Fstat, &job.dst))?;
         Opened { fd, stat, new: true, staged: Some(staged) }
     } else {
@@ -88,7 +90,11 @@ pub(crate) fn copy_file(
         return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
     }
     let _turn = (!dst.new).then(|| run.writing.turn(FileId::of(&dst.stat)));
-    let copied = fill(run, worker, job, (src.as_fd(), &src_now), &dst, mode);
+    let mut journal = dst.staged.as_mut().and_then(|staged| staged.journal.take());
+    let copied = fill(run, worker, job, (src.as_fd(), &src_now), (&dst, journal.as_mut()), mode);
+    if let (Err(Diagnostic::Differs { .. }), Some(staged)) = (&copied, &mut dst.staged) {
+        staged.discard();
+    }
     if ground.dangling {
         // Which directory it was made in only the link knows.
         run.remainder.note(run, dst.fd.as_fd(), || job.dst.path());
@@ -116,7 +122,7 @@ fn fill(
     worker: &mut Worker,
     job: &Job<'_>,
     (src, src_stat): (BorrowedFd<'_>, &Stat),
-    dst: &Opened<'_>,
+    (dst, journal): (&Opened<'_>, Option<&mut Journal>),
     mode: NewMode,
 ) -> Result<(Option<Contents>, Vec<Loss>), Diagnostic> {
     let mut contents = None;
@@ -131,7 +137,7 @@ fn fill(
             dst_place: &job.dst,
             staged: dst.staged.is_some(),
         };
-        let mut copied = copy_contents(run, worker, &files)?;
+        let mut copied = copy_contents(run, worker, &files, journal)?;
         if run.options.verify {
             // Before any attribute: times of access are set with those, and an old file that is to
             // be replaced is there still.

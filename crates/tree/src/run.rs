@@ -38,7 +38,7 @@ pub(crate) struct Run<'r> {
     pub(crate) observer: &'r dyn Observer,
     /// The permissions that new files do not get.
     pub(crate) umask: Mode,
-    euid: u32,
+    pub(crate) euid: u32,
     egid: u32,
     began: Began,
     pub(crate) standing: Standing,

@@ -20,9 +20,10 @@ use crate::durable::{sync_directory, sync_file};
 use crate::entry::Job;
 use crate::existing::{Found, Ground};
 use crate::follow::{Astray, Entry, find_followed};
-use crate::identity::{FileId, is_regular};
+use crate::identity::{FileId, file_bytes, is_regular};
+use crate::journal::{self, FILE_BYTES_MIN, Journal, take_up};
 use crate::metadata::NewMode;
-use crate::options::Make;
+use crate::options::{Make, Reflink};
 use crate::place::Trust;
 use crate::regular::{may_yield, refuse_untrusted_link};
 use crate::run::{Run, failed};
@@ -34,6 +35,10 @@ pub(crate) struct Staged<'j> {
     spot: Spot<'j>,
     /// The name that it has meanwhile.
     beside: Option<CString>,
+    /// What that file holds is worth keeping for another run.
+    keeps: bool,
+    /// What is known to be right of it.
+    pub(crate) journal: Option<Journal>,
     /// What stands at the name now, and is to be replaced.
     replaced: Option<FileId>,
     /// The file whose attributes it takes over, as it would if it were written into.
@@ -93,9 +98,19 @@ pub(crate) fn stage<'j>(
     run: &Run<'_>,
     job: &'j Job<'_>,
     ground: &Ground,
-    mode: NewMode,
+    (src, mode): (&Stat, NewMode),
 ) -> Result<(OwnedFd, Staged<'j>), Diagnostic> {
     let mut staged = find_spot(run, job, ground)?;
+    let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
+    if run.options.resume && long && run.options.reflink != Reflink::Always {
+        let part = take_up(staged.spot.dir(), staged.spot.name(), src, run.euid);
+        if let Some(part) = part.map_err(failed(Action::CreateRegular, &job.dst))? {
+            staged.beside = Some(part.name);
+            staged.journal = Some(part.journal);
+            staged.keeps = true;
+            return Ok((part.fd, staged));
+        }
+    }
     // What takes over an old file's attributes is private until it has them.
     let mode = if staged.old.is_some() { Mode::RUSR | Mode::WUSR } else { mode.at_first };
     let opened = open_unnamed(staged.spot.dir(), mode).or_else(|errno| {
@@ -125,11 +140,25 @@ fn find_spot<'j>(
 ) -> Result<Staged<'j>, Diagnostic> {
     let here = Spot::Here(job.dst.dir, job.dst.name);
     let Some(found) = ground.found.as_deref() else {
-        return Ok(Staged { spot: here, beside: None, replaced: None, old: None });
+        return Ok(Staged {
+            spot: here,
+            beside: None,
+            keeps: false,
+            journal: None,
+            replaced: None,
+            old: None,
+        });
     };
     let replaced = Some(FileId::of(&found.link));
     if ground.gives_way {
-        return Ok(Staged { spot: here, beside: None, replaced, old: None });
+        return Ok(Staged {
+            spot: here,
+            beside: None,
+            keeps: false,
+            journal: None,
+            replaced,
+            old: None,
+        });
     }
     let (spot, held) = if found.through_link {
         let entry = find_behind_link(run, job, found)?;
@@ -148,12 +177,26 @@ fn find_spot<'j>(
     match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
         Ok(()) => {
             let replaced = Some(FileId::of(&stat));
-            Ok(Staged { spot, beside: None, replaced, old: Some(Old { held, stat }) })
+            Ok(Staged {
+                spot,
+                beside: None,
+                keeps: false,
+                journal: None,
+                replaced,
+                old: Some(Old { held, stat }),
+            })
         }
         // It would have been removed, and a new one made.
         Err(errno) if run.options.force && may_yield(errno) => {
             let here = Spot::Here(job.dst.dir, job.dst.name);
-            Ok(Staged { spot: here, beside: None, replaced, old: None })
+            Ok(Staged {
+                spot: here,
+                beside: None,
+                keeps: false,
+                journal: None,
+                replaced,
+                old: None,
+            })
         }
         Err(errno) => Err(failed(Action::CreateRegular, &job.dst)(errno)),
     }
@@ -174,6 +217,18 @@ fn find_behind_link(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<Entry
 }
 
 impl Staged<'_> {
+    /// Keeps no part of it: it is not what it should be.
+    pub(crate) fn discard(&mut self) {
+        if std::mem::take(&mut self.keeps) {
+            journal::clear(self.spot.dir(), self.spot.name());
+        }
+    }
+
+    /// The mode that the file was made with, before the umask.
+    pub(crate) fn made_with(&self, mode: Mode) -> Mode {
+        if self.keeps { Mode::RUSR | Mode::WUSR } else { mode }
+    }
+
     /// Gives `fd`, which is whole now, its name.
     pub(crate) fn settle(
         mut self,
@@ -195,6 +250,9 @@ impl Staged<'_> {
         if let Spot::BehindLink(dir, _) = &self.spot {
             // Nobody else knows this directory.
             sync_directory(run, dir.as_fd(), || job.dst.path());
+        }
+        if self.keeps {
+            journal::clear(self.spot.dir(), self.spot.name());
         }
         Ok(())
     }
@@ -257,7 +315,7 @@ impl Staged<'_> {
 
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
-        if let Some(beside) = &self.beside {
+        if let Some(beside) = self.beside.as_ref().filter(|_| !self.keeps) {
             let _ = unlinkat(self.spot.dir(), &**beside, AtFlags::empty());
         }
     }

@@ -89,6 +89,8 @@ pub(crate) struct Args {
     pub(crate) durable: bool,
     /// `--verify`: read every copy back.
     pub(crate) verify: bool,
+    /// `--resume`: go on where an earlier run was killed.
+    pub(crate) resume: bool,
     /// `--no-cache`: leave the page cache as it was.
     pub(crate) no_cache: bool,
     /// `--receipt`: the file that says what became of each entry.

@@ -423,6 +423,24 @@ pub(crate) static FLAGS: &[Flag] = &[
         ..Flag::PLAIN
     },
     Flag {
+        longs: &["resume"],
+        origin: Origin::Ours,
+        group: Group::Safety,
+        takes: Nothing(|draft| {
+            draft.resume = true;
+            draft.atomic = true;
+            draft.keep_usual();
+        }),
+        help: "go on where a run of the same command was killed; implies --atomic and -p",
+        details: "A file of the source's length and time of modification is taken for complete. Of \
+                  a file of 4 MiB and more the part that was copied stays beside its destination \
+                  as .NAME.haulage-part, with a journal, .NAME.haulage-journal; what the journal \
+                  vouches for is not copied again, unless the source has changed. Both go away when \
+                  the file is complete. If SOURCE is a directory and DEST was none when the copy \
+                  began, the next run goes on with DEST rather than copy into it.",
+        ..Flag::PLAIN
+    },
+    Flag {
         longs: &["no-cache"],
         origin: Origin::Ours,
         group: Group::Means,

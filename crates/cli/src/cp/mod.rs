@@ -160,6 +160,7 @@ fn plan(args: Args, filter: Filter) -> (Request, Options) {
         atomic: args.atomic,
         durable: args.durable,
         verify: args.verify,
+        resume: args.resume,
         no_cache: args.no_cache,
         dry_run: args.dry_run,
         limit_rate: args.limit_rate,

@@ -47,6 +47,10 @@ const MEANINGS: &[(&str, Change)] = &[
     ("--atomic a b", |args| args.atomic = true),
     ("--durable a b", |args| args.durable = true),
     ("--verify a b", |args| args.verify = true),
+    ("--resume a b", |args| {
+        (args.resume, args.atomic) = (true, true);
+        args.preserve = USUAL;
+    }),
     ("-x a b", |args| args.one_file_system = true),
     // Trees and links.
     ("-r a b", |args| (args.recursive, args.follow) = (true, Follow::Never)),

@@ -66,6 +66,7 @@ pub(super) fn plain() -> Args {
         atomic: false,
         durable: false,
         verify: false,
+        resume: false,
         no_cache: false,
         receipt: None,
         stats: false,

@@ -1,0 +1,172 @@
+//! `cp --resume`: a copy that was killed goes on, and little is copied twice.
+
+use std::fs::{create_dir, read, write};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use testfs::{Aspects, FsKind, each_fs, random_bytes, tree_differences};
+
+const LARGE: usize = 72 << 20;
+
+fn haulage(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(args).current_dir(dir);
+    command
+}
+
+fn run(dir: &Path, args: &[&str]) -> Output {
+    haulage(dir, args).output().expect("haulage runs")
+}
+
+fn make_tree(root: &Path) {
+    create_dir(root).expect("a directory");
+    create_dir(root.join("d")).expect("a directory");
+    write(root.join("large"), random_bytes(LARGE, 1)).expect("a file");
+    for number in 0..50 {
+        write(root.join(format!("d/{number}")), random_bytes(20_000, number)).expect("a file");
+    }
+    std::fs::hard_link(root.join("d/7"), root.join("again")).expect("a link");
+    symlink("large", root.join("link")).expect("a link");
+    let sparse = std::fs::File::create(root.join("sparse")).expect("a file");
+    sparse.set_len(36 << 20).expect("a length");
+    let bytes = random_bytes(1 << 20, 9);
+    for mib in [0, 14, 30] {
+        std::os::unix::fs::FileExt::write_all_at(&sparse, &bytes, mib << 20).expect("written");
+    }
+}
+
+/// Bytes that the process has asked to write so far.
+fn written(pid: u32) -> Option<u64> {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    io.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
+}
+
+/// Whether the process has ended. Its counts can still be read.
+fn has_ended(child: &Child, options: WaitIdOptions) -> bool {
+    let options = options | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(Pid::from_child(child)), options).expect("a child").is_some()
+}
+
+/// Runs until `bytes` were written and kills it then, or lets it end. Returns what it wrote and
+/// whether it ended by itself.
+fn run_for(dir: &Path, args: &[&str], bytes: u64) -> (u64, bool) {
+    let mut child = haulage(dir, args).spawn().expect("haulage runs");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !has_ended(&child, WaitIdOptions::NOHANG) {
+        let hangs = Instant::now() > deadline;
+        if hangs || written(child.id()).is_some_and(|seen| seen >= bytes) {
+            child.kill().expect("a signal");
+            assert!(!hangs, "it hangs");
+            break;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    assert!(has_ended(&child, WaitIdOptions::empty()));
+    let seen = written(child.id()).expect("its counts");
+    let status = child.wait().expect("it has ended");
+    assert!(status.success() || status.signal() == Some(9), "{status}");
+    (seen, status.success())
+}
+
+fn leftovers(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry"))
+    {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.contains("haulage") {
+            found.push(name);
+        }
+        if entry.file_type().expect("a type").is_dir() {
+            found.extend(leftovers(&entry.path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn ten_times_killed_a_copy_ends_equal_and_copies_little_twice() {
+    let mut random = fastrand::Rng::with_seed(11);
+    let whole = LARGE as u64 + (3 << 20) + 50 * 20_000;
+    each_fs(|kind, dir| {
+        let sparse = &["-a", "--jobs=1", "--sparse=always"][..];
+        for options in [&["-a"][..], sparse] {
+            if options == sparse && kind != FsKind::Ext4 {
+                continue;
+            }
+            make_tree(&dir.join("src"));
+            let args = [options, &["--resume", "--reflink=never", "src", "dst"]].concat();
+            let mut sum = 0;
+            for _ in 0..10 {
+                let share = random.u64(whole / 40..whole / 12);
+                sum += run_for(dir, &args, share).0;
+            }
+            let (rest, ended) = run_for(dir, &args, u64::MAX);
+            assert!(ended, "{kind} {options:?}");
+            sum += rest;
+            assert!(sum * 2 < whole * 3, "{kind} {options:?}: {sum} of {whole} bytes");
+            let differences = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
+            assert_eq!(differences.expect("trees"), [""; 0], "{kind} {options:?}");
+            assert_eq!(leftovers(dir), [""; 0], "{kind} {options:?}");
+            for name in ["src", "dst"] {
+                std::fs::remove_dir_all(dir.join(name)).expect("removed");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_dry_run_leaves_what_a_killed_copy_left() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    make_tree(&dir.join("src"));
+    let args = ["-a", "--resume", "--reflink=never", "src", "dst"];
+    let (_, ended) = run_for(dir, &args, LARGE as u64 / 2);
+    let before = leftovers(dir);
+    assert!(!ended && before.len() > 2, "{before:?}");
+    let output = run(dir, &[&["--dry-run"], &args[..]].concat());
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(leftovers(dir), before);
+    assert!(run(dir, &args).status.success());
+    assert_eq!(leftovers(dir), [""; 0]);
+    assert!(!dir.join("dst/src").exists());
+}
+
+#[test]
+fn a_part_of_a_source_that_has_changed_is_not_used() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    write(dir.join("a"), random_bytes(LARGE, 1)).expect("a file");
+    let args = ["--resume", "--reflink=never", "a", "b"];
+    let (_, ended) = run_for(dir, &args, LARGE as u64 / 2);
+    assert!(!ended && leftovers(dir).len() == 2);
+    let changed = random_bytes(LARGE, 2);
+    write(dir.join("a"), &changed).expect("other content");
+    let output = run(dir, &args);
+    assert!(output.status.success(), "{output:?}");
+    assert!(read(dir.join("b")).expect("the copy") == changed);
+    assert_eq!(leftovers(dir), [""; 0]);
+}
+
+#[test]
+fn what_is_complete_is_left_and_what_is_not_the_same_is_copied() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    make_tree(&dir.join("src"));
+    create_dir(dir.join("dst")).expect("a directory");
+    assert!(run(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
+    let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("a file").ino();
+    let before = (inode("dst/large"), inode("dst/d/3"));
+    write(dir.join("src/d/3"), "another").expect("a file");
+    assert!(run(dir, &["-a", "--resume", "-T", "src", "dst"]).status.success());
+    assert_eq!(inode("dst/large"), before.0, "it was complete");
+    assert_ne!(inode("dst/d/3"), before.1, "it was not");
+    let differences = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
+    assert_eq!(differences.expect("trees"), [""; 0]);
+    // A directory that stood there before is copied into, as ever.
+    assert!(run(dir, &["-a", "--resume", "src", "dst"]).status.success());
+    assert!(dir.join("dst/src/large").exists());
+}
