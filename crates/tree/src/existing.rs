@@ -404,10 +404,13 @@ fn make_way(
             ..Ground::default()
         }));
     }
+    // With -H links are followed on the command line; below that it is as if they never were.
+    let below = options.follow == Follow::CommandLine && !job.is_top;
+    let follows_none = options.follow == Follow::Never || below;
     // Its other names are to keep what they stand for, and what is no file cannot be written to
     // one; but with attributes alone no data may be lost.
     let gives_way = (options.preserve.links && found.effective().st_nlink > 1)
-        || (options.follow == Follow::Never && !is_regular(src));
+        || (follows_none && !is_regular(src));
     if !options.remove_destination && (!gives_way || options.make == Make::AttributesOnly) {
         return Ok(Verdict::Proceed(Ground { found: Some(found), ..Ground::default() }));
     }

@@ -144,6 +144,24 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // Where other things stand than what comes.
+        trees: &["s/l->a; s/m->a; s/p|; s/q|; s/d/l->b; t/s/l->old; t/s/m=old; t/s/p=old; \
+                  t/s/q|; t/s/d/l->old; ls->s; t/ls/l->old; t/ls/p=old; l->a; t/l->old"],
+        lines: &[
+            "-r s t",
+            "-a s t",
+            "-rH s t",
+            "-rH ls t",
+            "-rHv s t",
+            "-rHT ls t/s",
+            "-aH s t",
+            "-rfH s t",
+            "-rHn s t",
+            "-rH l t",
+            "-r l t",
+        ],
+    },
+    Table {
         // Without permission to read, list, enter or write.
         trees: &["s/no=x mode=0; s/nolist/f=x; s/nolist/ mode=311; s/noenter/f=x; \
                   s/noenter/ mode=644; s/none/ mode=0; s/ro/f=x mode=444; s/ro/ mode=555; \
