@@ -90,6 +90,10 @@ pub(crate) fn copy_file(
         return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
     }
     let _turn = (!dst.new).then(|| run.writing.turn(FileId::of(&dst.stat)));
+    if !dst.new {
+        // Whoever had the turn before may have given it other attributes.
+        dst.stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &job.dst))?;
+    }
     let mut journal = dst.staged.as_mut().and_then(|staged| staged.journal.take());
     let copied = fill(run, worker, job, (src.as_fd(), &src_now), (&dst, journal.as_mut()), mode);
     if let (Err(Diagnostic::Differs { .. }), Some(staged)) = (&copied, &mut dst.staged) {

@@ -1,16 +1,18 @@
 //! Several workers on one tree do what one alone would.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{create_dir_all, hard_link, metadata, read, write};
+use std::fs::{
+    Permissions, create_dir_all, hard_link, metadata, read, remove_dir_all, set_permissions, write,
+};
 use std::num::NonZeroUsize;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use testfs::{Aspects, FsKind, each_fs, random_bytes, tree_differences};
-use tree::{Diagnostic, Options};
+use tree::{Diagnostic, ModeRule, Options};
 
 use crate::listener::{Listener, copy_exactly};
 
@@ -147,6 +149,36 @@ fn files_that_go_to_one_destination_do_not_mix() {
         assert_eq!(copy.len(), BYTES - (usize::from(copy[0]) - 1));
         let names = metadata(dst.join("f0")).expect("the copy").nlink();
         assert_eq!(names, u64::try_from(NAMES - NAMES / 3 + 1).expect("few names"));
+    }
+}
+
+#[test]
+fn of_files_that_go_to_one_destination_the_attributes_do_not_mix_either() {
+    const NAMES: u32 = 100;
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir_all(&src).expect("a directory");
+    create_dir_all(&dst).expect("a directory");
+    let mode_of = |number: u32| if number % 2 == 0 { 0o640 } else { 0o604 };
+    for number in 0..NAMES {
+        let file = src.join(format!("f{number}"));
+        write(&file, [u8::try_from(number).expect("few names"); 5000]).expect("a file");
+        set_permissions(&file, Permissions::from_mode(mode_of(number))).expect("a mode");
+    }
+    let mut options = Options { recursive: true, ..Options::default() };
+    options.preserve.mode = ModeRule::Preserve;
+    for round in 0..40 {
+        let _ = remove_dir_all(&dst);
+        create_dir_all(&dst).expect("a directory");
+        write(dst.join("f0"), "old").expect("a file");
+        for number in 1..NAMES {
+            hard_link(dst.join("f0"), dst.join(format!("f{number}"))).expect("a link");
+        }
+        set_permissions(dst.join("f0"), Permissions::from_mode(mode_of(round))).expect("a mode");
+        copy_exactly(&src, &dst, &with_jobs(8, options.clone()), &Listener::default());
+        let last = u32::from(read(dst.join("f0")).expect("the copy")[0]);
+        let mode = metadata(dst.join("f0")).expect("the copy").mode() & 0o777;
+        assert_eq!(mode, mode_of(last), "{round}: {mode:o} with the data of {last}");
     }
 }
 
