@@ -11,7 +11,7 @@
 
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Mode, Stat};
 use rustix::io::Errno;
@@ -42,6 +42,10 @@ const ALONE_ENTRIES: u64 = 32;
 
 /// The same in bytes of data.
 const ALONE_BYTES: u64 = 1 << 20;
+
+/// The same in time. Where a few entries take longer the medium keeps us waiting: several workers wait
+/// at once, and the user has time to interrupt.
+const ALONE_TIME: Duration = Duration::from_millis(2);
 
 /// Descriptors for all else: standard streams, operands.
 const OTHER_DESCRIPTORS: u64 = 20;
@@ -148,7 +152,10 @@ pub(crate) fn walk(
     let mut stack = Stack::default();
     stack.frames.push(Frame { task: root, listing, lost: false, loan: None });
     let (entries, bytes) = (worker.entries + ALONE_ENTRIES, worker.data_bytes + ALONE_BYTES);
-    let alone = |worker: &Worker| worker.entries < entries && worker.data_bytes < bytes;
+    let begun = Instant::now();
+    let alone = |worker: &Worker| {
+        worker.entries < entries && worker.data_bytes < bytes && begun.elapsed() < ALONE_TIME
+    };
     at_large.go(worker, &mut stack, alone);
     if stack.frames.is_empty() {
         return;

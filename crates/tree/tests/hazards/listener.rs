@@ -15,6 +15,8 @@ pub(crate) struct Listener<'m> {
     pub(crate) diagnostics: Mutex<Vec<Diagnostic>>,
     pub(crate) receipts: Mutex<Vec<Receipt>>,
     pub(crate) interrupt: AtomicBool,
+    /// The copy has told that it may take longer than an instant.
+    pub(crate) in_earnest: AtomicBool,
     /// Receipts are not wanted.
     pub(crate) without_receipts: bool,
     /// What happens while data is copied.
@@ -56,6 +58,10 @@ impl Observer for Listener<'_> {
         if let Some(meanwhile) = &self.meanwhile {
             meanwhile();
         }
+    }
+
+    fn begins_in_earnest(&self) {
+        self.in_earnest.store(true, Ordering::Relaxed);
     }
 
     fn interrupted(&self) -> bool {

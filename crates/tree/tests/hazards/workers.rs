@@ -122,6 +122,19 @@ fn a_large_file_is_shared_while_others_have_nothing_to_do() {
 }
 
 #[test]
+fn a_few_files_that_take_long_are_copied_in_earnest() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir_all(&src).expect("a directory");
+    for number in 0..6 {
+        write(src.join(format!("f{number}")), "x").expect("a file");
+    }
+    let listener = Listener::with_meanwhile(|| std::thread::sleep(Duration::from_millis(5)));
+    copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &listener);
+    assert!(listener.in_earnest.load(Ordering::Relaxed));
+}
+
+#[test]
 fn files_that_go_to_one_destination_do_not_mix() {
     const NAMES: usize = 60;
     const BYTES: usize = 600_000;
