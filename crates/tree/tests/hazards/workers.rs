@@ -130,7 +130,8 @@ fn a_few_files_that_take_long_are_copied_in_earnest() {
         write(src.join(format!("f{number}")), "x").expect("a file");
     }
     let listener = Listener::with_meanwhile(|| std::thread::sleep(Duration::from_millis(5)));
-    copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &listener);
+    let outcome = copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &listener);
+    assert_eq!(outcome.failures, 0);
     assert!(listener.in_earnest.load(Ordering::Relaxed));
 }
 
@@ -172,7 +173,7 @@ fn of_files_that_go_to_one_destination_the_attributes_do_not_mix_either() {
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     create_dir_all(&src).expect("a directory");
     create_dir_all(&dst).expect("a directory");
-    let mode_of = |number: u32| if number % 2 == 0 { 0o640 } else { 0o604 };
+    let mode_of = |number: u32| if number.is_multiple_of(2) { 0o640 } else { 0o604 };
     for number in 0..NAMES {
         let file = src.join(format!("f{number}"));
         write(&file, [u8::try_from(number).expect("few names"); 5000]).expect("a file");
@@ -188,7 +189,8 @@ fn of_files_that_go_to_one_destination_the_attributes_do_not_mix_either() {
             hard_link(dst.join("f0"), dst.join(format!("f{number}"))).expect("a link");
         }
         set_permissions(dst.join("f0"), Permissions::from_mode(mode_of(round))).expect("a mode");
-        copy_exactly(&src, &dst, &with_jobs(8, options.clone()), &Listener::default());
+        let jobs = with_jobs(8, options.clone());
+        assert_eq!(copy_exactly(&src, &dst, &jobs, &Listener::default()).failures, 0);
         let last = u32::from(read(dst.join("f0")).expect("the copy")[0]);
         let mode = metadata(dst.join("f0")).expect("the copy").mode() & 0o777;
         assert_eq!(mode, mode_of(last), "{round}: {mode:o} with the data of {last}");
