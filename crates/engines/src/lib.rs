@@ -36,7 +36,7 @@ pub use moved::{Moved, Side, Stop, is_refusal, refuses_for_good};
 pub use probe::{describe, probe, probe_variant, write_sample};
 pub use rustix::io::Errno;
 pub use span::{Meter, Pair, Pos, Span};
-pub use until_done::pwrite_all;
+pub use until_done::{pread_full, pwrite_all};
 pub use variant::{Bytes, ParseError, Tuning, Variant, WORKERS_MAX};
 
 /// The most bytes one call moves: Linux cuts every read, write and kernel copy there

@@ -187,6 +187,24 @@ pub(crate) fn put_back(pair: Pair<'_>, src: Pos, bytes: usize) -> bool {
     }
 }
 
+/// Reads at `offset` of `src` until `buffer` is full or the file ends, over short counts and
+/// interruptions. Returns how many bytes were read.
+///
+/// # Errors
+/// What pread(2) says; what was read before is then in `buffer`, uncounted.
+pub fn pread_full(src: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match io::pread(src, &mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(got) => filled += got,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(filled)
+}
+
 /// Writes all of `bytes` at `offset` of `dst`, over short counts and interruptions. Returns how many
 /// were written, and the error that ended it.
 pub fn pwrite_all(dst: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> (usize, io::Result<()>) {

@@ -106,16 +106,8 @@ fn digest(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<Digest> {
 }
 
 fn read_exactly(fd: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> rustix::io::Result<()> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match rustix::io::pread(fd, &mut buffer[got..], at + got as u64) {
-            Ok(0) => return Err(Errno::IO),
-            Ok(count) => got += count,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
+    let got = engines::pread_full(fd, buffer, at)?;
+    if got < buffer.len() { Err(Errno::IO) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use engines::Meter;
 
+use crate::lock::lock;
 use crate::place::{Place, Shown};
 use crate::trail::{Trail, join};
 
@@ -84,7 +85,7 @@ impl Activity {
 
     /// Whoever panics here leaves sums that are right but for its own.
     fn seats(&self) -> MutexGuard<'_, Seats> {
-        self.0.seats.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.seats)
     }
 }
 
@@ -152,7 +153,7 @@ impl Seat {
     }
 
     fn file(&self) -> MutexGuard<'_, File> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.file)
     }
 }
 

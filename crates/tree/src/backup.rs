@@ -5,7 +5,7 @@ use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use rustix::fs::{
     AtFlags, OFlags, RenameFlags, fcntl_setfl, linkat, renameat, renameat_with, statat, unlinkat,
@@ -15,6 +15,7 @@ use rustix::io::{self, Errno};
 use crate::dir;
 use crate::identity::FileId;
 use crate::listing::{self, Listing};
+use crate::lock::lock;
 use crate::options::{Backup, BackupKind, Options};
 use crate::place::Place;
 use crate::special::replace_by;
@@ -89,13 +90,13 @@ impl Own {
     }
 
     fn insert(&self, id: FileId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        lock(&self.0).insert(id);
     }
 
     /// Whether what stands at `name` beside `dst` was put there by this run.
     fn stands_at(&self, dst: &Place<'_>, name: &CString) -> bool {
         let stat = statat(dst.dir, &**name, AtFlags::SYMLINK_NOFOLLOW);
-        let own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = lock(&self.0);
         stat.is_ok_and(|stat| own.contains(&FileId::of(&stat)))
     }
 }

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use engines::{Chain, Meter, Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, ioctl_ficlone, openat};
-use rustix::io::Errno;
+use rustix::io::{self, Errno, retry_on_intr};
 
 use crate::activity::Activity;
 use crate::choice::may_offload;
@@ -55,12 +55,12 @@ pub(crate) struct Unfinished {
 /// thousand times the cost of looking on a fast one.
 const PIECE_BYTES: u64 = 64 << 20;
 
-/// A file that a local disk has copied before anybody could want to stop it.
-const SMALL_BYTES: u64 = 1 << 20;
-
 /// The same while somebody looks on, where one call may take it all: an engine that leaves the copying
 /// to the kernel counts only when that comes back.
 const CLOSE_PIECE_BYTES: u64 = 8 << 20;
+
+/// A file that a local disk has copied before anybody could want to stop it.
+const SMALL_BYTES: u64 = 1 << 20;
 
 /// A file that is worth several workers.
 const SHARED_BYTES_MIN: u64 = 16 << 20;
@@ -77,7 +77,7 @@ pub(crate) fn copy_contents(
 ) -> Result<Contents, Diagnostic> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let honest = worker.is_honest(files.src, src_dev);
-    let alone = worker.others_busy;
+    let others_busy = worker.others_busy;
     let (src, dst) = ((files.src, src_dev), (files.dst, dst_dev));
     let seat = worker.station.seat();
     let meter = seat.as_ref().map(|seat| &seat.meter);
@@ -88,7 +88,7 @@ pub(crate) fn copy_contents(
         chains,
         buffer,
         honest,
-        alone,
+        others_busy,
         footprint: run.options.no_cache.then(|| Footprint::of(files)),
         meter,
         metered_before: meter.map_or(0, Meter::get),
@@ -108,8 +108,7 @@ pub(crate) fn copy_contents(
         run.begin_in_earnest();
     }
     let copied = copying.all();
-    let (at, incomplete) = (copying.at, copying.incomplete());
-    let Copying { contents, footprint, .. } = copying;
+    let Copying { contents, footprint, at, .. } = copying;
     if let Some(footprint) = footprint {
         worker.held.take(run, files, footprint, at);
     }
@@ -130,7 +129,11 @@ pub(crate) fn copy_contents(
                 return Err(diagnostic);
             }
             run.report(diagnostic);
-            Err(incomplete)
+            Err(Diagnostic::Incomplete {
+                dst: files.dst_place.path(),
+                bytes: at,
+                bytes_expected: file_bytes(files.src_stat),
+            })
         }
     }
 }
@@ -150,8 +153,8 @@ struct Copying<'c, 'r, 'f> {
     buffer: &'c mut [u8],
     /// Whether the source's file system is known to tell the truth about lengths and holes.
     honest: bool,
-    /// Whether all other workers are busy.
-    alone: bool,
+    /// All other workers have something to do.
+    others_busy: bool,
     /// Kept where the page cache is to be left as it was.
     footprint: Option<Footprint<'f>>,
     /// Where others see how far it is, and what it showed before.
@@ -272,7 +275,8 @@ impl Copying<'_, '_, '_> {
     fn ask_about_clones(&mut self) {
         let options = self.run.options;
         let wanted = options.reflink != Reflink::Never && options.sparse == Sparse::Always;
-        if wanted && options.debug && !can_clone(self.files.src, self.files.dst_place) {
+        let can = || matches!(try_clone(self.files.src, self.files.dst_place), Some(Ok(())));
+        if wanted && options.debug && !can() {
             self.contents.offload.reflink = "unsupported";
         }
     }
@@ -300,8 +304,9 @@ impl Copying<'_, '_, '_> {
     /// The same for data in the way that suits its length.
     fn copy_data(&mut self, end: u64) -> Result<(), Diagnostic> {
         let bytes = end.saturating_sub(self.at);
-        let shares =
-            !self.alone && bytes >= SHARED_BYTES_MIN && self.chains.shared(self.run).is_some();
+        let shares = !self.others_busy
+            && bytes >= SHARED_BYTES_MIN
+            && self.chains.shared(self.run).is_some();
         self.copy_to(end, if shares { Way::Shared } else { Way::Data })
     }
 
@@ -460,13 +465,8 @@ impl Copying<'_, '_, '_> {
         if self.contents.hole_bytes == 0 {
             return Ok(());
         }
-        loop {
-            match ftruncate(self.files.dst, self.at) {
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(Action::Extend, self.files.dst_place)(errno)),
-                Ok(()) => return Ok(()),
-            }
-        }
+        retry_on_intr(|| ftruncate(self.files.dst, self.at))
+            .map_err(failed(Action::Extend, self.files.dst_place))
     }
 
     /// Finds out whether what was copied is the file: another look at the source, and a read past
@@ -564,14 +564,6 @@ impl Copying<'_, '_, '_> {
         }
         Ok(())
     }
-
-    fn incomplete(&self) -> Diagnostic {
-        Diagnostic::Incomplete {
-            dst: self.files.dst_place.path(),
-            bytes: self.at,
-            bytes_expected: file_bytes(self.files.src_stat),
-        }
-    }
 }
 
 /// Whether the source came to its end.
@@ -587,12 +579,12 @@ fn is_sparse(stat: &Stat) -> bool {
     u64::try_from(stat.st_blocks).unwrap_or(0) < file_bytes(stat) / 512
 }
 
-/// Whether a file beside `dst` could share the blocks of `src`: tried with one that has no name and
-/// goes away at once.
-fn can_clone(src: BorrowedFd<'_>, dst: &Place<'_>) -> bool {
+/// Shares the blocks of `src` with a file beside `dst` that has no name and goes away at once. `None`
+/// where no such file can be had.
+pub(crate) fn try_clone(src: BorrowedFd<'_>, dst: &Place<'_>) -> Option<io::Result<()>> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    openat(dst.dir, c".", flags, Mode::RUSR | Mode::WUSR)
-        .is_ok_and(|scratch| ioctl_ficlone(&scratch, src).is_ok())
+    let scratch = openat(dst.dir, c".", flags, Mode::RUSR | Mode::WUSR).ok()?;
+    Some(ioctl_ficlone(&scratch, src))
 }
 
 /// Passes attempts on to the run's observer, and keeps them where receipts are kept.

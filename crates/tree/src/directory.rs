@@ -2,7 +2,7 @@
 //! last of what is in it.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, mkdirat, openat, statat};
 
@@ -15,6 +15,7 @@ use crate::extents;
 use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
 use crate::listing::Listing;
+use crate::lock::lock;
 use crate::metadata::{self, Source, Target, sets_later};
 use crate::observer::Announcement;
 use crate::options::{Follow, ModeRule, Options};
@@ -363,9 +364,4 @@ pub(crate) fn tell(run: &Run<'_>, failures: &Mutex<Vec<Diagnostic>>, diagnostic:
         lock(failures).push(diagnostic.clone());
     }
     run.report(diagnostic);
-}
-
-/// A poisoned lock guards a list that is whole all the same.
-fn lock(failures: &Mutex<Vec<Diagnostic>>) -> MutexGuard<'_, Vec<Diagnostic>> {
-    failures.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,14 +9,15 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use engines::sys::{begin_writing_back, close};
 use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
-use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
+use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::identity::{FileId, is_regular};
+use crate::lock::lock;
 use crate::options::Options;
 use crate::run::{Run, descriptors};
 
@@ -67,7 +68,7 @@ impl Unsynced {
 
 /// Waits until the file is on the medium with all that is known of it.
 pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
-    match restarting(|| fsync(fd)) {
+    match retry_on_intr(|| fsync(fd)) {
         // A pipe or a terminal keeps nothing.
         Err(Errno::INVAL) if !is_regular(&fstat(fd)?) => Ok(()),
         result => result,
@@ -79,9 +80,9 @@ pub(crate) fn sync_directory(run: &Run<'_>, dir: BorrowedFd<'_>, path: impl FnOn
     if !run.options.durable {
         return;
     }
-    let synced = match restarting(|| fsync(dir)) {
+    let synced = match retry_on_intr(|| fsync(dir)) {
         // It is open for search only.
-        Err(Errno::BADF) => open_readable(dir).and_then(|dir| restarting(|| fsync(&dir))),
+        Err(Errno::BADF) => open_readable(dir).and_then(|dir| retry_on_intr(|| fsync(&dir))),
         result => result,
     };
     // Some file systems that are processes know nothing of syncing directories.
@@ -95,15 +96,6 @@ pub(crate) fn sync_directory(run: &Run<'_>, dir: BorrowedFd<'_>, path: impl FnOn
 fn open_readable(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(dir, c".", flags, Mode::empty())
-}
-
-fn restarting(call: impl Fn() -> io::Result<()>) -> io::Result<()> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
 }
 
 fn failed_at(action: Action, path: &Path, errno: Errno) -> Diagnostic {
@@ -122,7 +114,7 @@ impl Remainder {
             return;
         }
         let Ok(stat) = fstat(fd) else { return };
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = lock(&self.0);
         let dev = FileId::of(&stat).dev;
         if noted.contains_key(&dev) {
             return;
@@ -136,9 +128,9 @@ impl Remainder {
 
     /// Waits until all of them are on the medium.
     pub(crate) fn sync(&self, run: &Run<'_>) {
-        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = lock(&self.0);
         for (fd, path) in noted.drain().map(|(_, kept)| kept) {
-            if let Err(errno) = restarting(|| syncfs(&fd)) {
+            if let Err(errno) = retry_on_intr(|| syncfs(&fd)) {
                 run.report(failed_at(Action::Sync, &path, errno));
             }
         }

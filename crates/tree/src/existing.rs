@@ -1,7 +1,6 @@
 //! What stands at a destination already, and what is to become of it.
 
 use std::ffi::{CStr, OsStr};
-use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Access, AtFlags, FileType, Mode, Stat, accessat, statat};
@@ -248,23 +247,20 @@ fn is_same_name(job: &Job<'_>) -> bool {
     if src_base != dst_base {
         return false;
     }
-    let parent = |dir: BorrowedFd<'_>, name: &[u8]| {
-        let name = if name.is_empty() { b"." } else { name };
-        statat(dir, OsStr::from_bytes(name), AtFlags::empty())
-    };
-    match (parent(job.src.dir, src_parent), parent(job.dst.dir, dst_parent)) {
+    let at = |dir, name| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
+    match (at(job.src.dir, src_parent), at(job.dst.dir, dst_parent)) {
         (Ok(src), Ok(dst)) => FileId::of(&src) == FileId::of(&dst),
         _ => false,
     }
 }
 
-/// The directory part of an operand, empty if there is none, and its last component.
-fn split(name: &CStr) -> (&[u8], &[u8]) {
+/// The directory part of an operand, `.` if there is none, and its last component.
+pub(crate) fn split(name: &CStr) -> (&[u8], &[u8]) {
     let bytes = name.to_bytes();
     let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
     let bytes = &bytes[..end];
     match bytes.iter().rposition(|&byte| byte == b'/') {
-        None => (b"", bytes),
+        None => (b".", bytes),
         Some(at) => (&bytes[..=at], &bytes[at + 1..]),
     }
 }

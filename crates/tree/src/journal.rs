@@ -8,7 +8,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use engines::pwrite_all;
+use engines::{pread_full, pwrite_all};
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, ftruncate, openat, statat, unlinkat,
 };
@@ -137,7 +137,7 @@ impl<'d> Begun<'d> {
         let fd = openat(dir, &*name, flags, Mode::empty()).ok()?;
         let stat = fstat(&fd).ok()?;
         let mut text = [0; BEGUN_BYTES + 1];
-        let len = read_at(fd.as_fd(), &mut text, 0).ok()?;
+        let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
         let own = is_regular(&stat) && stat.st_uid == euid;
         (own && text[..len] == begun(src)).then_some(Begun { dir, name })
     }
@@ -196,7 +196,7 @@ impl Journal {
     fn read(file: OwnedFd, part: BorrowedFd<'_>, src: &Stat) -> io::Result<Journal> {
         let header = header(src);
         let mut found = [0; HEADER_BYTES];
-        let whole = read_at(file.as_fd(), &mut found, 0)? == HEADER_BYTES;
+        let whole = pread_full(file.as_fd(), &mut found, 0)? == HEADER_BYTES;
         let mut journal = Journal {
             file,
             at: 0,
@@ -221,7 +221,7 @@ impl Journal {
     /// Where the next stretch ends, if it is right.
     fn next_right(&self, part: BorrowedFd<'_>, size: u64) -> io::Result<Option<u64>> {
         let mut record = [0; RECORD_BYTES];
-        if read_at(self.file.as_fd(), &mut record, self.end())? < RECORD_BYTES {
+        if pread_full(self.file.as_fd(), &mut record, self.end())? < RECORD_BYTES {
             return Ok(None);
         }
         let (end, hash) = record.split_at(8);
@@ -258,26 +258,12 @@ fn hash_of(part: BorrowedFd<'_>, from: u64, to: u64) -> io::Result<u128> {
     let (mut buffer, mut at, mut hash) = (vec![0; BUFFER_BYTES], from, Xxh3::new());
     while at < to {
         let len = usize::try_from(to - at).unwrap_or(usize::MAX).min(BUFFER_BYTES);
-        let got = read_at(part, &mut buffer[..len], at)?;
+        let got = pread_full(part, &mut buffer[..len], at)?;
         buffer[got..len].fill(0);
         hash.update(&buffer[..len]);
         at += len as u64;
     }
     Ok(hash.digest128())
-}
-
-/// Reads until `buffer` is full or the file ends.
-fn read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match io::pread(fd, &mut buffer[filled..], at + filled as u64) {
-            Ok(0) => break,
-            Ok(got) => filled += got,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(filled)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod identity;
 mod journal;
 mod links;
 mod listing;
+mod lock;
 mod metadata;
 mod observer;
 mod open;

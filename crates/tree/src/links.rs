@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, linkat, statat, unlinkat};
 use rustix::io::{self, Errno};
@@ -13,6 +13,7 @@ use rustix::io::{self, Errno};
 use crate::copies::{Copies, Made};
 use crate::dir;
 use crate::identity::FileId;
+use crate::lock::lock;
 use crate::place::Place;
 use crate::trail::Trail;
 
@@ -158,11 +159,6 @@ impl Tops {
     pub(crate) fn is_root_made(&self, id: FileId) -> bool {
         lock(&self.roots).contains(&id)
     }
-}
-
-/// A poisoned lock guards whole entries all the same: each change is a single insertion.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

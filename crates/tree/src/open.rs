@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, openat};
-use rustix::io::{self, Errno};
+use rustix::io::{self, Errno, retry_on_intr};
 
 use crate::identity::{FileId, is_regular};
 use crate::run::Worker;
@@ -68,19 +68,9 @@ fn open_leased(
         return Err(Errno::STALE);
     }
     let path = Handle::proc_path(held.as_fd());
-    loop {
-        match openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()) {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
+    retry_on_intr(|| openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()))
 }
 
 fn restarting(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
-    loop {
-        match openat(dir, name, flags, Mode::empty()) {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
+    retry_on_intr(|| openat(dir, name, flags, Mode::empty()))
 }

@@ -6,9 +6,10 @@
 //! disjoint, nothing is queued that nobody waits for, and one flat directory is split among all.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::listing::Listing;
+use crate::lock::lock;
 use crate::walk::DirTask;
 
 /// Names in a directory, for whoever takes them.
@@ -55,7 +56,7 @@ impl Pool {
 
     /// Gives names away.
     pub(crate) fn give(&self, share: Share) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.ready.push(share);
         state.lent += 1;
         self.recount(&state);
@@ -64,7 +65,7 @@ impl Pool {
 
     /// Waits for a share, until `sated` says that none is needed any more, or the pool is closed.
     pub(crate) fn take(&self, sated: impl Fn() -> bool) -> Option<(Share, Loan<'_>)> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         loop {
             if sated() {
                 return None;
@@ -86,7 +87,7 @@ impl Pool {
 
     /// Sends those who wait home.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        lock(&self.state).closed = true;
         self.changed.notify_all();
     }
 
@@ -97,16 +98,11 @@ impl Pool {
         };
         self.hungry.store(hungry, Ordering::Relaxed);
     }
-
-    /// A poisoned lock guards a state that is whole all the same: nothing here panics in between.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = lock(&self.0.state);
         state.lent -= 1;
         self.0.recount(&state);
         self.0.changed.notify_all();

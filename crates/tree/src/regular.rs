@@ -4,9 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::sys::close;
 use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, openat};
-use rustix::io::{self, Errno};
+use rustix::io::{self, Errno, retry_on_intr};
 
-use crate::contents::{Contents, Files, copy_contents};
+use crate::contents::{Contents, Files, copy_contents, try_clone};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::existing::{Found, Ground, remove};
@@ -192,32 +192,15 @@ fn empty(
         return Ok(());
     }
     if run.options.reflink == Reflink::Always && is_regular(src_stat) {
-        try_clone(job, src)?;
+        // Where no scratch file can be had nothing is learnt.
+        let tried = try_clone(src, &job.dst).unwrap_or(Ok(()));
+        tried.map_err(|errno| Diagnostic::Clone {
+            src: job.src.path(),
+            dst: job.dst.path(),
+            errno,
+        })?;
     }
-    truncate(dst.fd.as_fd(), 0).map_err(failed(Action::Truncate, &job.dst))
-}
-
-/// Shares the source's blocks with a file that has no name and goes away at once. Where no such file
-/// can be had nothing is learnt.
-fn try_clone(job: &Job<'_>, src: BorrowedFd<'_>) -> Result<(), Diagnostic> {
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let Ok(scratch) = openat(job.dst.dir, c".", flags, Mode::RUSR | Mode::WUSR) else {
-        return Ok(());
-    };
-    rustix::fs::ioctl_ficlone(&scratch, src).map_err(|errno| Diagnostic::Clone {
-        src: job.src.path(),
-        dst: job.dst.path(),
-        errno,
-    })
-}
-
-fn truncate(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
-    loop {
-        match ftruncate(fd, bytes) {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
+    retry_on_intr(|| ftruncate(&dst.fd, 0)).map_err(failed(Action::Truncate, &job.dst))
 }
 
 /// Opens a source that its directory calls a regular file, if that is what it is.

@@ -9,8 +9,8 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, openat, statat};
 use rustix::io::{self, Errno};
@@ -19,7 +19,9 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::open_for_search;
 use crate::directory::MadeDirectory;
 use crate::entry::Job;
+use crate::existing::split;
 use crate::identity::FileId;
+use crate::lock::lock;
 use crate::options::{BackupKind, Existing};
 use crate::place::{Place, Trust};
 use crate::run::{Run, failed};
@@ -50,11 +52,6 @@ impl Rehearsal {
     }
 }
 
-/// A poisoned lock guards a whole set all the same: each change is a single insertion.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What takes the place of a directory that is not there: every lookup in it fails.
 ///
 /// # Errors
@@ -82,16 +79,11 @@ pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<(), Diagnost
     if dst.trust == Trust::Made {
         return Ok(());
     }
-    let name = dst.name.to_bytes();
-    let end = name.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-    let parent = match name[..end].iter().rposition(|&byte| byte == b'/') {
-        Some(at) => &name[..=at],
-        None => b".",
-    };
+    let (parent, _) = split(dst.name);
     let writable = Access::WRITE_OK | Access::EXEC_OK;
-    let parent = OsStr::from_bytes(parent);
-    accessat(dst.dir, parent, writable, AtFlags::EACCESS).map_err(failed(action, dst))?;
-    if end < name.len() && action == Action::CreateRegular {
+    accessat(dst.dir, OsStr::from_bytes(parent), writable, AtFlags::EACCESS)
+        .map_err(failed(action, dst))?;
+    if dst.name.to_bytes().ends_with(b"/") && action == Action::CreateRegular {
         return Err(failed(action, dst)(Errno::NOTDIR));
     }
     Ok(())

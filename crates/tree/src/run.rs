@@ -200,10 +200,9 @@ pub(crate) struct PairChains {
     pub(crate) clone: Option<Chain>,
     /// The way of data that is worth telling apart from holes only by the file system.
     pub(crate) data: Chain,
-    /// The same for a large file, with workers that have nothing else to do; empty until there is
-    /// one, and `None` where they would only wait for one another.
-    shared: Option<Option<Chain>>,
-    /// What that is made of.
+    /// The same for a large file, with workers that have nothing else to do.
+    shared: Option<Chain>,
+    /// What that is made of, until there is such a file.
     sharable: Option<Vec<Variant>>,
     /// Through user memory.
     pub(crate) plain: Chain,
@@ -288,11 +287,13 @@ impl Worker {
 }
 
 impl PairChains {
-    /// The way of a large file while other workers have nothing to do.
+    /// The way of a large file while other workers have nothing to do; `None` where they would only
+    /// wait for one another.
     pub(crate) fn shared(&mut self, run: &Run<'_>) -> Option<&mut Chain> {
-        let ways = self.sharable.take();
-        let new = || Some(Chain::exactly(choice::shared(&ways?, run.jobs())?));
-        self.shared.get_or_insert_with(new).as_mut()
+        if let Some(ways) = self.sharable.take() {
+            self.shared = choice::shared(&ways, run.jobs()).map(Chain::exactly);
+        }
+        self.shared.as_mut()
     }
 
     fn new(ways: Ways) -> PairChains {

@@ -13,7 +13,7 @@ use rustix::io::{self, Errno};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
-use crate::existing::Old;
+use crate::existing::{Old, split};
 use crate::extents;
 use crate::identity::{FileId, is_symlink, kind};
 use crate::metadata::{self, Source, Target};
@@ -179,12 +179,7 @@ pub(crate) fn make_beside<T>(make: impl Fn(&CStr) -> io::Result<T>) -> io::Resul
 /// Whether the link is to stand in the working directory; also where it cannot stand at all, which
 /// making it will tell.
 fn is_working_directory(place: &Place<'_>) -> bool {
-    let bytes = place.name.to_bytes();
-    let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-    let parent = match bytes[..end].iter().rposition(|&byte| byte == b'/') {
-        Some(at) => &bytes[..=at],
-        None => b".",
-    };
+    let (parent, _) = split(place.name);
     let at = |dir, name: &[u8]| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
     match (at(CWD, b"."), at(place.dir, parent)) {
         (Ok(here), Ok(there)) => FileId::of(&here) == FileId::of(&there),

@@ -140,25 +140,11 @@ fn find_spot<'j>(
 ) -> Result<Staged<'j>, Diagnostic> {
     let here = Spot::Here(job.dst.dir, job.dst.name);
     let Some(found) = ground.found.as_deref() else {
-        return Ok(Staged {
-            spot: here,
-            beside: None,
-            keeps: false,
-            journal: None,
-            replaced: None,
-            old: None,
-        });
+        return Ok(Staged::new(here, None, None));
     };
     let replaced = Some(FileId::of(&found.link));
     if ground.gives_way {
-        return Ok(Staged {
-            spot: here,
-            beside: None,
-            keeps: false,
-            journal: None,
-            replaced,
-            old: None,
-        });
+        return Ok(Staged::new(here, replaced, None));
     }
     let (spot, held) = if found.through_link {
         let entry = find_behind_link(run, job, found)?;
@@ -177,26 +163,12 @@ fn find_spot<'j>(
     match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
         Ok(()) => {
             let replaced = Some(FileId::of(&stat));
-            Ok(Staged {
-                spot,
-                beside: None,
-                keeps: false,
-                journal: None,
-                replaced,
-                old: Some(Old { held, stat }),
-            })
+            Ok(Staged::new(spot, replaced, Some(Old { held, stat })))
         }
         // It would have been removed, and a new one made.
         Err(errno) if run.options.force && may_yield(errno) => {
             let here = Spot::Here(job.dst.dir, job.dst.name);
-            Ok(Staged {
-                spot: here,
-                beside: None,
-                keeps: false,
-                journal: None,
-                replaced,
-                old: None,
-            })
+            Ok(Staged::new(here, replaced, None))
         }
         Err(errno) => Err(failed(Action::CreateRegular, &job.dst)(errno)),
     }
@@ -216,7 +188,11 @@ fn find_behind_link(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<Entry
     }
 }
 
-impl Staged<'_> {
+impl<'j> Staged<'j> {
+    fn new(spot: Spot<'j>, replaced: Option<FileId>, old: Option<Old>) -> Staged<'j> {
+        Staged { spot, beside: None, keeps: false, journal: None, replaced, old }
+    }
+
     /// Keeps no part of it: it is not what it should be.
     pub(crate) fn discard(&mut self) {
         if std::mem::take(&mut self.keeps) {

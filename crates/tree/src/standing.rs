@@ -8,13 +8,14 @@ use std::collections::HashSet;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat, fstat, openat, statat};
 use rustix::io::{self, Errno};
 
 use crate::began::Began;
 use crate::identity::{FileId, ctime, is_symlink};
+use crate::lock::lock;
 
 /// Directories of the destination that were found as they had been, and their links.
 pub(crate) struct Standing {
@@ -87,7 +88,7 @@ impl Standing {
     }
 
     fn noted(&self) -> std::sync::MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.noted)
     }
 }
 

@@ -5,8 +5,10 @@
 //! there are, and a file that ends early costs what it has.
 
 use std::num::NonZeroU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use crate::lock::lock;
 
 /// The longest that anybody sleeps without a look at whether to stop, and what a piece takes at the
 /// rate asked for.
@@ -56,6 +58,6 @@ impl Throttle {
     }
 
     fn paid_at(&self) -> MutexGuard<'_, Instant> {
-        self.paid_at.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.paid_at)
     }
 }

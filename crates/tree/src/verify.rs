@@ -7,9 +7,10 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use engines::pread_full;
 use engines::sys::cachestat;
 use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
-use rustix::io::{self, Errno};
+use rustix::io::{self, retry_on_intr};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::contents::Files;
@@ -63,12 +64,7 @@ pub(crate) fn verify(run: &Run<'_>, files: &Files<'_>) -> Result<Verified, Diagn
 
 /// Writes the file out and drops its pages. Returns whether none is left that could be read instead.
 fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<bool> {
-    loop {
-        match fdatasync(fd) {
-            Err(Errno::INTR) => {}
-            result => break result?,
-        }
-    }
+    retry_on_intr(|| fdatasync(fd))?;
     if fstat(fd)?.st_size == 0 {
         return Ok(true);
     }
@@ -84,21 +80,13 @@ fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     openat(CWD, Handle::proc_path(fd), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reads until `buffer` is full or the file ends.
+/// Reads a block, which is shorter only where the file ends.
 fn read_block<'b>(
     fd: BorrowedFd<'_>,
     buffer: &'b mut [u8],
     at: u64,
     place: &Place<'_>,
 ) -> Result<&'b [u8], Diagnostic> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match io::pread(fd, &mut buffer[filled..], at + filled as u64) {
-            Ok(0) => break,
-            Ok(got) => filled += got,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(failed(Action::Read, place)(errno)),
-        }
-    }
+    let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
     Ok(&buffer[..filled])
 }

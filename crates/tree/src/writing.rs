@@ -4,9 +4,10 @@
 //! one after the other the last one counts; copied at once they would mix.
 
 use std::collections::HashSet;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::identity::FileId;
+use crate::lock::lock;
 
 /// The files being written to.
 #[derive(Default)]
@@ -24,22 +25,17 @@ pub(crate) struct Turn<'w> {
 impl Writing {
     /// Waits until nobody else writes to `file`.
     pub(crate) fn turn(&self, file: FileId) -> Turn<'_> {
-        let mut files = self.lock();
+        let mut files = lock(&self.files);
         while !files.insert(file) {
             files = self.finished.wait(files).unwrap_or_else(PoisonError::into_inner);
         }
         Turn { writing: self, file }
     }
-
-    /// A poisoned lock guards a whole set all the same: each change is a single one.
-    fn lock(&self) -> MutexGuard<'_, HashSet<FileId>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.writing.lock().remove(&self.file);
+        lock(&self.writing.files).remove(&self.file);
         self.writing.finished.notify_all();
     }
 }
@@ -66,6 +62,6 @@ mod tests {
                 });
             }
         });
-        assert!(writing.lock().is_empty());
+        assert!(lock(&writing.files).is_empty());
     }
 }
