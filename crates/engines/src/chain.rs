@@ -47,14 +47,14 @@ impl Chain {
         chain
     }
 
-    /// Starts the first variant's copier now rather than with the first span, so that its buffers,
-    /// ring or pipe are there before a clock starts.
+    /// Starts the first variant's copier now rather than with the first span, and touches its memory,
+    /// so that its buffers, ring or pipe are there before a clock starts.
     ///
     /// # Errors
     /// What the kernel says when these cannot be had; [`FileCopy::copy`] then treats the variant as
     /// refused.
     pub fn start_first(&mut self) -> io::Result<()> {
-        self.links.first_mut().map_or(Ok(()), |link| link.copier().map(|_| ()))
+        self.links.first_mut().map_or(Ok(()), |link| link.copier().map(|copier| copier.touch()))
     }
 
     /// Status flags that the first variant's copier needs, once it is started.

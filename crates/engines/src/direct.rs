@@ -81,6 +81,10 @@ impl Copier for Direct {
         })
     }
 
+    fn touch(&mut self) {
+        self.buffer.touch();
+    }
+
     fn status_flags(&self) -> OFlags {
         OFlags::DIRECT
     }

@@ -52,6 +52,10 @@ impl Copier for Dontcache {
             step(pair, src, dst, &mut buffer[..want])
         })
     }
+
+    fn touch(&mut self) {
+        self.buffer.touch();
+    }
 }
 
 fn step(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8]) -> Step {

@@ -15,6 +15,10 @@ pub trait Copier: Send {
     /// Moves `span` from `pair.src` to `pair.dst`.
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved;
 
+    /// Touches the memory that it is going to use, so that no page of it is faulted in while a clock
+    /// runs. Whoever copies one small file leaves that.
+    fn touch(&mut self) {}
+
     /// File status flags, such as O_DIRECT, that both descriptors need while it copies.
     /// [`Variant::start`](crate::Variant::start) sees to them once a span, for all workers.
     fn status_flags(&self) -> OFlags {

@@ -50,11 +50,13 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Floor>> {
         return Ok(Box::new(Untouched { window_bytes }));
     }
     let buffer = || {
-        if unaligned {
-            Buffer::off_alignment(window_bytes)
+        let mut buffer = if unaligned {
+            Buffer::off_alignment(window_bytes)?
         } else {
-            Buffer::page_aligned(window_bytes)
-        }
+            Buffer::page_aligned(window_bytes)?
+        };
+        buffer.touch();
+        io::Result::Ok(buffer)
     };
     Ok(Box::new(Touched { src: buffer()?, dst: buffer()? }))
 }

@@ -58,6 +58,10 @@ impl Copier for Parallel {
         moved
     }
 
+    fn touch(&mut self) {
+        self.copiers.iter_mut().for_each(|copier| copier.touch());
+    }
+
     fn status_flags(&self) -> OFlags {
         self.copiers[0].status_flags()
     }

@@ -33,6 +33,10 @@ impl Copier for WithHonouredPositions {
         self.copier.copy(pair, span)
     }
 
+    fn touch(&mut self) {
+        self.copier.touch();
+    }
+
     fn status_flags(&self) -> OFlags {
         self.copier.status_flags()
     }

@@ -59,4 +59,8 @@ impl Copier for ReadWrite {
             read_then_write(pair, src, dst, &mut buffer[..want])
         })
     }
+
+    fn touch(&mut self) {
+        self.buffer.touch();
+    }
 }

@@ -99,28 +99,38 @@ impl<'fd> Pair<'fd> {
     }
 }
 
-/// A running count of bytes that others may read at any moment. It is a hint: what was moved and
-/// then moved again by another engine counts twice, until the owner, who knows [`Moved`], puts it
-/// right.
+/// A running count of bytes and calls that others may read at any moment. It is a hint: what was
+/// moved and then moved again by another engine counts twice, until the owner, who knows [`Moved`],
+/// puts it right.
 ///
 /// [`Moved`]: crate::Moved
 #[derive(Debug, Default)]
-pub struct Meter(AtomicU64);
+pub struct Meter {
+    bytes: AtomicU64,
+    calls: AtomicU64,
+}
 
 impl Meter {
-    /// Adds to the count.
+    /// Adds the bytes of one call to the count.
     pub fn add(&self, bytes: u64) {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sets the count right.
+    /// Sets the count of bytes right.
     pub fn set(&self, bytes: u64) {
-        self.0.store(bytes, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// The count.
+    /// The count of bytes.
     #[must_use]
     pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How often bytes were added: calls that handed bytes to the destination.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 }

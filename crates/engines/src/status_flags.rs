@@ -29,6 +29,10 @@ impl Copier for WithStatusFlags {
         }
     }
 
+    fn touch(&mut self) {
+        self.copier.touch();
+    }
+
     fn status_flags(&self) -> OFlags {
         self.flags
     }

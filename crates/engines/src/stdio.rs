@@ -70,6 +70,10 @@ impl Copier for Stdio {
             self.copy_from_cursors(pair, span)
         })
     }
+
+    fn touch(&mut self) {
+        self.item.touch();
+    }
 }
 
 impl Stdio {

@@ -7,6 +7,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -22,6 +23,9 @@ pub(crate) struct Missing {
     pub(crate) reached: usize,
 }
 
+/// Bytes stored at once by [`Guard::fill`].
+const WORD_BYTES: usize = size_of::<u64>();
+
 /// One range under guard.
 #[derive(Clone, Copy)]
 struct Range {
@@ -32,6 +36,10 @@ struct Range {
 }
 
 impl Range {
+    fn of(start: *const c_void, len: usize) -> Range {
+        Range { start: start as usize, len, missing: usize::MAX }
+    }
+
     const fn none() -> Range {
         Range { start: 0, len: 0, missing: usize::MAX }
     }
@@ -56,6 +64,117 @@ thread_local! {
 /// What handled SIGBUS before us; `None` when our handler could not be installed.
 static BEFORE: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 
+/// SIGBUS is handled, and this thread does not block it: a fault whose signal is blocked ends the
+/// process, handler or not. The mask is put back when it is dropped.
+pub struct Guard {
+    mask: libc::sigset_t,
+    /// The mask is this thread's.
+    bound: PhantomData<*const ()>,
+}
+
+impl Guard {
+    /// Sets it up for this thread.
+    ///
+    /// # Panics
+    /// When SIGBUS cannot be handled.
+    #[must_use]
+    pub fn new() -> Guard {
+        let before = BEFORE.get_or_init(install);
+        assert!(before.is_some(), "sigaction takes a handler for SIGBUS");
+        let mask = blocking(libc::SIG_UNBLOCK, &only_sigbus());
+        Guard { mask, bound: PhantomData }
+    }
+
+    /// Does `work`, which touches these ranges, and tells the first page of either that was missing.
+    fn watch(&self, src: Range, dst: Range, work: impl FnOnce()) -> Result<(), Missing> {
+        let watched = Watched::begin(src, dst);
+        work();
+        let (src, dst) = watched.end();
+        match (src.reached(), dst.reached()) {
+            (None, None) => Ok(()),
+            (Some(reached), None) => Err(Missing { side: Side::Src, reached }),
+            // Both ranges began with the same byte, so the nearer page bounds what was copied.
+            (Some(reached), Some(lost_from)) if reached <= lost_from => {
+                Err(Missing { side: Side::Src, reached })
+            }
+            (_, Some(reached)) => Err(Missing { side: Side::Dst, reached }),
+        }
+    }
+
+    /// Stores words from `dst[from..]` on until `len` bytes are full: word 0 is `word(0)`, in the
+    /// order of bytes that memory has on this machine. Of the last word only what fits is stored.
+    ///
+    /// # Errors
+    /// Bytes before the first page that the file does not have, or has no room for; what was stored
+    /// from there on is lost.
+    ///
+    /// # Panics
+    /// When the range lies outside the mapping.
+    pub(crate) fn fill(
+        &self,
+        dst: &mut Map,
+        from: usize,
+        len: usize,
+        word: impl Fn(usize) -> u64,
+    ) -> Result<(), usize> {
+        let to = dst.at(from, len);
+        let filled = self.watch(Range::none(), Range::of(to, len), || {
+            let words = len / WORD_BYTES;
+            for index in 0..words {
+                // SAFETY: the word lies within the range that `at` has checked.
+                let place = unsafe { to.cast::<u64>().add(index) };
+                // SAFETY: as above; the range may change under us, which is why no reference is
+                // made of it, and a page that is missing is dealt with by the handler.
+                unsafe { place.write_unaligned(word(index)) };
+            }
+            let rest = word(words).to_ne_bytes();
+            // SAFETY: what remains is less than a word, and ends where the range does.
+            let place = unsafe { to.cast::<u8>().add(words * WORD_BYTES) };
+            // SAFETY: as above.
+            unsafe { place.copy_from_nonoverlapping(rest.as_ptr(), len % WORD_BYTES) };
+        });
+        filled.map_err(|missing| missing.reached)
+    }
+}
+
+impl Default for Guard {
+    fn default() -> Guard {
+        Guard::new()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        blocking(libc::SIG_SETMASK, &self.mask);
+    }
+}
+
+/// The two ranges stand in this thread's cells, where the handler finds them.
+struct Watched;
+
+impl Watched {
+    fn begin(src: Range, dst: Range) -> Watched {
+        SRC.set(src);
+        DST.set(dst);
+        // The optimiser knows that the work touches neither cell, but not that the handler does.
+        compiler_fence(Ordering::SeqCst);
+        Watched
+    }
+
+    fn end(self) -> (Range, Range) {
+        compiler_fence(Ordering::SeqCst);
+        (SRC.get(), DST.get())
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // Work that panicked leaves no range behind either.
+        SRC.set(Range::none());
+        DST.set(Range::none());
+    }
+}
+
 /// Copies `len` bytes from `src[src_from..]` to `dst[dst_from..]`.
 ///
 /// # Errors
@@ -71,30 +190,13 @@ pub(crate) fn copy(
     src_from: usize,
     len: usize,
 ) -> Result<(), Missing> {
-    let before = BEFORE.get_or_init(install);
-    assert!(before.is_some(), "sigaction takes a handler for SIGBUS");
     let (to, from) = (dst.at(dst_from, len), src.at(src_from, len));
-    // A fault whose signal is blocked ends the process, handler or not.
-    let mask = blocking(libc::SIG_UNBLOCK, &only_sigbus());
-    SRC.set(Range { start: from as usize, len, missing: usize::MAX });
-    DST.set(Range { start: to as usize, len, missing: usize::MAX });
-    // The optimiser knows that memcpy touches neither cell, but not that the handler does.
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: `at` checked both ranges; they are distinct mappings. They may change under us, which
-    // is why no reference is made of them, and pages that vanish are dealt with by the handler.
-    unsafe { libc::memcpy(to, from, len) };
-    compiler_fence(Ordering::SeqCst);
-    let (src, dst) = (SRC.replace(Range::none()), DST.replace(Range::none()));
-    blocking(libc::SIG_SETMASK, &mask);
-    match (src.reached(), dst.reached()) {
-        (None, None) => Ok(()),
-        (Some(reached), None) => Err(Missing { side: Side::Src, reached }),
-        // Both ranges began with the same byte, so the nearer page bounds what was copied.
-        (Some(reached), Some(lost_from)) if reached <= lost_from => {
-            Err(Missing { side: Side::Src, reached })
-        }
-        (_, Some(reached)) => Err(Missing { side: Side::Dst, reached }),
-    }
+    Guard::new().watch(Range::of(from, len), Range::of(to, len), || {
+        // SAFETY: `at` checked both ranges; they are distinct mappings. They may change under us,
+        // which is why no reference is made of them, and pages that vanish are dealt with by the
+        // handler.
+        unsafe { libc::memcpy(to, from, len) };
+    })
 }
 
 /// Changes which signals this thread blocks, and returns which it blocked before;
@@ -227,6 +329,27 @@ mod tests {
             let mut found = vec![0; whole_pages * rustix::param::page_size()];
             std::os::unix::fs::FileExt::read_exact_at(&dst, &mut found, 0).unwrap();
             assert!(found.iter().all(|&byte| byte == 1), "{src_pages} pages to {dst_pages}");
+        }
+    }
+
+    #[test]
+    fn filling_stops_counting_at_the_first_page_that_is_missing() {
+        let page_bytes = rustix::param::page_size();
+        for (pages, expected) in [(3, Ok(())), (2, Err(2 * page_bytes)), (0, Err(0))] {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(3 * page_bytes as u64).unwrap();
+            let mut map = Map::writable(file.as_fd(), 0, 3 * page_bytes, false).unwrap();
+            file.set_len(pages * page_bytes as u64).unwrap();
+            let len = 3 * page_bytes - 3;
+            let word = |index: usize| (index as u64).wrapping_mul(0x0123_4567_89ab_cdef);
+            assert_eq!(Guard::new().fill(&mut map, 0, len, word), expected, "{pages} pages");
+            drop(map);
+            let mut found = vec![9; usize::try_from(pages).unwrap() * page_bytes];
+            std::os::unix::fs::FileExt::read_exact_at(&file, &mut found, 0).unwrap();
+            for (at, byte) in found.iter().enumerate() {
+                let right = if at < len { word(at / 8).to_ne_bytes()[at % 8] } else { 0 };
+                assert_eq!(*byte, right, "byte {at} of {pages} pages");
+            }
         }
     }
 

@@ -66,6 +66,11 @@ impl Map {
         Ok(Map { base, len })
     }
 
+    /// Its first address, for calls that ask about the mapping itself.
+    pub(super) fn base(&self) -> *mut c_void {
+        self.base
+    }
+
     /// Tells the kernel that the pages will be read in order (MADV_SEQUENTIAL).
     pub(crate) fn advise_sequential(&self) -> rustix::io::Result<()> {
         // SAFETY: the range is this mapping, and the advice changes only how pages are read ahead.

@@ -7,23 +7,36 @@ mod cachestat;
 mod clone_range;
 mod close;
 pub(crate) mod guarded;
+mod held_back;
 #[cfg(test)]
 pub(crate) mod interruption;
+mod leased;
+mod libc_version;
 mod locale;
 pub(crate) mod map;
+mod mincore;
+mod perf;
 pub(crate) mod ring;
 mod started;
 pub(crate) mod stream;
 mod sync_range;
 mod usage;
+mod window;
 
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
 pub use close::close;
+pub use guarded::Guard;
+pub use held_back::{hold_back, let_come};
+pub use leased::{Leased, LeasedMap};
+pub use libc_version::libc_version;
 pub use locale::codeset;
+pub use mincore::mincore;
+pub use perf::{Event as PerfEvent, PerfCount, PerfCounter};
 pub use started::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
 pub use sync_range::{begin_writing_back, write_back};
 pub use usage::{Usage, Whose, usage};
+pub use window::Window;
 
 /// The error of the C call that has just failed on this thread.
 fn last_errno() -> rustix::io::Errno {

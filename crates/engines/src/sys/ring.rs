@@ -50,6 +50,8 @@ impl Ring {
     pub(crate) fn new(depth: usize, slot_bytes: usize) -> std::io::Result<Ring> {
         let entries = u32::try_from(depth).map_err(|_| Errno::INVAL)?;
         let mut buffers = Buffer::page_aligned(depth * slot_bytes)?;
+        // Registering them would fault them in, where that is allowed.
+        buffers.touch();
         let uring = IoUring::new(entries)?;
         let memory = buffers.as_mut_slice();
         let slots: Vec<libc::iovec> = memory

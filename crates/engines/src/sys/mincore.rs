@@ -1,0 +1,47 @@
+//! Which pages of a file are in memory, asked of the memory management and not of the page cache.
+
+use std::os::fd::BorrowedFd;
+
+use super::last_errno;
+use super::map::Map;
+
+/// `int mincore(void *addr, size_t length, unsigned char *vec)`
+///
+/// Counts the pages of the first `len` bytes of `fd` that are in memory: what cachestat(2) counts,
+/// found on another way. Nothing is read in. See mincore(2).
+///
+/// # Errors
+/// What mmap(2) and mincore(2) give. For files that the caller neither owns nor may write, the kernel
+/// says that all pages are there.
+pub fn mincore(fd: BorrowedFd<'_>, len: usize) -> rustix::io::Result<u64> {
+    if len == 0 {
+        return Ok(0);
+    }
+    let map = Map::readable(fd, 0, len, false)?;
+    let mut pages = vec![0_u8; len.div_ceil(rustix::param::page_size())];
+    // SAFETY: the range is a live mapping of `len` bytes, of which no page is touched, and the vector
+    // has one byte for each of its pages.
+    let result = unsafe { libc::mincore(map.base(), len, pages.as_mut_ptr()) };
+    if result != 0 {
+        return Err(last_errno());
+    }
+    // The other bits are undefined.
+    Ok(pages.iter().filter(|page| **page & 1 != 0).count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn counts_the_pages_just_written() {
+        let mut file = tempfile::tempfile().expect("a scratch file");
+        let page_bytes = rustix::param::page_size();
+        file.write_all(&vec![7; 3 * page_bytes]).expect("written");
+        assert_eq!(mincore(file.as_fd(), 2 * page_bytes + 1), Ok(3));
+        assert_eq!(mincore(file.as_fd(), 0), Ok(0));
+    }
+}
