@@ -39,8 +39,8 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
 
 /// A line as typed, parted by `|` as bash parts words, and what is offered.
 const BASH: &[(&str, &str)] = &[
-    ("haulage|c", "cp"),
-    ("haulage|", "race cp engines"),
+    ("haulage|cp", "cp"),
+    ("haulage|", "race bench certify compare report cp engines"),
     ("haulage|cp|--spa", "--sparse="),
     ("haulage|cp|--sparse|=|a", "auto always"),
     ("haulage|cp|--sparse|=", "never auto always"),
@@ -95,7 +95,7 @@ fn bash_completes_options_words_and_files() {
 #[test]
 fn fish_completes_options_words_and_files() {
     for (called, line, due) in [
-        ("haulage", "haulage c", "cp"),
+        ("haulage", "haulage ce", "certify"),
         ("haulage", "haulage cp --spa", "--sparse"),
         ("haulage", "haulage cp --sparse=a", "--sparse=always --sparse=auto"),
         ("haulage", "haulage cp --sparse n", "never"),
@@ -120,7 +120,7 @@ fn fish_completes_options_words_and_files() {
 #[test]
 fn zsh_takes_the_script_and_completes_by_it() {
     for (called, line, due) in [
-        ("haulage", "haulage c", "cp"),
+        ("haulage", "haulage ce", "certify"),
         ("haulage", "haulage cp --spa", "--sparse="),
         ("haulage", "haulage cp --sparse=ne", "--sparse=never"),
         ("haulage", "haulage cp --preserve=mode,ti", "--preserve=mode,timestamps"),

@@ -113,6 +113,29 @@ fn an_error_at_close_is_told_of() {
 }
 
 #[test]
+fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
+    let dir = tempfile::tempdir().expect("a directory");
+    create_dir(dir.path().join("src")).expect("a directory");
+    for name in ["a", "b", "c"] {
+        write(dir.path().join("src").join(name), name).expect("a file");
+    }
+    let args = ["-r", "--durable", "--receipt=receipt", "src", "dst"];
+    let Some(output) = with_faults(dir.path(), &["inject=fsync:error=EIO"], &args) else { return };
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let receipt = std::fs::read_to_string(dir.path().join("receipt")).expect("a receipt");
+    let lines: Vec<serde_json::Value> =
+        receipt.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let entries: Vec<_> = lines.iter().filter(|line| line["record"] == "entry").collect();
+    assert_eq!(entries.len(), 4, "{receipt}");
+    for entry in entries {
+        assert_eq!(entry["method"], "failed", "{receipt}");
+        assert_eq!(entry["failures"][0]["errno"]["name"], "EIO", "{receipt}");
+    }
+    // The directory above is no entry, and could not be synced either.
+    assert_eq!(lines.last().expect("a summary")["failures"], 5, "{receipt}");
+}
+
+#[test]
 fn what_excuses_a_first_call_excuses_no_later_one() {
     let dir = tempfile::tempdir().expect("a directory");
     // Past the bytes that go without a look at whether to stop.
@@ -191,9 +214,11 @@ fn as_nobody(dir: &Path, args: &[&str]) -> Option<Output> {
     let mut command = if is_root() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-        // The program may lie where others may not go.
+        // The program may lie where others may not go. What this process has open for writing may be
+        // so still in a child of another test, and cannot be run meanwhile.
         let program = dir.join("haulage");
-        std::fs::copy(haulage(), &program).expect("a copy of the program");
+        let copied = Command::new(haulage()).arg("cp").arg(haulage()).arg(&program).status();
+        assert!(copied.is_ok_and(|status| status.success()), "a copy of the program");
         set_permissions(&program, Permissions::from_mode(0o755)).expect("a mode");
         command.arg(program);
         command
@@ -301,5 +326,24 @@ fn a_deep_tree_needs_few_descriptors() {
         assert!(output.status.success(), "{limit}: {}", stderr(&output));
         let copy = dir.path().join(limit).join(&deepest).join("f");
         assert_eq!(read(copy).expect("the copy"), b"1", "{limit}");
+    }
+}
+
+#[test]
+fn a_dry_run_knows_what_may_not_be_replaced() {
+    let dir = open_dir();
+    write(dir.path().join("new"), "new").expect("a file");
+    write(dir.path().join("old"), "of another length").expect("a file");
+    for name in ["new", "old"] {
+        set_permissions(dir.path().join(name), Permissions::from_mode(0o444)).expect("a mode");
+    }
+    for options in [&["--atomic"][..], &["--resume"], &["--durable"]] {
+        let real = [options, &["new", "old"]].concat();
+        let Some(output) = as_nobody(dir.path(), &real) else { return };
+        let dry = [&["--dry-run"], &real[..]].concat();
+        let Some(rehearsed) = as_nobody(dir.path(), &dry) else { return };
+        assert!(stderr(&output).contains("'old': Permission denied"), "{}", stderr(&output));
+        assert_eq!(stderr(&rehearsed), stderr(&output), "{options:?}");
+        assert_eq!(rehearsed.status.code(), output.status.code(), "{options:?}");
     }
 }

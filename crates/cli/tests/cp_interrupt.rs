@@ -76,9 +76,22 @@ fn a_read_that_never_returns_is_not_waited_for() {
 /// As with a server that has gone away.
 #[test]
 fn a_file_that_hangs_is_named() {
+    if let Some(last) = words_of_a_hanging_copy(&[Signal::INT]) {
+        assert_eq!(last, "cp: interrupted: 'dst/source' is incomplete, 262144 bytes written\n");
+    }
+    let Some(words) = words_of_a_hanging_copy(&[Signal::USR1, Signal::INT]) else { return };
+    let (status, last) = words.split_once('\n').expect("lines");
+    assert!(status.starts_with("cp: 256 KiB, 0 files, "), "{words}");
+    assert!(status.ends_with(": 'dst/source'"), "{words}");
+    assert_eq!(last, "cp: interrupted: 'dst/source' is incomplete, 262144 bytes written\n");
+}
+
+/// What a copy says to `signals` while it reads from a file system that no longer answers; `None` after
+/// a skip that said so.
+fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     let lies = Lies { read_hangs_at: Some(256 << 10), ..Lies::default() };
     let content = testfs::random_bytes(1 << 20, 1);
-    let Some(liar) = LyingFs::mount(content, lies) else { return };
+    let liar = LyingFs::mount(content, lies)?;
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(dir.path().join("dst")).expect("a directory");
     let src = liar.source();
@@ -87,19 +100,17 @@ fn a_file_that_hangs_is_named() {
     let held = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 256 << 10);
     wait_until(held);
     let pid = Pid::from_child(&child);
-    kill_process(pid, Signal::USR1).expect("it is running");
-    std::thread::sleep(Duration::from_millis(200));
-    kill_process(pid, Signal::INT).expect("it is running");
+    for signal in signals {
+        std::thread::sleep(Duration::from_millis(200));
+        kill_process(pid, *signal).expect("it is running");
+    }
     // A process cannot die within a read that the file system has begun; its last words come first.
     std::thread::sleep(Duration::from_millis(1500));
     drop(liar);
     let output = child.wait_with_output().expect("it ends");
     let words = String::from_utf8(output.stderr).expect("words");
-    let (status, last) = words.split_once('\n').expect("lines");
-    assert!(status.starts_with("cp: 256 KiB, 0 files, "), "{words}");
-    assert!(status.ends_with(": 'dst/source'"), "{words}");
-    assert_eq!(last, "cp: interrupted: 'dst/source' is incomplete, 262144 bytes written\n");
     assert_eq!(output.status.signal(), Some(2), "{words}");
+    Some(words)
 }
 
 /// GNU cp dies of it, and so did this.
@@ -144,4 +155,27 @@ fn an_ignored_signal_stays_ignored() {
     let (status, words) = interrupt(child, Signal::HUP, || copy.exists());
     assert!(status.success(), "{status}: {words}");
     assert_eq!(std::fs::metadata(copy).expect("a copy").len(), 256 << 20);
+}
+
+#[test]
+fn the_status_signal_ends_nothing_that_has_hardly_begun() {
+    use std::io::{Read, Write};
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("a"), "new").expect("a file");
+    std::fs::write(dir.path().join("b"), "old").expect("a file");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_haulage"))
+        .args(["cp", "-i", "a", "b"])
+        .current_dir(dir.path())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // The question is there before anything makes it worth watching for signals.
+    let mut question = [0; 13];
+    child.stderr.as_mut().expect("piped").read_exact(&mut question).expect("a question");
+    kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
+    child.stdin.take().expect("piped").write_all(b"y\n").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(std::fs::read(dir.path().join("b")).expect("the copy"), b"new");
 }

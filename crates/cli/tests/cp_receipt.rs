@@ -346,3 +346,19 @@ fn stats_tell_what_was_copied_and_how() {
     assert!(said.lines().all(|line| line.len() < 80), "{said}");
     assert_eq!(output.stdout, b"");
 }
+
+#[test]
+fn no_copy_takes_the_place_of_the_receipt() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("a"), "content").expect("a file");
+    for options in ["", "--atomic ", "--remove-destination ", "-b "] {
+        let _ = std::fs::remove_dir_all(dir.path().join("t"));
+        std::fs::create_dir(dir.path().join("t")).expect("a directory");
+        let output = cp_words(dir.path(), &format!("{options}--receipt=t/a a t"));
+        assert_eq!(output.status.code(), Some(1), "{options}");
+        let said = "cp: will not overwrite 't/a' with 'a': it is the receipt\n";
+        assert_eq!(stderr(&output), said, "{options}");
+        let lines = read_lines(&dir.path().join("t/a"));
+        assert_eq!(entry(&lines, "a")["method"], "failed", "{options}");
+    }
+}

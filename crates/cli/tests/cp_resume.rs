@@ -1,7 +1,7 @@
 //! `cp --resume`: a copy that was killed goes on, and little is copied twice.
 
 use std::fs::{create_dir, read, write};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output};
@@ -169,4 +169,39 @@ fn what_is_complete_is_left_and_what_is_not_the_same_is_copied() {
     // A directory that stood there before is copied into, as ever.
     assert!(run(dir, &["-a", "--resume", "src", "dst"]).status.success());
     assert!(dir.join("dst/src/large").exists());
+}
+
+#[test]
+fn what_only_looks_complete_is_found_out_by_reading() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("dst")).expect("a directory");
+    for name in ["same", "other"] {
+        write(dir.join(name), random_bytes(LARGE, 1)).expect("a file");
+    }
+    let args = ["--resume", "same", "other", "dst"];
+    assert!(run(dir, &args).status.success());
+    // Another file of equal length and time, such as a broken disk makes.
+    let time = std::fs::metadata(dir.join("other")).expect("a file").modified().expect("a time");
+    let copy = std::fs::File::options().write(true).open(dir.join("dst/other")).expect("the copy");
+    copy.write_all_at(b"broken", 12345).expect("written");
+    copy.set_modified(time).expect("its time");
+    let inode = |name: &str| std::fs::metadata(dir.join(name)).expect("a file").ino();
+    let before = inode("dst/same");
+    assert!(run(dir, &args).status.success());
+    assert!(read(dir.join("dst/other")).expect("it") != read(dir.join("other")).expect("it"));
+    let verifying = [&["--verify", "--receipt=receipt"], &args[..]].concat();
+    let output = run(dir, &verifying);
+    assert!(output.status.success(), "{output:?}");
+    assert!(read(dir.join("dst/other")).expect("it") == read(dir.join("other")).expect("it"));
+    assert_eq!(inode("dst/same"), before, "it was complete");
+    let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+    let methods: Vec<(String, bool)> = receipt
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+        .filter(|line| line["record"] == "entry")
+        .map(|line| (line["method"].to_string(), line["verified_xxh3_128"].is_string()))
+        .collect();
+    let told = |method: &str| (format!("\"{method}\""), true);
+    assert_eq!(methods, [told("skipped"), told("copied")], "{receipt}");
 }

@@ -20,6 +20,9 @@ use crate::plan::Request;
 /// descriptors.
 const OPEN_LEVELS: usize = 6;
 
+/// How many entries are looked at in a row: what takes a tenth of a millisecond.
+const PACE_ENTRIES: u64 = 64;
+
 /// What has been found so far. Others may look at it at any time.
 #[derive(Debug, Default)]
 pub struct Count {
@@ -41,23 +44,30 @@ pub struct Counted {
 }
 
 impl Count {
-    /// Counts what `request` names, until all is counted or [`stop`](Count::stop) is called.
-    pub fn run(&self, request: &Request, options: &Options) {
+    /// Counts what `request` names, until all is counted or [`stop`](Count::stop) is called. After
+    /// some dozens of entries each it waits for `pace` to return.
+    pub fn run(&self, request: &Request, options: &Options, pace: &dyn Fn()) {
         let mut walk = Walk { count: self, options, device: None, levels: Vec::new() };
         let mut buffer = listing::buffer();
         for source in &request.sources {
-            if self.stopped.load(Ordering::Relaxed) {
+            if self.is_stopped() {
                 return;
             }
             // What cannot be looked at is not copied either.
-            let _ = walk.operand(source, &mut buffer);
+            let _ = walk.operand(source, &mut buffer, pace);
         }
-        self.ended.store(!self.stopped.load(Ordering::Relaxed), Ordering::Release);
+        self.ended.store(!self.is_stopped(), Ordering::Release);
     }
 
     /// Ends the counting soon.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that was asked for.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// What was found so far.
@@ -100,7 +110,12 @@ struct Level {
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Walk<'_> {
-    fn operand(&mut self, source: &OsStr, buffer: &mut [MaybeUninit<u8>]) -> io::Result<()> {
+    fn operand(
+        &mut self,
+        source: &OsStr,
+        buffer: &mut [MaybeUninit<u8>],
+        pace: &dyn Fn(),
+    ) -> io::Result<()> {
         let name = CString::new(source.as_bytes()).map_err(|_| io::Errno::INVAL)?;
         let stat = look(CWD, &name, follows(self.options.follow, true))?;
         if !is_directory(&stat) {
@@ -114,7 +129,13 @@ impl Walk<'_> {
         self.device = self.options.one_file_system.then_some(id.dev);
         let dir = Some(openat(CWD, &name, DIRECTORY, Mode::empty())?);
         self.levels = vec![Level { dir, name, id, listing: Listing::default() }];
-        while !self.levels.is_empty() && !self.count.stopped.load(Ordering::Relaxed) {
+        for step in 0_u64.. {
+            if step.is_multiple_of(PACE_ENTRIES) {
+                pace();
+            }
+            if self.levels.is_empty() || self.count.is_stopped() {
+                break;
+            }
             self.step(buffer);
         }
         Ok(())
@@ -212,7 +233,7 @@ mod tests {
             sources: vec![source.into()],
             destination: Destination::Exact("unused".into()),
         };
-        count.run(&request, options);
+        count.run(&request, options, &|| ());
         count.get()
     }
 
@@ -252,7 +273,7 @@ mod tests {
         count.stop();
         let request =
             Request { sources: vec!["/".into()], destination: Destination::Exact("x".into()) };
-        count.run(&request, &Options::archive());
+        count.run(&request, &Options::archive(), &|| ());
         assert_eq!(count.get(), Counted { entries: 0, bytes: 0, all: false });
     }
 }

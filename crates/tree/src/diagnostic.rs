@@ -175,6 +175,13 @@ pub enum Diagnostic {
         /// The destination.
         dst: PathBuf,
     },
+    /// The record of the run is kept at the destination.
+    Record {
+        /// The source.
+        src: PathBuf,
+        /// The destination.
+        dst: PathBuf,
+    },
     /// Two operands would go to one name.
     JustCreated {
         /// The second source.

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, mkdirat, 
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::{self, Dir, enter, enter_destination, open_destination, open_operand};
-use crate::durable::sync_directory;
+use crate::durable::try_sync_directory;
 use crate::entry::{Job, Next, elapsed_ns, skipped};
 use crate::existing::Found;
 use crate::extents;
@@ -335,7 +335,10 @@ pub(crate) fn finish(run: &Run<'_>, task: &DirTask) {
         mode: task.mode,
     };
     let lost = metadata::apply(run, source, target);
-    sync_directory(run, task.dst.fd(), || task.dst.trail.path());
+    let synced = try_sync_directory(run, task.dst.fd(), || task.dst.trail.path());
+    if let Err(diagnostic) = synced {
+        tell(run, &task.failures, diagnostic);
+    }
     if run.observer.keeps_receipts() {
         let kept = metadata::kept(run.options, kind(&task.src_stat), &lost);
         run.observer.finished(Receipt { kept, lost, ..receipt(task) });

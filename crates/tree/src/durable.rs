@@ -19,6 +19,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::identity::{FileId, is_regular};
 use crate::lock::lock;
 use crate::options::Options;
+use crate::receipt::Receipt;
 use crate::run::{Run, descriptors};
 
 /// The most files that one worker keeps open to sync them together. More did not make it faster.
@@ -35,32 +36,57 @@ pub(crate) fn files_kept(options: &Options, descriptors: u64) -> usize {
 /// Files of one worker that are written and not yet synced.
 #[derive(Default)]
 pub(crate) struct Unsynced {
-    files: Vec<(OwnedFd, PathBuf)>,
+    files: Vec<Written>,
     /// How many are kept, once that has been asked.
     files_max: Option<usize>,
 }
 
+struct Written {
+    fd: OwnedFd,
+    path: PathBuf,
+    /// What will be told of it once it is on the medium.
+    receipt: Option<Receipt>,
+}
+
 impl Unsynced {
     /// Takes over a file that is done with. Errors are told when it is synced.
-    pub(crate) fn add(&mut self, run: &Run<'_>, fd: OwnedFd, path: PathBuf) {
-        let files_max =
-            *self.files_max.get_or_insert_with(|| files_kept(run.options, descriptors()));
+    pub(crate) fn add(&mut self, fd: OwnedFd, path: PathBuf) {
         // Only a hint: where it is refused, the wait is longer.
         let _ = begin_writing_back(fd.as_fd(), 0, 0);
-        self.files.push((fd, path));
-        if self.files.len() >= files_max {
+        self.files.push(Written { fd, path, receipt: None });
+    }
+
+    /// Keeps the receipt of the file that was added last until that is synced; gives it back if it is
+    /// another's.
+    pub(crate) fn keep(&mut self, receipt: Receipt) -> Option<Receipt> {
+        match self.files.last_mut().filter(|last| last.path == receipt.dst) {
+            Some(last) => {
+                last.receipt = Some(receipt);
+                None
+            }
+            None => Some(receipt),
+        }
+    }
+
+    /// Waits for all of them when they have become many.
+    pub(crate) fn sync_many(&mut self, run: &Run<'_>) {
+        let asked = || files_kept(run.options, descriptors());
+        if !self.files.is_empty() && self.files.len() >= *self.files_max.get_or_insert_with(asked) {
             self.sync(run);
         }
     }
 
     /// Waits until all of them are on the medium.
     pub(crate) fn sync(&mut self, run: &Run<'_>) {
-        for (fd, path) in self.files.drain(..) {
-            if let Err(errno) = sync_file(fd.as_fd()) {
-                run.report(failed_at(Action::Sync, &path, errno));
-            }
-            if let Err(errno) = close(fd) {
-                run.report(failed_at(Action::Close, &path, errno));
+        for Written { fd, path, receipt } in self.files.drain(..) {
+            let synced = sync_file(fd.as_fd());
+            let results = [(Action::Sync, synced), (Action::Close, close(fd))];
+            let failed = results
+                .map(|(action, result)| result.err().map(|errno| failed_at(action, &path, errno)));
+            let failures: Vec<_> = failed.into_iter().flatten().collect();
+            failures.iter().for_each(|failure| run.report(failure.clone()));
+            if let Some(receipt) = receipt {
+                run.observer.finished(receipt.failed_by(failures));
             }
         }
     }
@@ -75,21 +101,32 @@ pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Waits until the names in a directory are on the medium, and what is known of the directory.
+/// Waits until the names in a directory are on the medium, and what is known of the directory. An
+/// error is told.
 pub(crate) fn sync_directory(run: &Run<'_>, dir: BorrowedFd<'_>, path: impl FnOnce() -> PathBuf) {
+    if let Err(diagnostic) = try_sync_directory(run, dir, path) {
+        run.report(diagnostic);
+    }
+}
+
+/// The same where somebody else tells of it.
+pub(crate) fn try_sync_directory(
+    run: &Run<'_>,
+    dir: BorrowedFd<'_>,
+    path: impl FnOnce() -> PathBuf,
+) -> Result<(), Diagnostic> {
     if !run.options.durable {
-        return;
+        return Ok(());
     }
     let synced = match retry_on_intr(|| fsync(dir)) {
         // It is open for search only.
         Err(Errno::BADF) => open_readable(dir).and_then(|dir| retry_on_intr(|| fsync(&dir))),
         result => result,
     };
-    // Some file systems that are processes know nothing of syncing directories.
-    if let Err(errno) = synced
-        && !matches!(errno, Errno::INVAL | Errno::NOSYS)
-    {
-        run.report(failed_at(Action::Sync, &path(), errno));
+    match synced {
+        // Some file systems that are processes know nothing of syncing directories.
+        Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
+        Err(errno) => Err(failed_at(Action::Sync, &path(), errno)),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::observer::Announcement;
 use crate::options::{Follow, Make};
 use crate::place::{Place, Trust};
 use crate::plan::Operand;
-use crate::receipt::{Method, Receipt};
+use crate::receipt::{Method, Receipt, Verified};
 use crate::regular::{OpenSource, copy_file, open_listed_source, rehearse_file};
 use crate::rehearsal::{self, Met};
 use crate::run::{Run, Worker, failed};
@@ -147,7 +147,9 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         Look::Found(existing) => match settle(run, job, &src_stat, existing)? {
             Verdict::Proceed(ground) => ground,
             Verdict::Leave => return Ok(skipped(run, job, &src_stat)),
-            Verdict::UpToDate => return link_up_to_date(run, job, &src_stat),
+            Verdict::UpToDate(verified) => {
+                return link_up_to_date(run, job, &src_stat, verified);
+            }
         },
     };
     let backup = ground.backup.take();
@@ -260,9 +262,11 @@ fn make(
         }
     };
     settle_names(run, job, holder, dst, link);
-    if let Some(receipt) = receipt {
-        job.finish(run, receipt);
+    if let Some(mut receipt) = receipt {
+        receipt.elapsed_ns = elapsed_ns(job.begun);
+        worker.finish(run, receipt);
     }
+    worker.sync_many(run);
     Ok(())
 }
 
@@ -355,9 +359,14 @@ fn link_to_made(run: &Run<'_>, job: &Job<'_>, made: &Made, old: Old) -> io::Resu
 }
 
 /// A destination that is up to date stays, yet the names of one source become names of one copy.
-fn link_up_to_date(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<Next, Diagnostic> {
+fn link_up_to_date(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src_stat: &Stat,
+    verified: Option<Verified>,
+) -> Result<Next, Diagnostic> {
     if src_stat.st_nlink < 2 {
-        return Ok(skipped(run, job, src_stat));
+        return Ok(skipped_as(run, job, src_stat, verified));
     }
     let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
     match claim(run, job, src_stat) {
@@ -372,13 +381,18 @@ fn link_up_to_date(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<Next
         }
         _ => {}
     }
-    Ok(skipped(run, job, src_stat))
+    Ok(skipped_as(run, job, src_stat, verified))
 }
 
 /// Leaves the destination as it is.
 pub(crate) fn skipped(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Next {
+    skipped_as(run, job, src_stat, None)
+}
+
+/// The same of what proved to be its source's equal, if it did.
+fn skipped_as(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat, verified: Option<Verified>) -> Next {
     if run.observer.keeps_receipts() {
-        job.finish(run, job.receipt(kind(src_stat), Method::Skipped));
+        job.finish(run, Receipt { verified, ..job.receipt(kind(src_stat), Method::Skipped) });
     }
     Next::Done
 }

@@ -14,9 +14,11 @@ use crate::journal;
 use crate::observer::{Announcement, Question};
 use crate::options::{Backup, BackupKind, Existing, Follow, Make, Options};
 use crate::place::Trust;
+use crate::receipt::Verified;
 use crate::regular::{OpenSource, open_source};
 use crate::run::{Run, failed};
 use crate::same_file::{Ends, Sameness, judge};
+use crate::verify::compare_found;
 
 /// A destination that exists.
 pub(crate) struct Found {
@@ -156,8 +158,8 @@ pub(crate) enum Verdict {
     Proceed(Ground),
     /// Leave everything as it is.
     Leave,
-    /// Leave it because it is up to date.
-    UpToDate,
+    /// Leave it because it is up to date; with what it proved to be, where it had to.
+    UpToDate(Option<Verified>),
 }
 
 /// Decides what becomes of `found`, and does what has to be done before the copy.
@@ -191,6 +193,9 @@ pub(crate) fn settle(
         && let Some(left) = leave_alone(run, job, src, &found)?
     {
         return Ok(left);
+    }
+    if run.options.record == Some(FileId::of(found.effective())) {
+        return Err(Diagnostic::Record { src: job.src.path(), dst: job.dst.path() });
     }
     check_kinds(run, job, src, &found)?;
     if is_directory(src) && is_directory(found.effective()) {
@@ -277,13 +282,16 @@ fn leave_alone(
             run.announce(|| Announcement::Skipped { dst: job.dst.path() });
         }
     };
-    if run.options.resume && is_complete(run.options, src, found) {
+    if run.options.resume
+        && is_complete(run.options, src, found)
+        && let Some(verified) = prove(run, job, src, found)?
+    {
         skipped();
         if file_bytes(src) >= journal::FILE_BYTES_MIN && run.rehearsal.is_none() {
             // The run may have been killed between the two names.
             journal::clear(job.dst.dir, job.dst.name);
         }
-        return Ok(Some(Verdict::UpToDate));
+        return Ok(Some(Verdict::UpToDate(verified)));
     }
     match run.options.existing {
         Existing::Replace => {}
@@ -291,7 +299,7 @@ fn leave_alone(
             // A directory in the way counts as well: to leave it is what the time says.
             if mtime(found.effective()) >= mtime(src) {
                 skipped();
-                return Ok(Some(Verdict::UpToDate));
+                return Ok(Some(Verdict::UpToDate(None)));
             }
         }
         Existing::Skip => {
@@ -318,6 +326,23 @@ fn is_complete(options: &Options, src: &Stat, found: &Found) -> bool {
         && is_regular(found.effective())
         && file_bytes(src) == file_bytes(found.effective())
         && mtime(src) == mtime(found.effective())
+}
+
+/// Whether it is the same beyond length and time, which is asked of it with `--verify` only. `None`
+/// where it is not, or cannot be found out: then it is copied again.
+fn prove(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src: &Stat,
+    found: &Found,
+) -> Result<Option<Option<Verified>>, Diagnostic> {
+    if !run.options.verify {
+        return Ok(Some(None));
+    }
+    if found.through_link {
+        return Ok(None);
+    }
+    compare_found(run, job, src, &found.link).map(|verified| verified.map(Some))
 }
 
 fn question(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Question {

@@ -47,6 +47,7 @@ mod special;
 mod staged;
 mod standing;
 mod throttle;
+mod together;
 mod trail;
 mod verify;
 mod walk;

@@ -7,6 +7,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use engines::Variant;
 
 use crate::filter::Filter;
+use crate::identity::FileId;
 
 /// How to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub struct Options {
     pub limit_rate: Option<NonZeroU64>,
     /// What is left out of directories that are copied.
     pub filter: Filter,
+    /// A file that no copy replaces or writes to: somebody keeps a record of the run there.
+    pub record: Option<FileId>,
 }
 
 impl Default for Options {
@@ -111,6 +114,7 @@ impl Default for Options {
             dry_run: false,
             limit_rate: None,
             filter: Filter::default(),
+            record: None,
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::options::{ModeRule, Options};
 use crate::parents;
 use crate::place::{Place, Shown, Trust};
 use crate::run::{Run, Worker};
+use crate::together::copy_each;
 use crate::trail::{Anchor, Trail, join};
 use crate::walk::walk;
 use crate::xattr::{ACL_DEFAULT, Handle};
@@ -150,14 +151,10 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let inherits_acl = gives_acl(run, target.as_fd());
     note_standing(run, request, target.as_fd());
     let mut worker = Worker::new(run);
-    for source in &request.sources {
-        if run.observer.interrupted() {
-            break;
-        }
+    let copy = |worker: &mut Worker, source: &OsStr| {
         let source = source_name(run.options, source);
         if run.options.parents {
-            with_parents(run, &mut worker, source, &target, dir_path);
-            continue;
+            return with_parents(run, worker, source, &target, dir_path);
         }
         let name = last_component(source);
         let entry = TopEntry {
@@ -170,8 +167,9 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
             inherits_acl,
             several: true,
         };
-        entry.copy(run, &mut worker);
-    }
+        entry.copy(run, worker);
+    };
+    copy_each(run, &mut worker, target.as_fd(), &request.sources, &copy);
     worker.held.drop_all(run);
     worker.sync(run);
     sync_directory(run, target.as_fd(), || dir_path.to_owned());
@@ -367,7 +365,7 @@ fn gives_acl(run: &Run<'_>, dir: BorrowedFd<'_>) -> bool {
 }
 
 /// A source's name as it is used when it goes into a directory.
-fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] {
+pub(crate) fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] {
     let bytes = source.as_bytes();
     if options.strip_trailing_slashes { trim_slashes(bytes) } else { bytes }
 }
@@ -382,7 +380,7 @@ fn trim_slashes(name: &[u8]) -> &[u8] {
 
 /// The last component of a source's name, which is its name in the target directory. For the root
 /// and for a parent directory that is the target itself.
-fn last_component(source: &[u8]) -> &[u8] {
+pub(crate) fn last_component(source: &[u8]) -> &[u8] {
     match last_component_verbatim(source) {
         b".." | b"/" => b".",
         name => name,
@@ -397,7 +395,7 @@ fn last_component_verbatim(source: &[u8]) -> &[u8] {
     &trimmed[trimmed.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1)..]
 }
 
-fn c_name(bytes: &[u8]) -> rustix::io::Result<CString> {
+pub(crate) fn c_name(bytes: &[u8]) -> rustix::io::Result<CString> {
     CString::new(bytes).map_err(|_| Errno::INVAL)
 }
 

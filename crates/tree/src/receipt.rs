@@ -62,6 +62,15 @@ impl Receipt {
         }
     }
 
+    /// The same after `failures`, if there were any.
+    pub(crate) fn failed_by(mut self, failures: Vec<Diagnostic>) -> Receipt {
+        if !failures.is_empty() {
+            self.method = Method::Failed;
+        }
+        self.failures.extend(failures);
+        self
+    }
+
     /// Takes over what came of the data.
     pub(crate) fn take_over(&mut self, contents: Contents) {
         self.data_bytes = contents.data_bytes;

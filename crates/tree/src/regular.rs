@@ -21,7 +21,7 @@ use crate::place::Trust;
 use crate::receipt::Loss;
 use crate::rehearsal::may_create;
 use crate::run::{Run, Worker, failed};
-use crate::staged::{Staged, is_staged, stage};
+use crate::staged::{self, Staged, is_staged, stage};
 use crate::verify::verify;
 use crate::xattr::Handle;
 
@@ -35,7 +35,7 @@ pub(crate) struct FileCopied {
 
 /// An open source, and what it was when it was opened.
 pub(crate) struct OpenSource {
-    fd: OwnedFd,
+    pub(crate) fd: OwnedFd,
     pub(crate) stat: Stat,
 }
 
@@ -301,6 +301,9 @@ pub(crate) fn rehearse_file(
         open_source(job, src_stat)?;
     }
     let staged = is_staged(run, job, &ground);
+    if staged {
+        staged::rehearse(run, job, &ground)?;
+    }
     if ground.gives_way && !staged {
         remove(run, job)?;
         ground.found = None;

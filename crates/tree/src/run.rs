@@ -27,6 +27,7 @@ use crate::observer::{Announcement, Observer};
 use crate::options::Options;
 use crate::page_cache::Held;
 use crate::place::Place;
+use crate::receipt::Receipt;
 use crate::rehearsal::Rehearsal;
 use crate::standing::Standing;
 use crate::throttle::Throttle;
@@ -241,8 +242,20 @@ impl Worker {
         if !run.options.durable {
             return close(fd).map_err(failed(Action::Close, place));
         }
-        self.unsynced.add(run, fd, place.path());
+        self.unsynced.add(fd, place.path());
         Ok(())
+    }
+
+    /// Tells what became of an entry, once that is on the medium if it has to be.
+    pub(crate) fn finish(&mut self, run: &Run<'_>, receipt: Receipt) {
+        if let Some(receipt) = self.unsynced.keep(receipt) {
+            run.observer.finished(receipt);
+        }
+    }
+
+    /// Waits for the files that this worker has written, if they have become many.
+    pub(crate) fn sync_many(&mut self, run: &Run<'_>) {
+        self.unsynced.sync_many(run);
     }
 
     /// Waits until all files that this worker has written are on the medium.

@@ -127,6 +127,11 @@ pub(crate) fn stage<'j>(
     Ok((opened.map_err(failed(Action::CreateRegular, &job.dst))?, staged))
 }
 
+/// Looks for what [`stage`] would replace, and whether it may.
+pub(crate) fn rehearse(run: &Run<'_>, job: &Job<'_>, ground: &Ground) -> Result<(), Diagnostic> {
+    find_spot(run, job, ground).map(drop)
+}
+
 const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
 fn open_unnamed(dir: BorrowedFd<'_>, mode: Mode) -> io::Result<OwnedFd> {

@@ -9,16 +9,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::pread_full;
 use engines::sys::cachestat;
-use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
+use rustix::fs::{Advice, CWD, Mode, OFlags, Stat, fadvise, fdatasync, fstat, openat};
 use rustix::io::{self, retry_on_intr};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::contents::Files;
 use crate::diagnostic::{Action, Diagnostic};
+use crate::entry::Job;
 use crate::extents::{TMPFS, file_system};
-use crate::identity::is_regular;
+use crate::identity::{FileId, is_regular};
+use crate::open::open_looked_at;
 use crate::place::Place;
 use crate::receipt::Verified;
+use crate::regular::open_source;
 use crate::run::{Run, failed};
 use crate::xattr::Handle;
 
@@ -37,27 +40,78 @@ pub(crate) fn verify(run: &Run<'_>, files: &Files<'_>) -> Result<Verified, Diagn
     }
     let past_cache = drop_cache(files.dst).map_err(failed(Action::Sync, files.dst_place))?;
     let dst = reopen(files.dst).map_err(failed(Action::OpenForReading, files.dst_place))?;
+    let interrupted = || match files.staged {
+        true => Diagnostic::InterruptedBefore { dst: files.dst_place.path() },
+        false => Diagnostic::InterruptedUnverified { dst: files.dst_place.path() },
+    };
+    let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
+    match compare(run, src, dst, interrupted)? {
+        Compared::Equal(digest) => Ok(Verified { digest, past_cache }),
+        Compared::Differ(at) => {
+            let (src, dst) = (files.src_place.path(), files.dst_place.path());
+            Err(Diagnostic::Differs { src, dst, at })
+        }
+    }
+}
+
+/// Compares the source of `job` with the regular file `found` that stands at its destination and was
+/// not written by this run. `None` when they differ, or when that file cannot be read.
+///
+/// # Errors
+/// What keeps the source from being read.
+pub(crate) fn compare_found(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    src_stat: &Stat,
+    found: &Stat,
+) -> Result<Option<Verified>, Diagnostic> {
+    run.begin_in_earnest();
+    let src = open_source(job, src_stat)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let Ok(dst) = open_looked_at(job.dst.dir, job.dst.name, flags, found) else { return Ok(None) };
+    if fstat(&dst).map_or(true, |now| FileId::of(&now) != FileId::of(found)) {
+        return Ok(None);
+    }
+    let Ok(past_cache) = drop_cache(dst.as_fd()) else { return Ok(None) };
+    let interrupted = || Diagnostic::InterruptedBefore { dst: job.dst.path() };
+    let compared = compare(run, (src.fd.as_fd(), &job.src), (dst.as_fd(), &job.dst), interrupted)?;
+    Ok(match compared {
+        Compared::Equal(digest) => Some(Verified { digest, past_cache }),
+        Compared::Differ(_) => None,
+    })
+}
+
+enum Compared {
+    /// With this digest.
+    Equal(u128),
+    /// From this offset on.
+    Differ(u64),
+}
+
+/// Reads both files from end to end.
+fn compare(
+    run: &Run<'_>,
+    (src, src_place): (BorrowedFd<'_>, &Place<'_>),
+    (dst, dst_place): (BorrowedFd<'_>, &Place<'_>),
+    interrupted: impl Fn() -> Diagnostic,
+) -> Result<Compared, Diagnostic> {
     let mut buffers = vec![0; 2 * BLOCK_BYTES];
     let (src_buffer, dst_buffer) = buffers.split_at_mut(BLOCK_BYTES);
     let (mut at, mut hash) = (0, Xxh3::new());
     loop {
         if run.observer.interrupted() {
-            return Err(match files.staged {
-                true => Diagnostic::InterruptedBefore { dst: files.dst_place.path() },
-                false => Diagnostic::InterruptedUnverified { dst: files.dst_place.path() },
-            });
+            return Err(interrupted());
         }
-        let src_block = read_block(files.src, src_buffer, at, files.src_place)?;
-        let dst_block = read_block(dst.as_fd(), dst_buffer, at, files.dst_place)?;
+        let src_block = read_block(src, src_buffer, at, src_place)?;
+        let dst_block = read_block(dst, dst_buffer, at, dst_place)?;
         if src_block != dst_block {
             let same = src_block.iter().zip(dst_block).take_while(|(src, dst)| src == dst).count();
-            let (src, dst) = (files.src_place.path(), files.dst_place.path());
-            return Err(Diagnostic::Differs { src, dst, at: at + same as u64 });
+            return Ok(Compared::Differ(at + same as u64));
         }
         hash.update(dst_block);
         at += dst_block.len() as u64;
         if dst_block.len() < BLOCK_BYTES {
-            return Ok(Verified { digest: hash.digest128(), past_cache });
+            return Ok(Compared::Equal(hash.digest128()));
         }
     }
 }

@@ -47,6 +47,26 @@ const ALONE_BYTES: u64 = 1 << 20;
 /// at once, and the user has time to interrupt.
 const ALONE_TIME: Duration = Duration::from_millis(2);
 
+/// What one worker does alone.
+pub(crate) struct Alone {
+    entries: u64,
+    bytes: u64,
+    begun: Instant,
+}
+
+impl Alone {
+    pub(crate) fn from_now(worker: &Worker) -> Alone {
+        let (entries, bytes) = (worker.entries + ALONE_ENTRIES, worker.data_bytes + ALONE_BYTES);
+        Alone { entries, bytes, begun: Instant::now() }
+    }
+
+    /// Whether others would help.
+    pub(crate) fn is_over(&self, worker: &Worker) -> bool {
+        let few = worker.entries < self.entries && worker.data_bytes < self.bytes;
+        !few || self.begun.elapsed() >= ALONE_TIME
+    }
+}
+
 /// Descriptors for all else: standard streams, operands.
 const OTHER_DESCRIPTORS: u64 = 20;
 
@@ -56,13 +76,13 @@ const WORKER_DESCRIPTORS: usize = 8 + 2 * SHARES_PER_WORKER;
 /// How many work on a tree, and how many levels of it each has open, where the process may have
 /// only so many descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Means {
-    workers: usize,
+pub(crate) struct Means {
+    pub(crate) workers: usize,
     open_levels: usize,
 }
 
 impl Means {
-    fn of_process(options: &Options, workers: usize) -> Means {
+    pub(crate) fn of_process(options: &Options, workers: usize) -> Means {
         let allowed = descriptors();
         let held = if options.no_cache { HELD_FILES_MAX } else { 0 };
         // Files that wait to be synced are kept as well.
@@ -85,7 +105,7 @@ impl Means {
 /// Whether one thing has to happen after the other: people read along, or are asked. And a backup may
 /// take the name of another entry, as may what a symbolic link to a directory leads to: then the order
 /// of the entries decides what is left.
-fn in_order(options: &Options) -> bool {
+pub(crate) fn in_order(options: &Options) -> bool {
     options.verbose
         || options.debug
         || options.ask
@@ -151,12 +171,8 @@ pub(crate) fn walk(
     let at_large = Walk { run, operand, device, open_levels, pool: None };
     let mut stack = Stack::default();
     stack.frames.push(Frame { task: root, listing, lost: false, loan: None });
-    let (entries, bytes) = (worker.entries + ALONE_ENTRIES, worker.data_bytes + ALONE_BYTES);
-    let begun = Instant::now();
-    let alone = |worker: &Worker| {
-        worker.entries < entries && worker.data_bytes < bytes && begun.elapsed() < ALONE_TIME
-    };
-    at_large.go(worker, &mut stack, alone);
+    let alone = Alone::from_now(worker);
+    at_large.go(worker, &mut stack, |worker| !alone.is_over(worker));
     if stack.frames.is_empty() {
         return;
     }

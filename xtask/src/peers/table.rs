@@ -163,28 +163,24 @@ mod tests {
     use super::*;
 
     fn environment() -> Environment {
+        let prover = Prover {
+            counts_pages: true,
+            counts_pages_note: String::new(),
+            drops_pages: true,
+            drops_by: DropsBy::PosixFadvise,
+            counts_device_reads: true,
+        };
+        let here = std::path::Path::new(".");
         Environment {
-            haulage_version: "0",
-            haulage_commit: None,
-            optimized_build: true,
             kernel: "Linux 6.18.5 #1 SMP".to_owned(),
             machine: "x86_64".to_owned(),
             cpu_model: Some("Processor".to_owned()),
             cpu_count: 2,
             memory_bytes: 4 << 30,
-            dirty_background_bytes: None,
             virtual_machine: true,
-            libc: "glibc",
-            seed: 9,
             src: FileSystem::default(),
             dst: FileSystem::default(),
-            prover: Prover {
-                counts_pages: true,
-                counts_pages_note: String::new(),
-                drops_pages: true,
-                drops_by: DropsBy::PosixFadvise,
-                counts_device_reads: true,
-            },
+            ..Environment::look(here, here, prover, 9, None)
         }
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tree::Receipt;
+use tree::{FileId, Receipt};
 
 use super::args::Args;
 use super::receipt::{End, Receipts};
@@ -51,6 +51,11 @@ impl Books {
             argv: std::env::args_os().collect(),
             closed: AtomicBool::new(false),
         }))
+    }
+
+    /// The regular file that receipts go to.
+    pub(super) fn file(&self) -> Option<FileId> {
+        self.receipts.as_ref().and_then(Receipts::file)
     }
 
     /// Enters what became of an entry.

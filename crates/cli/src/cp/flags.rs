@@ -432,8 +432,9 @@ pub(crate) static FLAGS: &[Flag] = &[
             draft.keep_usual();
         }),
         help: "go on where a run of the same command was killed; implies --atomic and -p",
-        details: "A file of the source's length and time of modification is taken for complete. Of \
-                  a file of 4 MiB and more the part that was copied stays beside its destination \
+        details: "A file of the source's length and time of modification is taken for complete, as \
+                  rsync does, whoever made it: with \\fB--verify\\fR it is read and compared, and copied \
+                  again where it differs. Of a file of 4 MiB and more the part that was copied stays beside its destination \
                   as .NAME.haulage-part, with a journal, .NAME.haulage-journal; what the journal \
                   vouches for is not copied again, unless the source has changed. Both go away when \
                   the file is complete. If SOURCE is a directory and DEST was none when the copy \

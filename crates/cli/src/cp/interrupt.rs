@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
+use engines::sys::{hold_back, let_come};
 use signal_hook::consts::{SIGCONT, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -21,6 +22,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub(super) struct Interrupts {
     /// Somebody waits for signals, or cannot.
     watched: Arc<OnceLock<()>>,
+    /// SIGUSR1 is held back, as it was not before this process began.
+    held_back: Arc<AtomicBool>,
     /// Its number; 0 before one comes.
     caught: Arc<AtomicI32>,
     /// The user is being asked something, so nothing is half done.
@@ -28,6 +31,14 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
+    /// Of a process that is beginning. SIGUSR1, which asks how far the copy is, must not end it: it
+    /// waits until it can be answered.
+    pub(super) fn of_process() -> Interrupts {
+        let interrupts = Interrupts::default();
+        interrupts.held_back.store(hold_back(SIGUSR1), Ordering::Relaxed);
+        interrupts
+    }
+
     /// Waits for signals in a thread of its own from now on. Before that, and where the thread cannot
     /// be had, a signal ends the copy on the spot, as it does by default.
     pub(super) fn watch(&self, console: &Arc<Console>) {
@@ -36,13 +47,28 @@ impl Interrupts {
             let thread = std::thread::Builder::new().name("signals".to_owned());
             let ending = crate::signals::ending();
             let heeded = [&ending[..], &crate::signals::not_ignored(&[SIGUSR1, SIGCONT])].concat();
-            if let Ok(mut signals) = Signals::new(heeded) {
+            if let Ok(mut signals) = Signals::new(&heeded) {
                 let handle = signals.handle();
-                if thread.spawn(move || watching.wait(&mut signals, &ending, &console)).is_err() {
+                let held_back = self.hold_back(&heeded);
+                let watch = move || {
+                    // In this thread alone: the others may be in calls that no handler interrupts,
+                    // a read from a server that has gone away for one.
+                    held_back.into_iter().for_each(let_come);
+                    watching.wait(&mut signals, &ending, &console);
+                };
+                if thread.spawn(watch).is_err() {
                     handle.close();
                 }
             }
         });
+    }
+
+    /// Holds `signals` back from this thread and those that it makes. Returns those that were not
+    /// held back when the process began.
+    fn hold_back(&self, signals: &[i32]) -> Vec<i32> {
+        let before = self.held_back.load(Ordering::Relaxed).then_some(SIGUSR1);
+        let now = signals.iter().copied().filter(|signal| hold_back(*signal));
+        now.chain(before).collect()
     }
 
     /// Whether a signal has come.

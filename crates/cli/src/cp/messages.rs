@@ -148,6 +148,9 @@ fn words_of_refusal(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::JustCreated { src, dst } => {
             fill("will not overwrite just-created {} with {}", &[dst, src])
         }
+        Diagnostic::Record { src, dst } => {
+            fill("will not overwrite {} with {}: it is the receipt", &[dst, src])
+        }
         Diagnostic::BackupDestroysCopy { dst, backup } => {
             fill("will not overwrite just-created {} with {}", &[backup, dst])
         }

@@ -3,17 +3,16 @@
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
 use signal_hook::consts::SIGPIPE;
-use tree::{Count, Filter, IgnoreFile, Options, Request};
+use tree::{Filter, IgnoreFile, Options, Request};
 
 mod args;
 mod books;
 mod choices;
 mod completions;
 mod console;
+mod counting;
 mod draft;
 mod environment;
 mod errno_name;
@@ -69,6 +68,7 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
 }
 
 fn copy(args: Args) -> ExitCode {
+    let interrupts = Interrupts::of_process();
     // What is only read comes before what is emptied for the receipts.
     let opened = filter(&args).and_then(|filter| Ok((filter, Books::open(&args)?)));
     let (filter, books) = match opened {
@@ -81,11 +81,11 @@ fn copy(args: Args) -> ExitCode {
     // Where nobody looks nothing is drawn, and nothing counted.
     let shows_progress = args.progress && std::io::stderr().is_terminal();
     let filters = !args.rules.is_empty() || !args.ignore_files.is_empty();
-    let (request, options) = plan(args, filter);
-    let interrupts = Interrupts::default();
+    let (request, mut options) = plan(args, filter);
+    options.record = books.as_ref().and_then(Books::file);
     // The count knows nothing of filters, and a total that is never reached is worse than none.
     let counts = shows_progress && !filters;
-    let count = counts.then(|| count_beside(&request, &options));
+    let count = counts.then(|| counting::count_beside(&request, &options));
     let console = Console::new(interrupts.clone(), books, shows_progress, count);
     if shows_progress {
         interrupts.watch(&console);
@@ -99,30 +99,6 @@ fn copy(args: Args) -> ExitCode {
         Err(Unsaid::Unheard) => interrupt::die_of(SIGPIPE),
         _ => ExitCode::FAILURE,
     }
-}
-
-/// A tree that is copied before that is not worth counting.
-const COUNT_AFTER: Duration = Duration::from_secs(1);
-
-/// How far the counting stands back for the copy: the kernel gives it 3 % of a processor that the copy
-/// wants, and all of one that it leaves.
-const COUNT_NICENESS: i32 = 15;
-
-/// Finds out in a thread of its own how much there is to copy.
-fn count_beside(request: &Request, options: &Options) -> Arc<Count> {
-    let count = Arc::new(Count::default());
-    let (counting, request, options) = (count.clone(), request.clone(), options.clone());
-    let thread = std::thread::Builder::new().name(String::from("count"));
-    // Without a thread the end is not known, and that is said.
-    let _ = thread.spawn(move || {
-        if options.recursive {
-            std::thread::sleep(COUNT_AFTER);
-        }
-        // On Linux this is the niceness of a thread.
-        let _ = rustix::process::nice(COUNT_NICENESS);
-        counting.run(&request, &options);
-    });
-    count
 }
 
 /// What the command line asks for, in the terms of the copier.
@@ -165,6 +141,7 @@ fn plan(args: Args, filter: Filter) -> (Request, Options) {
         dry_run: args.dry_run,
         limit_rate: args.limit_rate,
         filter,
+        record: None,
     };
     (Request { sources, destination }, options)
 }

@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use engines::{Pos, Side, Stop};
 use serde::Serialize;
-use tree::{Attempt, Attribute, Diagnostic, Errno, Loss, Method, Receipt};
+use tree::{Attempt, Attribute, Diagnostic, Errno, FileId, Loss, Method, Receipt};
 
 use super::errno_name::errno_name;
 use super::messages;
@@ -23,6 +23,7 @@ use super::tally::{Cost, Kind, Outcome, Tally};
 /// The file that receipts go to. Workers write to it at once, whole lines each.
 pub(super) struct Receipts {
     name: Vec<u8>,
+    file: Option<FileId>,
     began: SystemTime,
     out: Mutex<Out>,
 }
@@ -59,16 +60,21 @@ impl Receipts {
                 ]
                 .concat());
             }
-            let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-            if is_file {
+            if identity(&file).is_some() {
                 file.set_len(0).map_err(|error| cannot(&error))?;
             }
         }
         Ok(Receipts {
             name: quoted,
+            file: identity(&file),
             began: SystemTime::now(),
             out: Mutex::new(Out { writer: Some(BufWriter::new(file)) }),
         })
+    }
+
+    /// The file that they go to, if it is a regular one, which a copy could replace.
+    pub(super) fn file(&self) -> Option<FileId> {
+        self.file
     }
 
     /// Writes the line of an entry.
@@ -126,6 +132,12 @@ impl Out {
         }
         result
     }
+}
+
+/// Which regular file it is.
+fn identity(file: &File) -> Option<FileId> {
+    let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
+    Some(FileId { dev: metadata.dev(), ino: metadata.ino() })
 }
 
 fn is_same_file(file: &File, path: &Path) -> bool {

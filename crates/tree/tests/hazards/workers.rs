@@ -281,3 +281,26 @@ fn walk(root: &Path) -> Vec<std::path::PathBuf> {
     }
     found
 }
+
+#[test]
+fn many_operands_are_shared() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let names: Vec<_> = (0..100).map(|number| dir.path().join(number.to_string())).collect();
+    names.iter().for_each(|name| write(name, "content").expect("a file"));
+    create_dir_all(dir.path().join("t")).expect("a directory");
+    let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let listener = Listener::with_meanwhile(|| {
+        most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(1));
+        now.fetch_sub(1, Ordering::SeqCst);
+    });
+    let request = tree::Request {
+        sources: names.iter().map(Into::into).collect(),
+        destination: tree::Destination::Directory(dir.path().join("t").into()),
+    };
+    let outcome = tree::copy(&request, &with_jobs(4, Options::default()), &listener);
+    assert_eq!((outcome.failures, listener.heard()), (0, vec![]));
+    assert_eq!(std::fs::read_dir(dir.path().join("t")).expect("a directory").count(), 100);
+    let most = most.load(Ordering::SeqCst);
+    assert!((2..=4).contains(&most), "{most} at once");
+}

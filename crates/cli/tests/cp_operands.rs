@@ -1,0 +1,78 @@
+//! Many operands are shared among workers, and it is as if they were copied one after another.
+
+use std::fs::{create_dir, hard_link, write};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use testfs::{Aspects, random_bytes, skip, test_name, tree_differences};
+
+const FILES: usize = 200;
+
+/// Files, and a target in which some names lead back to them.
+fn make(dir: &Path) {
+    for name in ["x", "t", "t/old"] {
+        create_dir(dir.join(name)).expect("a directory");
+    }
+    for number in 0..FILES {
+        write(dir.join(format!("f{number}")), random_bytes(number * 7, 1)).expect("a file");
+    }
+    for name in ["x/f60", "x/other", "x/F61"] {
+        write(dir.join(name), name).expect("a file");
+    }
+    hard_link(dir.join("f120"), dir.join("x/again")).expect("a link");
+    // What goes to these names is written to files that are operands as well.
+    symlink("../f130", dir.join("t/f70")).expect("a link");
+    hard_link(dir.join("f140"), dir.join("t/f80")).expect("a link");
+    // A source that the operand before it makes, and one that never is.
+    symlink("t/f90", dir.join("late")).expect("a link");
+    symlink("nowhere", dir.join("never")).expect("a link");
+}
+
+fn operands() -> Vec<String> {
+    let mut operands: Vec<String> = (0..FILES).map(|number| format!("f{number}")).collect();
+    for (at, name) in [
+        (190, "f5"),
+        (180, "x/F61"),
+        (170, "old"),
+        (160, "x"),
+        (150, "missing"),
+        (125, "x/again"),
+        (100, "never"),
+        (91, "late"),
+        (75, "x/f60"),
+        (50, "x/other"),
+    ] {
+        operands.insert(at, name.into());
+    }
+    operands
+}
+
+/// Runs `program` in a tree of its own, of which it returns the whole.
+fn run(program: &str, before: &[&str], options: &[&str], dir: &Path) -> (Output, PathBuf) {
+    make(dir);
+    let mut command = Command::new(program);
+    command.arg0("cp").args(before).args(options).args(operands()).arg("t").current_dir(dir);
+    (command.env("LC_ALL", "C").output().expect("it starts"), dir.to_owned())
+}
+
+#[test]
+fn many_operands_are_copied_as_gnu_copies_them() {
+    for options in [&[][..], &["-p"], &["-a"], &["-L", "--preserve=links"], &["-u"], &["-f"]] {
+        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let (gnu, theirs) = run("/bin/cp", &[], options, dirs[0].path());
+        if !String::from_utf8_lossy(&gnu.stderr).contains("will not overwrite just-created") {
+            return skip(&test_name(), "/bin/cp is not GNU's");
+        }
+        let haulage = env!("CARGO_BIN_EXE_haulage");
+        let (said, ours) = run(haulage, &["--jobs=8"], options, dirs[1].path());
+        let text = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(text(&said), text(&gnu), "{options:?}");
+        assert_eq!(said.status.code(), gnu.status.code(), "{options:?}");
+        // Each tree was made at its own time.
+        let aspects = Aspects { mtimes: false, ..Aspects::ALL };
+        let differences = tree_differences(&theirs, &ours, aspects).expect("trees");
+        assert_eq!(differences, [""; 0], "{options:?}");
+    }
+}

@@ -1,0 +1,134 @@
+//! Several operands that go into one directory. Order decides much among them: a second file of one
+//! name is refused, a link may lead to what the next one replaces, a source may be what the one before
+//! it made. It decides nothing among regular files that get names which nobody has: none of them is
+//! touched by the copy of another. Such ones, when there are many, are shared among workers; whatever
+//! else stands between them waits for those before it, and those after it wait for that.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat, statat};
+use rustix::io::Errno;
+
+use crate::identity::is_regular;
+use crate::plan::{c_name, last_component, source_name};
+use crate::run::{Run, Worker};
+use crate::walk::{Alone, Means, in_order};
+
+/// Fewer in a row are not worth a thread.
+const TOGETHER_MIN: usize = 32;
+
+/// Copies each of `sources` into the directory `target`, with `copy`.
+pub(crate) fn copy_each(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    target: BorrowedFd<'_>,
+    sources: &[OsString],
+    copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
+) {
+    let alone = Alone::from_now(worker);
+    let mut rest = sources;
+    // One who has written nothing yet need not ask whether others could.
+    let mut may_share = sources.len() > TOGETHER_MIN && !in_order(run.options);
+    may_share &= !run.options.parents && run.rehearsal.is_none();
+    while !rest.is_empty() && !run.observer.interrupted() {
+        let mut together = 0;
+        if may_share && alone.is_over(worker) && rest.len() >= TOGETHER_MIN {
+            may_share = may_fill(target);
+            together = if may_share { independent(run, target, rest) } else { 0 };
+        }
+        let (now, later) = rest.split_at(together.max(1));
+        if together < TOGETHER_MIN {
+            one_by_one(run, worker, now, copy);
+        } else {
+            share(run, worker, now, copy);
+        }
+        rest = later;
+    }
+}
+
+fn one_by_one(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    sources: &[OsString],
+    copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
+) {
+    for source in sources {
+        if run.observer.interrupted() {
+            return;
+        }
+        worker.entries += 1;
+        copy(worker, source);
+    }
+}
+
+/// Has several workers take one after the other.
+fn share(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    sources: &[OsString],
+    copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
+) {
+    run.begin_in_earnest();
+    let workers = Means::of_process(run.options, run.jobs()).workers.min(sources.len());
+    let next = AtomicUsize::new(0);
+    let work = |worker: &mut Worker| {
+        while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if run.observer.interrupted() {
+                return;
+            }
+            // A large file among the last may be shared by those who have none.
+            worker.others_busy = next.load(Ordering::Relaxed) < sources.len();
+            worker.entries += 1;
+            copy(worker, source);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            // A thread that cannot be had is one worker fewer.
+            let name = String::from("copy");
+            let _ = std::thread::Builder::new().name(name).spawn_scoped(scope, || {
+                let mut worker = Worker::new(run);
+                work(&mut worker);
+                worker.held.drop_all(run);
+                worker.sync(run);
+            });
+        }
+        work(worker);
+    });
+    worker.others_busy = false;
+}
+
+/// Whether files can be made in `target`. Where they cannot, what is said of each should come in order.
+fn may_fill(target: BorrowedFd<'_>) -> bool {
+    accessat(target, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// How many of the first `sources` are such that no copy has to do with another.
+fn independent(run: &Run<'_>, target: BorrowedFd<'_>, sources: &[OsString]) -> usize {
+    let mut names = HashSet::new();
+    let stands_alone = |source: &&OsString| {
+        let source = source_name(run.options, source);
+        let name = last_component(source);
+        // Some directories take names for one that differ in case.
+        let folded = String::from_utf8_lossy(name).to_lowercase();
+        let (Ok(source), Ok(name)) = (c_name(source), c_name(name)) else { return false };
+        names.insert(folded) && can_be_read(run, &source) && is_free(target, &name)
+    };
+    sources.iter().take_while(stands_alone).count()
+}
+
+/// What cannot be read is told of in order.
+fn can_be_read(run: &Run<'_>, source: &CStr) -> bool {
+    let found = statat(CWD, source, AtFlags::SYMLINK_NOFOLLOW);
+    let readable =
+        || run.is_root() || accessat(CWD, source, Access::READ_OK, AtFlags::EACCESS).is_ok();
+    found.is_ok_and(|stat| is_regular(&stat)) && readable()
+}
+
+fn is_free(target: BorrowedFd<'_>, name: &CStr) -> bool {
+    let found = statat(target, name, AtFlags::SYMLINK_NOFOLLOW);
+    found.is_err_and(|errno| errno == Errno::NOENT)
+}
