@@ -4,9 +4,13 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+mod bench;
+mod certify;
+mod compare;
 mod complaint;
 mod cp;
 mod engines_command;
+mod interrupt;
 mod race;
 mod signals;
 
@@ -23,6 +27,21 @@ static COMMANDS: &[Command] = &[
         name: "race",
         about: "measure every way of copying on your own file, and say which one wins",
         main: race::main,
+    },
+    Command {
+        name: "bench",
+        about: "run a whole experiment and keep every sample",
+        main: bench::main,
+    },
+    Command {
+        name: "certify",
+        about: "find out whether what is measured on this machine can be believed",
+        main: certify::main,
+    },
+    Command {
+        name: "compare",
+        about: "say what changed between two runs of an experiment",
+        main: compare::main,
     },
     Command { name: "cp", about: "copy files and trees, as GNU cp does", main: cp::main },
     Command {
@@ -44,6 +63,8 @@ fn main() -> ExitCode {
         return cp::main(args.split_off(1));
     }
     match args.get(1).map(|word| word.as_encoded_bytes()) {
+        // What an experiment runs in processes of their own; nobody types it.
+        Some(word) if word == lab::bench::hands::SUBCOMMAND.as_bytes() => bench::session(),
         None => bad_usage("a command is missing"),
         Some(b"--help" | b"-h" | b"help") => print(&help()),
         Some(b"--version" | b"-V") => print(&format!("haulage {}\n", env!("CARGO_PKG_VERSION"))),

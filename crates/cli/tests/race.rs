@@ -143,6 +143,9 @@ fn a_line_of_csv_for_each_sample_with_the_same_fields_as_json() {
             let expected = match &sample[head] {
                 Value::String(text) => text.clone(),
                 Value::Null => String::new(),
+                Value::Array(several) => {
+                    several.iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
+                }
                 other => other.to_string(),
             };
             assert_eq!(cell, expected, "{head}");

@@ -2,9 +2,11 @@
 //! at once, since a race verifies every copy and its time is short.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::Error;
@@ -13,6 +15,9 @@ use crate::source::{Load, Source};
 /// Bytes digested as one; small enough to stay in a processor's cache between read and digest.
 const BLOCK_BYTES: u64 = 1 << 20;
 
+/// The same as a length in memory.
+const BLOCK_LEN: usize = 1 << 20;
+
 /// More threads than this wait for memory and not for each other.
 const THREADS_MAX: usize = 4;
 
@@ -20,7 +25,7 @@ const THREADS_MAX: usize = 4;
 pub(crate) type Digest = Vec<u128>;
 
 /// The digests of a load, a file after another.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Digests {
     parts: Vec<Digest>,
 }
@@ -37,6 +42,18 @@ impl Digests {
                 .map_err(Error::path("cannot read", source.path_of(part.file)))
         });
         Ok(Digests { parts: parts.collect::<Result<_, _>>()? })
+    }
+
+    /// Those of one file of `len` bytes, whose block at an offset `fill` makes.
+    pub(crate) fn of_made(len: u64, mut fill: impl FnMut(u64, &mut [u8])) -> Digests {
+        let mut buffer = vec![0; BLOCK_LEN];
+        let blocks = (0..len).step_by(BLOCK_LEN).map(|at| {
+            #[allow(clippy::cast_possible_truncation)] // At most the length of a block.
+            let piece = &mut buffer[..(len - at).min(BLOCK_BYTES) as usize];
+            fill(at, piece);
+            xxh3_128(piece)
+        });
+        Digests { parts: vec![blocks.collect()] }
     }
 
     /// In what way `copy` differs from part `index` of the load; `None` when it is equal.
@@ -65,14 +82,11 @@ impl Digests {
 /// The digests of the first `len` bytes of `fd`. A file that ends earlier is an EIO.
 fn digest(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<Digest> {
     let blocks = usize::try_from(len.div_ceil(BLOCK_BYTES)).map_err(|_| Errno::FBIG)?;
-    let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(THREADS_MAX)
-        .min(blocks.div_ceil(4));
+    let threads = threads_for(blocks);
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Vec::new();
-        let mut buffer = vec![0; usize::try_from(BLOCK_BYTES).map_err(|_| Errno::FBIG)?];
+        let mut buffer = vec![0; BLOCK_LEN.min(usize::try_from(len).unwrap_or(BLOCK_LEN))];
         loop {
             let block = next.fetch_add(1, Ordering::Relaxed);
             if block >= blocks {
@@ -103,6 +117,18 @@ fn digest(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<Digest> {
     let mut found = found?;
     found.sort_unstable_by_key(|(block, _)| *block);
     Ok(found.into_iter().map(|(_, digest)| digest).collect())
+}
+
+/// To ask how many processors there are costs more than to digest a small file.
+fn threads_for(blocks: usize) -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    let wanted = blocks.div_ceil(4).min(THREADS_MAX);
+    if wanted <= 1 {
+        return wanted;
+    }
+    let processors =
+        PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from));
+    wanted.min(*processors)
 }
 
 fn read_exactly(fd: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> rustix::io::Result<()> {

@@ -1,5 +1,6 @@
 //! Where an experiment took place: what a reader needs in order to judge or repeat it.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -29,11 +30,23 @@ pub struct Environment {
     pub memory_bytes: u64,
     /// Dirty pages beyond which the kernel begins to write them out.
     pub dirty_background_bytes: Option<u64>,
+    /// What a look at the clock costs, in nanoseconds: the median of many.
+    pub clock_ns: u64,
+    /// What the kernel does against faults of the processor, by the names that it gives them.
+    pub mitigations: BTreeMap<String, String>,
     /// Whether this is a virtual machine. Its host has a cache of its own, which cannot be seen
     /// from inside: cold is cold for the guest only.
     pub virtual_machine: bool,
+    /// What the machine is called.
+    pub hostname: String,
+    /// What chooses the speed of the first processor; `None` where the kernel cannot.
+    pub cpu_governor: Option<String>,
+    /// When the kernel gives large pages unasked.
+    pub transparent_hugepages: Option<String>,
     /// The C library that the program was built for.
     pub libc: &'static str,
+    /// The version of the one that it runs with, where it tells.
+    pub libc_version: Option<String>,
     /// The seed that all orders follow from.
     pub seed: u64,
     /// The source.
@@ -57,6 +70,16 @@ pub struct FileSystem {
     pub mount_options: Option<String>,
     /// The device or share it lies on.
     pub device: Option<String>,
+    /// Bytes of its blocks.
+    pub block_bytes: Option<u64>,
+    /// What orders the requests to that device, where it is one.
+    pub scheduler: Option<String>,
+    /// How far ahead the kernel reads from it.
+    pub readahead_bytes: Option<u64>,
+    /// Whether it turns, as it says itself.
+    pub rotational: Option<bool>,
+    /// What it writes at once at the least.
+    pub physical_block_bytes: Option<u64>,
 }
 
 impl Environment {
@@ -72,30 +95,28 @@ impl Environment {
         let uname = rustix::system::uname();
         let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let after_colon = |name: &str| {
-            let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
-            Some(line.split_once(':')?.1.trim().to_owned())
-        };
         let page_bytes = rustix::param::page_size() as u64;
         Environment {
             haulage_version: env!("CARGO_PKG_VERSION"),
             haulage_commit,
             optimized_build: !cfg!(debug_assertions),
-            kernel: format!(
-                "{} {} {}",
-                text(uname.sysname()),
-                text(uname.release()),
-                text(uname.version())
-            ),
+            kernel: kernel(),
             machine: text(uname.machine()),
-            cpu_model: after_colon("model name"),
+            cpu_model: cpu_model(),
             cpu_count: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: memory_bytes(),
             dirty_background_bytes: counter("/proc/vmstat", "nr_dirty_background_threshold")
                 .map(|pages| pages * page_bytes),
-            virtual_machine: after_colon("flags")
+            clock_ns: crate::clock::look_ns(),
+            mitigations: mitigations(),
+            virtual_machine: of_cpuinfo(&cpuinfo, "flags")
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            hostname: text(uname.nodename()),
+            cpu_governor: line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            transparent_hugepages: line_of("/sys/kernel/mm/transparent_hugepage/enabled")
+                .map(|line| chosen(&line)),
             libc: if cfg!(target_env = "musl") { "musl" } else { "glibc" },
+            libc_version: engines::sys::libc_version(),
             seed,
             src: FileSystem::of(src),
             dst: FileSystem::of(dst),
@@ -112,12 +133,32 @@ impl FileSystem {
             let table = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
             table.lines().find_map(|line| parse_mount(line).filter(|(of, _)| *of == id))
         });
+        let block_bytes = rustix::fs::statvfs(path).ok().map(|stat| stat.f_bsize);
         let path = path.to_string_lossy().into_owned();
-        match found {
-            Some((_, file_system)) => FileSystem { path, ..file_system },
-            None => FileSystem { path, ..FileSystem::default() },
-        }
+        let found = found.map(|(_, file_system)| file_system).unwrap_or_default();
+        FileSystem { path, block_bytes, ..found }
     }
+}
+
+/// The kernel's name, release and version, as uname(1) shows them.
+#[must_use]
+pub fn kernel() -> String {
+    let uname = rustix::system::uname();
+    let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();
+    let [name, release, version] = [uname.sysname(), uname.release(), uname.version()].map(text);
+    format!("{name} {release} {version}")
+}
+
+/// The processor, as the kernel names it.
+#[must_use]
+pub fn cpu_model() -> Option<String> {
+    of_cpuinfo(&std::fs::read_to_string("/proc/cpuinfo").ok()?, "model name")
+}
+
+/// What follows the colon in the first line of /proc/cpuinfo that begins with `name`.
+fn of_cpuinfo(cpuinfo: &str, name: &str) -> Option<String> {
+    let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 /// Memory of the machine in bytes.
@@ -165,8 +206,52 @@ fn parse_mount(line: &str) -> Option<(u64, FileSystem)> {
         mount_point: Some(unescaped(mount_point)),
         mount_options: Some(format!("{options};{super_options}")),
         device: Some(unescaped(device)),
+        scheduler: of_queue(device, "scheduler").map(|line| chosen(&line)),
+        readahead_bytes: of_queue(device, "read_ahead_kb")
+            .and_then(|kib| Some(kib.trim().parse::<u64>().ok()? * 1024)),
+        rotational: of_queue(device, "rotational").map(|line| line.trim() == "1"),
+        physical_block_bytes: of_queue(device, "physical_block_size")
+            .and_then(|bytes| bytes.trim().parse().ok()),
+        // Asked of the path itself.
+        block_bytes: None,
     };
     Some((id.parse().ok()?, found))
+}
+
+/// A setting of a block device: the kernel's Documentation/block/queue-sysfs.rst. That of a partition
+/// is its disk's.
+fn of_queue(device: &str, setting: &str) -> Option<String> {
+    let number = rustix::fs::stat(device).ok().filter(|stat| {
+        rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice
+    })?;
+    let (major, minor) = (rustix::fs::major(number.st_rdev), rustix::fs::minor(number.st_rdev));
+    let below = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
+    ["queue", "../queue"]
+        .iter()
+        .find_map(|queue| std::fs::read_to_string(below.join(queue).join(setting)).ok())
+}
+
+/// A file of one line.
+fn line_of(file: &str) -> Option<String> {
+    Some(std::fs::read_to_string(file).ok()?.trim().to_owned())
+}
+
+/// The word in brackets: the scheduler that is chosen among those there are.
+fn chosen(line: &str) -> String {
+    let inner = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inner.map_or(line, |(chosen, _)| chosen).trim().to_owned()
+}
+
+/// What the kernel does against each fault of the processor.
+fn mitigations() -> BTreeMap<String, String> {
+    let Ok(entries) = std::fs::read_dir("/sys/devices/system/cpu/vulnerabilities") else {
+        return BTreeMap::new();
+    };
+    let of = |entry: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(entry.path()).ok()?;
+        Some((entry.file_name().to_string_lossy().into_owned(), text.trim().to_owned()))
+    };
+    entries.flatten().filter_map(of).collect()
 }
 
 /// Blanks, tabs, line ends and backslashes stand there as octal numbers.
@@ -189,6 +274,8 @@ mod tests {
         assert_eq!(found.mount_point.as_deref(), Some("/mnt 2"));
         assert_eq!(found.mount_options.as_deref(), Some("rw,noatime;rw,errors=x"));
         assert_eq!(parse_mount("nonsense"), None);
+        assert_eq!(chosen("none mq-deadline [kyber] bfq\n"), "kyber");
+        assert_eq!(chosen("none\n"), "none");
     }
 
     #[test]

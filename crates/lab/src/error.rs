@@ -30,7 +30,7 @@ pub enum Error {
     SourceChanged(PathBuf),
     /// The destination's file system is too full.
     #[error(
-        "not enough room in '{}': a copy takes {} and {} are free",
+        "not enough room in '{}': {} are needed and {} are free",
         .dir.display(), crate::words::bytes(*.needed_bytes), crate::words::bytes(*.free_bytes)
     )]
     NoSpace {
@@ -61,18 +61,62 @@ pub enum Error {
         /// What differs.
         how: String,
     },
+    /// What a variant made is not what it has to be.
+    #[error("{variant} is wrong: {how}; the experiment is void")]
+    Wrong {
+        /// The variant.
+        variant: String,
+        /// What is wrong.
+        how: String,
+    },
+    /// A command that was to be measured did not do its work.
+    #[error("'{command}' {how}{}", said(.words))]
+    Command {
+        /// Its line.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// What it said.
+        words: String,
+    },
+    /// One of several runs at the same time failed.
+    #[error("{why}")]
+    Hand {
+        /// In words.
+        why: String,
+        /// Whether what it made was wrong.
+        wrong: bool,
+    },
+    /// What is explained by its words alone.
+    #[error("{0}")]
+    Unknown(String),
     /// No variant was left to race.
     #[error("none of the variants works here: {0}")]
     NothingToRace(String),
 }
 
 impl Error {
+    /// Whether something was made wrongly, rather than not made.
+    pub(crate) fn is_of_wrong_bytes(&self) -> bool {
+        matches!(
+            self,
+            Error::WrongCopy { .. } | Error::Wrong { .. } | Error::Hand { wrong: true, .. }
+        )
+    }
+
     pub(crate) fn path(
         action: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(Errno) -> Error {
         let path = path.into();
         move |errno| Error::Path { action, path, errno }
+    }
+}
+
+fn said(words: &str) -> String {
+    match words.trim() {
+        "" => String::new(),
+        words => format!(": {words}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one place where an experiment writes: a directory of its own, removed on every way out.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,15 @@ use crate::error::Error;
 /// or removed. Dropping it removes it with all it holds.
 #[derive(Debug)]
 pub struct Scratch {
-    path: PathBuf,
+    work: WorkDir,
     remover: Remover,
+}
+
+/// A directory that somebody else makes and removes, for the files of runs.
+#[derive(Debug)]
+pub struct WorkDir {
+    path: PathBuf,
+    dir: OwnedFd,
 }
 
 /// Removes a scratch directory, from any thread and as often as one likes: for the thread that
@@ -24,11 +32,15 @@ pub struct Scratch {
 pub struct Remover {
     parent: OwnedFd,
     name: OsString,
+    path: PathBuf,
     dir: OwnedFd,
 }
 
-/// How the names of scratch directories begin.
-const PREFIX: &str = ".haulage-race-";
+/// How the names of scratch directories begin; what they are for follows.
+const PREFIX: &str = ".haulage-";
+
+/// What scratch directories are for.
+const KINDS: [&str; 2] = ["race", "bench"];
 
 /// Scratch directories in `dst_dir` that no experiment works in any more: a SIGKILL, or the end of
 /// the machine, leaves no time to remove them. Whoever works in one holds a lock on it.
@@ -42,24 +54,37 @@ pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
     };
     let entries = std::fs::read_dir(dst_dir).into_iter().flatten().flatten();
     entries
-        .filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()))
+        .filter(|entry| is_scratch(&entry.file_name()))
         .map(|entry| entry.path())
         .filter(|path| is_abandoned(path))
         .collect()
 }
 
+fn is_scratch(name: &OsStr) -> bool {
+    let rest = name.as_bytes().strip_prefix(PREFIX.as_bytes());
+    rest.is_some_and(|rest| {
+        KINDS
+            .iter()
+            .any(|kind| rest.strip_prefix(kind.as_bytes()).is_some_and(|r| r.starts_with(b"-")))
+    })
+}
+
 impl Scratch {
-    /// Makes `.haulage-race-<pid>-<random>` in `dst_dir`.
+    /// Makes `.haulage-<kind>-<pid>-<random>` in `dst_dir`; `kind` is `race` or `bench`.
     ///
     /// # Errors
     /// When `dst_dir` cannot be opened or written to.
-    pub fn create(dst_dir: &Path) -> Result<Scratch, Error> {
+    ///
+    /// # Panics
+    /// With another kind: what a killed program leaves of it would not be found.
+    pub fn create(dst_dir: &Path, kind: &str) -> Result<Scratch, Error> {
+        assert!(KINDS.contains(&kind), "scratch directories are for {KINDS:?}");
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::open(dst_dir, flags, Mode::empty())
             .map_err(Error::path("cannot open the directory", dst_dir))?;
         let failed = |errno| Error::path("cannot create a directory in", dst_dir)(errno);
         let name = loop {
-            let name = format!("{PREFIX}{}-{:08x}", std::process::id(), fastrand::u32(..));
+            let name = format!("{PREFIX}{kind}-{}-{:08x}", std::process::id(), fastrand::u32(..));
             match rustix::fs::mkdirat(&parent, &name, Mode::RWXU) {
                 Ok(()) => break OsString::from(name),
                 Err(Errno::EXIST | Errno::INTR) => {}
@@ -71,7 +96,9 @@ impl Scratch {
             Ok(dir) => {
                 // Where locks are unknown nobody can look for abandoned ones either.
                 let _ = flock(&dir, FlockOperation::LockExclusive);
-                Ok(Scratch { path, remover: Remover { parent, name, dir } })
+                let again = rustix::io::fcntl_dupfd_cloexec(&dir, 0).map_err(failed)?;
+                let remover = Remover { parent, name, path: path.clone(), dir };
+                Ok(Scratch { work: WorkDir { path, dir: again }, remover })
             }
             Err(errno) => {
                 // It was made a moment ago and is empty; that it cannot be opened is the error.
@@ -79,6 +106,41 @@ impl Scratch {
                 Err(failed(errno))
             }
         }
+    }
+
+    /// A second handle that can remove the directory.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn remover(&self) -> Result<Remover, Error> {
+        let again = |fd: &OwnedFd| {
+            rustix::io::fcntl_dupfd_cloexec(fd, 0)
+                .map_err(Error::path("cannot hold", &self.work.path))
+        };
+        let Remover { parent, name, path, dir } = &self.remover;
+        let (name, path) = (name.clone(), path.clone());
+        Ok(Remover { parent: again(parent)?, name, path, dir: again(dir)? })
+    }
+}
+
+impl Deref for Scratch {
+    type Target = WorkDir;
+
+    fn deref(&self) -> &WorkDir {
+        &self.work
+    }
+}
+
+impl WorkDir {
+    /// The directory at `path`, which is there.
+    ///
+    /// # Errors
+    /// What open(2) gives.
+    pub fn open(path: &Path) -> Result<WorkDir, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(Error::path("cannot open the directory", path))?;
+        Ok(WorkDir { path: path.to_owned(), dir })
     }
 
     /// Where it is, for messages.
@@ -90,19 +152,7 @@ impl Scratch {
     /// The directory.
     #[must_use]
     pub fn dir(&self) -> &OwnedFd {
-        &self.remover.dir
-    }
-
-    /// A second handle that can remove the directory.
-    ///
-    /// # Errors
-    /// When no descriptor is left.
-    pub fn remover(&self) -> Result<Remover, Error> {
-        let again = |fd: &OwnedFd| {
-            rustix::io::fcntl_dupfd_cloexec(fd, 0).map_err(Error::path("cannot hold", &self.path))
-        };
-        let Remover { parent, name, dir } = &self.remover;
-        Ok(Remover { parent: again(parent)?, name: name.clone(), dir: again(dir)? })
+        &self.dir
     }
 
     /// Creates a file that was not there, open for reading and writing.
@@ -111,7 +161,7 @@ impl Scratch {
     /// What openat(2) gives.
     pub fn create_file(&self, name: &str) -> Result<OwnedFd, Error> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.remover.dir, name, flags, Mode::RUSR | Mode::WUSR)
+        rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(Error::path("cannot create", self.path.join(name)))
     }
 
@@ -120,7 +170,7 @@ impl Scratch {
     /// # Errors
     /// What unlinkat(2) gives.
     pub fn remove_file(&self, name: &str) -> Result<(), Error> {
-        rustix::fs::unlinkat(&self.remover.dir, name, AtFlags::empty())
+        rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())
             .map_err(Error::path("cannot remove", self.path.join(name)))
     }
 
@@ -130,7 +180,7 @@ impl Scratch {
     /// `NoSpace`, in words.
     pub fn require_space(&self, needed_bytes: u64) -> Result<(), Error> {
         let dir = self.path.parent().unwrap_or(&self.path).to_owned();
-        let stat = rustix::fs::fstatvfs(&self.remover.dir)
+        let stat = rustix::fs::fstatvfs(&self.dir)
             .map_err(Error::path("cannot ask for the free space of", &dir))?;
         // Some file systems without a fixed size report none at all.
         if stat.f_blocks == 0 {
@@ -141,6 +191,34 @@ impl Scratch {
             return Err(Error::NoSpace { dir, needed_bytes, free_bytes });
         }
         Ok(())
+    }
+
+    /// Opens a file for reading and writing, and creates it when it is not there.
+    ///
+    /// # Errors
+    /// What openat(2) gives.
+    pub fn open_or_create(&self, name: &str) -> Result<OwnedFd, Error> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(Error::path("cannot open", self.path.join(name)))
+    }
+
+    /// Makes `fd`, a file here, hold `len` zeros that are on the medium and in the page cache.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn fill_zeros(&self, name: &str, fd: &OwnedFd, len: u64) -> Result<(), Error> {
+        let failed = |errno| Error::path("cannot write", self.path.join(name))(errno);
+        let zeros = [0; 1 << 16];
+        let mut at = 0;
+        while at < len {
+            #[allow(clippy::cast_possible_truncation)] // At most the length of `zeros`.
+            let piece = (len - at).min(zeros.len() as u64) as usize;
+            engines::pwrite_all(fd.as_fd(), &zeros[..piece], at).1.map_err(failed)?;
+            at += piece as u64;
+        }
+        rustix::fs::ftruncate(fd, len).map_err(failed)?;
+        rustix::fs::fdatasync(fd).map_err(failed)
     }
 }
 
@@ -170,7 +248,9 @@ impl Remover {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
                 // What cannot be removed keeps the directory, where the user will find it.
-                let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
+                if rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) == Err(Errno::ISDIR) {
+                    let _ = std::fs::remove_dir_all(self.path.join(name));
+                }
             }
         }
     }
@@ -183,7 +263,7 @@ mod tests {
     #[test]
     fn nothing_remains_of_it() {
         let home = tempfile::tempdir().expect("a directory");
-        let scratch = Scratch::create(home.path()).expect("scratch");
+        let scratch = Scratch::create(home.path(), "race").expect("scratch");
         let _file = scratch.create_file("0").expect("a file");
         assert!(scratch.create_file("0").is_err(), "an existing file is never taken");
         assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 1);
@@ -197,7 +277,7 @@ mod tests {
         let left = home.path().join(".haulage-race-1-deadbeef");
         std::fs::create_dir(&left).expect("made");
         std::fs::create_dir(home.path().join("other")).expect("made");
-        let scratch = Scratch::create(home.path()).expect("scratch");
+        let scratch = Scratch::create(home.path(), "race").expect("scratch");
         assert_eq!(abandoned(home.path()), [left]);
         drop(scratch);
     }
@@ -205,7 +285,7 @@ mod tests {
     #[test]
     fn a_second_handle_removes_it_under_a_writer() {
         let home = tempfile::tempdir().expect("a directory");
-        let scratch = Scratch::create(home.path()).expect("scratch");
+        let scratch = Scratch::create(home.path(), "race").expect("scratch");
         let remover = scratch.remover().expect("a second handle");
         std::thread::scope(|scope| {
             let scratch = &scratch;
@@ -221,7 +301,7 @@ mod tests {
     #[test]
     fn too_little_room_is_refused() {
         let home = tempfile::tempdir().expect("a directory");
-        let scratch = Scratch::create(home.path()).expect("scratch");
+        let scratch = Scratch::create(home.path(), "race").expect("scratch");
         scratch.require_space(1).expect("room for a byte");
         let refusal = scratch.require_space(u64::MAX).expect_err("no such disk");
         assert!(refusal.to_string().contains("not enough room"), "{refusal}");

@@ -5,13 +5,21 @@
 //! and becomes a [`sample`]; [`summary`] and [`verdict`] follow from samples by [`stats`] without
 //! any I/O. Everything is written in one [`fixture`] directory, which is removed on every way out.
 
+pub mod bench;
+pub mod block_device;
+pub mod clock;
 mod digest;
 pub mod environment;
 mod error;
 pub mod experiment;
 pub mod fixture;
+pub mod measurement;
+pub mod perf;
+mod proc_file;
 pub mod race;
+pub mod rows;
 pub mod sample;
+mod share;
 pub mod source;
 pub mod state;
 pub mod stats;

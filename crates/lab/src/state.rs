@@ -9,19 +9,24 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::Advice;
 use rustix::io::Errno;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::measurement::Measurement;
+use crate::proc_file::ProcFile;
 use crate::source::{Load, Source};
 
 /// A state of the page cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// All of the source in the page cache.
+    #[default]
     Warm,
     /// None of it.
     Cold,
+    /// Whatever earlier runs left there, neither set nor proved: what most measurements have.
+    AsItComes,
 }
 
 impl State {
@@ -31,12 +36,13 @@ impl State {
         match self {
             State::Warm => "warm",
             State::Cold => "cold",
+            State::AsItComes => "as it comes",
         }
     }
 }
 
 /// The state found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// Proved warm.
@@ -44,6 +50,7 @@ pub enum Proof {
     /// Proved cold.
     Cold,
     /// It was set, but nothing here can prove it.
+    #[default]
     Unverified,
     /// It was set, and proved not to be so.
     NotReached,
@@ -59,7 +66,7 @@ const READ_BYTES: usize = 1 << 20;
 const WARMINGS: u32 = 10;
 
 /// Sets the state, and proves what can be proved on one file system.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prover {
     /// Whether cachestat tells the truth here.
     pub counts_pages: bool,
@@ -74,7 +81,7 @@ pub struct Prover {
 }
 
 /// A way to drop pages from the cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropsBy {
     /// posix_fadvise(POSIX_FADV_DONTNEED), on this file alone.
@@ -147,17 +154,22 @@ impl Prover {
         match wanted {
             State::Warm => self.warm(source, load)?,
             State::Cold => self.cool(source, load)?,
+            State::AsItComes => {}
         }
         let resident_bytes = self.resident_bytes(source, load)?;
         let Some(resident) = resident_bytes else {
             let note = self.counts_pages_note.clone();
             return Ok(Reached { proof: Proof::Unverified, note, resident_bytes });
         };
+        if wanted == State::AsItComes {
+            let note = "left as it came".to_owned();
+            return Ok(Reached { proof: Proof::Unverified, note, resident_bytes });
+        }
         let expected = match wanted {
             // A file system in memory holds no pages for holes, and reading them makes none.
             State::Warm if !self.drops_pages => source.allocated_bytes(load),
             State::Warm => load.bytes,
-            State::Cold => 0,
+            State::Cold | State::AsItComes => 0,
         };
         let (proof, note) = match wanted {
             State::Warm if resident >= expected => (Proof::Warm, String::new()),
@@ -233,6 +245,31 @@ impl Prover {
         }
     }
 
+    /// Sets down which state the run really had, and whether it counts. `measured` has the bytes that
+    /// devices read, and whether extents were shared; for `bypasses_cache` see [`Prover::disagrees`].
+    pub fn judge(
+        &self,
+        measured: &mut Measurement,
+        reached: Reached,
+        on_medium_bytes: u64,
+        bypasses_cache: bool,
+    ) {
+        measured.state_proved = reached.proof;
+        measured.state_note = reached.note;
+        let disagreement = self.disagrees(
+            reached.proof,
+            measured.device_read_bytes,
+            on_medium_bytes,
+            bypasses_cache,
+            measured.shares_extents,
+        );
+        if let Some(why) = disagreement {
+            measured.state_proved = Proof::NotReached;
+            measured.state_note = why;
+        }
+        measured.counted = measured.state_proved != Proof::NotReached;
+    }
+
     /// Whether the bytes that devices read during a run fit the state proved before it; otherwise
     /// why not.
     ///
@@ -306,9 +343,11 @@ pub struct DeviceBytes {
 /// /proc/self/io, where the kernel keeps it: proc_pid_io(5). `None` elsewhere.
 #[must_use]
 pub fn device_bytes() -> Option<DeviceBytes> {
-    let text = std::fs::read_to_string("/proc/self/io").ok()?;
-    let field = |name: &str| {
-        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
-    };
-    Some(DeviceBytes { read: field("read_bytes:")?, written: field("write_bytes:")? })
+    static IO: ProcFile = ProcFile::new("/proc/self/io");
+    IO.read(|text| {
+        let field = |name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+        };
+        Some(DeviceBytes { read: field("read_bytes:")?, written: field("write_bytes:")? })
+    })?
 }

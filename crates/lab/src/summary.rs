@@ -78,19 +78,21 @@ impl Summary {
     /// The summary of `samples`, all of one variant.
     #[must_use]
     pub fn of(variant: &engines::Variant, standing: Standing, samples: &[&Sample]) -> Summary {
-        let counted: Vec<&Sample> = samples.iter().copied().filter(|s| s.counted).collect();
+        let counted: Vec<&Sample> =
+            samples.iter().copied().filter(|s| s.measured.counted).collect();
         let of = |value: fn(&Sample) -> Option<u64>| {
             let values: Option<Vec<f64>> =
                 counted.iter().map(|sample| Some(value(sample)? as f64)).collect();
             median(&values?)
         };
-        let elapsed: Vec<f64> = counted.iter().map(|sample| sample.elapsed_ns as f64).collect();
+        let elapsed: Vec<f64> =
+            counted.iter().map(|sample| sample.measured.elapsed_ns as f64).collect();
         let elapsed_ns_median = median(&elapsed);
         // The interval describes; any seed will do, and a fixed one repeats.
         let interval = median_interval(&[&elapsed], 0);
         let bytes = counted.first().or(samples.first()).map_or(0, |sample| sample.bytes);
         let last = counted.last();
-        let shares_extents = last.is_some_and(|sample| sample.shares_extents);
+        let shares_extents = last.is_some_and(|sample| sample.measured.shares_extents);
         Summary {
             variant: variant.to_string(),
             engine: variant.engine.name,
@@ -109,16 +111,19 @@ impl Summary {
             ratio_to_best: None,
             ratio_low: None,
             ratio_high: None,
-            user_ns_median: of(|sample| Some(sample.user_ns)),
-            system_ns_median: of(|sample| Some(sample.system_ns)),
-            faults_median: of(|sample| Some(sample.minor_faults + sample.major_faults)),
-            resident_bytes_after_median: of(Sample::resident_bytes_after),
-            device_read_bytes_median: of(|sample| sample.device_read_bytes),
-            device_written_bytes_median: of(|sample| sample.device_written_bytes),
+            user_ns_median: of(|sample| Some(sample.measured.user_ns)),
+            system_ns_median: of(|sample| Some(sample.measured.system_ns)),
+            faults_median: of(|sample| {
+                Some(sample.measured.minor_faults + sample.measured.major_faults)
+            }),
+            resident_bytes_after_median: of(|sample| sample.measured.resident_bytes_after()),
+            device_read_bytes_median: of(|sample| sample.measured.device_read_bytes),
+            device_written_bytes_median: of(|sample| sample.measured.device_written_bytes),
             shares_extents,
-            last_resort_share: last
-                .map_or(0.0, |sample| sample.last_resort_bytes as f64 / sample.bytes.max(1) as f64),
-            refusals: last.map_or_else(String::new, |sample| sample.refusals.clone()),
+            last_resort_share: last.map_or(0.0, |sample| {
+                sample.measured.last_resort_bytes as f64 / sample.bytes.max(1) as f64
+            }),
+            refusals: last.map_or_else(String::new, |sample| sample.measured.refusals.clone()),
         }
     }
 

@@ -4,31 +4,49 @@
 //! lie outside. The copy itself is the copier's own: the same variants through the same chain.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
 
-use engines::sys::{Usage, Whose, usage};
-use engines::{Chain, Kind, Moved, Pair, Span, Stop, Variant};
+use engines::{Chain, Floor, Kind, Meter, Pair, Span, Stop, Variant};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
+use crate::clock::{Clock, Counters, Spent};
 use crate::digest::Digests;
 use crate::error::Error;
-use crate::fixture::Scratch;
-use crate::sample::{Sample, Stage};
+use crate::fixture::WorkDir;
+use crate::measurement::Measurement;
+use crate::share::{Attempts, Share};
 use crate::source::{Load, Part, Source};
-use crate::state::{self, Proof, Prover, Reached, State};
+use crate::state::{self, Prover, State};
 
 /// What stays the same from run to run.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Bench<'b> {
     /// Where the bytes come from.
     pub source: &'b Source,
     /// Where the copies go.
-    pub scratch: &'b Scratch,
+    pub dst: &'b WorkDir,
     /// Sets and proves the state.
     pub prover: &'b Prover,
     /// The state wanted.
     pub state: State,
+    /// What a copy is written to.
+    pub destination: Destination,
+    /// Whether the time until the copy is on the medium is wanted too.
+    pub durable: bool,
+    /// What times it.
+    pub clock: Clock<'b>,
+}
+
+/// What a copy is written to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Destination {
+    /// A new, empty file each time, so that no run inherits blocks or pages of an earlier one.
+    #[default]
+    Fresh,
+    /// A file of the same length with other bytes, on the medium and in the page cache.
+    Overwritten,
 }
 
 /// The bytes that a run copies, and what its copy must be.
@@ -40,95 +58,132 @@ pub struct Task {
     pub digests: Digests,
 }
 
-/// Where in the race a run takes place.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// The part of the race.
-    pub stage: Stage,
-    /// The round, from 1.
-    pub round: u32,
-    /// The place in the round's order, from 1.
-    pub order_in_round: u32,
-}
-
 /// How a run ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It was measured, and the copy is right.
-    Measured(Box<Sample>),
+    /// It was measured, and what it made is right.
+    Measured(Box<Measurement>),
     /// The variant refused to move a single byte here; in words.
     Refused(String),
 }
 
-/// Time and resources of the timed part, summed over the files.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spent {
-    elapsed_ns: u64,
-    usage: Usage,
+/// A variant with its buffers, ring or pipe allocated.
+pub struct Runner {
+    variant: Variant,
+    way: Way,
 }
 
-/// What the variant itself did, as opposed to the last resort behind it.
-#[derive(Debug, Default)]
-struct Share {
-    own_bytes: u64,
-    last_resort_bytes: u64,
-    refusals: Vec<String>,
+enum Way {
+    Copier(Chain),
+    Floor(Box<dyn Floor>),
+}
+
+impl Runner {
+    /// Starts `variant`.
+    ///
+    /// # Errors
+    /// Why it cannot be started here, in words.
+    pub fn start(variant: &Variant) -> Result<Runner, String> {
+        let way = match variant.engine.kind {
+            Kind::Copier { .. } => {
+                let mut chain = Chain::with_last_resort([variant.clone()]);
+                chain.start_first().map_err(|error| words_of(&error))?;
+                Way::Copier(chain)
+            }
+            Kind::Floor { start } => {
+                Way::Floor(start(&variant.tuning).map_err(|error| words_of(&error))?)
+            }
+        };
+        Ok(Runner { variant: variant.clone(), way })
+    }
 }
 
 impl Bench<'_> {
-    /// Runs `variant` on `task` once.
+    /// Starts `variant` and runs it on `task` once.
+    ///
+    /// # Errors
+    /// As [`Bench::run`].
+    pub fn run_once(&self, variant: &Variant, task: &Task) -> Result<Outcome, Error> {
+        match Runner::start(variant) {
+            Ok(mut runner) => self.run(&mut runner, task),
+            Err(why) => Ok(Outcome::Refused(why)),
+        }
+    }
+
+    /// Runs a started variant on `task`.
     ///
     /// # Errors
     /// When the source cannot be read or has changed, the destination cannot be written, the copy
     /// failed, or is not equal to the source: none of these is a sample.
-    pub fn run(&self, variant: &Variant, task: &Task, place: Place) -> Result<Outcome, Error> {
-        match variant.engine.kind {
-            Kind::Copier { .. } => self.copy(variant, task, place),
-            Kind::Floor { start } => {
-                let mut floor = match start(&variant.tuning) {
-                    Ok(floor) => floor,
-                    Err(error) => return Ok(Outcome::Refused(words_of(&error))),
-                };
+    pub fn run(&self, runner: &mut Runner, task: &Task) -> Result<Outcome, Error> {
+        let Runner { variant, way } = runner;
+        match way {
+            Way::Copier(chain) => self.copy(variant, chain, task),
+            Way::Floor(floor) => {
                 let mut spent = Spent::default();
-                let result = spent.time(|| floor.run(task.load.bytes));
-                Ok(match result {
-                    Ok(()) => {
-                        Outcome::Measured(Box::new(self.floor_sample(variant, task, place, spent)))
-                    }
-                    Err(error) => Outcome::Refused(words_of(&error)),
-                })
+                let result = self.clock.time(&mut spent, || floor.run(task.load.bytes));
+                if let Err(error) = result {
+                    return Ok(Outcome::Refused(words_of(&error)));
+                }
+                let mut measured = Measurement { counted: true, ..Measurement::default() };
+                spent.fill(&mut measured);
+                "no file is read, so the page cache plays no part"
+                    .clone_into(&mut measured.state_note);
+                Ok(Outcome::Measured(Box::new(measured)))
             }
         }
     }
 
-    fn copy(&self, variant: &Variant, task: &Task, place: Place) -> Result<Outcome, Error> {
-        let mut chain = Chain::with_last_resort([variant.clone()]);
-        if let Err(error) = chain.start_first() {
-            return Ok(Outcome::Refused(words_of(&error)));
+    /// Copies `task` once without a clock and counts the calls that hand bytes to the destination;
+    /// `None` for a floor, which makes none.
+    ///
+    /// # Errors
+    /// When the source cannot be opened or the destination not written.
+    pub fn count_calls(&self, runner: &mut Runner, task: &Task) -> Result<Option<u64>, Error> {
+        let Way::Copier(chain) = &mut runner.way else { return Ok(None) };
+        let meter = Meter::default();
+        for part in &task.load.parts {
+            let src = self.source.open_file(part.file)?;
+            let dst = self.dst.create_file(COUNTING)?;
+            let pair = Pair::new(src.as_fd(), dst.as_fd()).with_meter(Some(&meter));
+            // Whether the copy is right is asked of the runs that are timed.
+            let _ = chain.file(pair).copy(Span::whole(part.bytes), &mut |_, _, _| {});
+            self.dst.remove_file(COUNTING)?;
         }
+        Ok(Some(meter.calls()))
+    }
+
+    fn copy(&self, variant: &Variant, chain: &mut Chain, task: &Task) -> Result<Outcome, Error> {
+        // Destinations first: writing them might push pages of the source out that were counted.
+        let mut copies = self.destinations(&task.load)?;
+        let dst_before = match self.destination {
+            Destination::Fresh => Some(0),
+            Destination::Overwritten => self.dst_resident_bytes(&task.load, &copies)?,
+        };
         let reached = self.prover.reach(self.state, self.source, &task.load)?;
-        let device_before = state::device_bytes();
+        let counters = Counters::read();
         let mut spent = Spent::default();
         let mut share = Share::default();
-        let mut copies = Vec::with_capacity(task.load.parts.len());
         for (index, part) in task.load.parts.iter().enumerate() {
             let src = self.source.open_file(part.file)?;
-            let dst = self.scratch.create_file(&index.to_string())?;
-            self.copy_part(variant, &mut chain, *part, (&src, &dst), &mut spent, &mut share)?;
-            if task.load.parts.len() > OPEN_COPIES_MAX {
-                // The page cache keeps it; the descriptors would run out.
-                drop(dst);
-            } else {
-                copies.push(dst);
-            }
+            let made = if copies.len() > index { None } else { Some(self.create(index)?) };
+            let dst = made.as_ref().unwrap_or_else(|| &copies[index]);
+            self.copy_part(variant, chain, *part, (&src, dst), &mut spent, &mut share)?;
+            // The page cache keeps what is closed; the descriptors would run out.
+            copies.extend(made.filter(|_| task.load.parts.len() <= OPEN_COPIES_MAX));
         }
-        let device_after = state::device_bytes();
+        let mut measured = Measurement::default();
+        counters.fill_since(&mut measured);
+        spent.fill(&mut measured);
+        if variant.workers > 1 {
+            // Workers may wait for each other, and that is no disturbance.
+            measured.processor_wait_ns = None;
+        }
         let src_after = self.prover.resident_bytes(self.source, &task.load)?;
         let mut dst_after = self.dst_resident_bytes(&task.load, &copies)?;
-        let bypasses_cache = chain.first_status_flags().contains(OFlags::DIRECT);
         if share.own_bytes == 0 {
             self.remove(&task.load)?;
-            return Ok(Outcome::Refused(share.refusals.join("; ")));
+            return Ok(Outcome::Refused(share.refusals()));
         }
         self.verify(variant, task, &copies)?;
         // All of the copy has just been read. Where it is still said to have no page in the cache
@@ -137,30 +192,48 @@ impl Bench<'_> {
             dst_after = None;
         }
         drop(copies);
-        self.remove(&task.load)?;
+        if self.destination == Destination::Fresh {
+            self.remove(&task.load)?;
+        }
 
-        let mut sample = self.blank_sample(variant, task, place, spent);
-        let device = device_after.zip(device_before);
-        sample.device_read_bytes = device.map(|(after, before)| after.read - before.read);
-        sample.device_written_bytes = device.map(|(after, before)| after.written - before.written);
-        sample.src_resident_bytes_before = reached.resident_bytes;
-        sample.src_resident_bytes_after = src_after;
-        sample.dst_resident_bytes_before = dst_after.map(|_| 0);
-        sample.dst_resident_bytes_after = dst_after;
-        sample.verified = true;
-        sample.refusals = share.refusals.join("; ");
-        sample.last_resort_bytes = share.last_resort_bytes;
-        sample.shares_extents = match dst_after {
+        measured.src_resident_bytes_before = reached.resident_bytes;
+        measured.src_resident_bytes_after = src_after;
+        measured.dst_resident_bytes_before = dst_after.and(dst_before);
+        measured.dst_resident_bytes_after = dst_after;
+        measured.verified = true;
+        share.fill(&mut measured);
+        measured.shares_extents = match dst_after {
             // Bytes that were written are dirty in the page cache, or were sent to the device.
             Some(resident) => {
-                let written = sample.device_written_bytes;
+                let written = measured.device_written_bytes;
                 resident == 0 && written.is_some_and(|bytes| bytes < task.load.bytes / 2)
             }
             // What cannot be seen is known of the one engine that does nothing else.
             None => variant.engine.name == "reflink",
         };
-        self.judge(&mut sample, reached, task, bypasses_cache);
-        Ok(Outcome::Measured(Box::new(sample)))
+        let bypasses_cache = chain.first_status_flags().contains(OFlags::DIRECT);
+        let on_medium_bytes = self.source.allocated_bytes(&task.load);
+        self.prover.judge(&mut measured, reached, on_medium_bytes, bypasses_cache);
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+
+    /// The files to be overwritten, with bytes that no source has; none where fresh ones are made
+    /// one by one.
+    fn destinations(&self, load: &Load) -> Result<Vec<OwnedFd>, Error> {
+        if self.destination == Destination::Fresh {
+            return Ok(Vec::new());
+        }
+        let fill = |(index, part): (usize, &Part)| {
+            let name = index.to_string();
+            let fd = self.dst.open_or_create(&name)?;
+            self.dst.fill_zeros(&name, &fd, part.bytes)?;
+            Ok(fd)
+        };
+        load.parts.iter().enumerate().map(fill).collect()
+    }
+
+    fn create(&self, index: usize) -> Result<OwnedFd, Error> {
+        self.dst.create_file(&index.to_string())
     }
 
     /// Copies one file under the clock.
@@ -174,26 +247,27 @@ impl Bench<'_> {
         share: &mut Share,
     ) -> Result<(), Error> {
         let mut file = chain.file(Pair::new(src.as_fd(), dst.as_fd()));
-        let mut attempts = [None; 2];
-        let mut observe = |tried: &Variant, _: Span, moved: Moved| {
-            attempts[usize::from(tried != variant)] = Some(moved);
-        };
-        let moved = spent.time(|| file.copy(Span::whole(part.bytes), &mut observe));
-        if let Some(own) = attempts[0] {
-            share.own_bytes += own.bytes;
-            match own.stop {
-                // One refusal of a kind is enough said.
-                Stop::Refused(errno) | Stop::Failed { errno, .. } => share.refused(own, errno),
-                Stop::Done | Stop::Eof => {}
-            }
+        let mut attempts = Attempts::of(variant);
+        let moved = self.clock.time(spent, || {
+            file.copy(Span::whole(part.bytes), &mut |tried, _, moved| attempts.note(tried, moved))
+        });
+        share.add(&attempts);
+        if self.durable {
+            self.sync(dst, spent)?;
         }
-        share.last_resort_bytes += attempts[1].map_or(0, |moved| moved.bytes);
         match moved.stop {
             Stop::Done => Ok(()),
             Stop::Eof => Err(Error::SourceChanged(self.source.path_of(part.file))),
             Stop::Refused(errno) => Err(self.failed(variant, engines::Side::Pair, errno)),
             Stop::Failed { side, errno } => Err(self.failed(variant, side, errno)),
         }
+    }
+
+    /// Waits until the copy is on the medium, with the clock running on.
+    fn sync(&self, dst: &OwnedFd, spent: &mut Spent) -> Result<(), Error> {
+        rustix::fs::fsync(dst).map_err(Error::path("cannot sync a copy in", self.dst.path()))?;
+        *spent.synced_ns.get_or_insert(0) += crate::clock::now_ns() - spent.ended_ns;
+        Ok(())
     }
 
     fn failed(&self, variant: &Variant, side: engines::Side, errno: Errno) -> Error {
@@ -235,108 +309,25 @@ impl Bench<'_> {
     fn reopen(&self, index: usize) -> Result<OwnedFd, Error> {
         let name = index.to_string();
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        rustix::fs::openat(self.scratch.dir(), &name, flags, rustix::fs::Mode::empty())
-            .map_err(Error::path("cannot open", self.scratch.path().join(&name)))
+        rustix::fs::openat(self.dst.dir(), &name, flags, rustix::fs::Mode::empty())
+            .map_err(Error::path("cannot open", self.dst.path().join(&name)))
     }
 
     /// Removing a copy takes its dirty pages with it, so that nothing of it is left to be written
     /// during the next run. It waits for pages that are on their way to the device already.
     fn remove(&self, load: &Load) -> Result<(), Error> {
-        (0..load.parts.len()).try_for_each(|index| self.scratch.remove_file(&index.to_string()))
-    }
-
-    /// Sets down which state the run really had, and whether it counts.
-    fn judge(&self, sample: &mut Sample, reached: Reached, task: &Task, bypasses_cache: bool) {
-        sample.state_proved = reached.proof;
-        sample.state_note = reached.note;
-        let disagreement = self.prover.disagrees(
-            reached.proof,
-            sample.device_read_bytes,
-            self.source.allocated_bytes(&task.load),
-            bypasses_cache,
-            sample.shares_extents,
-        );
-        if let Some(why) = disagreement {
-            sample.state_proved = Proof::NotReached;
-            sample.state_note = why;
-        }
-        sample.counted = sample.state_proved != Proof::NotReached;
-    }
-
-    fn floor_sample(&self, variant: &Variant, task: &Task, place: Place, spent: Spent) -> Sample {
-        let mut sample = self.blank_sample(variant, task, place, spent);
-        sample.counted = true;
-        "no file is read, so the page cache plays no part".clone_into(&mut sample.state_note);
-        sample
-    }
-
-    fn blank_sample(&self, variant: &Variant, task: &Task, place: Place, spent: Spent) -> Sample {
-        let Spent { elapsed_ns, usage } = spent;
-        Sample {
-            variant: variant.to_string(),
-            engine: variant.engine.name,
-            workers: variant.workers,
-            stage: place.stage,
-            round: place.round,
-            order_in_round: place.order_in_round,
-            bytes: task.load.bytes,
-            elapsed_ns,
-            user_ns: usage.user_ns,
-            system_ns: usage.system_ns,
-            minor_faults: usage.minor_faults,
-            major_faults: usage.major_faults,
-            voluntary_switches: usage.voluntary_switches,
-            involuntary_switches: usage.involuntary_switches,
-            device_read_bytes: None,
-            device_written_bytes: None,
-            src_resident_bytes_before: None,
-            src_resident_bytes_after: None,
-            dst_resident_bytes_before: None,
-            dst_resident_bytes_after: None,
-            state_wanted: self.state,
-            state_proved: Proof::Unverified,
-            state_note: String::new(),
-            verified: false,
-            counted: false,
-            refusals: String::new(),
-            last_resort_bytes: 0,
-            shares_extents: false,
-        }
+        (0..load.parts.len()).try_for_each(|index| self.dst.remove_file(&index.to_string()))
     }
 }
+
+/// The copy that is made for counting.
+const COUNTING: &str = "counting";
 
 /// Copies kept open until they are compared. More files than these are opened a second time.
 const OPEN_COPIES_MAX: usize = 256;
 
-impl Spent {
-    /// Runs `work` under the clock and adds what it took.
-    fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let now = || usage(Whose::Process).unwrap_or_default();
-        let usage_before = now();
-        let begun = Instant::now();
-        let result = work();
-        let elapsed = begun.elapsed();
-        self.usage = self.usage.plus(now().since(usage_before));
-        self.elapsed_ns += u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        result
-    }
-}
-
-impl Share {
-    fn refused(&mut self, moved: Moved, errno: Errno) {
-        let words = engines::describe(errno);
-        let text = match moved.bytes {
-            0 => words,
-            bytes => format!("{words} after {bytes} bytes"),
-        };
-        if self.refusals.len() < 3 && !self.refusals.contains(&text) {
-            self.refusals.push(text);
-        }
-    }
-}
-
 /// The words of an error without its number.
-fn words_of(error: &std::io::Error) -> String {
+pub(crate) fn words_of(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => engines::describe(Errno::from_raw_os_error(number)),
         None => error.to_string(),

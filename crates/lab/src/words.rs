@@ -35,6 +35,20 @@ pub fn nanoseconds(ns: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
+/// A length of time as one plans it: `40 seconds`, `3 minutes`, `5 hours`, `12 days`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s < 90.0 => (s, "second"),
+        s if s < 90.0 * 60.0 => (s / 60.0, "minute"),
+        s if s < 36.0 * 3600.0 => (s / 3600.0, "hour"),
+        s => (s / 86_400.0, "day"),
+    };
+    let value = value.round().max(1.0);
+    let plural = if value == 1.0 { "" } else { "s" };
+    format!("{} {unit}{plural}", grouped(&format!("{value:.0}")))
+}
+
 /// A number with three digits, and more only before the point: `0.12`, `3.41`, `34.1`, `3,412`.
 #[must_use]
 pub fn three_digits(value: f64) -> String {
@@ -97,6 +111,11 @@ mod tests {
         ] {
             assert_eq!(nanoseconds(given), expected);
         }
+        assert_eq!(
+            [0.2, 89.0, 125.0, 7300.0].map(duration),
+            ["1 second", "89 seconds", "2 minutes", "2 hours"]
+        );
+        assert_eq!(duration(1e9), "11,574 days");
         assert_eq!(three_digits(3412.4), "3,412");
         assert_eq!(grouped("1234567"), "1,234,567");
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");

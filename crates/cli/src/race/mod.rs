@@ -2,7 +2,6 @@
 
 mod args;
 mod board;
-mod interrupt;
 mod results;
 mod table;
 
@@ -19,9 +18,9 @@ use lab::race::{Config, Report};
 use lab::source::Source;
 use lab::verdict::Kind;
 
+use crate::interrupt::Interrupts;
 use args::Request;
 use board::Board;
-use interrupt::Interrupts;
 use results::Results;
 
 /// Bytes of the source that is made where none is named.
@@ -49,8 +48,8 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
 
 fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
     let results = Results::open(request)?;
-    let mut interrupts = Interrupts::watch().context("cannot watch for signals")?;
-    let report = race(request, begun, &mut interrupts);
+    let interrupts = Interrupts::watch("race").context("cannot watch for signals")?;
+    let report = race(request, begun, &interrupts);
     interrupts.give_way();
     let report = report?;
     results.write(&report)?;
@@ -60,13 +59,13 @@ fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
     Ok(exit_of(&report))
 }
 
-fn race(request: &Request, begun: Instant, interrupts: &mut Interrupts) -> anyhow::Result<Report> {
+fn race(request: &Request, begun: Instant, interrupts: &Interrupts) -> anyhow::Result<Report> {
     for left in fixture::abandoned(&request.dst_dir) {
         let left = left.display();
         eprintln!("haulage race: '{left}' was left behind by a race that was killed; remove it");
     }
     let scratch = interrupts.guard(|| {
-        let scratch = Scratch::create(&request.dst_dir)?;
+        let scratch = Scratch::create(&request.dst_dir, "race")?;
         let remover = scratch.remover()?;
         Ok((scratch, remover))
     })?;
@@ -94,7 +93,8 @@ fn race(request: &Request, begun: Instant, interrupts: &mut Interrupts) -> anyho
 
 /// A race without a counted run has failed; any other answer, "too close to call" too, is one.
 fn exit_of(report: &Report) -> ExitCode {
-    let counted = report.samples.iter().any(|sample| sample.counted && sample.verified);
+    let counted =
+        report.samples.iter().any(|sample| sample.measured.counted && sample.measured.verified);
     if report.verdict.kind == Kind::NoVerdict && !counted && !report.samples.is_empty() {
         return ExitCode::FAILURE;
     }

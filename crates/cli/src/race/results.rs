@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use lab::race::Report;
+use lab::rows::Rows;
 
 use super::args::Request;
 
@@ -42,9 +43,9 @@ impl Results {
             target.write(&text)?;
         }
         if let Some(target) = &self.csv {
-            let mut csv = csv::Writer::from_writer(Vec::new());
-            report.samples.iter().try_for_each(|sample| csv.serialize(sample))?;
-            target.write(&csv.into_inner()?)?;
+            let mut rows = Rows::new(Vec::new());
+            report.samples.iter().try_for_each(|sample| rows.add(sample))?;
+            target.write(&rows.into_inner())?;
         }
         Ok(())
     }

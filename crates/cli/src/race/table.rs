@@ -113,8 +113,9 @@ fn heading(report: &Report, made_source: bool, columns: usize) -> String {
 
 fn state(report: &Report) -> String {
     let wanted = report.state_wanted.name();
-    let proofs = report.samples.iter().filter(|sample| sample.counted && sample.verified);
-    let mut proofs = proofs.map(|sample| sample.state_proved).peekable();
+    let proofs =
+        report.samples.iter().filter(|sample| sample.measured.counted && sample.measured.verified);
+    let mut proofs = proofs.map(|sample| sample.measured.state_proved).peekable();
     if report.samples.is_empty() {
         return wanted.to_owned();
     }

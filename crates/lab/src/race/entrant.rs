@@ -70,7 +70,9 @@ impl Entrant {
     pub(super) fn class(&self) -> Class {
         match self.variant.engine.kind {
             Kind::Floor { .. } => Class::Floor,
-            Kind::Copier { .. } if self.samples.last().is_some_and(|s| s.shares_extents) => {
+            Kind::Copier { .. }
+                if self.samples.last().is_some_and(|s| s.measured.shares_extents) =>
+            {
                 Class::Sharer
             }
             Kind::Copier { .. } => Class::Mover,
@@ -93,7 +95,8 @@ impl Entrant {
     /// Nanoseconds a byte in its longest heats.
     pub(super) fn heat_pace(&self) -> Option<f64> {
         let heats = self.longest_heats();
-        let times: Vec<f64> = heats.iter().map(|sample| sample.elapsed_ns as f64).collect();
+        let times: Vec<f64> =
+            heats.iter().map(|sample| sample.measured.elapsed_ns as f64).collect();
         Some(median(&times)? / self.heat_bytes().max(1) as f64)
     }
 
@@ -103,7 +106,7 @@ impl Entrant {
         let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
         heats
             .filter(|sample| sample.bytes == bytes)
-            .map(|sample| sample.elapsed_ns as f64)
+            .map(|sample| sample.measured.elapsed_ns as f64)
             .min_by(f64::total_cmp)
     }
 
@@ -114,7 +117,7 @@ impl Entrant {
     pub(super) fn cost_of(&self, bytes: u64) -> Duration {
         let Some(last) = self.samples.last() else { return Duration::ZERO };
         let growth = bytes as f64 / last.bytes.max(1) as f64;
-        let timed = Duration::from_nanos(last.elapsed_ns);
+        let timed = Duration::from_nanos(last.measured.elapsed_ns);
         let beside = self.cost.saturating_sub(timed);
         let is_long = last.bytes >= LONG_BYTES || self.files > 1;
         let beside_grows = is_long && self.class() != Class::Floor;
@@ -127,10 +130,13 @@ impl Entrant {
 
     /// Its counted runs of the final.
     pub(super) fn racer(&self) -> Racer {
-        let counted = self.samples.iter().filter(|sample| sample.is_final() && sample.counted);
+        let counted =
+            self.samples.iter().filter(|sample| sample.is_final() && sample.measured.counted);
         Racer {
             variant: self.variant.to_string(),
-            times_ns: counted.map(|sample| (sample.round, sample.elapsed_ns as f64)).collect(),
+            times_ns: counted
+                .map(|sample| (sample.round, sample.measured.elapsed_ns as f64))
+                .collect(),
         }
     }
 
@@ -142,7 +148,8 @@ impl Entrant {
             Stage::Final | Stage::WarmUp if !in_final.is_empty() => in_final,
             _ => self.longest_heats(),
         };
-        let times: Vec<f64> = shown.iter().map(|sample| sample.elapsed_ns as f64).collect();
+        let times: Vec<f64> =
+            shown.iter().map(|sample| sample.measured.elapsed_ns as f64).collect();
         Some(Line {
             variant: self.variant.to_string(),
             runs: shown.len(),

@@ -6,8 +6,9 @@ use super::Race;
 use super::entrant::{Class, Progressing};
 use crate::error::Error;
 use crate::experiment::admission::ROUNDS_MIN;
+use crate::sample::Place;
 use crate::sample::Stage;
-use crate::trial::{Place, Task};
+use crate::trial::Task;
 use crate::verdict::{self, Racer};
 
 /// Rounds that floors run: they do not compete, so that they need not be known as well.
@@ -110,6 +111,6 @@ impl Race<'_> {
     fn state_is_out_of_reach(&self) -> bool {
         let copiers = self.entrants.iter().filter(|entrant| entrant.class() != Class::Floor);
         let mut samples = copiers.flat_map(super::Entrant::final_samples).peekable();
-        samples.peek().is_some() && samples.all(|sample| !sample.counted)
+        samples.peek().is_some() && samples.all(|sample| !sample.measured.counted)
     }
 }

@@ -9,8 +9,9 @@ use super::{Config, Race};
 use crate::Digests;
 use crate::error::Error;
 use crate::experiment::admission::{self, Prospect, admit};
+use crate::sample::Place;
 use crate::sample::Stage;
-use crate::trial::{Place, Task};
+use crate::trial::Task;
 use crate::words;
 
 /// The lengths tried, each only by those who were quick enough on the one before: a byte at a time

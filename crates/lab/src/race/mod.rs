@@ -14,14 +14,16 @@ use engines::{Kind, Variant};
 
 pub use report::Report;
 
+use crate::clock::Clock;
 use crate::environment;
 use crate::error::Error;
 use crate::experiment::plan::Plan;
 use crate::fixture::Scratch;
+use crate::sample::Place;
 use crate::sample::{Sample, Stage};
 use crate::source::{Load, Source};
 use crate::state::{Prover, State};
-use crate::trial::{Bench, Outcome, Place, Task};
+use crate::trial::{Bench, Destination, Outcome, Task};
 use crate::words;
 use entrant::{Entrant, Progressing};
 
@@ -126,7 +128,15 @@ pub fn run<'r>(
     );
     source.settle()?;
     let entrants = config.variants.iter().cloned().map(Entrant::new).collect();
-    let bench = Bench { source, scratch, prover: &prover, state: config.state };
+    let bench = Bench {
+        source,
+        dst: scratch,
+        prover: &prover,
+        state: config.state,
+        destination: Destination::Fresh,
+        durable: false,
+        clock: Clock::default(),
+    };
     let plan = Plan { seed: config.seed };
     let mut race = Race { config, bench, plan, entrants, notes: Vec::new(), watch };
 
@@ -149,11 +159,14 @@ impl Race<'_> {
     fn run_one(&mut self, index: usize, task: &Task, place: Place) -> Result<(), Error> {
         self.announce(index, place);
         let begun = Instant::now();
-        let outcome = self.bench.run(&self.entrants[index].variant, task, place)?;
+        let outcome = self.bench.run_once(&self.entrants[index].variant, task)?;
+        let state_wanted = self.config.state;
         let entrant = &mut self.entrants[index];
         match outcome {
-            Outcome::Measured(sample) => {
-                entrant.add(*sample, begun.elapsed(), task.load.parts.len());
+            Outcome::Measured(measured) => {
+                let sample =
+                    Sample::of(&entrant.variant, place, state_wanted, task.load.bytes, *measured);
+                entrant.add(sample, begun.elapsed(), task.load.parts.len());
             }
             Outcome::Refused(reason) => entrant.progressing = Progressing::Refused(reason),
         }
@@ -225,7 +238,7 @@ impl Race<'_> {
         let by_memory = match self.config.state {
             // Source and destination lie in the page cache together.
             State::Warm => environment::memory_bytes() as f64 * 0.4 / whole.bytes as f64,
-            State::Cold => 1.0,
+            State::Cold | State::AsItComes => 1.0,
         };
         let share = by_time.min(by_memory);
         // A little too long is better than a part.

@@ -188,11 +188,11 @@ impl Race<'_> {
             ));
         }
         let mut helped: Vec<String> = samples()
-            .filter(|sample| sample.is_final() && sample.last_resort_bytes > 0)
+            .filter(|sample| sample.is_final() && sample.measured.last_resort_bytes > 0)
             .map(|sample| {
-                let share = sample.last_resort_bytes as f64 / sample.bytes as f64 * 100.0;
+                let share = sample.measured.last_resort_bytes as f64 / sample.bytes as f64 * 100.0;
                 let share = if share < 0.1 { "<0.1".to_owned() } else { format!("{share:.1}") };
-                format!("{} refused {share} % ({})", sample.variant, sample.refusals)
+                format!("{} refused {share} % ({})", sample.variant, sample.measured.refusals)
             })
             .collect();
         helped.sort();
@@ -210,14 +210,14 @@ impl Race<'_> {
             notes.push(format!("the state is unverified: {}", prover.counts_pages_note));
         }
         let missed: Vec<_> =
-            finals().filter(|sample| sample.state_proved == Proof::NotReached).collect();
+            finals().filter(|sample| sample.measured.state_proved == Proof::NotReached).collect();
         if let Some(sample) = missed.first() {
             notes.push(format!(
                 "{} of {} runs were not {} and do not count ({})",
                 missed.len(),
                 finals().count(),
                 self.config.state.name(),
-                sample.state_note
+                sample.measured.state_note
             ));
         }
         if self.config.state == State::Cold && environment.virtual_machine {

@@ -1,16 +1,44 @@
-//! Statistics without any I/O: medians, ratios of paired runs, intervals, many tests at once.
+//! Statistics without any I/O: ratios of paired runs and of sessions of them, when to look and what
+//! to answer, models of cost, artefacts, densities, predictions.
 
+mod answer;
+mod bisquare;
 mod bootstrap;
+mod covariate;
+pub mod density;
+pub mod detect;
+mod dip;
 mod holm;
+mod looks;
+pub mod models;
 mod paired;
+mod predict;
 mod quantile;
+mod rank_sum;
+mod sessions;
+mod share;
+#[cfg(test)]
+mod simulate;
+mod theil_sen;
+mod trimmed;
+mod two_samples;
+mod unpaired;
 
+pub use answer::{Answer, Tested, decide, decide_family};
 pub use bootstrap::median_interval;
 pub use holm::holm;
+pub use looks::Looks;
 #[cfg(test)]
 pub(crate) use paired::tests::normal;
 pub use paired::{Paired, Ratio};
+pub use predict::{Deviations, Pilot, Prediction, rounds_per_session};
 pub use quantile::{median, quantile};
+pub use rank_sum::rank_sum_p;
+pub use sessions::{Runs, Sessions};
+pub use share::Share;
+pub use theil_sen::{Line, theil_sen};
+pub use two_samples::TwoSamples;
+pub use unpaired::unpaired;
 
 /// Two ends of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

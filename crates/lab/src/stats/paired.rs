@@ -1,12 +1,6 @@
 //! How much slower one variant is than another, from runs paired by round.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
-use super::Interval;
-
-/// The share trimmed from each end of the differences: none of fewer than eight. One run in eight
-/// that something else slowed down then does not decide, and few runs keep all they have.
-const TRIMMED_SHARE: usize = 8;
+use super::{Interval, trimmed::trimmed};
 
 /// Differences of logarithms, one a round in which both variants ran: ln(time / time of the other).
 /// The logarithm makes "twice as slow" and "twice as fast" the same distance; the pairing takes out
@@ -16,20 +10,13 @@ pub struct Paired {
     log_ratios: Vec<f64>,
 }
 
-/// An estimated ratio of times with its 95 % interval.
+/// An estimated ratio of times with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// The estimate; over 1 is slower than the other.
     pub estimate: f64,
-    /// Where the true ratio lies, 95 times in 100.
+    /// Where the true ratio lies: 95 times in 100 unless another confidence was asked for.
     pub interval: Interval,
-}
-
-/// A trimmed mean and what its error is made of.
-struct Trimmed {
-    mean: f64,
-    standard_error: f64,
-    freedom: f64,
 }
 
 impl Paired {
@@ -49,12 +36,8 @@ impl Paired {
     /// Biometrika 61, 1974). `None` with fewer than two rounds.
     #[must_use]
     pub fn ratio(&self) -> Option<Ratio> {
-        let Trimmed { mean, standard_error, freedom } = self.trimmed()?;
-        let half = standard_error * student(freedom).inverse_cdf(0.975);
-        Some(Ratio {
-            estimate: mean.exp(),
-            interval: Interval { low: (mean - half).exp(), high: (mean + half).exp() },
-        })
+        let mean = trimmed(&self.log_ratios)?;
+        Some(Ratio::of_logs(mean.mean, mean.interval(0.05)))
     }
 
     /// The chance of a mean ratio as high as this, or higher, were the true one at most
@@ -62,39 +45,16 @@ impl Paired {
     /// than two rounds, which show nothing.
     #[must_use]
     pub fn p_not_slower(&self, delta: f64) -> f64 {
-        let Some(Trimmed { mean, standard_error, freedom }) = self.trimmed() else { return 1.0 };
-        let excess = mean - delta.ln_1p();
-        if standard_error == 0.0 {
-            return if excess > 0.0 { 0.0 } else { 1.0 };
-        }
-        1.0 - student(freedom).cdf(excess / standard_error)
-    }
-
-    fn trimmed(&self) -> Option<Trimmed> {
-        let count = self.log_ratios.len();
-        if count < 2 {
-            return None;
-        }
-        let mut sorted = self.log_ratios.clone();
-        sorted.sort_by(f64::total_cmp);
-        let cut = count / TRIMMED_SHARE;
-        let kept = &sorted[cut..count - cut];
-        let kept_count = kept.len() as f64;
-        let mean = kept.iter().sum::<f64>() / kept_count;
-        let (lowest, highest) = (kept[0], kept[kept.len() - 1]);
-        let winsorized: Vec<f64> = sorted.iter().map(|x| x.clamp(lowest, highest)).collect();
-        let winsorized_mean = winsorized.iter().sum::<f64>() / count as f64;
-        let squares: f64 = winsorized.iter().map(|x| (x - winsorized_mean).powi(2)).sum();
-        Some(Trimmed {
-            mean,
-            standard_error: (squares / (kept_count * (kept_count - 1.0))).sqrt(),
-            freedom: kept_count - 1.0,
-        })
+        trimmed(&self.log_ratios).map_or(1.0, |mean| mean.p_at_most(delta.ln_1p()))
     }
 }
 
-fn student(freedom: f64) -> StudentsT {
-    StudentsT::new(0.0, 1.0, freedom).expect("at least one degree of freedom")
+impl Ratio {
+    /// The ratio whose logarithm is `estimate`.
+    pub(super) fn of_logs(estimate: f64, interval: Interval) -> Ratio {
+        let Interval { low, high } = interval;
+        Ratio { estimate: estimate.exp(), interval: Interval { low: low.exp(), high: high.exp() } }
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,114 @@
+//! What an experiment would do: before it is run, and what there is to run.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use lab::bench::conduct::{Room, SESSIONS_MIN};
+use lab::bench::definition::{Definition, Part};
+use lab::bench::estimate;
+use lab::bench::library::BuiltIn;
+use lab::environment::memory_bytes;
+use lab::words;
+
+/// The experiments, a few lines each.
+pub(super) fn list(built_in: &[BuiltIn]) -> String {
+    let mut text = String::new();
+    for built_in in built_in {
+        let definition = built_in.definition().expect("a test reads all of them");
+        let minutes = words::duration(definition.minutes * 60.0);
+        text.push_str(&format!(
+            "{}\n  {}\n  {}\n  {} in {} cells, {minutes} unless --time says otherwise\n",
+            definition.name,
+            definition.title,
+            definition.question,
+            counted(definition.parts.len(), "part"),
+            definition.cells().len(),
+        ));
+    }
+    text
+}
+
+/// What a run of `definition` would be.
+pub(super) fn of(
+    definition: &Definition,
+    rounds: Option<u32>,
+    time: Option<Duration>,
+) -> anyhow::Result<String> {
+    let room = Room::of(definition);
+    let mut text = format!("{}: {}\n\n", definition.name, definition.question);
+    for part in &definition.parts {
+        text.push_str(&of_part(definition, part));
+    }
+    let round = estimate::seconds_of_rounds(definition);
+    let least = round * f64::from(rounds.unwrap_or(SESSIONS_MIN));
+    text.push_str(&format!(
+        "\n{} for sources and {} for what runs make; {} of memory to keep them in the page cache\n",
+        words::bytes(room.src_bytes),
+        words::bytes(room.dst_bytes),
+        words::bytes(room.memory_bytes),
+    ));
+    text.push_str(&match (rounds, time) {
+        (Some(rounds), _) => {
+            format!("{} of each cell, about {}\n", counted(rounds as usize, "round"), words::duration(least))
+        }
+        (None, Some(time)) => format!(
+            "at most {}; the {SESSIONS_MIN} sessions of each cell without which there is no answer take \
+             about {}\n",
+            words::duration(time.as_secs_f64()),
+            words::duration(least),
+        ),
+        (None, None) => format!("about {} at the least\n", words::duration(least)),
+    });
+    if time.is_some_and(|time| time.as_secs_f64() < least) {
+        text.push_str("that is more than the time allows: much would stay unresolved\n");
+    }
+    require_memory(&room)?;
+    Ok(text)
+}
+
+fn of_part(definition: &Definition, part: &Part) -> String {
+    let cells = definition.cells().iter().filter(|(_, cell)| cell.part == part.name).count();
+    let states: Vec<&str> = part.states.iter().map(|state| state.name()).collect();
+    let mut factors = vec![
+        counted(part.variants.len(), "variant"),
+        format!("sizes {}", part.sizes.join(" ")),
+        states.join(" and "),
+    ];
+    if part.files > 1 {
+        factors.push(format!("{} files", part.files));
+    }
+    if part.at_once != [1] {
+        let at_once: Vec<String> = part.at_once.iter().map(u32::to_string).collect();
+        factors.push(format!("{} at once", at_once.join(", ")));
+    }
+    let seconds = estimate::seconds_of_part(definition, part);
+    format!(
+        "{} ({}): {}\n  {}; {}, about {} a round of all\n",
+        part.name,
+        part.workload,
+        part.question,
+        factors.join(", "),
+        counted(cells, "cell"),
+        words::nanoseconds(seconds * 1e9),
+    )
+}
+
+fn counted(count: usize, of: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {of}{plural}")
+}
+
+/// Refuses what would not fit into the page cache: runs would measure the swapping.
+pub(super) fn require_memory(room: &Room) -> anyhow::Result<()> {
+    let memory = memory_bytes();
+    // The rest of the machine needs some too.
+    if room.memory_bytes > memory / 10 * 8 {
+        bail!(
+            "not enough memory: {} have to stay in the page cache and the machine has {}; --scale \
+             makes the files smaller",
+            words::bytes(room.memory_bytes),
+            words::bytes(memory)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! What changed, as text.
+
+use lab::bench::compare::{CellChange, Change};
+use lab::bench::run_dir::Run;
+use lab::stats::Answer;
+use lab::words;
+
+use crate::bench::columns;
+use crate::bench::table::{in_both_states, wrapped};
+
+/// Cells of one run only that are named one by one.
+const NAMED_MAX: usize = 20;
+
+/// The differences around the runs, then those of the runs.
+pub(super) fn render(change: &Change, runs: [&Run; 2]) -> String {
+    let mut lines: Vec<String> = ["First", "Second"]
+        .iter()
+        .zip(runs)
+        .map(|(which, run)| {
+            format!("{which}: {}, experiment {}", run.path.display(), run.definition.name)
+        })
+        .collect();
+    lines.push(String::new());
+    lines.extend(around(change));
+    lines.push(String::new());
+    let mut text = fill(&lines);
+    text.push_str(&table(&change.cells));
+    let mut lines = vec![summary(change)];
+    for (which, names) in [("first", &change.only_in_first), ("second", &change.only_in_second)] {
+        if !names.is_empty() {
+            let more = names.len().saturating_sub(NAMED_MAX);
+            let named = words::listed(&names[..names.len() - more]);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            lines.push(format!("Only in the {which} run: {named}{more}."));
+        }
+    }
+    lines.push(
+        "The runs were made at different times and not interleaved: whatever else changed between them \
+         is in the ratios, and not in the intervals."
+            .to_owned(),
+    );
+    text.push_str(&fill(&lines));
+    text
+}
+
+fn fill(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| wrapped(line, columns())).map(|line| line + "\n").collect()
+}
+
+fn around(change: &Change) -> Vec<String> {
+    let mut lines = Vec::new();
+    if change.environment.is_empty() {
+        lines.push(
+            "Machine, file systems and haulage were the same, as far as is known.".to_owned(),
+        );
+    } else {
+        lines.push("What else differs:".to_owned());
+    }
+    for difference in &change.environment {
+        let lab::bench::compare::Difference { field, first, second } = difference;
+        lines.push(format!("{field}: {first} -> {second}"));
+    }
+    if let Some(ratio) = change.probe_ratio {
+        lines.push(format!(
+            "A piece of work that is always the same took {} x the time in the second run.",
+            words::three_digits(ratio)
+        ));
+    }
+    lines
+}
+
+fn table(cells: &[CellChange]) -> String {
+    if cells.is_empty() {
+        return String::new();
+    }
+    let width = |of: fn(&CellChange) -> &str, head: &str| {
+        cells.iter().map(|cell| of(cell).chars().count()).max().unwrap_or(0).max(head.len())
+    };
+    let (cell_width, variant_width) =
+        (width(|cell| &cell.cell, "cell"), width(|cell| &cell.variant, "variant"));
+    let row = |cell: &str, variant: &str, ratio: &str, interval: &str, answer: &str| {
+        let line = format!(
+            "{cell:<cell_width$}  {variant:<variant_width$}  {ratio:>6}  {interval:<16}  {answer}"
+        );
+        line.trim_end().to_owned() + "\n"
+    };
+    let mut text = row("cell", "variant", "ratio", "95 % interval", "answer");
+    for change in cells {
+        let three = |value: Option<f64>| value.map(words::three_digits);
+        let ratio = three(change.ratio).unwrap_or_else(|| "none".to_owned());
+        let interval = three(change.low).zip(three(change.high));
+        let interval = interval.map_or_else(
+            || "too few sessions".to_owned(),
+            |(low, high)| format!("{low} to {high}"),
+        );
+        text.push_str(&row(
+            &change.cell,
+            &change.variant,
+            &ratio,
+            &interval,
+            answer_word(change.answer),
+        ));
+    }
+    text.push('\n');
+    text
+}
+
+fn answer_word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Faster => "faster",
+        Answer::Slower => "slower",
+        Answer::Equivalent => "equivalent",
+        Answer::Unresolved => "unresolved",
+    }
+}
+
+fn summary(change: &Change) -> String {
+    let count = |answer: Answer| change.cells.iter().filter(|it| it.answer == answer).count();
+    if change.cells.is_empty() {
+        return "The two runs have no cell in common.".to_owned();
+    }
+    format!(
+        "Of {} in both runs, in the second: {} faster, {} slower, {} equivalent, {} unresolved. \
+         Differences up to {} do not matter.",
+        change.cells.len(),
+        count(Answer::Faster),
+        count(Answer::Slower),
+        count(Answer::Equivalent),
+        count(Answer::Unresolved),
+        in_both_states(change.deltas.warm, change.deltas.cold)
+    )
+}

@@ -1,0 +1,333 @@
+//! `haulage bench` as a user runs it, and whether docs/runs.md says what it leaves behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use testfs::FsKind;
+
+const DOCUMENT: &str = include_str!("../../../docs/runs.md");
+
+/// A part for each analysis and for each file of a run directory.
+const EVERYTHING: &str = r#"schema = 1
+name = "everything"
+title = "A little of everything"
+question = "Does all of it work?"
+analysis = "It is a test."
+
+[[part]]
+name = "warm"
+question = "Which buffer?"
+workload = "copy"
+variants = ["read_write:{buffer}", "memory"]
+each = { buffer = ["4K", "16K", "64K"] }
+sizes = ["4K", "64K", "256K"]
+baseline = "read_write:64K"
+analyses = ["size_fit", "buffer", "split", "floor", "order"]
+[part.reference]
+data = "copying-disk-bytes"
+not_controlled = "the order of runs."
+series = { "read_write:{buffer}" = "bufsiz:posix_buffered@{buffer}" }
+
+[[part]]
+name = "in_turn"
+question = "And one after the other?"
+workload = "copy"
+variants = ["read_write:64K", "read_write:4K"]
+sizes = ["64K"]
+states = ["as_it_comes"]
+order = "one_after_another"
+baseline = "read_write:64K"
+analyses = ["order"]
+
+[[part]]
+name = "calls"
+question = "What does a call cost?"
+workload = "calls"
+variants = ["4K", "16K", "64K"]
+sizes = ["1M"]
+analyses = ["per_call"]
+
+[[part]]
+name = "page"
+question = "And a page more?"
+workload = "copy"
+variants = ["read_write:4K"]
+sizes = ["4096", "4097"]
+analyses = ["page"]
+
+[[part]]
+name = "two"
+question = "And two at once?"
+workload = "copy"
+variants = ["sendfile"]
+sizes = ["64K"]
+at_once = [1, 2]
+analyses = ["scaling"]
+
+[[part]]
+name = "commands"
+question = "And whole commands?"
+workload = "command"
+variants = ["{self} cp {src} {dst}", "no-such-program-anywhere {src} {dst}"]
+sizes = ["64K"]
+"#;
+
+/// One part that is over soon, in lines whose numbers are known.
+const SMALL: &str = r#"schema = 1
+name = "small"
+title = "A small one"
+question = "Which?"
+analysis = ""
+[[part]]
+name = "copies"
+question = "Which copies?"
+workload = "copy"
+variants = ["read_write:64K", "sendfile"]
+sizes = ["64K"]
+baseline = "read_write:64K"
+"#;
+
+fn command(dir: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    command.env("XDG_STATE_HOME", "/nonexistent");
+    command.arg("bench").args(args).current_dir(dir);
+    command
+}
+
+fn bench(dir: &Path, args: &[&str]) -> Output {
+    command(dir, args).output().expect("haulage runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+fn names_in(dir: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(dir).expect("listed");
+    entries.map(|entry| entry.expect("an entry").file_name().display().to_string()).collect()
+}
+
+fn only_run(dir: &Path) -> PathBuf {
+    let runs = dir.join("runs");
+    let names = names_in(&runs);
+    assert_eq!(names.len(), 1, "{names:?}");
+    runs.join(names.first().expect("one"))
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
+
+/// The fields that each section's table names.
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let mut sections: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut section = String::new();
+    for line in DOCUMENT.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            section = heading.to_owned();
+        } else if let Some(row) = line.strip_prefix("| `") {
+            let (names, _) = row.split_once(" | ").expect("a row has columns");
+            let fields = sections.entry(section.clone()).or_default();
+            for name in names.trim_end_matches('`').split("`, `") {
+                assert!(fields.insert(name.to_owned()), "{section}: {name} is there twice");
+            }
+        }
+    }
+    sections
+}
+
+/// The fields that `value` has, as the document writes them.
+fn collect_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            for (name, value) in object {
+                let dot = if path.is_empty() { "" } else { "." };
+                collect_fields(&format!("{path}{dot}{name}"), value, fields);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            items.iter().for_each(|item| collect_fields(&format!("{path}[]"), item, fields));
+        }
+        _ => {
+            fields.insert(path.to_owned());
+        }
+    }
+}
+
+/// Every field of `value` is in the section, by its own name or below one that is, and the other way
+/// round.
+fn check_fields(section: &str, value: &Value) {
+    let documented = &documented()[section];
+    let mut written = BTreeSet::new();
+    collect_fields("", value, &mut written);
+    let is_below = |field: &str, parent: &str| {
+        field
+            .strip_prefix(parent)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    for field in &written {
+        // Of a list with nothing in it only its own name is there.
+        let known = |known: &String| is_below(field, known) || is_below(known, field);
+        assert!(documented.iter().any(known), "{section}: {field} is new");
+    }
+    for field in documented {
+        assert!(written.iter().any(|own| is_below(own, field)), "{section}: no {field}");
+    }
+}
+
+fn check_columns(run: &Path, file: &str) {
+    let text = std::fs::read_to_string(run.join(file)).expect(file);
+    let header = text.lines().next().expect("a header");
+    let columns: BTreeSet<String> = header.split(',').map(str::to_owned).collect();
+    assert_eq!(columns, documented()[file], "{file}");
+    assert!(text.lines().count() > 1, "{file} has lines");
+}
+
+#[test]
+fn a_run_leaves_what_the_document_says() {
+    let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
+    let dir = scratch.path();
+    std::fs::write(dir.join("everything.toml"), EVERYTHING).expect("written");
+    let output = bench(dir, &["everything.toml", "--rounds", "3"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(names_in(dir), ["everything.toml", "runs"].map(str::to_owned).into());
+
+    let run = only_run(dir);
+    let files = DOCUMENT.lines().skip_while(|line| *line != "| file | what it is |").skip(2);
+    let files = files.take_while(|line| line.starts_with('|'));
+    let files = files.filter_map(|line| line.split('`').nth(1)).map(str::to_owned);
+    // No certificate of this machine is found where the tests look.
+    let files = files.filter(|file| file != "certificate.json");
+    assert_eq!(names_in(&run), files.collect(), "{DOCUMENT}");
+    for file in ["samples.csv", "rounds.csv", "refusals.csv", "calls.csv", "sequences.csv"] {
+        check_columns(&run, file);
+    }
+    let mut environment = json(&run.join("environment.json"));
+    // Names that only the kernel knows.
+    environment["mitigations"] = Value::Null;
+    check_fields("environment.json", &environment);
+    let mut verdict = json(&run.join("verdict.json"));
+    let mut analyses: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for part in verdict["parts"].as_array_mut().expect("parts") {
+        for mut of in part["analyses"].take().as_array().expect("a list").clone() {
+            let name = of.as_object_mut().expect("an object").remove("analysis").expect("a name");
+            analyses.entry(name.as_str().expect("a word").to_owned()).or_default().push(of);
+        }
+        part["analyses"] = Value::Array(vec![Value::Null]);
+    }
+    check_fields("verdict.json", &verdict);
+    assert_eq!(analyses.len(), 9, "{:?}", analyses.keys());
+    for (name, mut all) in analyses {
+        // Which lists have anything in them depends on the part.
+        let last = all.pop().expect("one");
+        let joined = all.into_iter().fold(last, |mut joined, other| {
+            for (field, value) in other.as_object().expect("an object") {
+                if joined[field].as_array().is_some_and(Vec::is_empty) {
+                    joined[field] = value.clone();
+                }
+            }
+            joined
+        });
+        check_fields(&name, &joined);
+    }
+    let said = text(&output.stdout);
+    for expected in [
+        "A little of everything\n",
+        "t = c + f n",
+        "Then and now: ",
+        "What single calls cost",
+        "Not controlled then: the order of runs.",
+    ] {
+        assert!(said.contains(expected), "no {expected:?} in\n{said}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_scratch_and_goes_on() {
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = home.path();
+    std::fs::write(dir.join("small.toml"), SMALL).expect("written");
+    let child = command(dir, &["small.toml", "--time", "600"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("haulage runs");
+    let lines = || match dir.join("runs").exists() {
+        true => std::fs::read_to_string(only_run(dir).join("samples.csv")).unwrap_or_default(),
+        false => String::new(),
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while lines().lines().count() < 6 {
+        assert!(Instant::now() < deadline, "no sample comes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it is running");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.signal(), Some(2), "{output:?}");
+    let said = text(&output.stderr);
+    let run = only_run(dir);
+    let words = "its scratch files are removed; what was measured is kept: haulage bench --resume";
+    assert!(said.contains(words), "{said}");
+    assert_eq!(names_in(dir), ["runs", "small.toml"].map(str::to_owned).into());
+    assert!(!run.join("verdict.json").exists());
+
+    let before = lines();
+    let run_text = run.to_str().expect("text");
+    let output = bench(dir, &["--resume", run_text, "--time", "3"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let after = lines();
+    let whole = &before[..=before.rfind('\n').expect("whole lines")];
+    assert!(after.starts_with(whole) && after.len() > whole.len(), "{before}\n{after}");
+    let verdict = json(&run.join("verdict.json"));
+    assert_eq!(verdict["parts"][0]["cells"][0]["cell"], "copies/64K");
+    assert_eq!(names_in(dir), ["runs", "small.toml"].map(str::to_owned).into());
+}
+
+#[test]
+fn a_plan_is_told_and_nothing_made() {
+    let home = tempfile::tempdir().expect("a directory");
+    let output = bench(home.path(), &["closson-2007", "--dry-run", "--scale", "0.1"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("windows (copy): Is a mapped window"), "{said}");
+    assert!(said.contains("for sources and") && said.contains("at most 40 minutes"), "{said}");
+    assert!(names_in(home.path()).is_empty());
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_in_words() {
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = home.path();
+    std::fs::write(dir.join("small.toml"), SMALL).expect("written");
+    std::fs::write(dir.join("wrong.toml"), SMALL.replace("sendfile", "sendfil")).expect("written");
+    std::fs::write(dir.join("large.toml"), SMALL.replace("64K\"]", "900T\"]")).expect("written");
+    for (args, status, expected) in [
+        (["wrong.toml", "--rounds=2"], 1, "haulage bench: wrong.toml:10: variant 'sendfil': "),
+        (["large.toml", "--rounds=2"], 1, "not enough room"),
+        (["no-such-one", "--rounds=2"], 1, "no experiment is called 'no-such-one', and no file;"),
+        (["small.toml", "--rounds=0"], 2, "haulage bench: "),
+        (["small.toml", "--on=missing"], 1, "cannot open 'missing'"),
+    ] {
+        let output = bench(dir, &args);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
+        assert!(said.contains(expected), "{args:?}: {said}");
+        assert!(!dir.join("runs").exists(), "{args:?} began a run");
+    }
+}
+
+#[test]
+fn what_there_is_is_listed() {
+    let home = tempfile::tempdir().expect("a directory");
+    let output = bench(home.path(), &["--list"]);
+    assert!(output.status.success());
+    let said = text(&output.stdout);
+    for name in ["copying-disk-bytes", "closson-2007", "teterin-2004", "nordstrom-1998", "peers"] {
+        assert!(said.lines().any(|line| line == name), "{name} in\n{said}");
+    }
+}

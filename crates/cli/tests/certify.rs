@@ -1,0 +1,219 @@
+//! `haulage certify` as a user runs it, and what its protocol is for: that the order of runs decides
+//! nothing, and that cold is cold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lab::block_device::BlockDevice;
+use serde_json::Value;
+use testfs::FsKind;
+
+fn haulage(args: &[&str], dir: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_haulage"))
+        .args(args)
+        .current_dir(dir)
+        .env("XDG_STATE_HOME", dir.join("state"))
+        .output()
+        .expect("haulage runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("it is there")).expect("JSON")
+}
+
+/// The one entry of a directory.
+fn only(dir: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(dir).expect("listed").map(|entry| entry.expect("listed").path());
+    let one = entries.next().expect("an entry");
+    assert_eq!(entries.next(), None, "another entry in {}", dir.display());
+    one
+}
+
+const SMALL: [&str; 7] = ["certify", "--time", "4", "--cells", "2", "--max-size", "1M"];
+
+#[test]
+fn a_certificate_is_kept_and_found() {
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = home.path();
+    let output = haulage(&SMALL, dir);
+    let text = stdout(&output);
+    // Whether so little time suffices hangs on the machine; the answer and the status agree.
+    let passes = match output.status.code() {
+        Some(0) => true,
+        Some(1) => false,
+        other => panic!("{other:?}: {}", stderr(&output)),
+    };
+    assert!(text.contains("Of two equal arms"), "{text}{}", stderr(&output));
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let kept = json(&only(&dir.join("state/haulage/certificates")));
+    let run = only(&dir.join("runs"));
+    assert_eq!(json(&run.join("certificate.json")), kept);
+    let certificate = &kept["certificate"];
+    assert_eq!(certificate["passes"], passes);
+    assert!(certificate["deltas"]["warm"].as_f64().expect("a share") >= 0.02);
+    let cells = certificate["cells"].as_array().expect("cells");
+    assert!(cells.len() >= 10, "{cells:?}");
+    let of_kind = |kind: &str| cells.iter().filter(|cell| cell["truth"]["kind"] == kind).count();
+    assert_eq!((of_kind("same"), of_kind("slow_at_times")), (2, 2));
+    // Nothing is left behind beside what was asked for.
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .expect("listed")
+        .map(|entry| entry.expect("listed").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["runs", "state"]);
+
+    let experiment = experiment("copy", &["sendfile", "sendfile [again]"], "256K", "");
+    fs::write(dir.join("x.toml"), experiment).expect("written");
+    let output = haulage(&["bench", "./x.toml", "--rounds", "5", "--runs", "later"], dir);
+    let text = stdout(&output);
+    let badge = if passes { "This machine: certified " } else { "This machine: not certified: " };
+    assert!(text.contains(badge), "{text}{}", stderr(&output));
+    let run = only(&dir.join("later"));
+    assert_eq!(json(&run.join("certificate.json")), kept);
+    let verdict = json(&run.join("verdict.json"));
+    assert_eq!(verdict["delta"], certificate["deltas"]["warm"]);
+}
+
+#[test]
+fn bad_usage() {
+    let home = tempfile::tempdir().expect("a directory");
+    let check = |args: &[&str], status: i32, words: &str| {
+        let output = haulage(args, home.path());
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+    };
+    check(&["certify", "--time", "0"], 2, "time");
+    check(&["certify", "--max-size", "1K"], 2, "at least 4K");
+    check(&["certify", "--on", ".", "--on", ".", "--on", "."], 2, "once or twice");
+    check(&["certify", "--on", "nowhere"], 1, "cannot open 'nowhere'");
+}
+
+fn experiment(workload: &str, variants: &[&str], size: &str, more: &str) -> String {
+    format!(
+        "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"Which?\"\nanalysis = \"\"\n[[part]]\n\
+         name = \"p\"\nquestion = \"Which?\"\nworkload = \"{workload}\"\nvariants = {variants:?}\n\
+         sizes = [\"{size}\"]\nbaseline = {:?}\n{more}",
+        variants[0]
+    )
+}
+
+/// Both arms run this: a copy that takes a little longer each time, as on a machine that drifts.
+const DRIFTING: &str = "n=$(cat \"$0.count\" 2>/dev/null || echo 0)\n\
+    echo $((n + 1)) > \"$0.count\"\n\
+    cat \"$1\" > \"$2\"\n\
+    sleep \"$(printf '0.%03d' $((40 + 2 * n)))\"\n";
+
+#[test]
+fn drift_decides_when_runs_follow_one_after_another_and_not_in_rounds() {
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = home.path();
+    let script = dir.join("drift.sh");
+    fs::write(&script, DRIFTING).expect("written");
+    let line = format!("sh {} {{src}} {{dst}}", script.display());
+    let again = format!("{line} [again]");
+    let run = |name: &str, order: &str, rounds: &str| {
+        let _ = fs::remove_file(dir.join("drift.sh.count"));
+        let order = format!("order = \"{order}\"\n");
+        let text = experiment("command", &[&line, &again], "4K", &order);
+        fs::write(dir.join("x.toml"), text).expect("written");
+        let args = ["bench", "./x.toml", "--rounds", rounds, "--seed", "3", "--runs", name];
+        let output = haulage(&args, dir);
+        assert!(output.status.success(), "{}", stderr(&output));
+        json(&only(&dir.join(name)).join("verdict.json"))["parts"][0]["cells"][0].clone()
+    };
+    // The second ten runs take half as long again as the first ten.
+    let naive = run("naive", "one_after_another", "10");
+    let median = |variant: usize| naive["variants"][variant]["median_ns"].as_f64().expect("runs");
+    let ratio = median(1) / median(0);
+    assert!(ratio > 1.2, "the drift is seen as a difference: {ratio}");
+
+    let cell = run("rounds", "shuffled", "20");
+    let comparison = &cell["comparisons"][0];
+    let answer = comparison["answer"].as_str().expect("an answer");
+    assert!(["equivalent", "unresolved"].contains(&answer), "{comparison}");
+    let ratio = comparison["ratio"].as_f64().expect("a ratio");
+    assert!((0.9..1.1).contains(&ratio), "{comparison}");
+}
+
+const COLD_BYTES: u64 = 8 << 20;
+
+/// Tests that count what the device reads, or have it read, go one after another.
+static DEVICE: Mutex<()> = Mutex::new(());
+
+fn device_alone() -> MutexGuard<'static, ()> {
+    DEVICE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What each run reads comes from the device, by the device's own counter.
+#[test]
+fn the_device_reads_what_cold_runs_read() {
+    let _alone = device_alone();
+    let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
+    let dir = scratch.path();
+    let Some(device) = BlockDevice::under(dir) else {
+        return testfs::skip(&testfs::test_name(), "no block device of its own");
+    };
+    let states = |state: &str| format!("states = [\"{state}\"]\n");
+    let run = |state: &str| {
+        let text = experiment("copy", &["read_write:64K", "sendfile"], "8M", &states(state));
+        fs::write(dir.join("x.toml"), text).expect("written");
+        let before = device.read_bytes().expect("it counts");
+        let output = haulage(&["bench", "./x.toml", "--rounds", "6", "--runs", state], dir);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let read = device.read_bytes().expect("it counts") - before;
+        let samples = fs::read_to_string(only(&dir.join(state)).join("samples.csv"));
+        let proved = format!(",{state},");
+        let proved = |line: &&str| line.matches(&proved).count() == 2;
+        (read, samples.expect("samples").lines().filter(proved).count() as u64)
+    };
+    let (cold_read, cold) = run("cold");
+    if cold == 0 {
+        return testfs::skip(&testfs::test_name(), "the cold state cannot be proved here");
+    }
+    assert!(cold >= 12, "{cold} runs are cold");
+    // Warming up reads too, so it is at least so much.
+    assert!(cold_read >= cold * COLD_BYTES, "{cold_read} bytes for {cold} cold runs");
+    let (warm_read, warm) = run("warm");
+    assert!(warm >= 12, "{warm} runs are warm");
+    // Once to try the prover, and once to warm it.
+    assert!(warm_read <= 4 * COLD_BYTES, "{warm_read} bytes for {warm} warm runs");
+}
+
+/// A command that is run asks somebody else how much of the source is in the page cache.
+#[test]
+fn a_program_that_is_run_finds_the_state_that_was_asked_for() {
+    let _alone = device_alone();
+    let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
+    if Command::new("fincore").arg("--version").output().is_err() {
+        return testfs::skip(&testfs::test_name(), "no fincore is installed");
+    }
+    let dir = scratch.path();
+    let script = dir.join("look.sh");
+    let text =
+        "fincore --bytes --noheadings --output RES \"$1\" >> \"$0.seen\"\ncat \"$1\" > \"$2\"\n";
+    fs::write(&script, text).expect("written");
+    let line = format!("sh {} {{src}} {{dst}}", script.display());
+    for (state, expected) in [("cold", 0), ("warm", COLD_BYTES)] {
+        let _ = fs::remove_file(dir.join("look.sh.seen"));
+        let more = format!("states = [\"{state}\"]\n");
+        fs::write(dir.join("x.toml"), experiment("command", &[&line], "8M", &more))
+            .expect("written");
+        let output = haulage(&["bench", "./x.toml", "--rounds", "5", "--runs", state], dir);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let seen = fs::read_to_string(dir.join("look.sh.seen")).expect("it looked");
+        let seen: Vec<u64> = seen.lines().flat_map(|line| line.trim().parse()).collect();
+        assert!(seen.len() >= 5, "{state}: {seen:?}");
+        assert!(seen.iter().all(|&bytes| bytes == expected), "{state}: {seen:?}");
+    }
+}

@@ -1,0 +1,97 @@
+//! `haulage compare` as a user runs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn haulage(args: &[&str], dir: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_haulage"))
+        .args(args)
+        .current_dir(dir)
+        .env("XDG_STATE_HOME", dir.join("state"))
+        .output()
+        .expect("haulage runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
+/// Runs an experiment of two variants in which `slowed` of the first is slower by half, and returns its
+/// run directory.
+fn run(dir: &Path, name: &str, slowed: &str) -> PathBuf {
+    let text = format!(
+        "schema = 1\nname = \"{name}\"\ntitle = \"t\"\nquestion = \"Which?\"\nanalysis = \"\"\n\
+         [[part]]\nname = \"p\"\nquestion = \"Which?\"\nworkload = \"copy\"\n\
+         variants = [\"sendfile\", \"read_write:64K\"]\nsizes = [\"256K\"]\n\
+         baseline = \"sendfile\"\n{slowed}"
+    );
+    fs::write(dir.join(format!("{name}.toml")), text).expect("written");
+    let output =
+        haulage(&["bench", &format!("./{name}.toml"), "--rounds", "40", "--runs", name], dir);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let mut runs = fs::read_dir(dir.join(name)).expect("listed");
+    runs.next().expect("a run").expect("an entry").path()
+}
+
+#[test]
+fn tells_what_got_slower_and_what_else_differs() {
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = home.path();
+    let before = run(dir, "before", "");
+    let after = run(dir, "after", "slowed = { sendfile = { by = 1.0 } }\n");
+    let environment = fs::read_to_string(after.join("environment.json")).expect("read");
+    let mut environment: Value = serde_json::from_str(&environment).expect("JSON");
+    environment["kernel"] = Value::from("Linux 99");
+    fs::write(after.join("environment.json"), environment.to_string()).expect("written");
+
+    let (before, after) = (before.to_str().expect("text"), after.to_str().expect("text"));
+    let output = haulage(&["compare", before, after, "--delta", "20"], dir);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(text.contains("-> Linux 99"), "{text}");
+    assert!(text.contains("not interleaved"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+
+    let compare = |args: &[&str]| {
+        let mut all = vec!["compare"];
+        all.extend(args);
+        haulage(&all, dir)
+    };
+    let output = compare(&[before, after, "--json", "--delta", "20", "--fail-on", "slower"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let change: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let cells = change["cells"].as_array().expect("cells");
+    let sendfile = cells.iter().find(|cell| cell["variant"] == "sendfile").expect("it is there");
+    assert_eq!(sendfile["answer"], "slower", "{sendfile}");
+    let ratio = sendfile["ratio"].as_f64().expect("a ratio");
+    assert!((1.5..3.0).contains(&ratio), "{ratio}");
+    // The other way round it got faster, which is no failure.
+    let output = compare(&[after, before, "--json", "--delta", "20", "--fail-on", "slower"]);
+    let change: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let cells = change["cells"].as_array().expect("cells");
+    let sendfile = cells.iter().find(|cell| cell["variant"] == "sendfile").expect("it is there");
+    assert_eq!(sendfile["answer"], "faster", "{sendfile}");
+    // Without being asked to, it fails for no change.
+    assert_eq!(compare(&[before, after]).status.code(), Some(0));
+}
+
+#[test]
+fn bad_usage_and_what_is_no_run() {
+    let home = tempfile::tempdir().expect("a directory");
+    let check = |args: &[&str], status: i32, words: &str| {
+        let output = haulage(args, home.path());
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+    };
+    check(&["compare", "one"], 2, "SECOND");
+    check(&["compare", "a", "b", "--fail-on", "faster"], 2, "slower");
+    check(&["compare", "a", "b", "--delta=-1"], 2, "delta");
+    check(&["compare", "a", "b"], 1, "cannot read 'a/experiment.toml'");
+}

@@ -1,0 +1,328 @@
+//! What was published beside what was measured: times, and the ratios between methods.
+
+use serde::{Deserialize, Serialize};
+
+use super::Estimated;
+use super::sheet::{Sheet, size};
+use super::view::{CellView, View};
+use crate::bench::definition::{Measure, Reference, is_floor};
+use crate::bench::reference::{self, Data, Figure};
+use crate::bench::workload::calls;
+use crate::state::State;
+use crate::stats::median;
+use crate::words;
+
+/// The level of the intervals.
+const ALPHA: f64 = 0.05;
+
+/// A table of more rows than this is for programs; people get a row a size.
+const ROWS_MAX: usize = 32;
+
+/// Then and now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThenAndNow {
+    /// Where the figures are from.
+    pub source: String,
+    /// What was not controlled then.
+    pub not_controlled: String,
+    /// The variant that ratios are to.
+    pub baseline: String,
+    /// Each variant in each cell that has a published figure.
+    pub rows: Vec<Row>,
+}
+
+/// One variant in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The cell's short name.
+    pub cell: String,
+    /// The variant.
+    pub variant: String,
+    /// The published series.
+    pub series: String,
+    /// What was published.
+    pub then: Figure,
+    /// That over what was published of the baseline, at the same size and place.
+    pub then_ratio: Option<f64>,
+    /// Bytes of the file now.
+    pub now_bytes: u64,
+    /// The page cache state now.
+    pub now_state: State,
+    /// The median of the runs now.
+    pub now_ns: f64,
+    /// The medians of processor time in user mode and in the kernel.
+    pub now_user_ns: Option<f64>,
+    /// The same in the kernel.
+    pub now_system_ns: Option<f64>,
+    /// The ratio to the baseline now, paired within rounds.
+    pub now_ratio: Option<Estimated>,
+}
+
+pub(super) fn of(view: &View<'_>) -> Option<ThenAndNow> {
+    let reference = view.part.reference.as_ref()?;
+    // Single calls have an analysis of their own.
+    if view.part.workload == calls::NAME {
+        return None;
+    }
+    let data = reference::by_name(&reference.data)?;
+    let with_figures = |name: &&String| reference.series.contains_key(*name);
+    let baseline = view
+        .part
+        .variants
+        .iter()
+        .filter(with_figures)
+        .find(|name| **name == view.part.baseline)
+        .or_else(|| view.part.variants.iter().find(with_figures))?;
+    let rows: Vec<Row> = view
+        .cells
+        .iter()
+        .filter(|cell| reference.is_like(cell))
+        .flat_map(|cell| rows(view, cell, reference, data, baseline))
+        .collect();
+    (!rows.is_empty()).then(|| ThenAndNow {
+        source: data.title.to_owned(),
+        not_controlled: reference.not_controlled.clone(),
+        baseline: baseline.clone(),
+        rows,
+    })
+}
+
+impl Reference {
+    /// Whether the circumstances of a cell are those of then.
+    fn is_like(&self, cell: &CellView<'_>) -> bool {
+        let same_state = self.state.is_none_or(|state| state == cell.cell.state);
+        same_state && self.at_once == cell.cell.at_once
+    }
+}
+
+/// The figure of this size; of another one, where a series has only one.
+fn figure(data: &Data, series: &str, file_bytes: u64) -> Option<Figure> {
+    let figures = data.figures(series);
+    if let [one] = figures.as_slice() {
+        return Some(one.clone());
+    }
+    figures.into_iter().find(|figure| figure.file_bytes == file_bytes)
+}
+
+fn rows(
+    view: &View<'_>,
+    cell: &CellView<'_>,
+    reference: &Reference,
+    data: &Data,
+    baseline: &String,
+) -> Vec<Row> {
+    let points = cell.points(Measure::Elapsed);
+    let bytes = cell.cell.file_bytes;
+    let base_index = view.part.variants.iter().position(|name| name == baseline);
+    let base_figure = reference.series.get(baseline).and_then(|series| figure(data, series, bytes));
+    let row = |(index, variant): (usize, &String)| {
+        let series = reference.series.get(variant)?;
+        let then = figure(data, series, bytes)?;
+        let same_place =
+            |base: &&Figure| (base.file_bytes, &base.system) == (then.file_bytes, &then.system);
+        let base = base_figure.as_ref().filter(same_place);
+        let is_base = Some(index) == base_index;
+        let compared = base_index.filter(|_| !is_base);
+        let now_ratio = compared.and_then(|base| points.compare(index, base).ratio(ALPHA));
+        Some(Row {
+            cell: cell.cell.id(),
+            variant: variant.clone(),
+            series: series.clone(),
+            then_ratio: base.filter(|_| !is_base).map(|base| then.elapsed_ns / base.elapsed_ns),
+            then,
+            now_bytes: bytes,
+            now_state: cell.cell.state,
+            now_ns: cell.median_ns(index, Measure::Elapsed)?,
+            now_user_ns: cell.median_of(index, |record| Some(record.measured.user_ns as f64)),
+            now_system_ns: cell.median_of(index, |record| Some(record.measured.system_ns as f64)),
+            now_ratio: now_ratio.map(Estimated::from),
+        })
+    };
+    view.part.variants.iter().enumerate().filter_map(row).collect()
+}
+
+impl Row {
+    /// The rate now over the rate then.
+    fn times_the_rate(&self) -> f64 {
+        let then = self.then.file_bytes as f64 / self.then.elapsed_ns;
+        self.now_bytes as f64 / self.now_ns / then
+    }
+}
+
+impl ThenAndNow {
+    pub(super) fn sheet(&self) -> Sheet {
+        let mut sheet =
+            if self.rows.len() <= ROWS_MAX { self.every_row() } else { self.a_row_a_cell() };
+        sheet.title = format!("Then and now: {}", self.source);
+        if let Some(said) = self.ways_in_words() {
+            sheet.say(said);
+        }
+        if self.rows.iter().any(|row| row.then.file_bytes != row.now_bytes) {
+            sheet.say(
+                "Files then and now are not of one size: compare ratios and rates, not times.",
+            );
+        }
+        let mut systems: Vec<String> =
+            self.rows.iter().map(|row| format!("{}, {}", row.then.year, row.then.system)).collect();
+        systems.dedup();
+        systems.sort();
+        systems.dedup();
+        sheet.say(format!("Then: {}.", systems.join("; ")));
+        sheet.say(format!("Not controlled then: {}", self.not_controlled));
+        sheet
+    }
+
+    fn every_row(&self) -> Sheet {
+        let then = format!("then, to {}", self.baseline);
+        let mut sheet = Sheet::new(
+            "",
+            &[
+                "variant",
+                "cell",
+                "then",
+                "for",
+                "now",
+                "for",
+                "times the rate",
+                &then,
+                "now, to it",
+            ],
+        );
+        for row in &self.rows {
+            let ratio =
+                |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), words::three_digits);
+            sheet.row(vec![
+                row.variant.clone(),
+                row.cell.clone(),
+                words::nanoseconds(row.then.elapsed_ns),
+                size(row.then.file_bytes),
+                words::nanoseconds(row.now_ns),
+                size(row.now_bytes),
+                ratio(Some(row.times_the_rate())),
+                ratio(row.then_ratio),
+                row.now_ratio.map_or_else(|| "-".to_owned(), |r| r.in_words(words::three_digits)),
+            ]);
+        }
+        if self.rows.iter().all(|row| row.now_ratio.is_none()) {
+            sheet.drop("now, to it");
+        }
+        sheet
+    }
+
+    /// Who was the fastest, and how much faster all is.
+    fn a_row_a_cell(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            "",
+            &["cell", "methods", "fastest then", "took", "fastest now", "takes", "times the rate"],
+        );
+        let moving: Vec<&Row> = self.rows.iter().filter(|row| !is_floor(&row.variant)).collect();
+        for rows in moving.chunk_by(|a, b| a.cell == b.cell) {
+            let least = |value: fn(&Row) -> f64| {
+                rows.iter().min_by(|a, b| value(a).total_cmp(&value(b))).expect("a chunk has rows")
+            };
+            let (then, now) = (least(|row| row.then.elapsed_ns), least(|row| row.now_ns));
+            let ratios: Vec<f64> = rows.iter().map(|row| row.times_the_rate()).collect();
+            sheet.row(vec![
+                rows[0].cell.clone(),
+                rows.len().to_string(),
+                then.variant.clone(),
+                words::nanoseconds(then.then.elapsed_ns),
+                now.variant.clone(),
+                words::nanoseconds(now.now_ns),
+                median(&ratios).map_or_else(String::new, words::three_digits),
+            ]);
+        }
+        sheet
+    }
+
+    /// How often it is the same way round now.
+    fn ways_in_words(&self) -> Option<String> {
+        let both: Vec<(f64, Estimated)> =
+            self.rows.iter().filter_map(|row| Some((row.then_ratio?, row.now_ratio?))).collect();
+        if both.is_empty() {
+            return None;
+        }
+        let (mut same, mut other) = (0, 0);
+        for (then, now) in &both {
+            let slower = now.low.is_some_and(|low| low > 1.0);
+            let faster = now.high.is_some_and(|high| high < 1.0);
+            same += usize::from((slower && *then > 1.0) || (faster && *then < 1.0));
+            other += usize::from((slower && *then < 1.0) || (faster && *then > 1.0));
+        }
+        Some(format!(
+            "Of {} ratios to {}, {same} lie on the same side of 1 as then, {other} on the other, and {} \
+             are not told from 1 now.",
+            both.len(),
+            self.baseline,
+            both.len() - same - other
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::synthetic::Synthetic;
+    use super::*;
+
+    fn reference(data: &str, series: &[(&str, &str)]) -> Option<Reference> {
+        let own = |(variant, series): &(&str, &str)| ((*variant).to_owned(), (*series).to_owned());
+        Some(Reference {
+            data: data.to_owned(),
+            series: series.iter().map(own).collect::<BTreeMap<_, _>>(),
+            not_controlled: "The order.".to_owned(),
+            state: Some(State::Warm),
+            at_once: 1,
+        })
+    }
+
+    #[test]
+    fn figures_of_the_same_size_stand_beside_those_of_now() {
+        let mut made = Synthetic::new(
+            "copy",
+            &["sendfile", "copy_file_range", "mmap:8M"],
+            &["4K", "1M", "2M"],
+        );
+        made.part().states = vec![State::Warm, State::Cold];
+        made.part().reference = reference(
+            "copying-disk-bytes",
+            &[("sendfile", "size:sendfile"), ("copy_file_range", "size:copy_file_range")],
+        );
+        made.measure(6, 2, |_, variant| if variant == "sendfile" { 1e5 } else { 2e5 });
+        let found = of(&made.view()).expect("rows");
+        // Two of three sizes, one of two states, two of three variants.
+        assert_eq!(found.rows.len(), 4);
+        let row = &found.rows[1];
+        assert_eq!((row.cell.as_str(), row.variant.as_str()), ("part/4K", "copy_file_range"));
+        let published = reference::by_name("copying-disk-bytes").expect("there");
+        let published = |series: &str| published.figures(series)[6].elapsed_ns;
+        let expected = published("size:copy_file_range") / published("size:sendfile");
+        assert_eq!(row.then_ratio, Some(expected));
+        assert!((row.now_ratio.expect("sessions").value - 2.0).abs() < 0.05, "{row:?}");
+        let said = found.sheet().sentences.join(" ");
+        assert!(
+            said.contains("Of 2 ratios to sendfile") && said.contains("2025, Linux 6.12"),
+            "{said}"
+        );
+        assert!(said.ends_with("Not controlled then: The order."), "{said}");
+    }
+
+    #[test]
+    fn a_single_figure_stands_beside_any_size() {
+        let mut made = Synthetic::new("copy", &["read_write:8M", "mmap:8M"], &["64M"]);
+        made.part().reference = reference(
+            "earlier-measurements",
+            &[
+                ("read_write:8M", "closson-3/read 8M + write 8M (cp8M)"),
+                ("mmap:8M", "closson-3/mmap 8M + write 8M (stock cp)"),
+            ],
+        );
+        made.measure(6, 2, |_, variant| if variant == "mmap:8M" { 1e7 } else { 2e7 });
+        let found = of(&made.view()).expect("rows");
+        assert!((found.rows[1].then_ratio.expect("one") - 137.504 / 116.217).abs() < 1e-9);
+        let said = found.sheet().sentences;
+        assert!(said[0].starts_with("Of 1 ratios to read_write:8M, 0 lie on the same"), "{said:?}");
+        assert!(said[1].contains("not of one size"), "{said:?}");
+    }
+}

@@ -1,0 +1,297 @@
+//! What one session does: a process of its own that runs rounds of one cell and tells of each run.
+//!
+//! The conductor writes an [`Order`] to its standard input and reads [`Event`]s, one JSON object a
+//! line, from its standard output. Where several runs are to go on at once the session does not run
+//! them itself: each of its [hands](super::hands) is a process of its own too, with its own memory
+//! map and its own files.
+
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::call_times::CallTimes;
+use super::cell::Cell;
+use super::definition::without_label;
+use super::gates::{Gate, Gates, Helping};
+use super::hands::{self, Hands};
+use super::peer;
+use super::probe::Probe;
+use super::site::Site;
+use super::workload::{self, Arm, Setting, Started};
+use crate::clock::{Clock, now_ns};
+use crate::error::Error;
+use crate::fixture::WorkDir;
+use crate::measurement::Measurement;
+use crate::perf;
+use crate::trial::Outcome;
+
+/// What a session is to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The cell.
+    pub cell: Cell,
+    /// Its variants.
+    pub variants: Vec<String>,
+    /// For each round, which variants run and in what order.
+    pub rounds: Vec<Vec<usize>>,
+    /// The scratch directory for sources.
+    pub src_dir: PathBuf,
+    /// The scratch directory for what runs make.
+    pub dst_dir: PathBuf,
+    /// What made bytes follow from.
+    pub seed: u64,
+    /// Time after which no other round begins; `None` for all rounds whatever they take.
+    #[serde(default)]
+    pub rounds_ns: Option<u64>,
+    /// Whether each variant runs once before, uncounted.
+    pub warm_up: bool,
+    /// Whether the calls of each variant are counted.
+    pub count_calls: bool,
+    /// How often a disturbed round is run again.
+    pub repeats: u32,
+    /// For each variant the share by which its timed part is made longer; empty for none.
+    #[serde(default)]
+    pub slowed_by: Vec<f64>,
+    /// For each variant the share of runs that are made half as long again; empty for none.
+    #[serde(default)]
+    pub slow_share: Vec<f64>,
+    /// Which of the runs at once this process carries out; `None` for the session itself.
+    #[serde(default)]
+    pub hand: Option<u32>,
+}
+
+/// What a session tells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A variant does not work here and takes no further part.
+    Refused {
+        /// Its index.
+        variant: usize,
+        /// In words.
+        why: String,
+    },
+    /// A variant ran.
+    Ran {
+        /// Its index.
+        variant: usize,
+        /// The index of the round.
+        round: usize,
+        /// How often the round had been run before.
+        repeat: u32,
+        /// Its place in the round, from 0.
+        place: usize,
+        /// What the machine's speed probe took just before.
+        probe_ns: u64,
+        /// What came of it.
+        measured: Box<Measurement>,
+    },
+    /// What the single calls of the run just told of took.
+    Calls {
+        /// The variant's index.
+        variant: usize,
+        /// The index of the round.
+        round: usize,
+        /// How often the round had been run before.
+        repeat: u32,
+        /// With the sequences in the first round of a session only.
+        times: CallTimes,
+    },
+    /// A round is complete.
+    Round {
+        /// Its index.
+        round: usize,
+        /// How often it had been run before.
+        repeat: u32,
+        /// What else the machine did meanwhile.
+        gate: Gate,
+        /// Whether it will be run again.
+        again: bool,
+    },
+    /// The session cannot go on, in words.
+    Failed {
+        /// What happened.
+        why: String,
+        /// Whether what a run made was wrong.
+        wrong: bool,
+    },
+}
+
+/// The share by which a run of the slow mode is made longer.
+const SLOW_MODE: f64 = 0.5;
+
+/// Carries out what the first line on standard input asks for, the whole work of the process: an
+/// order, or the errand of a peer. Returns whether it went well; when it did not, that was said as an
+/// event.
+pub fn main() -> bool {
+    // Nobody would read what comes after the conductor's end, or remove what is made.
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    let mut line = String::new();
+    let mut input = std::io::stdin().lock();
+    if input.read_line(&mut line).is_err() {
+        return false;
+    }
+    if let Ok(errand) = serde_json::from_str(&line) {
+        return peer::main(&errand);
+    }
+    let Ok(order) = serde_json::from_str::<Order>(&line) else { return false };
+    let carried_out = match order.hand {
+        Some(nth) => hands::main(&order, nth, input),
+        None => carry_out(&order),
+    };
+    let Err(error) = carried_out else { return true };
+    let wrong = error.is_of_wrong_bytes();
+    tell(&Event::Failed { why: error.to_string(), wrong });
+    false
+}
+
+/// Writes an event as a line. When nobody reads any more, the process has no purpose.
+pub(super) fn tell(event: &impl Serialize) {
+    let mut line = serde_json::to_vec(event).expect("events are plain data");
+    line.push(b'\n');
+    let mut out = std::io::stdout().lock();
+    if out.write_all(&line).and_then(|()| out.flush()).is_err() {
+        std::process::exit(1);
+    }
+}
+
+/// The directories of an order.
+pub(super) fn site(order: &Order) -> Result<Site, Error> {
+    Ok(Site {
+        src: WorkDir::open(&order.src_dir)?,
+        dst: WorkDir::open(&order.dst_dir)?,
+        seed: order.seed,
+    })
+}
+
+/// The variants of an order, started; in place of one that cannot be, why.
+pub(super) fn start_arms(order: &Order, site: &Site, nth: u32) -> Result<Vec<Started>, Error> {
+    let workload = workload::by_name(&order.cell.workload)
+        .ok_or_else(|| Error::Unknown(format!("no workload '{}'", order.cell.workload)))?;
+    let setting = Setting { cell: &order.cell, site, nth };
+    let wanted: Vec<usize> = order.rounds.iter().flatten().copied().collect();
+    let start = |(index, variant): (usize, &String)| match wanted.contains(&index) {
+        true => (workload.start)(&setting, without_label(variant)),
+        false => Ok(Err(String::new())),
+    };
+    order.variants.iter().enumerate().map(start).collect()
+}
+
+/// Runs variants, here or in hands.
+enum Cast {
+    Here { arms: Vec<Option<Box<dyn Arm>>> },
+    Hands(Hands),
+}
+
+fn carry_out(order: &Order) -> Result<(), Error> {
+    let mut cast = Cast::assemble(order)?;
+    perf::open();
+    let mut calls = vec![None; order.variants.len()];
+    if order.warm_up {
+        for &variant in order.rounds.first().into_iter().flatten() {
+            cast.run(variant, 0.0)?;
+            if order.count_calls {
+                calls[variant] = cast.count_calls(variant)?;
+            }
+        }
+    }
+    let probe = Probe::new();
+    let mut rng = fastrand::Rng::with_seed(order.seed);
+    let begun_ns = now_ns();
+    for (round, variants) in order.rounds.iter().enumerate() {
+        if round > 0 && order.rounds_ns.is_some_and(|limit_ns| now_ns() - begun_ns > limit_ns) {
+            break;
+        }
+        for repeat in 0..=order.repeats {
+            let gates = Gates::open();
+            let mut helping = Helping::default();
+            for (place, &variant) in variants.iter().enumerate() {
+                let slowed_by = order.slowed_by(variant, &mut rng);
+                let probe_ns = probe.run();
+                let Some(mut measured) = cast.run(variant, slowed_by)? else { continue };
+                if matches!(cast, Cast::Hands(_)) {
+                    helping.user_ns += measured.user_ns;
+                    helping.read_bytes += measured.device_read_bytes.unwrap_or(0);
+                }
+                measured.calls = measured.calls.or(calls[variant]);
+                tell(&Event::Ran { variant, round, repeat, place, probe_ns, measured });
+                if let Some(mut times) = cast.take_call_times(variant) {
+                    if (round, repeat) != (0, 0) {
+                        times.forget_sequences();
+                    }
+                    tell(&Event::Calls { variant, round, repeat, times });
+                }
+            }
+            let gate = gates.close(helping);
+            let again = !gate.breach.is_empty() && repeat < order.repeats;
+            tell(&Event::Round { round, repeat, gate, again });
+            if !again {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Order {
+    fn slowed_by(&self, variant: usize, rng: &mut fastrand::Rng) -> f64 {
+        let of = |list: &[f64]| list.get(variant).copied().unwrap_or(0.0);
+        let slow_share = of(&self.slow_share);
+        let slow_mode = slow_share > 0.0 && rng.f64() < slow_share;
+        of(&self.slowed_by) + if slow_mode { SLOW_MODE } else { 0.0 }
+    }
+}
+
+impl Cast {
+    fn assemble(order: &Order) -> Result<Cast, Error> {
+        if order.cell.at_once > 1 {
+            return Ok(Cast::Hands(Hands::raise(order)?));
+        }
+        let site = site(order)?;
+        let mut arms = Vec::new();
+        for (variant, started) in start_arms(order, &site, 0)?.into_iter().enumerate() {
+            arms.push(started.map_err(|why| refuse(variant, why)).ok());
+        }
+        Ok(Cast::Here { arms })
+    }
+
+    /// Runs a variant; `None` when it takes no part any more.
+    fn run(&mut self, variant: usize, slowed_by: f64) -> Result<Option<Box<Measurement>>, Error> {
+        match self {
+            Cast::Hands(hands) => hands.run(variant, slowed_by),
+            Cast::Here { arms } => {
+                let Some(arm) = &mut arms[variant] else { return Ok(None) };
+                match arm.run(Clock { barrier: None, slowed_by })? {
+                    Outcome::Measured(measured) => Ok(Some(measured)),
+                    Outcome::Refused(why) => {
+                        refuse(variant, why);
+                        arms[variant] = None;
+                        Ok(None)
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_call_times(&mut self, variant: usize) -> Option<CallTimes> {
+        match self {
+            Cast::Here { arms } => arms[variant].as_mut()?.take_call_times(),
+            Cast::Hands(hands) => hands.take_call_times(),
+        }
+    }
+
+    fn count_calls(&mut self, variant: usize) -> Result<Option<u64>, Error> {
+        match self {
+            Cast::Here { arms } => arms[variant].as_mut().map_or(Ok(None), |arm| arm.count_calls()),
+            Cast::Hands(_) => Ok(None),
+        }
+    }
+}
+
+/// Says that a variant does not work. One that was not asked for has nothing to say.
+fn refuse(variant: usize, why: String) {
+    if !why.is_empty() {
+        tell(&Event::Refused { variant, why });
+    }
+}

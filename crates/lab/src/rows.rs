@@ -1,0 +1,113 @@
+//! Samples as lines of a CSV file: what pandas, R and `DuckDB` open without help.
+
+use std::io::Write;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Writes rows with the names of their fields above the first; nested structs that serde flattens
+/// lie flat. Nothing is an empty field, and of a list the items are joined by blanks.
+#[derive(Debug)]
+pub struct Rows<W: Write> {
+    csv: csv::Writer<W>,
+    head_written: bool,
+}
+
+impl<W: Write> Rows<W> {
+    /// Rows with names above them.
+    pub fn new(out: W) -> Rows<W> {
+        Rows { csv: csv::Writer::from_writer(out), head_written: false }
+    }
+
+    /// Rows that follow others, whose names stand above already.
+    pub fn following(out: W) -> Rows<W> {
+        Rows { csv: csv::Writer::from_writer(out), head_written: true }
+    }
+
+    /// Adds `row`, a struct, and hands it to the writer below at once.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    ///
+    /// # Panics
+    /// When `row` is no struct.
+    pub fn add(&mut self, row: &impl Serialize) -> csv::Result<()> {
+        self.add_all([row])
+    }
+
+    /// Adds several rows and hands them to the writer below together.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    ///
+    /// # Panics
+    /// When one is no struct.
+    pub fn add_all<'r, T: Serialize + 'r>(
+        &mut self,
+        rows: impl IntoIterator<Item = &'r T>,
+    ) -> csv::Result<()> {
+        rows.into_iter().try_for_each(|row| self.put(row))?;
+        self.csv.flush()?;
+        Ok(())
+    }
+
+    fn put(&mut self, row: &impl Serialize) -> csv::Result<()> {
+        let row = serde_json::to_value(row).expect("rows hold plain data");
+        let Value::Object(fields) = row else { panic!("a row is a struct") };
+        if !self.head_written {
+            self.csv.write_record(fields.keys())?;
+            self.head_written = true;
+        }
+        self.csv.write_record(fields.values().map(text_of))
+    }
+
+    /// The writer below.
+    ///
+    /// # Panics
+    /// Never: all rows have been handed to it.
+    pub fn into_inner(self) -> W {
+        self.csv.into_inner().unwrap_or_else(|_| unreachable!("nothing is left to be written"))
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join(" "),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flattened_fields_lists_and_nothing() {
+        #[derive(Serialize)]
+        struct Inner {
+            each_ns: Vec<u64>,
+            none: Option<u64>,
+        }
+        #[derive(Serialize)]
+        struct Outer {
+            name: &'static str,
+            #[serde(flatten)]
+            inner: Inner,
+            last: bool,
+        }
+        let row = Outer {
+            name: "a,b",
+            inner: Inner { each_ns: vec![u64::MAX, 2], none: None },
+            last: true,
+        };
+        let mut rows = Rows::new(Vec::new());
+        rows.add(&row).expect("written");
+        let text = String::from_utf8(rows.into_inner()).expect("text");
+        assert_eq!(text, "name,each_ns,none,last\n\"a,b\",18446744073709551615 2,,true\n");
+        let mut rows = Rows::following(Vec::new());
+        rows.add(&row).expect("written");
+        assert_eq!(rows.into_inner().iter().filter(|&&byte| byte == b'\n').count(), 1);
+    }
+}

@@ -1,0 +1,253 @@
+//! What a comparison of two arms comes to.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::{Sessions, holm};
+
+/// The level at which [`Sessions::sessions_needed`] predicts.
+const ALPHA: f64 = 0.05;
+
+/// How sure the prediction is that so many sessions suffice.
+const POWER: f64 = 0.8;
+
+/// Whether one arm is slower than the other by more than δ matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The whole interval of its ratio lies under 1 / (1 + δ).
+    Faster,
+    /// The whole interval lies over 1 + δ.
+    Slower,
+    /// The whole interval lies between the two: what difference there is does not matter.
+    Equivalent,
+    /// None of these can be said, and more sessions might tell.
+    Unresolved,
+}
+
+impl Answer {
+    /// The answer that the interval of confidence 1 - `alpha` gives for a difference of `delta`, a
+    /// share. Always [`Answer::Unresolved`] with fewer than two sessions.
+    ///
+    /// # Panics
+    /// When `delta` is negative.
+    #[must_use]
+    pub fn of(sessions: &Sessions, delta: f64, alpha: f64) -> Answer {
+        assert!(delta >= 0.0, "a difference of {delta} that matters is none");
+        let Some(ratio) = sessions.ratio(alpha) else { return Answer::Unresolved };
+        let (low, high) = (ratio.interval.low, ratio.interval.high);
+        let (slower, faster) = (1.0 + delta, 1.0 / (1.0 + delta));
+        if low > slower {
+            Answer::Slower
+        } else if high < faster {
+            Answer::Faster
+        } else if faster <= low && high <= slower {
+            Answer::Equivalent
+        } else {
+            Answer::Unresolved
+        }
+    }
+}
+
+/// The answers to one question asked of many cells. The chance that any cell whose arms differ by no
+/// more than δ is said to be faster or slower is at most `alpha` for all cells together, and so is
+/// the chance that any cell whose arms differ by δ or more is said to be equivalent (two one-sided
+/// tests: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), both by Holm's
+/// correction. A family of one gets the answer that its interval gives, for which the tests for
+/// equivalence are made at half the level.
+///
+/// A cell that was looked at several times has only a share of its level left at the look that ended
+/// it: `levels` holds these shares, 1 for a single look.
+///
+/// # Panics
+/// When `delta` is negative, or there are not as many levels as cells.
+#[must_use]
+pub fn decide_family(cells: &[Sessions], levels: &[f64], delta: f64, alpha: f64) -> Vec<Answer> {
+    assert_eq!(cells.len(), levels.len(), "each cell has a level");
+    let tested = cells.iter().zip(levels).map(|(cell, &level)| cell.tested(delta, level, alpha));
+    decide(&tested.collect::<Vec<_>>(), alpha)
+}
+
+/// What the tests of one comparison say, before those of other comparisons are taken into account.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tested {
+    /// The ratio; `None` where there is too little to tell.
+    estimate: Option<f64>,
+    /// Two-sided, that the two differ by no more than δ.
+    differs: f64,
+    /// The same for that they differ by δ or more.
+    same: f64,
+}
+
+impl Tested {
+    /// The tests against δ. `p_at_most` gives the chance of an estimate as high as the one found, were
+    /// the true ratio at most its argument, and `p_at_least` that of one as low.
+    ///
+    /// # Panics
+    /// When `delta` is negative.
+    pub fn new(
+        estimate: Option<f64>,
+        delta: f64,
+        p_at_most: impl Fn(f64) -> f64,
+        p_at_least: impl Fn(f64) -> f64,
+    ) -> Tested {
+        assert!(delta >= 0.0, "a difference of {delta} that matters is none");
+        let (slower, faster) = (1.0 + delta, 1.0 / (1.0 + delta));
+        let two_sided = |p: f64| (2.0 * p).min(1.0);
+        Tested {
+            estimate,
+            differs: two_sided(p_at_most(slower).min(p_at_least(faster))),
+            same: two_sided(p_at_least(slower).max(p_at_most(faster))),
+        }
+    }
+}
+
+/// The answers to one question asked of many comparisons, by Holm's correction: see
+/// [`decide_family`].
+#[must_use]
+pub fn decide(tested: &[Tested], alpha: f64) -> Vec<Answer> {
+    let adjusted = |p: fn(&Tested) -> f64| holm(&tested.iter().map(p).collect::<Vec<_>>());
+    let (differs, same) = (adjusted(|it| it.differs), adjusted(|it| it.same));
+    tested
+        .iter()
+        .zip(differs.iter().zip(same))
+        .map(|(it, (&differs, same))| match it.estimate {
+            Some(estimate) if differs < alpha && estimate > 1.0 => Answer::Slower,
+            Some(_) if differs < alpha => Answer::Faster,
+            Some(_) if same <= alpha => Answer::Equivalent,
+            _ => Answer::Unresolved,
+        })
+        .collect()
+}
+
+impl Sessions {
+    /// The tests against δ, of which this comparison has the share `level` of the level left: see
+    /// [`decide_family`].
+    #[must_use]
+    pub fn tested(&self, delta: f64, level: f64, alpha: f64) -> Tested {
+        let estimate = self.ratio(alpha).map(|ratio| ratio.estimate);
+        let p_at_most = |ratio| self.p_at_most(ratio) / level;
+        Tested::new(estimate, delta, p_at_most, |ratio| self.p_at_least(ratio) / level)
+    }
+
+    /// How many sessions in all it would take to resolve this at δ = `delta`, at the 5 % level and
+    /// with a chance of four in five, were the present estimate the truth and the noise as so far:
+    /// ((z(0.975) + z(0.8)) · deviation of a session / distance to the nearest end of ±δ)², and at
+    /// least one more than there are. An estimate close to an end takes very many. `None` with fewer
+    /// than two sessions, or right on an end, where no number suffices.
+    #[must_use]
+    pub fn sessions_needed(&self, delta: f64) -> Option<u64> {
+        let estimate = self.ratio(ALPHA)?.estimate.ln().abs();
+        let distance = (estimate - delta.ln_1p()).abs();
+        if distance == 0.0 {
+            return None;
+        }
+        let normal = Normal::standard();
+        let scores = normal.inverse_cdf(1.0 - ALPHA / 2.0) + normal.inverse_cdf(POWER);
+        let needed = (scores * self.session_deviation()? / distance).powi(2).ceil();
+        // A float beyond the range becomes the largest integer.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Some((needed as u64).max(self.count() as u64 + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulate::{Machine, Noise};
+    use super::*;
+
+    /// Sessions of one round each around `middle`, some ± `half` apart.
+    fn around(middle: f64, half: f64) -> Sessions {
+        Sessions::new((0..7).map(|i| vec![middle + half * (f64::from(i) / 3.0 - 1.0)]).collect())
+    }
+
+    #[test]
+    fn the_interval_decides() {
+        for (middle, half, expected) in [
+            (0.10, 0.01, Answer::Slower),
+            (-0.10, 0.01, Answer::Faster),
+            (0.0, 0.01, Answer::Equivalent),
+            (0.03, 0.05, Answer::Unresolved),
+            (0.0, 0.10, Answer::Unresolved),
+        ] {
+            let cell = around(middle, half);
+            assert_eq!(Answer::of(&cell, 0.02, 0.05), expected, "{middle} ± {half}");
+            assert_eq!(decide_family(&[cell], &[1.0], 0.02, 0.05), [expected], "{middle} ± {half}");
+        }
+        assert_eq!(Answer::of(&Sessions::new(vec![]), 0.02, 0.05), Answer::Unresolved);
+        let none = Sessions::new(vec![vec![0.5]]);
+        assert_eq!(decide_family(&[none], &[1.0], 0.02, 0.05), [Answer::Unresolved]);
+        // All sessions the same: no doubt is left, and none when that is the limit itself.
+        assert_eq!(Answer::of(&around(0.5, 0.0), 0.02, 0.05), Answer::Slower);
+        assert_eq!(Answer::of(&around(0.0, 0.0), 0.0, 0.05), Answer::Equivalent);
+    }
+
+    #[test]
+    fn a_family_asks_for_more() {
+        let close = around(0.05, 0.045);
+        assert_eq!(Answer::of(&close, 0.02, 0.05), Answer::Slower);
+        let many: Vec<Sessions> = (0..20).map(|_| close.clone()).collect();
+        assert!(
+            decide_family(&many, &vec![1.0; many.len()], 0.02, 0.05)
+                .iter()
+                .all(|&answer| answer == Answer::Unresolved)
+        );
+        let mut one_clear = many;
+        one_clear[3] = around(0.5, 0.01);
+        assert_eq!(
+            decide_family(&one_clear, &vec![1.0; one_clear.len()], 0.02, 0.05)[3],
+            Answer::Slower
+        );
+    }
+
+    /// In how many of `trials` families of 20 cells, whose true difference is `effect`, any cell is
+    /// answered by `wrong`.
+    fn families(trials: u32, effect: f64, wrong: fn(Answer) -> bool) -> f64 {
+        let machine = Machine { noise: Noise::Contaminated, run_sd: 0.02, session_sd: 0.005 };
+        let mut rng = fastrand::Rng::with_seed(23);
+        let mut any = 0;
+        for _ in 0..trials {
+            let cells: Vec<Sessions> =
+                (0..20).map(|_| Sessions::new(machine.measure(&mut rng, 8, 3, effect))).collect();
+            any += u32::from(
+                decide_family(&cells, &vec![1.0; cells.len()], 0.02, 0.05).into_iter().any(wrong),
+            );
+        }
+        f64::from(any) / f64::from(trials)
+    }
+
+    #[test]
+    fn families_seldom_err() {
+        let edge = 0.02_f64.ln_1p();
+        let differs = |answer| matches!(answer, Answer::Slower | Answer::Faster);
+        assert!(families(150, 0.0, differs) <= 0.03);
+        assert!(families(150, edge, differs) <= 0.08);
+        assert!(families(150, -edge, |answer| answer == Answer::Equivalent) <= 0.08);
+    }
+
+    #[test]
+    fn so_many_sessions_suffice_four_times_in_five() {
+        let machine = Machine { noise: Noise::Clean, run_sd: 0.05, session_sd: 0.05 };
+        let mut rng = fastrand::Rng::with_seed(29);
+        // Enough sessions for the deviation to be known, and an estimate that is the truth.
+        let pilot = Sessions::new(machine.measure(&mut rng, 4000, 1, 0.05));
+        let needed = pilot.session_deviation().expect("sessions") / (0.05 - 0.02_f64.ln_1p());
+        let needed = (2.8016 * needed).powi(2);
+        assert!((60.0..80.0).contains(&needed), "{needed}");
+        let found = (0..400).filter(|_| {
+            // Truncation is fine: a session more or less.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let measured = machine.measure(&mut rng, needed as usize, 1, 0.05);
+            Answer::of(&Sessions::new(measured), 0.02, 0.05) == Answer::Slower
+        });
+        let found = found.count();
+        assert!((290..=350).contains(&found), "{found} of 400");
+        let open = around(0.03, 0.05);
+        let needed = open.sessions_needed(0.02).expect("a number");
+        let deviation = open.session_deviation().expect("sessions");
+        let expected = (2.8016 * deviation / (0.03 - 0.02_f64.ln_1p())).powi(2).ceil();
+        assert!((needed as f64 - expected).abs() <= 1.0, "{needed} for {expected}");
+        assert_eq!(around(0.5, 0.01).sessions_needed(0.02), Some(8));
+        assert_eq!(Sessions::new(vec![vec![0.1]]).sessions_needed(0.02), None);
+    }
+}

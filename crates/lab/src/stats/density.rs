@@ -1,0 +1,259 @@
+//! The shape of a distribution of times.
+
+use std::f64::consts::{PI, SQRT_2};
+
+use super::quantile;
+
+/// How far beyond the outermost values a density is drawn, in bandwidths: at 3 it is a hundredth of
+/// what it is at the value.
+const REACH_BANDWIDTHS: f64 = 3.0;
+
+/// A peak lower than this share of the highest is a bump, and not counted.
+const PEAK_SHARE_MIN: f64 = 0.05;
+
+/// The values from which the bandwidth is found: the work grows with the square of their number, and
+/// evenly chosen ones of an ordered sample have its shape.
+const BANDWIDTH_VALUES_MAX: usize = 500;
+
+/// A kernel density of the logarithms of values, for violins on a logarithmic axis: on a linear one
+/// the slow runs of a distribution that spans decades would be a thin needle.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Density {
+    /// Points of the outline, ascending.
+    pub points: Vec<DensityPoint>,
+    /// The bandwidth in units of the natural logarithm: 0.01 smooths over about 1 %.
+    pub bandwidth: f64,
+}
+
+/// A point of a density.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DensityPoint {
+    /// In the unit of the values.
+    pub value: f64,
+    /// For one unit of the natural logarithm; the area over the logarithmic axis is 1.
+    pub density: f64,
+}
+
+impl Density {
+    /// The density of `values` with normal kernels, on `points_max` points at equal distances of
+    /// their logarithms. The bandwidth is Sheather and Jones's (Journal of the Royal Statistical
+    /// Society B 53, 1991), which two modes do not make too wide, solved for by bisection; where it
+    /// has no solution, Silverman's robust rule. `None` when fewer than two values differ.
+    ///
+    /// # Panics
+    /// When a value is not positive or `points_max` is less than 2.
+    #[must_use]
+    pub fn of(values: &[f64], points_max: usize) -> Option<Density> {
+        assert!(points_max >= 2, "{points_max} points draw nothing");
+        assert!(values.iter().all(|&value| value > 0.0), "only positive values have a logarithm");
+        let mut logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        logs.sort_by(f64::total_cmp);
+        let (first, last) = (*logs.first()?, *logs.last()?);
+        if first == last {
+            return None;
+        }
+        let bandwidth = sheather_jones(&logs).or_else(|| silverman(&logs))?;
+        let reach = REACH_BANDWIDTHS * bandwidth;
+        let (low, high) = (first - reach, last + reach);
+        let step = (high - low) / (points_max - 1) as f64;
+        let points = (0..points_max).map(|index| {
+            let at = low + step * index as f64;
+            DensityPoint { value: at.exp(), density: density_at(at, &logs, bandwidth) }
+        });
+        Some(Density { points: points.collect(), bandwidth })
+    }
+
+    /// Where the density has peaks, in the unit of the values; those under a twentieth of the highest
+    /// do not count. Every sample has some by chance: whether there is more than one mode is for
+    /// [`super::detect::modes`] to say, and this where they are.
+    #[must_use]
+    pub fn peaks(&self) -> Vec<f64> {
+        let highest = self.points.iter().map(|point| point.density).fold(0.0, f64::max);
+        self.points
+            .windows(3)
+            .filter(|it| it[0].density < it[1].density && it[1].density >= it[2].density)
+            .filter(|it| it[1].density >= PEAK_SHARE_MIN * highest)
+            .map(|it| it[1].value)
+            .collect()
+    }
+}
+
+/// The percentiles that `count` values can tell: those with at least five values on their far side,
+/// the median always. Nobody knows the 99th of twenty runs.
+#[must_use]
+pub fn quantiles_supported(count: usize) -> Vec<f64> {
+    let supported = |q: &f64| *q == 0.5 || (q.min(1.0 - q) * count as f64) >= 5.0 - 1e-9;
+    if count == 0 {
+        return Vec::new();
+    }
+    [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999]
+        .into_iter()
+        .filter(supported)
+        .collect()
+}
+
+fn density_at(at: f64, logs: &[f64], bandwidth: f64) -> f64 {
+    // A kernel is nothing from 8 bandwidths on.
+    let from = logs.partition_point(|log| *log < at - 8.0 * bandwidth);
+    let to = logs.partition_point(|log| *log <= at + 8.0 * bandwidth);
+    let sum: f64 =
+        logs[from..to].iter().map(|log| (-0.5 * ((at - log) / bandwidth).powi(2)).exp()).sum();
+    sum / (logs.len() as f64 * bandwidth * (2.0 * PI).sqrt())
+}
+
+/// Silverman's robust rule (Density Estimation, 1986, equation 3.31).
+fn silverman(logs: &[f64]) -> Option<f64> {
+    Some(0.9 * spread(logs)? * (logs.len() as f64).powf(-0.2))
+}
+
+/// The smaller of the standard deviation and that of a normal sample with these quartiles.
+fn spread(logs: &[f64]) -> Option<f64> {
+    let count = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+    let deviation = (squares / (count - 1.0)).sqrt();
+    let quartiles = (quantile(logs, 0.75)? - quantile(logs, 0.25)?) / 1.34;
+    Some(if quartiles > 0.0 { deviation.min(quartiles) } else { deviation })
+}
+
+/// The bandwidth h for which h = (R(φ) / (n · S(α(h))))^⅕, where S estimates the roughness of the
+/// second derivative at a bandwidth α that depends on h: Sheather and Jones's equations,
+/// with the quartile distance replaced by that of a normal sample of the robust spread. `None` when
+/// there is no such h between a hundredth of the largest that makes sense and 1.2 times
+/// that.
+fn sheather_jones(sorted: &[f64]) -> Option<f64> {
+    let count = sorted.len() as f64;
+    let step = sorted.len().div_ceil(BANDWIDTH_VALUES_MAX);
+    let values: Vec<f64> = sorted.iter().copied().step_by(step).collect();
+    let quartile_distance = 1.349 * spread(&values)?;
+    let kept = values.len() as f64;
+    let fourth =
+        -roughness(&values, 0.912 * quartile_distance * kept.powf(-1.0 / 9.0), sixth_derivative, 7);
+    let second =
+        roughness(&values, 0.920 * quartile_distance * kept.powf(-1.0 / 7.0), fourth_derivative, 5);
+    let factor = 1.357 * (second / fourth).powf(1.0 / 7.0);
+    let next = |h: f64| {
+        let second = roughness(&values, factor * h.powf(5.0 / 7.0), fourth_derivative, 5);
+        (1.0 / (2.0 * PI.sqrt() * count * second)).powf(0.2)
+    };
+    // The largest is that of the smoothest density with this spread (Terrell, Journal of the American
+    // Statistical Association 85, 1990).
+    let largest = 1.144 * spread(&values)? * count.powf(-0.2);
+    let (mut low, mut high) = (0.01 * largest, 1.2 * largest);
+    // Both are false when a power of a negative number made one of them no number.
+    if !(next(low) > low && next(high) < high) {
+        return None;
+    }
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if next(middle) > middle {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some((low + high) / 2.0)
+}
+
+/// Sum over all pairs, each value with itself too, of a derivative of the normal density at their
+/// distance in bandwidths, over n (n - 1) and the bandwidth to `power`.
+fn roughness(values: &[f64], bandwidth: f64, derivative: fn(f64) -> f64, power: i32) -> f64 {
+    let mut sum = 0.0;
+    for (index, a) in values.iter().enumerate() {
+        let near = values[..index].iter().rev().map(|b| (a - b) / bandwidth);
+        sum += near.take_while(|distance| *distance < 9.0).map(derivative).sum::<f64>();
+    }
+    let count = values.len() as f64;
+    (2.0 * sum + count * derivative(0.0)) / (count * (count - 1.0) * bandwidth.powi(power))
+}
+
+fn fourth_derivative(x: f64) -> f64 {
+    let square = x * x;
+    (square * square - 6.0 * square + 3.0) * normal_density(square)
+}
+
+fn sixth_derivative(x: f64) -> f64 {
+    let square = x * x;
+    (square.powi(3) - 15.0 * square * square + 45.0 * square - 15.0) * normal_density(square)
+}
+
+fn normal_density(square: f64) -> f64 {
+    (-0.5 * square).exp() / (SQRT_2 * PI.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quantiles of two normal heaps of times around 1 and 1.5 ms, as `known_answers.py` makes them
+    /// without a random number.
+    fn two_heaps() -> Vec<f64> {
+        (0..60)
+            .map(|i| {
+                let place = (f64::from(i) * 0.618_033_988_749_894_9).fract() - 0.5;
+                let center: f64 = if i % 3 == 0 { 1.5e6 } else { 1e6 };
+                center * (0.3 * place * place.abs()).exp()
+            })
+            .collect()
+    }
+
+    /// Known answers, computed by `known_answers.py` beside this file: the bandwidth by a root finder
+    /// over whole matrices, the density by scipy's `gaussian_kde` with that bandwidth.
+    #[test]
+    fn agrees_with_scipy() {
+        let density = Density::of(&two_heaps(), 65).expect("values differ");
+        let check = |got: f64, expected: f64| {
+            assert!((got / expected - 1.0).abs() < 1e-6, "{got} for {expected}");
+        };
+        check(density.bandwidth, KNOWN[0]);
+        check(density.points[20].value, KNOWN[1]);
+        check(density.points[20].density, KNOWN[2]);
+        check(density.points[50].density, KNOWN[3]);
+        let mut logs: Vec<f64> = two_heaps().iter().map(|it| it.ln()).collect();
+        logs.sort_by(f64::total_cmp);
+        check(silverman(&logs).expect("values"), KNOWN[4]);
+    }
+
+    const KNOWN: [f64; 5] = [
+        0.025_416_293_8,
+        1_073_274.289_866_808_8,
+        1.557_260_691_1,
+        3.246_519_183_4,
+        0.078_234_794_8,
+    ];
+
+    #[test]
+    fn two_heaps_have_two_peaks_and_an_area_of_one() {
+        let density = Density::of(&two_heaps(), 200).expect("values differ");
+        let peaks = density.peaks();
+        assert_eq!(peaks.len(), 2, "{peaks:?}");
+        assert!((peaks[0] / 1e6 - 1.0).abs() < 0.02 && (peaks[1] / 1.5e6 - 1.0).abs() < 0.02);
+        let step = (density.points[1].value / density.points[0].value).ln();
+        let area: f64 = density.points.iter().map(|point| point.density * step).sum();
+        assert!((area - 1.0).abs() < 1e-3, "{area}");
+    }
+
+    #[test]
+    fn odd_samples_are_drawn_or_refused() {
+        assert_eq!(Density::of(&[], 9), None);
+        assert_eq!(Density::of(&[5.0; 4], 9), None);
+        for values in [vec![1.0, 2.0], vec![5.0, 5.0, 5.0, 5.0, 9.0], vec![1.0, 1e9, 1e9, 1e9]] {
+            let density = Density::of(&values, 9).expect("values differ");
+            assert_eq!(density.points.len(), 9);
+            let finite =
+                density.points.iter().all(|it| it.value.is_finite() && it.density.is_finite());
+            assert!(finite && density.bandwidth > 0.0, "{values:?}: {density:?}");
+        }
+        let many: Vec<f64> = (1..4000).map(|i| 1.0 + f64::from(i % 97)).collect();
+        assert!(Density::of(&many, 50).expect("values differ").bandwidth < 0.5);
+    }
+
+    #[test]
+    fn percentiles_need_runs() {
+        assert!(quantiles_supported(0).is_empty());
+        assert_eq!(quantiles_supported(7), [0.5]);
+        assert_eq!(quantiles_supported(20), [0.25, 0.5, 0.75]);
+        assert_eq!(quantiles_supported(100), [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]);
+        assert_eq!(quantiles_supported(5000).last(), Some(&0.999));
+    }
+}

@@ -1,0 +1,109 @@
+//! From times of many sessions to one time a size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::stats::{bisquare, median};
+
+/// What so many bytes took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Bytes; positive.
+    pub bytes: f64,
+    /// Nanoseconds; positive.
+    pub elapsed_ns: f64,
+    /// The session in which it was measured. With one session only, its rounds may stand for
+    /// sessions, and what differs between sessions is then not in the intervals.
+    pub session: u32,
+}
+
+/// The logarithms of typical times, of each session and of all.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    /// Bytes, ascending.
+    pub(super) bytes: Vec<f64>,
+    /// For each size.
+    pub(super) logs: Vec<f64>,
+    /// What remains of each session's value when the size's and the session's own are taken off.
+    remainders: Vec<f64>,
+    sessions: usize,
+}
+
+impl Curve {
+    /// The median of each session at each size; their bisquare mean over the sessions, each moved by
+    /// what distinguishes it at all sizes, so that a session of which some sizes are missing does not
+    /// bend the curve.
+    ///
+    /// # Panics
+    /// When bytes or a time are not positive.
+    pub(super) fn of(points: &[Point]) -> Curve {
+        let positive = |point: &Point| point.bytes > 0.0 && point.elapsed_ns > 0.0;
+        assert!(points.iter().all(positive), "bytes and times are positive");
+        let mut cells: BTreeMap<(u64, u32), Vec<f64>> = BTreeMap::new();
+        for point in points {
+            // Positive floats have the order of their bits.
+            let cell = cells.entry((point.bytes.to_bits(), point.session)).or_default();
+            cell.push(point.elapsed_ns.ln());
+        }
+        let mut sizes: BTreeMap<u64, Vec<(u32, f64)>> = BTreeMap::new();
+        for ((bytes, session), logs) in cells {
+            let log = median(&logs).expect("a cell has values");
+            sizes.entry(bytes).or_default().push((session, log));
+        }
+        let shifts = shifts(&sizes);
+        let moved: Vec<Vec<f64>> = sizes
+            .values()
+            .map(|size| size.iter().map(|(session, log)| log - shifts[session]).collect())
+            .collect();
+        let logs = bisquare::means(&moved);
+        let remainders = moved.iter().zip(&logs);
+        Curve {
+            bytes: sizes.keys().map(|&bits| f64::from_bits(bits)).collect(),
+            remainders: remainders
+                .flat_map(|(size, log)| size.iter().map(move |it| it - log))
+                .collect(),
+            logs,
+            sessions: shifts.len(),
+        }
+    }
+
+    /// The same sizes with other values.
+    pub(super) fn with_logs(&self, logs: Vec<f64>) -> Curve {
+        Curve { logs, ..self.clone() }
+    }
+
+    /// The standard error of a size's value and its degrees of freedom, from how differently the
+    /// sessions bend; `None` when none is left, as with one session.
+    pub(super) fn error(&self) -> Option<(f64, f64)> {
+        let sessions = self.sessions as f64;
+        let freedom = (self.remainders.len() as f64) - self.bytes.len() as f64 - sessions + 1.0;
+        if freedom < 1.0 {
+            return None;
+        }
+        let variance = bisquare::variance(&self.remainders)?;
+        let inflated = (variance * self.remainders.len() as f64 / freedom).sqrt();
+        Some((inflated / sessions.sqrt(), freedom))
+    }
+}
+
+/// By how much each session is slower at all sizes than sessions are, so that they add up to 0.
+fn shifts(sizes: &BTreeMap<u64, Vec<(u32, f64)>>) -> BTreeMap<u32, f64> {
+    let mut distances: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for size in sizes.values() {
+        let logs: Vec<f64> = size.iter().map(|(_, log)| *log).collect();
+        let middle = median(&logs).expect("a size has values");
+        for (session, log) in size {
+            distances.entry(*session).or_default().push(log - middle);
+        }
+    }
+    let shifts: BTreeMap<u32, f64> = distances
+        .iter()
+        .map(|(&session, it)| (session, median(it).expect("a session has values")))
+        .collect();
+    let mean = shifts.values().sum::<f64>() / shifts.len() as f64;
+    shifts.into_iter().map(|(session, shift)| (session, shift - mean)).collect()
+}
+
+/// The sessions of points.
+pub(super) fn sessions<'a>(points: impl IntoIterator<Item = &'a Point>) -> BTreeSet<u32> {
+    points.into_iter().map(|point| point.session).collect()
+}

@@ -1,0 +1,54 @@
+//! How far an estimate may be off that has no formula for it.
+
+use std::collections::BTreeSet;
+
+use super::curve::{Point, sessions};
+use crate::stats::{Interval, trimmed::t_quantile};
+
+/// A value with the interval that holds the true one in 95 of 100 experiments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// `None` when there are too few sessions to tell: three or more are needed.
+    pub interval: Option<Interval>,
+}
+
+/// The values that `of` finds from all points, each with its interval from how they change when one
+/// session is left out: Tukey's jackknife over sessions, with Student's t of one degree of freedom
+/// less than there are sessions. Drawing few sessions with replacement gives intervals that are too
+/// narrow, as it does for ratios ([`crate::stats::Sessions`]).
+pub(super) fn jackknife<const N: usize>(
+    samples: &[&[Point]],
+    of: impl Fn(&[Vec<Point>]) -> Option<[f64; N]>,
+) -> Option<[Estimate; N]> {
+    let all: Vec<Vec<Point>> = samples.iter().map(|points| points.to_vec()).collect();
+    let values = of(&all)?;
+    let sessions: BTreeSet<u32> = samples.iter().flat_map(|points| sessions(*points)).collect();
+    let left_out: Option<Vec<[f64; N]>> = sessions
+        .iter()
+        .map(|&session| {
+            let kept = all.iter().map(|points| {
+                points.iter().copied().filter(|point| point.session != session).collect()
+            });
+            of(&kept.collect::<Vec<_>>())
+        })
+        .collect();
+    let left_out = left_out.filter(|it| it.len() >= 3);
+    Some(std::array::from_fn(|index| {
+        let interval = left_out.as_ref().map(|left_out| {
+            let changed: Vec<f64> = left_out.iter().map(|values| values[index]).collect();
+            interval(values[index], &changed)
+        });
+        Estimate { value: values[index], interval }
+    }))
+}
+
+fn interval(value: f64, left_out: &[f64]) -> Interval {
+    let count = left_out.len() as f64;
+    let mean = left_out.iter().sum::<f64>() / count;
+    let squares: f64 = left_out.iter().map(|it| (it - mean).powi(2)).sum();
+    let error = (squares * (count - 1.0) / count).sqrt();
+    let half = error * t_quantile(0.975, count - 1.0);
+    Interval { low: value - half, high: value + half }
+}

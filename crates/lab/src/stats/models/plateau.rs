@@ -1,0 +1,66 @@
+//! From which buffer on a larger one gains nothing.
+
+use crate::stats::{Runs, Sessions};
+
+/// The level of each comparison.
+const ALPHA: f64 = 0.05;
+
+/// A buffer and the runs with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Bytes.
+    pub buffer_bytes: u64,
+    /// Its times, by session and round.
+    pub runs: Runs,
+}
+
+/// Where a sweep over buffers becomes flat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plateau {
+    /// The buffer whose runs are the fastest, within rounds.
+    pub best_bytes: u64,
+    /// From here up to the best, every buffer is within ε of it: the upper end of each ratio's
+    /// interval is. The best itself when no smaller one is shown to be.
+    pub shown_from_bytes: u64,
+    /// The plateau may begin here: from here up to the best, no buffer is shown to be slower by more
+    /// than ε. The true beginning lies between this and `shown_from_bytes`.
+    pub possible_from_bytes: u64,
+}
+
+/// Where the times of `settings` are within the share `epsilon` of the best. Buffers are compared
+/// with the best one after the other downwards, and the first that fails ends it: this order, fixed
+/// before, is why no correction for their number is due. `None` unless one of them has two sessions.
+///
+/// # Panics
+/// When a time is not positive.
+#[must_use]
+pub fn plateau(settings: &[Setting], epsilon: f64) -> Option<Plateau> {
+    let mut settings: Vec<&Setting> = settings.iter().collect();
+    settings.sort_by_key(|setting| setting.buffer_bytes);
+    let reference = settings.iter().max_by_key(|setting| setting.runs.len())?;
+    let ratio_to = |setting: &Setting, other: &Setting| {
+        Sessions::of_runs(&setting.runs, &other.runs).ratio(ALPHA)
+    };
+    let best = settings
+        .iter()
+        .enumerate()
+        .filter_map(|(index, setting)| Some((index, ratio_to(setting, reference)?.estimate)))
+        .min_by(|(_, a), (_, b)| a.total_cmp(b))
+        .map(|(index, _)| index)?;
+    let ratios = settings[..best].iter().rev().map(|setting| ratio_to(setting, settings[best]));
+    let ratios: Vec<_> = ratios.collect();
+    let limit = 1.0 + epsilon;
+    let shown = ratios
+        .iter()
+        .take_while(|ratio| ratio.is_some_and(|ratio| ratio.interval.high <= limit))
+        .count();
+    let possible = ratios
+        .iter()
+        .take_while(|ratio| ratio.is_none_or(|ratio| ratio.interval.low <= limit))
+        .count();
+    Some(Plateau {
+        best_bytes: settings[best].buffer_bytes,
+        shown_from_bytes: settings[best - shown].buffer_bytes,
+        possible_from_bytes: settings[best - possible].buffer_bytes,
+    })
+}

@@ -1,0 +1,163 @@
+//! One line, or two that meet.
+
+use super::{
+    curve::{Curve, Point},
+    fit::Fit,
+    jackknife::{Estimate, jackknife},
+    line::{CostLine, Misfit, cost_line},
+};
+use crate::stats::{Interval, trimmed::t_quantile};
+
+/// Sizes on each side of a break, at the least: two make a line, the third tests it.
+const SIDE_SIZES_MIN: usize = 3;
+
+/// Places tried for a break between two neighbouring sizes.
+const PLACES_A_GAP: usize = 6;
+
+/// Curves drawn to learn how much a break helps where there is none.
+const DRAWS: u32 = 199;
+
+/// Places tried for a break in each of these draws, and in the sample when it is compared with them.
+const TEST_PLACES_MAX: usize = 12;
+
+/// The level at which a break is believed.
+const LEVEL: f64 = 0.01;
+
+/// A line, and two that meet where they fit best.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Segments {
+    /// The one line.
+    pub one: CostLine,
+    /// The two lines.
+    pub two: Broken,
+    /// The chance that two lines fit so much better than one when there is only one: the largest
+    /// likelihood ratio over all places of the break, against that of curves drawn from the one line
+    /// with the residuals of the two.
+    pub p: f64,
+}
+
+/// Two lines that meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Broken {
+    /// What a call costs, in nanoseconds.
+    pub call_ns: Estimate,
+    /// What a byte up to the break costs, in nanoseconds.
+    pub below_byte_ns: Estimate,
+    /// Where they meet, in bytes. The interval holds all places at which the fit is not
+    /// significantly worse (profile likelihood), as far as they were tried: the break may also lie
+    /// nearer to the ends than the third size from them, where nobody can tell.
+    pub break_bytes: Estimate,
+    /// What a byte beyond the break costs, in nanoseconds.
+    pub above_byte_ns: Estimate,
+    /// How well they fit.
+    pub misfit: Misfit,
+}
+
+impl Segments {
+    /// Whether there is a break: by chance it looks so in one of a hundred lines.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.p <= LEVEL
+    }
+}
+
+/// Fits one line and two that meet to `points`, as [`cost_line`] does, and tests which it takes. The
+/// break is estimated and never assumed; the intervals of the costs take it as given. `None` with
+/// fewer than six sizes.
+///
+/// # Panics
+/// When bytes or a time are not positive.
+#[must_use]
+pub fn segments(points: &[Point], seed: u64) -> Option<Segments> {
+    let curve = Curve::of(points);
+    let places = places(&curve.bytes)?;
+    let (fit, scale) = best(&curve, &places)?;
+    let break_bytes = fit.break_bytes?;
+    let costs = |samples: &[Vec<Point>]| {
+        let fit = Fit::of(&Curve::of(&samples[0]), Some(break_bytes), None)?;
+        Some([fit.costs[0], fit.costs[1], fit.costs[2]])
+    };
+    let [call_ns, below_byte_ns, above_byte_ns] = jackknife(&[points], costs)?;
+    let two = Broken {
+        call_ns,
+        below_byte_ns,
+        break_bytes: Estimate {
+            value: break_bytes,
+            interval: Some(break_interval(&curve, &places, &fit, scale)),
+        },
+        above_byte_ns,
+        misfit: Misfit::of(&curve, &fit),
+    };
+    Some(Segments { one: cost_line(points)?, two, p: p_of_break(&curve, &fit, seed)? })
+}
+
+/// Where a break can be: at sizes and between them, with enough sizes on both sides.
+fn places(bytes: &[f64]) -> Option<Vec<f64>> {
+    let inner = bytes.get(SIDE_SIZES_MIN - 1..=bytes.len().checked_sub(SIDE_SIZES_MIN)?)?;
+    let between = |pair: &[f64]| -> Vec<f64> {
+        let (low, high) = (pair[0], pair[1]);
+        let share = |step: usize| step as f64 / PLACES_A_GAP as f64;
+        (0..PLACES_A_GAP).map(|step| low * (high / low).powf(share(step))).collect()
+    };
+    let last = *inner.last()?;
+    Some(inner.windows(2).flat_map(between).chain([last]).collect())
+}
+
+/// The best fit with a break at one of `places`, and the scale of its residuals. The first choice is
+/// by the sum of distances, which gives the scale; the second by the loss at that scale.
+fn best(curve: &Curve, places: &[f64]) -> Option<(Fit, f64)> {
+    let distance = |fit: &Fit| fit.residuals.iter().map(|it| it.abs()).sum::<f64>();
+    let first = places
+        .iter()
+        .filter_map(|&place| Fit::of(curve, Some(place), None))
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let scale = first.scale();
+    let fit = places
+        .iter()
+        .filter_map(|&place| Fit::of(curve, Some(place), Some(scale)))
+        .min_by(|a, b| a.loss(scale).total_cmp(&b.loss(scale)))?;
+    Some((fit, scale))
+}
+
+fn break_interval(curve: &Curve, places: &[f64], best: &Fit, scale: f64) -> Interval {
+    let freedom = (curve.bytes.len() as f64 - 4.0).max(1.0);
+    let scale = curve.error().map_or(scale, |(error, _)| error.max(scale));
+    let allowed = best.loss(scale) + t_quantile(0.975, freedom).powi(2);
+    let held: Vec<bool> = places
+        .iter()
+        .map(|&place| {
+            let fit = Fit::of(curve, Some(place), Some(scale));
+            Some(place) == best.break_bytes || fit.is_some_and(|fit| fit.loss(scale) <= allowed)
+        })
+        .collect();
+    // The ends lie between a place that is held and the next, which is not.
+    let first = held.iter().position(|&held| held).expect("the best is held");
+    let last = held.iter().rposition(|&held| held).expect("the best is held");
+    Interval {
+        low: places[first.saturating_sub(1)],
+        high: places[(last + 1).min(places.len() - 1)],
+    }
+}
+
+fn p_of_break(curve: &Curve, broken: &Fit, seed: u64) -> Option<f64> {
+    let inner = &curve.bytes[SIDE_SIZES_MIN - 1..=curve.bytes.len() - SIDE_SIZES_MIN];
+    let step = inner.len().div_ceil(TEST_PLACES_MAX);
+    let places: Vec<f64> = inner.iter().copied().step_by(step).collect();
+    let seen = gain(curve, &places)?;
+    let one = Fit::of(curve, None, None)?;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let as_large = (0..DRAWS).filter(|_| {
+        let logs = curve.logs.iter().zip(&one.residuals).map(|(log, residual)| {
+            log - residual + broken.residuals[rng.usize(..broken.residuals.len())]
+        });
+        let drawn = curve.with_logs(logs.collect());
+        gain(&drawn, &places).is_some_and(|gain| gain >= seen)
+    });
+    Some((as_large.count() as f64 + 1.0) / (f64::from(DRAWS) + 1.0))
+}
+
+/// By how much a break makes the loss smaller, in units of the residuals it leaves.
+fn gain(curve: &Curve, places: &[f64]) -> Option<f64> {
+    let (two, scale) = best(curve, places)?;
+    Some(Fit::of(curve, None, Some(scale))?.loss(scale) - two.loss(scale))
+}

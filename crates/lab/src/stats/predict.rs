@@ -1,0 +1,284 @@
+//! How much measuring an effect takes, before it is done.
+//!
+//! A session of R rounds has a log-ratio whose variance is between² + within² / R, and finding an
+//! effect takes about (2.8 · deviation / effect)² sessions, where showing that it exceeds δ leaves
+//! only what exceeds δ for effect. For a true ratio of 1.05, at the 5 % level in four experiments of
+//! five, by the formula of [`Pilot::to_find`]:
+//!
+//! | deviation of a session | sessions to show a difference | to show more than 2 % |
+//! |---|---|---|
+//! | 1 % | 3 | 4 |
+//! | 2 % | 4 | 6 |
+//! | 5 % | 11 | 26 |
+//! | 10 % | 35 | 96 |
+//! | 18 % | 109 | 305 |
+//!
+//! Halving the noise is worth four times the time. What halves it is not always more rounds: where
+//! the deviation of pairs comes from a tenth of the runs that something disturbed (20 to 100 %
+//! slower), the estimator leaves most of them out once a session has a few rounds to know them by.
+//! Simulated, sessions x rounds that show 1.05 to differ at all, and by more than 2 %:
+//!
+//! | runs vary by, and | deviation of pairs | 1 round | 4 rounds | 10 rounds |
+//! |---|---|---|---|---|
+//! | 5 %, nothing else | 7 % | 22, 59 | 7, 18 | 5, 9 |
+//! | 12 %, nothing else | 17 % | 112, 281 | 36, 98 | 14, 36 |
+//! | 2 %, a tenth disturbed | 21 % | 32, 67 | 8, 8 | 3, 4 |
+//! | 5 %, a tenth disturbed | 22 % | 59, 128 | 11, 28 | 6, 11 |
+//! | 5 %, a tenth disturbed, sessions by 2 % | 22 % | 59, 128 | 13, 32 | 7, 18 |
+//! | 5 %, a tenth disturbed, sessions by 10 % | 24 % | 112, 321 | 59, 146 | 46, 128 |
+//!
+//! The plain mean would need (22 / 7)² = 10 times as many in the fourth line as in the first; this
+//! one needs 1.2 to 1.6 times as many from four rounds on. So sessions have at least four rounds, more
+//! as long as sessions differ little ([`rounds_per_session`]), and where they differ by 10 % only
+//! more sessions help.
+
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::{Sessions, median, trimmed::t_quantile};
+
+/// How often an effect is to be found that is there.
+const POWER: f64 = 0.8;
+
+/// The median distance of two normal values, in standard deviations: the root of 2 by 0.6745.
+const MEDIAN_DISTANCE_OF_NORMALS: f64 = 0.953_87;
+
+/// Rounds of a session by which a disturbed one can be known.
+const ROUNDS_MIN: u32 = 4;
+
+/// No experiment has more sessions.
+const SESSIONS_MAX: u64 = 1_000_000_000;
+
+/// What a few sessions have shown of the noise and of what measuring costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pilot {
+    /// The standard deviation of a session's log-ratio: [`super::Sessions::session_deviation`].
+    pub session_sd: f64,
+    /// What a session takes, both arms and all that surrounds them.
+    pub session_ns: f64,
+}
+
+/// What it takes to find an effect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Sessions in all.
+    pub sessions: u64,
+    /// The time for them.
+    pub elapsed_ns: f64,
+}
+
+impl Pilot {
+    /// What finding a ratio of 1 + `effect` takes, or of its inverse, in four experiments of five
+    /// when the level is `alpha`, two-sided. What has to be shown to exceed δ takes what an effect
+    /// of (1 + `effect`) / (1 + δ) - 1 takes: ask for that. The count is the least n for which
+    /// n ≥ ((t(1 - α/2) + t(0.8)) · sd / ln(1 + effect))² with n - 1 degrees of freedom, which is
+    /// within one session of the exact answer by the noncentral t. `None` when it is beyond 10⁹.
+    ///
+    /// # Panics
+    /// When `effect` is not positive, or `alpha` not between 0 and 1.
+    #[must_use]
+    pub fn to_find(&self, effect: f64, alpha: f64) -> Option<Prediction> {
+        assert!(effect > 0.0, "an effect of {effect} is none");
+        let suffices = |sessions: u64| self.smallest_log_ratio(sessions, alpha) <= effect.ln_1p();
+        let mut enough = 2;
+        while !suffices(enough) {
+            enough *= 2;
+            if enough > SESSIONS_MAX {
+                return None;
+            }
+        }
+        let mut too_few = enough / 2;
+        while enough - too_few > 1 {
+            let middle = too_few + (enough - too_few) / 2;
+            if suffices(middle) {
+                enough = middle;
+            } else {
+                too_few = middle;
+            }
+        }
+        Some(Prediction { sessions: enough, elapsed_ns: enough as f64 * self.session_ns })
+    }
+
+    /// The smallest effect, as a share, that `sessions` sessions find in four experiments of five:
+    /// the inverse of [`Pilot::to_find`].
+    ///
+    /// # Panics
+    /// When there are fewer than two sessions, or `alpha` is not between 0 and 1.
+    #[must_use]
+    pub fn smallest_effect(&self, sessions: u64, alpha: f64) -> f64 {
+        assert!(sessions >= 2, "{sessions} sessions find nothing");
+        self.smallest_log_ratio(sessions, alpha).exp_m1()
+    }
+
+    fn smallest_log_ratio(&self, sessions: u64, alpha: f64) -> f64 {
+        assert!(alpha > 0.0 && alpha < 1.0, "a level of {alpha} is none");
+        let freedom = (sessions - 1) as f64;
+        // Beyond so many degrees of freedom Student's t is normal.
+        let quantile = |p| {
+            if freedom > 1e6 { Normal::standard().inverse_cdf(p) } else { t_quantile(p, freedom) }
+        };
+        (quantile(1.0 - alpha / 2.0) + quantile(POWER)) * self.session_sd / (sessions as f64).sqrt()
+    }
+}
+
+/// How many rounds a session should have: as many as make the error smallest for the time, the root
+/// of (what a session costs besides its rounds / what a round costs) · (variance of rounds within
+/// sessions / variance between sessions), and at least 4, or a disturbed one cannot be known (Cochran, Sampling Techniques, 1977). When sessions differ no more than their rounds explain, it is as many as `rounds_max`.
+#[must_use]
+pub fn rounds_per_session(
+    session_overhead_ns: f64,
+    round_ns: f64,
+    deviations: Deviations,
+    rounds_max: u32,
+) -> u32 {
+    let Deviations { within, between } = deviations;
+    let rounds = (session_overhead_ns / round_ns).sqrt() * within / between;
+    // A float is cut to the integer's range, and 0 / 0 to 0.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let rounds = rounds.round() as u32;
+    rounds.clamp(ROUNDS_MIN.min(rounds_max), rounds_max)
+}
+
+/// Two parts of the noise, as standard deviations of log-ratios.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Deviations {
+    /// From round to round of a session.
+    pub within: f64,
+    /// From session to session, beyond what their rounds explain.
+    pub between: f64,
+}
+
+impl Sessions {
+    /// The two parts of the noise so far. Within sessions it is the median distance between rounds
+    /// of one session, scaled as for normal values, so that a few disturbed rounds do not count;
+    /// between them, what remains of the deviation of sessions. `None` with fewer than two sessions
+    /// or when none has two rounds.
+    #[must_use]
+    pub fn deviations(&self) -> Option<Deviations> {
+        let distances: Vec<f64> = self.log_ratios().iter().flat_map(|it| distances(it)).collect();
+        let within = median(&distances)? / MEDIAN_DISTANCE_OF_NORMALS;
+        let shares = self.log_ratios().iter().map(|rounds| 1.0 / rounds.len() as f64);
+        let explained = within * within * shares.sum::<f64>() / self.count() as f64;
+        let between = (self.session_deviation()?.powi(2) - explained).max(0.0).sqrt();
+        Some(Deviations { within, between })
+    }
+}
+
+fn distances(values: &[f64]) -> impl Iterator<Item = f64> {
+    values.iter().enumerate().flat_map(|(i, a)| values[..i].iter().map(move |b| (a - b).abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulate::{Machine, Noise};
+    use super::*;
+
+    /// Known answers, computed by `known_answers.py` beside this file with scipy's noncentral t.
+    #[test]
+    fn counts_agree_with_scipy() {
+        for (session_sd, effect, alpha, expected) in [
+            (0.18, 0.05, 0.05, 109),
+            (0.05, 0.05, 0.05, 11),
+            (0.02, 0.05, 0.05, 4),
+            (0.1, 0.02, 0.05, 203),
+            (0.05, 0.05, 0.01, 16),
+            (0.01, 0.10, 0.05, 3),
+        ] {
+            let pilot = Pilot { session_sd, session_ns: 3.0 };
+            let found = pilot.to_find(effect, alpha).expect("a number");
+            assert!(found.sessions.abs_diff(expected) <= 1, "{found:?} for {expected}");
+            assert_eq!(found.elapsed_ns, found.sessions as f64 * 3.0);
+            assert!(pilot.smallest_effect(found.sessions, alpha) <= effect);
+            if found.sessions > 2 {
+                assert!(pilot.smallest_effect(found.sessions - 1, alpha) > effect);
+            }
+        }
+        let endless = Pilot { session_sd: 10.0, session_ns: 1.0 };
+        assert_eq!(endless.to_find(1e-6, 0.05), None);
+        let exact = Pilot { session_sd: 0.0, session_ns: 1.0 };
+        assert_eq!(exact.to_find(0.01, 0.05).map(|it| it.sessions), Some(2));
+    }
+
+    #[test]
+    fn the_parts_of_the_noise_are_told_apart() {
+        let mut rng = fastrand::Rng::with_seed(37);
+        for (session_sd, rounds) in [(0.0, 3), (0.1, 3), (0.1, 10)] {
+            let machine = Machine { noise: Noise::Clean, run_sd: 0.1, session_sd };
+            let measured = Sessions::new(machine.measure(&mut rng, 300, rounds, 0.0));
+            let Deviations { within, between } = measured.deviations().expect("deviations");
+            assert!((0.13..0.152).contains(&within), "{within}");
+            assert!((between - session_sd).abs() < 0.03, "{between} for {session_sd}");
+        }
+        assert_eq!(Sessions::new(vec![vec![0.1], vec![0.2]]).deviations(), None);
+    }
+
+    #[test]
+    fn rounds_follow_cost_and_noise() {
+        let check = |within, between, expected| {
+            assert_eq!(rounds_per_session(9.0, 1.0, Deviations { within, between }, 50), expected);
+        };
+        check(0.2, 0.1, 6);
+        check(0.5, 0.1, 15);
+        check(0.01, 0.1, 4);
+        check(0.1, 0.0, 50);
+        check(0.0, 0.0, 4);
+    }
+
+    /// The table of the documentation.
+    #[test]
+    fn sessions_follow_the_noise() {
+        for (session_sd, any, beyond) in
+            [(0.01, 3, 4), (0.02, 4, 6), (0.05, 11, 26), (0.10, 35, 96), (0.18, 109, 305)]
+        {
+            let pilot = Pilot { session_sd, session_ns: 1.0 };
+            let sessions = |effect| pilot.to_find(effect, 0.05).expect("a number").sessions;
+            assert_eq!(
+                (sessions(0.05), sessions(1.05 / 1.02 - 1.0)),
+                (any, beyond),
+                "{session_sd}"
+            );
+        }
+    }
+
+    /// The least number of sessions of `rounds` after which the interval of a ratio of 1.05 lies over
+    /// 1 + `delta` in four of five simulated experiments.
+    fn sessions_that_find(machine: Machine, rounds: usize, delta: f64) -> usize {
+        let finds = |sessions: usize| {
+            let mut rng = fastrand::Rng::with_seed(47);
+            let found = (0..400).filter(|_| {
+                let measured = machine.measure(&mut rng, sessions, rounds, 1.05_f64.ln());
+                let ratio = Sessions::new(measured).ratio(0.05).expect("sessions");
+                ratio.interval.low > 1.0 + delta
+            });
+            found.count() >= 320
+        };
+        let mut enough = 2;
+        while !finds(enough) {
+            enough = (enough * 8 / 7).max(enough + 1);
+        }
+        enough
+    }
+
+    /// The figures of the documentation:
+    /// `cargo test --release -p haulage-lab rounds_by_noise -- --ignored --nocapture`
+    #[test]
+    #[ignore = "takes minutes"]
+    fn rounds_by_noise() {
+        for noise in [Noise::Clean, Noise::Contaminated, Noise::TwoModes, Noise::Bursts] {
+            for (run_sd, session_sd) in
+                [(0.01, 0.01), (0.02, 0.0), (0.05, 0.0), (0.05, 0.02), (0.12, 0.0), (0.05, 0.1)]
+            {
+                let machine = Machine { noise, run_sd, session_sd };
+                let mut rng = fastrand::Rng::with_seed(53);
+                let pairs = machine.measure(&mut rng, 20_000, 1, 0.0);
+                let squares: f64 = pairs.iter().flatten().map(|pair| pair * pair).sum();
+                print!("{noise:?} {run_sd} {session_sd}: pair sd {:.3};", (squares / 2e4).sqrt());
+                for rounds in [1, 4, 10] {
+                    let [any, beyond] =
+                        [0.0, 0.02].map(|delta| sessions_that_find(machine, rounds, delta));
+                    print!("  x {rounds}: {any}, {beyond}");
+                }
+                println!();
+            }
+        }
+    }
+}

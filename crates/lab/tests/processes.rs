@@ -1,0 +1,312 @@
+//! What takes several processes: sessions, runs at once, and the other ends of connections. Those start
+//! their own program again, which here is this one.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use haulage_lab::bench::cell::{Cell, Shape};
+use haulage_lab::bench::session::{self, Event, Order};
+use haulage_lab::bench::site::Site;
+use haulage_lab::bench::workload::{self, Arm, Setting};
+use haulage_lab::bench::{call_times::SEQUENCE_MAX, hands};
+use haulage_lab::clock::Clock;
+use haulage_lab::fixture::WorkDir;
+use haulage_lab::measurement::Measurement;
+use haulage_lab::state::{Proof, State};
+use haulage_lab::trial::{Destination, Outcome};
+use libtest_mimic::{Arguments, Trial};
+use testfs::FsKind;
+
+fn main() {
+    if std::env::args().nth(1).is_some_and(|argument| argument == hands::SUBCOMMAND) {
+        std::process::exit(i32::from(!session::main()));
+    }
+    if std::env::args().nth(1).is_some_and(|argument| argument == HOLD_A_LEASE) {
+        hold_a_lease(&std::env::args().nth(2).expect("a file"));
+    }
+    let test = |name: &'static str, run: fn()| {
+        Trial::test(name, move || {
+            // What is skipped is told by the name of the thread.
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+            thread?.join().map_err(|_| "it panicked".into())
+        })
+    };
+    let tests = vec![
+        test("a_file_is_sent_by_every_way", a_file_is_sent_by_every_way),
+        test("a_file_is_received_by_every_way", a_file_is_received_by_every_way),
+        test("cold_bytes_are_sent_from_the_device", cold_bytes_are_sent_from_the_device),
+        test("a_full_disk_ends_receiving", a_full_disk_ends_receiving),
+        test("a_source_that_changes_is_no_sample", a_source_that_changes_is_no_sample),
+        test("a_session_tells_of_every_run", a_session_tells_of_every_run),
+        test("hands_run_at_once", hands_run_at_once),
+        test("single_calls_are_told", single_calls_are_told),
+        test("whoever_breaks_a_lease_ends_its_holder", whoever_breaks_a_lease_ends_its_holder),
+    ];
+    let mut arguments = Arguments::from_args();
+    // Device bytes and faults are counted for the process.
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, tests).exit();
+}
+
+const BYTES: u64 = (4 << 20) + 4099;
+
+/// Has this program take a lease on a file and wait.
+const HOLD_A_LEASE: &str = "hold-a-lease";
+
+fn hold_a_lease(path: &str) -> ! {
+    let file = std::fs::File::open(path).expect("opened");
+    let leased = engines::sys::Leased::take(file.into()).expect("leased");
+    let map = leased.map(0, 100, false, false).expect("mapped");
+    println!("{}", map.len());
+    loop {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        assert!(map.iter().all(|&byte| byte == 1), "the bytes changed under the lease");
+    }
+}
+
+struct Place {
+    site: Site,
+    cell: Cell,
+    _home: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(workload: &str, file_bytes: u64, dir: &Path) -> Place {
+        let home = tempfile::tempdir_in(dir).expect("a directory");
+        let below = |name| {
+            let path = home.path().join(name);
+            std::fs::create_dir(&path).expect("made");
+            WorkDir::open(&path).expect("opened")
+        };
+        let cell = Cell {
+            part: "part".to_owned(),
+            workload: workload.to_owned(),
+            file_bytes,
+            files: 1,
+            shape: Shape::File,
+            state: State::Warm,
+            destination: Destination::Fresh,
+            at_once: 1,
+            durable: false,
+        };
+        let site = Site { src: below("src"), dst: below("dst"), seed: 7 };
+        Place { site, cell, _home: home }
+    }
+
+    fn arm(&self, variant: &str) -> Box<dyn Arm> {
+        let row = workload::by_name(&self.cell.workload).expect("a workload");
+        let setting = Setting { cell: &self.cell, site: &self.site, nth: 0 };
+        let started = (row.start)(&setting, variant).expect("no error");
+        started.unwrap_or_else(|why| panic!("{variant}: {why}"))
+    }
+
+    fn order(&self, variants: &[&str], rounds: usize) -> Order {
+        Order {
+            cell: self.cell.clone(),
+            variants: variants.iter().map(|&variant| variant.to_owned()).collect(),
+            rounds: vec![(0..variants.len()).collect(); rounds],
+            src_dir: self.site.src.path().to_owned(),
+            dst_dir: self.site.dst.path().to_owned(),
+            seed: 7,
+            rounds_ns: None,
+            warm_up: true,
+            count_calls: true,
+            repeats: 0,
+            slowed_by: Vec::new(),
+            slow_share: Vec::new(),
+            hand: None,
+        }
+    }
+
+    fn is_clean(&self) -> bool {
+        std::fs::read_dir(self.site.dst.path()).expect("listed").count() == 0
+    }
+}
+
+fn run(arm: &mut dyn Arm) -> Measurement {
+    match arm.run(Clock::default()).expect("no error") {
+        Outcome::Measured(measured) => *measured,
+        Outcome::Refused(why) => panic!("{why}"),
+    }
+}
+
+/// Has a process of its own carry out `order`, and returns what it told.
+fn events(order: &Order) -> Vec<Event> {
+    let mut session = Command::new(std::env::current_exe().expect("a program"))
+        .arg(hands::SUBCOMMAND)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("spawned");
+    let mut line = serde_json::to_vec(order).expect("plain data");
+    line.push(b'\n');
+    session.stdin.as_mut().expect("piped").write_all(&line).expect("said");
+    let told = BufReader::new(session.stdout.take().expect("piped")).lines();
+    let events = told.map(|line| serde_json::from_str(&line.expect("read")).expect("an event"));
+    let events = events.collect();
+    session.wait().expect("waited for");
+    events
+}
+
+fn a_file_is_sent_by_every_way() {
+    let place = Place::new("send", BYTES, &std::env::temp_dir());
+    for variant in ["mmap:8M", "read_write:64K", "sendfile", "sendfile:1M", "splice:64K,pipe=1M"] {
+        let mut arm = place.arm(variant);
+        for _ in 0..2 {
+            let measured = run(&mut *arm);
+            assert!(measured.verified && measured.counted, "{variant}: {}", measured.state_note);
+            assert!(measured.elapsed_ns > 10_000, "{variant}: {measured:?}");
+            assert!(measured.durable_ns.is_some_and(|ns| ns > measured.elapsed_ns), "{variant}");
+            assert_eq!(measured.refusals, "", "{variant}");
+            if variant.starts_with("mmap") {
+                assert!(measured.minor_faults > 20, "{measured:?}");
+            }
+        }
+        let calls = arm.count_calls().expect("no error").expect("they are counted");
+        assert!(calls >= if variant == "read_write:64K" { 65 } else { 1 }, "{variant}: {calls}");
+        assert!(run(&mut *arm).verified, "{variant}: after counting");
+    }
+}
+
+fn cold_bytes_are_sent_from_the_device() {
+    let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
+    let mut place = Place::new("send", BYTES, scratch.path());
+    place.cell.state = State::Cold;
+    for variant in ["mmap:8M", "sendfile"] {
+        let measured = run(&mut *place.arm(variant));
+        assert_eq!(measured.state_proved, Proof::Cold, "{}", measured.state_note);
+        assert!(measured.device_read_bytes.is_some_and(|bytes| bytes >= BYTES), "{variant}");
+    }
+}
+
+fn a_file_is_received_by_every_way() {
+    testfs::each_fs(|kind, dir| {
+        let mut place = Place::new("receive", BYTES, dir);
+        for destination in [Destination::Fresh, Destination::Overwritten] {
+            place.cell.destination = destination;
+            place.cell.durable = destination == Destination::Fresh;
+            for variant in ["mmap:8K", "mmap:8M,populate", "read_write:64K", "splice:64K,pipe=1M"] {
+                let mut arm = place.arm(variant);
+                for _ in 0..2 {
+                    let measured = run(&mut *arm);
+                    assert!(measured.verified && measured.counted, "{kind} {variant}");
+                    assert!(measured.elapsed_ns > 10_000, "{kind} {variant}");
+                    assert_eq!(measured.durable_ns.is_some(), place.cell.durable, "{kind}");
+                    // The kernel may have taken some back.
+                    let resident = measured.dst_resident_bytes_after.expect("it is counted");
+                    assert!((BYTES / 10 * 9..=BYTES).contains(&resident), "{kind} {variant}");
+                }
+                drop(arm);
+                assert!(place.is_clean(), "{kind} {variant}");
+            }
+        }
+    });
+}
+
+fn a_full_disk_ends_receiving() {
+    let Some(small) = testfs::small_fs(FsKind::Ext4) else { return };
+    small.leave_room(1 << 20);
+    let dir = small.join("here");
+    std::fs::create_dir(&dir).expect("made");
+    let place = Place::new("receive", 8 << 20, &dir);
+    for variant in ["mmap:8M", "read_write:64K"] {
+        let error = place.arm(variant).run(Clock::default()).map(|_| ()).expect_err("no room");
+        assert!(error.to_string().contains("No space left"), "{variant}: {error}");
+    }
+}
+
+fn a_source_that_changes_is_no_sample() {
+    let place = Place::new("send", BYTES, &std::env::temp_dir());
+    let mut arm = place.arm("sendfile");
+    let path = place.site.source(&place.cell, 0).expect("there");
+    std::fs::write(path, [1; 100]).expect("written");
+    let error = arm.run(Clock::default()).map(|_| ()).expect_err("it changed");
+    assert!(error.to_string().contains("changed during"), "{error}");
+}
+
+fn a_session_tells_of_every_run() {
+    let place = Place::new("copy", 100_000, &std::env::temp_dir());
+    let events = events(&place.order(&["read_write:4K", "sendfile"], 3));
+    let runs = events.iter().filter(|event| matches!(event, Event::Ran { .. })).count();
+    assert_eq!(runs, 6, "{events:?}");
+    for event in &events {
+        match event {
+            Event::Ran { measured, variant, .. } => {
+                assert!(measured.verified && measured.counted);
+                assert_eq!(measured.calls, Some([25, 1][*variant]));
+            }
+            Event::Round { again, .. } => assert!(!again),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(place.is_clean());
+}
+
+fn hands_run_at_once() {
+    for (workload, variant) in [("copy", "sendfile"), ("send", "sendfile"), ("receive", "mmap:8K")]
+    {
+        let mut place = Place::new(workload, 1 << 20, &std::env::temp_dir());
+        place.cell.at_once = 3;
+        let events = events(&place.order(&[variant], 2));
+        let mut runs = 0;
+        for event in &events {
+            if let Event::Ran { measured, .. } = event {
+                runs += 1;
+                assert_eq!(measured.each_ns.len(), 3, "{workload}");
+                let longest = *measured.each_ns.iter().max().expect("three");
+                assert!(measured.elapsed_ns >= longest, "{workload}: {measured:?}");
+                assert!(measured.verified, "{workload}");
+            }
+        }
+        assert_eq!(runs, 2, "{workload}: {events:?}");
+    }
+}
+
+fn single_calls_are_told() {
+    for at_once in [1, 2] {
+        let mut place = Place::new("calls", 3 << 20, &std::env::temp_dir());
+        place.cell.at_once = at_once;
+        let events = events(&place.order(&["64K", "100"], 2));
+        let mut told = 0;
+        for event in &events {
+            let Event::Calls { variant, round, times, .. } = event else { continue };
+            told += 1;
+            let calls = (3_u64 << 20).div_ceil([64 << 10, 100][*variant]);
+            assert_eq!(times.read.calls(), calls * u64::from(at_once), "{variant}");
+            assert_eq!(times.write.calls(), times.read.calls());
+            assert!(times.clock_ns > 0);
+            let sequence = times.read.sequence_ns.len();
+            assert!(sequence <= SEQUENCE_MAX);
+            assert_eq!(sequence > 0, *round == 0, "the first round has it alone");
+            assert_eq!(times.read.sequence_step, [1, 4][*variant]);
+        }
+        assert_eq!(told, 4, "{at_once}: {events:?}");
+    }
+}
+
+fn whoever_breaks_a_lease_ends_its_holder() {
+    use std::os::unix::process::ExitStatusExt;
+    testfs::each_fs(|kind, dir| {
+        let path = dir.join("leased");
+        for truncates in [false, true] {
+            std::fs::write(&path, [1; 100]).expect("written");
+            let mut holder = Command::new(std::env::current_exe().expect("a program"))
+                .arg(HOLD_A_LEASE)
+                .arg(&path)
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("spawned");
+            let mut line = String::new();
+            let stdout = holder.stdout.take().expect("piped");
+            BufReader::new(stdout).read_line(&mut line).expect("read");
+            assert_eq!(line, "100\n", "{kind}");
+            // Waits for the lease, which ends with its holder.
+            let begun = std::time::Instant::now();
+            std::fs::File::options().write(true).truncate(truncates).open(&path).expect("opened");
+            assert!(begun.elapsed().as_secs() < 20, "{kind}: the lease ran out before its holder");
+            let status = holder.wait().expect("waited for");
+            assert_eq!(status.signal(), Some(29), "{kind}: SIGIO");
+        }
+    });
+}
