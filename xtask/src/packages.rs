@@ -15,11 +15,43 @@ const TOOLS: &[(&str, &str)] = &[
     ("setfacl", "acl"),
     ("fusermount3", "fuse3"),
     ("strace", "strace"),
+    ("chromium", "chromium"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
 ];
+
+/// Directories with a package.json and a lock file, whose packages tests in a browser need.
+const NODE_PACKAGES: &[&str] = &["crates/report/tests/browser"];
 
 /// Installs what is missing, or says what is and why it stays so: the tests that need it then skip
 /// aloud. Nothing is asked of the network when nothing is missing.
 pub(crate) fn install_missing() {
+    install_tools();
+    NODE_PACKAGES.iter().for_each(|dir| install_node_packages(Path::new(dir)));
+}
+
+/// Installs what the lock file in `dir` says, unless that is there.
+fn install_node_packages(dir: &Path) {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(dir);
+    // npm writes this copy of the lock file when it is done.
+    let installed = dir.join("node_modules/.package-lock.json");
+    let age = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();
+    if age(&installed) >= age(&dir.join("package-lock.json")) && age(&installed).is_some() {
+        return;
+    }
+    eprintln!("xtask: installing the packages of {}", dir.display());
+    let status = Command::new("npm")
+        .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+        .current_dir(&dir)
+        .status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => eprintln!("xtask: npm ci in {}: {status}", dir.display()),
+        Err(error) => eprintln!("xtask: npm: {error}"),
+    }
+}
+
+fn install_tools() {
     let missing: Vec<&str> =
         TOOLS.iter().filter(|(tool, _)| !is_found(tool)).map(|&(_, package)| package).collect();
     if missing.is_empty() {

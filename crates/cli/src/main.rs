@@ -12,6 +12,7 @@ mod cp;
 mod engines_command;
 mod interrupt;
 mod race;
+mod report;
 mod signals;
 
 /// A subcommand: its name, what it is for, and what runs it with the words after its name.
@@ -42,6 +43,11 @@ static COMMANDS: &[Command] = &[
         name: "compare",
         about: "say what changed between two runs of an experiment",
         main: compare::main,
+    },
+    Command {
+        name: "report",
+        about: "show what experiments came to: a page, drawings or text",
+        main: report::main,
     },
     Command { name: "cp", about: "copy files and trees, as GNU cp does", main: cp::main },
     Command {

@@ -1,0 +1,83 @@
+//! What a user asks of `haulage report`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+/// Show what experiments came to: a page, drawings, or text.
+///
+/// RUN is a run directory that `haulage bench` made. Without other options a page is written into the
+/// first of them: one file that holds everything and asks nothing of the network. Nothing is measured
+/// here, and the samples stay as they are.
+#[derive(Parser, Debug)]
+#[command(
+    name = "haulage report",
+    bin_name = "haulage report",
+    infer_long_args = true,
+    after_help = "Examples:\n  \
+        haulage report runs/20260131T120000Z-host-engines\n  \
+        haulage report runs/* -o all.html\n  \
+        haulage report RUN --text | less\n  \
+        haulage report RUN --svg figures --png figures\n  \
+        haulage report --compare BEFORE AFTER -o change.html"
+)]
+pub(super) struct Args {
+    /// Run directories
+    #[arg(value_name = "RUN", required_unless_present = "compare")]
+    pub(super) runs: Vec<PathBuf>,
+
+    /// Say first what changed from run A to run B
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "runs")]
+    pub(super) compare: Vec<PathBuf>,
+
+    /// Write the page here [default: report.html in the first RUN]
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+
+    /// Write figures as SVG into this directory, for papers
+    #[arg(long, value_name = "DIR")]
+    pub(super) svg: Option<PathBuf>,
+
+    /// Write figures as PNG into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(super) png: Option<PathBuf>,
+
+    /// Print answers and figures as text
+    #[arg(long)]
+    pub(super) text: bool,
+}
+
+impl Args {
+    /// The runs, also those to compare.
+    pub(super) fn all_runs(&self) -> &[PathBuf] {
+        if self.compare.is_empty() { &self.runs } else { &self.compare }
+    }
+
+    /// Where the page goes; nowhere when only other things are asked for.
+    pub(super) fn page(&self) -> Option<PathBuf> {
+        match &self.output {
+            Some(file) => Some(file.clone()),
+            None if self.text || self.svg.is_some() || self.png.is_some() => None,
+            None => Some(self.all_runs()[0].join("report.html")),
+        }
+    }
+}
+
+/// The request in `args`; otherwise what to exit with, after it has been said why.
+pub(super) fn parse(args: Vec<OsString>) -> Result<Args, ExitCode> {
+    let name = OsString::from("haulage report");
+    Args::try_parse_from(std::iter::once(name).chain(args)).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Nobody is left to be told when the help cannot be printed.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("haulage report: {}", crate::complaint::of_clap(&error, "haulage report"));
+            ExitCode::from(2)
+        }
+    })
+}

@@ -1,0 +1,79 @@
+//! `haulage report RUN`: what an experiment came to, for people to look at.
+
+mod args;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use report::static_figures::{self, Drawing};
+use report::{Report, Source};
+
+use args::Args;
+
+/// Runs the command. Exit status 1 when a run cannot be read or something cannot be written, 2 for
+/// bad usage.
+pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
+    let args = match args::parse(args) {
+        Ok(args) => args,
+        Err(exit) => return exit,
+    };
+    match make(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("haulage report: {}", crate::complaint::words(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn make(args: &Args) -> anyhow::Result<()> {
+    let sources: Vec<Source> =
+        args.all_runs().iter().map(|run| Source::read(run)).collect::<Result<_, _>>()?;
+    let report = match sources.first_chunk() {
+        Some(pair) if !args.compare.is_empty() => Report::comparing(pair),
+        _ => Report::of(&sources),
+    };
+    if let Some(file) = args.page() {
+        let home = file.parent().filter(|home| !home.as_os_str().is_empty());
+        let page = report::page::render(&report, home.unwrap_or(Path::new(".")));
+        std::fs::write(&file, page)
+            .with_context(|| format!("cannot write '{}'", file.display()))?;
+        eprintln!("haulage report: wrote '{}'", file.display());
+    }
+    if args.svg.is_some() || args.png.is_some() {
+        draw(&report, args)?;
+    }
+    if args.text {
+        let text = report::text::render(&report, crate::bench::columns());
+        crate::bench::print(&text)?;
+    }
+    Ok(())
+}
+
+/// Pixels of a PNG for each unit of its drawing: 300 to the inch.
+const PNG_SCALE: f32 = 3.125;
+
+fn draw(report: &Report<'_>, args: &Args) -> anyhow::Result<()> {
+    for dir in [&args.svg, &args.png].into_iter().flatten() {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make '{}'", dir.display()))?;
+    }
+    let drawings = static_figures::drawings(report);
+    for Drawing { name, svg } in &drawings {
+        if let Some(dir) = &args.svg {
+            write(&dir.join(format!("{name}.svg")), svg.as_bytes())?;
+        }
+        if let Some(dir) = &args.png {
+            let png = static_figures::png(svg, PNG_SCALE)
+                .map_err(|why| anyhow::anyhow!("cannot draw {name} as PNG: {why}"))?;
+            write(&dir.join(format!("{name}.png")), &png)?;
+        }
+    }
+    eprintln!("haulage report: {} drawings", drawings.len());
+    Ok(())
+}
+
+fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    std::fs::write(file, bytes).with_context(|| format!("cannot write '{}'", file.display()))
+}

@@ -1,0 +1,71 @@
+//! `haulage report` as a user runs it, on a run that is committed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn haulage(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_haulage")).args(args).output().expect("haulage runs")
+}
+
+/// A run directory of our own, since a page goes into it unless it is told where.
+fn small(home: &Path) -> PathBuf {
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/runs/small");
+    let run = home.join("small");
+    fs::create_dir(&run).expect("made");
+    for file in fs::read_dir(committed).expect("the committed run is there") {
+        let file = file.expect("an entry");
+        fs::copy(file.path(), run.join(file.file_name())).expect("copied");
+    }
+    run
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("text")
+}
+
+#[test]
+fn a_page_text_and_drawings_are_made() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = small(home.path());
+    let output = haulage(&["report", text(&run)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = fs::read_to_string(run.join("report.html")).expect("the page is in the run");
+    assert!(page.starts_with("<!doctype html>") && page.contains("href=\"samples.csv\""));
+
+    let output = haulage(&["report", text(&run), "--text"]);
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(said.contains("A little of everything"), "{said}");
+    assert!(!said.contains('\x1b'), "no colour where nobody looks");
+
+    let dir = home.path().join("figures");
+    let output = haulage(&["report", text(&run), "--svg", text(&dir)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let drawings = fs::read_dir(&dir).expect("listed").count();
+    assert!(drawings > 20, "{drawings} drawings");
+}
+
+#[test]
+fn two_runs_are_compared() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = small(home.path());
+    let file = home.path().join("change.html");
+    let output = haulage(&["report", "--compare", text(&run), text(&run), "-o", text(&file)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = fs::read_to_string(&file).expect("the page is written");
+    let (change, others) = (page.find("id=\"change\""), page.find("id=\"ratio\""));
+    assert!(change.is_some() && change < others, "what changed comes first");
+}
+
+#[test]
+fn mistakes_are_told() {
+    let check = |args: &[&str], status: i32, words: &str| {
+        let output = haulage(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        assert!(said.starts_with("haulage report: ") && said.contains(words), "{said}");
+    };
+    check(&["report"], 2, "RUN");
+    check(&["report", "--compare", "a"], 2, "--compare");
+    check(&["report", "/nowhere"], 1, "/nowhere");
+}

@@ -1,0 +1,89 @@
+// Numbers as people read them, and where ticks stand.
+
+const SUBSCRIPTS = { count: "", ratio: " ×", seconds: " s" };
+
+/** A number with at most three digits that mean something. */
+function digits(value) {
+  if (value === 0) return "0";
+  const text = Number(value.toPrecision(3));
+  return Math.abs(text) >= 1e6 || Math.abs(text) < 1e-4
+    ? text.toExponential()
+    : text.toLocaleString("en", { maximumSignificantDigits: 3 });
+}
+
+/** A value in its largest unit that keeps it over one. */
+function inUnits(value, units) {
+  const size = Math.abs(value);
+  const [name, worth] = units.find(([, worth]) => size >= worth * 0.9995) || units[units.length - 1];
+  return `${digits(value / worth)} ${name}`;
+}
+
+const TIMES = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+const BYTES = [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 1024], ["B", 1]];
+
+/** The length of a file: exact where a unit would hide a byte. */
+function shownSize(bytes) {
+  return bytes % 1024 !== 0 && bytes > 1024 && bytes < 2 ** 20 ? `${bytes.toLocaleString("en")} B` : shown("bytes", bytes);
+}
+
+function shown(unit, value) {
+  if (unit === "ns") return value === 0 ? "0" : inUnits(value, TIMES);
+  if (unit === "bytes") return value === 0 ? "0" : inUnits(value, BYTES);
+  return digits(value);
+}
+
+/** Ticks between two values, at most `most` of them: [value, label]. */
+function ticks(axis, isLog, low, high, most) {
+  const inSight = axis.file_sizes ? DATA.file_bytes.filter((size) => size >= low && size <= high) : [];
+  const own = inSight.filter((size, index) => index === 0 || size > inSight[index - 1] * 1.3);
+  const values = isLog && own.length >= 2 && own.length <= most ? own : isLog ? logTicks(axis.unit, low, high, most) : evenTicks(axis.unit, low, high, most);
+  return values.map((value) => [value, shown(axis.unit, value)]);
+}
+
+function logTicks(unit, low, high, most) {
+  if (unit === "bytes") {
+    for (const step of [1, 2, 4, 5, 10]) {
+      const values = [];
+      const first = Math.ceil(Math.log2(low) / step - 1e-9) * step;
+      for (let at = first; 2 ** at <= high * 1.000001; at += step) values.push(2 ** at);
+      if (values.length <= most) return values;
+    }
+  }
+  const decades = Math.log10(high / low);
+  for (const mantissas of [[1, 1.5, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
+    const values = [];
+    for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) {
+      for (const m of mantissas) {
+        const value = Number((m * 10 ** e).toPrecision(6));
+        if (value >= low * 0.999999 && value <= high * 1.000001) values.push(value);
+      }
+    }
+    if (values.length <= most && values.length >= 3) return values;
+    if (values.length < 3) return evenTicks(unit, low, high, most);
+  }
+  const step = Math.ceil(decades / most);
+  const values = [];
+  for (let e = Math.ceil(Math.log10(low)); 10 ** e <= high; e += step) values.push(10 ** e);
+  return values;
+}
+
+function evenTicks(unit, low, high, most) {
+  const span = (high - low) / Math.max(most - 1, 1);
+  const base = unit === "bytes" ? 2 : 10;
+  const power = base ** Math.floor(Math.log(span) / Math.log(base));
+  const steps = unit === "bytes" ? [1, 2] : [1, 2, 5, 10];
+  const even = (steps.find((step) => step * power >= span) || base) * power;
+  // Nobody runs one and a half copies.
+  const step = unit === "count" ? Math.max(1, even) : even;
+  const values = [];
+  for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) {
+    values.push(Number(at.toPrecision(12)));
+  }
+  return values;
+}
+
+/** The label of an axis, with what has to be known of its scale. */
+function axisTitle(axis, isLog) {
+  const unit = SUBSCRIPTS[axis.unit] && axis.unit === "seconds" ? " (s)" : "";
+  return `${axis.label}${unit}${isLog ? " · log scale" : ""}`;
+}

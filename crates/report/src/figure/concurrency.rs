@@ -1,0 +1,189 @@
+//! Time against the number of copies at once, and of workers on one file.
+
+use lab::bench::analysis::Finding;
+use lab::bench::analysis::scaling::{Of, Scaling, Step};
+use lab::words::{bytes, nanoseconds, three_digits};
+
+use super::{
+    Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Unit,
+};
+use crate::summary::{Summary, state_words};
+use crate::table::{Entry, Table};
+
+/// The figure; none when no part asks how things scale.
+#[must_use]
+pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
+    let mut groups = Vec::new();
+    let mut tables = Vec::new();
+    for summary in summaries {
+        for (part, finding) in summary.findings() {
+            let Finding::Scaling(scaling) = finding else { continue };
+            for (title, steps) in kinds(scaling) {
+                let title = summary.titled(&format!("{}: {title}", part.name));
+                groups.push(group(summary, &title, &steps));
+            }
+            tables.push(table(&summary.titled(&part.name), scaling));
+        }
+    }
+    if groups.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        id: "concurrency",
+        title: "Several at once".to_owned(),
+        reading: "On the left the median time until all are done, against how many there are. Copies at \
+                  once each move a file of their own, so that a line that stays level costs nothing; \
+                  workers share one file, so that a line that falls gains. On the right how many times as \
+                  many bytes a second they move together, with 95 % intervals; on the dotted line each \
+                  moves as many as one alone."
+            .to_owned(),
+        keys: vec![Key::new(Look::Fit, "as many times as fast as there are")],
+        groups,
+        notes: Vec::new(),
+        tables,
+    })
+}
+
+/// Steps that differ in variant and number only.
+fn kinds(scaling: &Scaling) -> Vec<(String, Vec<&Step>)> {
+    let mut kinds: Vec<(String, Vec<&Step>)> = Vec::new();
+    for step in &scaling.steps {
+        let title =
+            format!("{}, {}, {}", of(step.of), bytes(step.file_bytes), state_words(step.state));
+        match kinds.iter_mut().find(|(of, _)| *of == title) {
+            Some((_, steps)) => steps.push(step),
+            None => kinds.push((title, vec![step])),
+        }
+    }
+    kinds
+}
+
+fn of(of: Of) -> &'static str {
+    match of {
+        Of::Workers => "workers on one file",
+        Of::AtOnce => "copies at once",
+    }
+}
+
+fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
+    let first = steps[0];
+    let facets = Facets {
+        file_bytes: Some(first.file_bytes),
+        state: Some(state_words(first.state)),
+        file_system: Some(summary.source.file_system()),
+    };
+    let x = Axis { label: of(first.of).to_owned(), unit: Unit::Count, ..Axis::default() };
+    let mut variants: Vec<&str> = Vec::new();
+    for step in steps {
+        if !variants.contains(&step.variant.as_str()) {
+            variants.push(&step.variant);
+        }
+    }
+    let (mut times, mut rates) = (Vec::new(), Vec::new());
+    let most = steps.iter().map(|step| step.count).max().unwrap_or(1);
+    let points = vec![[1.0, 1.0], [f64::from(most), f64::from(most)]];
+    rates.push(Mark::neutral("ideal", Shape::Line { points, stroke: Stroke::Fit }));
+    let last = variants.len().saturating_sub(1) as f64;
+    for (index, variant) in variants.into_iter().enumerate() {
+        // A little beside each other, so that no interval hides another.
+        let aside = 0.012 * f64::from(most) * (index as f64 - last / 2.0);
+        let of: Vec<&&Step> = steps.iter().filter(|step| step.variant == variant).collect();
+        let time = |step: &&&Step| Dot {
+            x: f64::from(step.count) + aside,
+            y: step.elapsed_ns,
+            low: None,
+            high: None,
+            text: format!(
+                "{variant}, {}: {} until all are done, {} each",
+                step.count,
+                nanoseconds(step.elapsed_ns),
+                nanoseconds(step.each_ns)
+            ),
+        };
+        times.extend(joined(variant, of.iter().map(time).collect(), true));
+        let rate = |step: &&&Step| {
+            let alone = Dot {
+                x: f64::from(step.count) + aside,
+                y: 1.0,
+                low: None,
+                high: None,
+                text: format!("{variant}, {}", step.count),
+            };
+            match step.speed_up {
+                None if step.count == 1 => Some(alone),
+                None => None,
+                Some(ratio) => Some(Dot {
+                    y: ratio.value,
+                    low: ratio.low,
+                    high: ratio.high,
+                    text: format!("{variant}, {}: {} ×", step.count, three_digits(ratio.value)),
+                    ..alone
+                }),
+            }
+        };
+        rates.extend(joined(variant, of.iter().filter_map(rate).collect(), false));
+    }
+    let panel = |title: &str, y: Axis, marks: Vec<Mark>| Panel {
+        title: title.to_owned(),
+        alt: format!("{title} against {}.", x.label),
+        facets: facets.clone(),
+        x: x.clone(),
+        y,
+        marks,
+    };
+    let rate = Axis {
+        label: "bytes a second, over one alone".to_owned(),
+        unit: Unit::Ratio,
+        reach: Some(1.0),
+        ..Axis::default()
+    };
+    let panels = vec![
+        panel("time until all are done", Axis::time("time"), times),
+        panel("together, how many times as fast", rate, rates),
+    ];
+    Group { title: title.to_owned(), panels, height: Height::Plot }
+}
+
+/// Dots and the line through them.
+fn joined(variant: &str, dots: Vec<Dot>, legend: bool) -> Vec<Mark> {
+    let points = dots.iter().map(|dot| [dot.x, dot.y]).collect();
+    let mut line = Mark::of(variant, Shape::Line { points, stroke: Stroke::Own });
+    line.legend = legend;
+    let dots = Shape::Dots { dots, along: Along::Y, hollow: false };
+    vec![line, Mark::of(variant, dots).unlisted()]
+}
+
+fn table(title: &str, scaling: &Scaling) -> Table {
+    let mut table = Table::new(
+        &format!("{title}: several at once"),
+        &[
+            "what",
+            "variant",
+            "file size",
+            "state",
+            "how many",
+            "until all are done",
+            "each",
+            "MB/s together",
+            "times as fast",
+            "95 % from",
+            "to",
+        ],
+    );
+    for step in &scaling.steps {
+        table.rows.push(vec![
+            Entry::words(of(step.of)),
+            Entry::words(&step.variant),
+            Entry::bytes(Some(step.file_bytes as f64)),
+            Entry::words(state_words(step.state)),
+            Entry::count(Some(f64::from(step.count))),
+            Entry::ns(Some(step.elapsed_ns)),
+            Entry::ns(Some(step.each_ns)),
+            Entry::digits(Some(step.bytes_per_second / 1e6)),
+            Entry::digits(step.speed_up.map(|it| it.value)),
+            Entry::digits(step.speed_up.and_then(|it| it.low)),
+            Entry::digits(step.speed_up.and_then(|it| it.high)),
+        ]);
+    }
+    table
+}

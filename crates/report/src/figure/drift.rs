@@ -1,0 +1,282 @@
+//! Runs in the order in which they took place: whether the machine changed meanwhile, and where the
+//! gates found it disturbed.
+
+use std::collections::BTreeMap;
+
+use lab::bench::points::value_ns;
+use lab::stats::median;
+
+use super::{Along, Axis, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use crate::summary::{CellSummary, Summary};
+use crate::table::{Entry, Table};
+
+/// Points that all panels of a report may hold together.
+const POINTS_MAX: usize = 24_000;
+
+/// Fewer than this are not worth leaving any out.
+const POINTS_MIN: usize = 120;
+
+/// The figure; none when nothing was measured.
+#[must_use]
+pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
+    let cells: usize = summaries.iter().map(|summary| summary.cells.len()).sum();
+    let points_max = (POINTS_MAX / cells.max(1)).max(POINTS_MIN);
+    let mut groups = Vec::new();
+    let mut tables = Vec::new();
+    let (mut all, mut drawn) = (0, 0);
+    for summary in summaries {
+        let mut table = Table::new(
+            &summary.titled("Rounds and what disturbed them"),
+            &[
+                "cell",
+                "sessions",
+                "rounds",
+                "run again",
+                "disturbed every time",
+                "runs not counted",
+                "last third / first",
+            ],
+        );
+        for cell in &summary.cells {
+            let (panel, counts) = panel(cell, points_max);
+            all += counts.all;
+            drawn += counts.drawn;
+            let title = summary.titled(&cell.part.name);
+            match groups.last_mut().filter(|group: &&mut Group| group.title == title) {
+                Some(group) => group.panels.push(panel),
+                None => groups.push(Group { title, panels: vec![panel], height: Height::Strip }),
+            }
+            table.rows.push(row(cell));
+        }
+        tables.push(table);
+    }
+    if groups.is_empty() {
+        return None;
+    }
+    let mut notes = Vec::new();
+    if drawn < all {
+        notes.push(format!(
+            "{} of {} runs are drawn: of neighbouring runs of a variant the least and the greatest; \
+             samples.csv has all",
+            lab::words::grouped(&drawn.to_string()),
+            lab::words::grouped(&all.to_string())
+        ));
+    }
+    Some(Figure {
+        id: "drift",
+        title: "Drift: runs in their order".to_owned(),
+        reading: "Each point is a run, its time over the median of its variant: a flat cloud around 1 \
+                  is a machine that stayed as it was. Vertical lines are the beginnings of sessions, \
+                  each of them a process of its own with files of its own. Shaded are the rounds that \
+                  the gates found disturbed; hovering says by what. The grey line is the speed probe \
+                  that runs before each sample, over its median. The vertical axis is logarithmic."
+            .to_owned(),
+        keys: vec![
+            Key::new(Look::Rule, "a session begins"),
+            Key::new(Look::Warning, "disturbed rounds"),
+            Key::new(Look::Line, "speed probe"),
+        ],
+        groups,
+        notes,
+        tables,
+    })
+}
+
+/// How many runs there are, and how many are drawn.
+struct Counts {
+    all: usize,
+    drawn: usize,
+}
+
+fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
+    let order = Order::of(cell);
+    let each = (points_max / cell.variants.len().max(1)).max(2);
+    let mut marks = disturbed(cell, &order);
+    marks.extend(sessions(cell, &order));
+    marks.extend(probe(cell, &order, each));
+    let mut counts = Counts { all: 0, drawn: 0 };
+    for variant in &cell.variants {
+        let points: Vec<[f64; 2]> = variant
+            .all
+            .iter()
+            .map(|record| {
+                let value = value_ns(&record.measured, cell.part.measure);
+                [order.at(record.measured.begun_ns), value / variant.median_ns]
+            })
+            .collect();
+        counts.all += points.len();
+        let points = thinned(points, each);
+        counts.drawn += points.len();
+        marks.push(Mark::of(variant.variant, Shape::Cloud { points }).unlisted());
+    }
+    let panel = Panel {
+        title: cell.words(),
+        alt: format!("Runs at {} in their order. {}", cell.words(), drift_words(cell)),
+        facets: cell.facets(),
+        x: Axis { label: "runs in their order".to_owned(), ..Axis::default() },
+        y: Axis::ratio("time / median of its variant"),
+        marks,
+    };
+    (panel, counts)
+}
+
+/// The order of a cell's runs. Between its sessions those of other cells take place, so that time
+/// itself would be mostly empty.
+struct Order {
+    begun_ns: Vec<u64>,
+}
+
+impl Order {
+    fn of(cell: &CellSummary<'_>) -> Order {
+        let runs = cell.variants.iter().flat_map(|variant| &variant.all);
+        let mut begun_ns: Vec<u64> = runs.map(|record| record.measured.begun_ns).collect();
+        begun_ns.sort_unstable();
+        Order { begun_ns }
+    }
+
+    /// The place of the run that began then, from 1.
+    fn at(&self, begun_ns: u64) -> f64 {
+        self.begun_ns.partition_point(|&at| at < begun_ns) as f64 + 1.0
+    }
+}
+
+/// Of each stretch of neighbours the least and the greatest, so that what sticks out stays.
+fn thinned(mut points: Vec<[f64; 2]>, most: usize) -> Vec<[f64; 2]> {
+    points.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    if points.len() <= most {
+        return points;
+    }
+    let stretch = (2 * points.len()).div_ceil(most);
+    let ends = |stretch: &[[f64; 2]]| {
+        let least = *stretch.iter().min_by(|a, b| a[1].total_cmp(&b[1])).expect("not empty");
+        let greatest = *stretch.iter().max_by(|a, b| a[1].total_cmp(&b[1])).expect("not empty");
+        if stretch.len() == 1 { vec![least] } else { vec![least, greatest] }
+    };
+    points.chunks(stretch).flat_map(ends).collect()
+}
+
+fn sessions(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
+    let mut begun: BTreeMap<u32, u64> = BTreeMap::new();
+    for record in cell.variants.iter().flat_map(|variant| &variant.all) {
+        let at = begun.entry(record.session).or_insert(u64::MAX);
+        *at = record.measured.begun_ns.min(*at);
+    }
+    let rule = |at: u64| Shape::Rule {
+        cuts: Along::X,
+        at: order.at(at) - 0.5,
+        text: String::new(),
+        stroke: Stroke::Thin,
+    };
+    begun.into_values().map(|at| Mark::neutral("session", rule(at))).collect()
+}
+
+/// Rounds that a gate found disturbed, those that follow each other and are told the same of as one.
+fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
+    let mut begun: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
+    for record in cell.variants.iter().flat_map(|variant| &variant.all) {
+        let at = record.measured.begun_ns;
+        let key = (record.session, record.round, record.repeat);
+        let ends = begun.entry(key).or_insert((at, at));
+        *ends = (ends.0.min(at), ends.1.max(at));
+    }
+    let mut bands: Vec<(f64, f64, Vec<String>)> = Vec::new();
+    for round in cell.rounds.iter().filter(|round| !round.gate.breach.is_empty()) {
+        let Some((first, last)) = begun.get(&(round.session, round.round, round.repeat)) else {
+            continue;
+        };
+        let what = if round.again { "disturbed, run again" } else { "disturbed" };
+        let breach = &round.gate.breach;
+        let text = format!("session {}, round {}: {what}: {breach}", round.session, round.round);
+        let (from, to) = (order.at(*first) - 0.5, order.at(*last) + 0.5);
+        match bands.last_mut() {
+            Some((_, end, texts)) if from - *end < 0.5 => {
+                *end = to;
+                texts.push(text);
+            }
+            _ => bands.push((from, to, vec![text])),
+        }
+    }
+    let band = |(from, to, texts): (f64, f64, Vec<String>)| {
+        let text = match texts.as_slice() {
+            [first, .., last] if texts.len() > 2 => {
+                format!("{first}; {} more rounds; {last}", texts.len() - 2)
+            }
+            texts => texts.join("; "),
+        };
+        let band = Shape::Band { cuts: Along::X, from, to, text, warning: true };
+        Mark::neutral("disturbed", band)
+    };
+    bands.into_iter().map(band).collect()
+}
+
+fn probe(cell: &CellSummary<'_>, order: &Order, most: usize) -> Option<Mark> {
+    let runs: Vec<_> = cell
+        .variants
+        .iter()
+        .flat_map(|variant| &variant.all)
+        .filter(|it| it.probe_ns > 0)
+        .collect();
+    let probes: Vec<f64> = runs.iter().map(|record| record.probe_ns as f64).collect();
+    let middle = median(&probes)?;
+    let points = runs
+        .iter()
+        .map(|it| [order.at(it.measured.begun_ns), it.probe_ns as f64 / middle])
+        .collect();
+    let points = thinned(points, most.max(40));
+    let line = Shape::Line { points, stroke: Stroke::Thin };
+    Some(Mark::neutral("speed probe", line))
+}
+
+/// Median of the last third of runs over that of the first, each over its variant's median.
+fn drift(cell: &CellSummary<'_>) -> Option<f64> {
+    let mut runs: Vec<(u64, f64)> = Vec::new();
+    for variant in &cell.variants {
+        let values = variant.counted.iter().zip(&variant.values_ns);
+        runs.extend(values.map(|(it, ns)| (it.measured.begun_ns, ns / variant.median_ns)));
+    }
+    runs.sort_by_key(|(at, _)| *at);
+    let third = runs.len() / 3;
+    let middle = |runs: &[(u64, f64)]| median(&runs.iter().map(|(_, it)| *it).collect::<Vec<_>>());
+    Some(middle(&runs[runs.len() - third..])? / middle(&runs[..third])?)
+}
+
+fn drift_words(cell: &CellSummary<'_>) -> String {
+    match drift(cell) {
+        Some(ratio) => format!(
+            "The last third took {} × the time of the first.",
+            lab::words::three_digits(ratio)
+        ),
+        None => "Too few runs to tell a drift.".to_owned(),
+    }
+}
+
+fn row(cell: &CellSummary<'_>) -> Vec<Entry> {
+    let count = |field: fn(&lab::bench::answer::CellVerdict) -> u32| {
+        Entry::count(cell.verdict.map(|verdict| f64::from(field(verdict))))
+    };
+    vec![
+        Entry::words(&format!("{}: {}", cell.part.name, cell.words())),
+        count(|verdict| verdict.sessions),
+        count(|verdict| verdict.rounds),
+        count(|verdict| verdict.rounds_again),
+        count(|verdict| verdict.rounds_disturbed),
+        Entry::count(cell.verdict.map(|verdict| verdict.runs_not_counted as f64)),
+        Entry::digits(drift(cell)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sticks_out_survives_thinning() {
+        let mut points: Vec<[f64; 2]> = (0..1000).map(|i| [f64::from(i), 1.0]).collect();
+        points[137][1] = 40.0;
+        points[802][1] = 0.2;
+        let kept = thinned(points, 100);
+        assert!(kept.len() <= 100, "{}", kept.len());
+        assert!(kept.contains(&[137.0, 40.0]) && kept.contains(&[802.0, 0.2]));
+        assert_eq!(thinned(vec![[2.0, 1.0], [1.0, 1.0]], 100), [[1.0, 1.0], [2.0, 1.0]]);
+    }
+}

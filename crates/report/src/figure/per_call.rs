@@ -1,0 +1,325 @@
+//! What one read and one write cost, by the size of the buffer, and the buffer that follows.
+
+use lab::bench::analysis::Estimated;
+use lab::bench::analysis::Finding;
+use lab::bench::analysis::per_call::{CallCost, CallLine, CellCalls, PerCall};
+use lab::bench::record::SequenceRecord;
+use lab::words::{bytes, nanoseconds, three_digits};
+
+use super::{
+    Along, Axis, Dot, EPSILON, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
+    Stroke, Unit,
+};
+use crate::summary::{Summary, state_words};
+use crate::table::{Entry, Table};
+
+/// Buffers whose reads are drawn in their order.
+const SEQUENCES: usize = 3;
+
+/// Calls of a sequence that are drawn.
+const SEQUENCE_POINTS: usize = 600;
+
+/// The figure; none when no part times single calls.
+#[must_use]
+pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
+    let mut groups = Vec::new();
+    let mut tables = Vec::new();
+    let mut notes = Vec::new();
+    for summary in summaries {
+        for (part, finding) in summary.findings() {
+            let Finding::PerCall(per_call) = finding else { continue };
+            for cell in &per_call.cells {
+                let title = summary.titled(&format!("{}: {}", part.name, of(cell)));
+                groups.push(costs(summary, &title, cell));
+                let sequences = sequences(summary, cell);
+                if !sequences.is_empty() {
+                    let title = format!("{title}, reads in their order");
+                    groups.push(Group { title, panels: sequences, height: Height::Strip });
+                }
+                notes.push(recommendation(cell));
+            }
+            tables.push(lines(&summary.titled(&part.name), per_call));
+            tables.push(table(&summary.titled(&part.name), per_call));
+        }
+    }
+    if groups.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        id: "per-call",
+        title: "What one call costs".to_owned(),
+        reading: "Dots are medians of single calls; their bars are no intervals of the median but reach \
+                  from the 5 % to the 95 % quantile of all calls. Small points are modes, times around \
+                  which calls gather; reads that wait for a device, or for a step of readahead, are a mode \
+                  of their own, and stand out in the reads drawn in their order. The dotted line is the \
+                  fit c + f·n through the means. The strong line is the buffer from which on the calls of a \
+                  read and a write add no more than the share ε to what their bytes cost, (c_r + c_w) / \
+                  (ε (f_r + f_w)), with its 95 % interval shaded. Both axes are logarithmic."
+            .to_owned(),
+        keys: vec![
+            Key::new(Look::Full, "median, 5 to 95 % of calls"),
+            Key::new(Look::Fit, "fit c + f·n"),
+            Key::new(Look::Hollow, "published median"),
+        ],
+        groups,
+        notes,
+        tables,
+    })
+}
+
+fn of(cell: &CellCalls) -> String {
+    let at_once = match cell.at_once {
+        1 => String::new(),
+        count => format!(", {count} at once"),
+    };
+    format!("{}, {}{at_once}", bytes(cell.file_bytes), state_words(cell.state))
+}
+
+/// Reads beside writes, on one scale of time.
+fn costs(summary: &Summary<'_>, title: &str, cell: &CellCalls) -> Group {
+    let panel = |op: &str, line: Option<&CallLine>| {
+        let calls: Vec<&CallCost> = cell.calls.iter().filter(|cost| cost.op == op).collect();
+        Panel {
+            title: format!("{op}s"),
+            alt: format!("Cost of single {op}s against the buffer, {}.", of(cell)),
+            facets: Facets {
+                file_bytes: Some(cell.file_bytes),
+                state: Some(state_words(cell.state)),
+                file_system: Some(summary.source.file_system()),
+            },
+            x: Axis::buffers(),
+            y: Axis::time("time of a call"),
+            marks: marks(op, &calls, line, recommended(cell)),
+        }
+    };
+    let panels = vec![panel("read", cell.read.as_ref()), panel("write", cell.write.as_ref())];
+    Group { title: title.to_owned(), panels, height: Height::Plot }
+}
+
+fn marks(
+    op: &str,
+    calls: &[&CallCost],
+    line: Option<&CallLine>,
+    recommended: Option<Shape>,
+) -> Vec<Mark> {
+    let mut marks: Vec<Mark> =
+        recommended.map(|shape| Mark::neutral("recommended", shape)).into_iter().collect();
+    let buffer = |cost: &CallCost| cost.buffer_bytes as f64;
+    if let (Some(line), Some(first), Some(last)) = (line, calls.first(), calls.last()) {
+        let (low, high) = (buffer(first), buffer(last));
+        let at = |step: u32| low * (high / low).powf(f64::from(step) / 32.0);
+        let time = |bytes: f64| line.call_ns.value + line.byte_ns.value * bytes;
+        let points: Vec<[f64; 2]> =
+            (0..=32).map(|step| [at(step), time(at(step))]).filter(|it| it[1] > 0.0).collect();
+        marks.push(Mark::neutral("fit", Shape::Line { points, stroke: Stroke::Fit }));
+    }
+    let modes = |cost: &&CallCost| {
+        cost.modes.iter().map(|mode| [buffer(cost), mode.at_ns]).collect::<Vec<_>>()
+    };
+    let modes: Vec<[f64; 2]> = calls.iter().flat_map(modes).collect();
+    marks.push(Mark::neutral("mode", Shape::Cloud { points: modes }));
+    let then: Vec<Dot> = calls
+        .iter()
+        .filter_map(|cost| {
+            let y = cost.then_median_ns?;
+            let text = format!("published: {} with {}", nanoseconds(y), bytes(cost.buffer_bytes));
+            Some(Dot { x: buffer(cost), y, low: None, high: None, text })
+        })
+        .collect();
+    if !then.is_empty() {
+        let dots = Shape::Dots { dots: then, along: Along::Y, hollow: true };
+        marks.push(Mark::neutral("published", dots));
+    }
+    // Zero has no place on a logarithmic axis, and what is left of a very short call after the clock's
+    // own cost can be that.
+    let dots: Vec<Dot> = calls
+        .iter()
+        .filter(|cost| cost.median_ns > 0.0)
+        .map(|cost| Dot {
+            x: buffer(cost),
+            y: cost.median_ns,
+            low: Some(cost.p05_ns.max(1.0)),
+            high: Some(cost.p95_ns),
+            text: format!(
+                "{op} of {}: median {}, mean {}, 5 to 95 % {} to {}, {} calls",
+                bytes(cost.buffer_bytes),
+                nanoseconds(cost.median_ns),
+                nanoseconds(cost.mean_ns),
+                nanoseconds(cost.p05_ns),
+                nanoseconds(cost.p95_ns),
+                cost.calls
+            ),
+        })
+        .collect();
+    marks.push(Mark::neutral(op, Shape::Dots { dots, along: Along::Y, hollow: false }));
+    marks
+}
+
+fn recommended(cell: &CellCalls) -> Option<Shape> {
+    let (read, write) = (cell.read?, cell.write?);
+    let call_ns = read.call_ns.value + write.call_ns.value;
+    let byte_ns = read.byte_ns.value + write.byte_ns.value;
+    let Estimated { value, low, high } = cell.recommended_bytes?;
+    (call_ns > 0.0 && byte_ns > 0.0 && value > 0.0).then(|| Shape::Recommended {
+        call_ns,
+        byte_ns,
+        low_share: low.map(|low| low / value),
+        high_share: high.map(|high| high / value),
+    })
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Lengths are not negative.
+fn whole(value: f64) -> String {
+    bytes(value.round() as u64)
+}
+
+fn recommendation(cell: &CellCalls) -> String {
+    let at = of(cell);
+    let percent = three_digits(EPSILON * 100.0);
+    match cell.recommended_bytes {
+        Some(Estimated { value, low: Some(low), high: Some(high) }) if value > 0.0 => format!(
+            "{at}: for ε = {percent} % the buffer is {} (95 % interval {} to {})",
+            whole(value),
+            whole(low),
+            whole(high)
+        ),
+        Some(Estimated { value, .. }) if value > 0.0 => {
+            format!("{at}: for ε = {percent} % the buffer is {}, without an interval", whole(value))
+        }
+        Some(_) => format!("{at}: what calls cost is too small to be seen, any buffer will do"),
+        None => format!("{at}: no line fits what calls cost, so no buffer follows from it"),
+    }
+}
+
+/// Single reads over the place in the file, with the smallest buffers: their waits tell how far the
+/// kernel reads ahead.
+fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
+    let reads = summary.source.run.sequences.iter();
+    let reads: Vec<&SequenceRecord> =
+        reads.filter(|it| it.cell == cell.cell && it.op == "read").collect();
+    let mut variants: Vec<(&str, u64)> = Vec::new();
+    for record in &reads {
+        let buffer = record.variant.parse::<engines::Bytes>();
+        if let Ok(engines::Bytes(buffer)) = buffer
+            && variants.iter().all(|(variant, _)| *variant != record.variant)
+        {
+            variants.push((&record.variant, buffer));
+        }
+    }
+    variants.sort_by_key(|(_, buffer)| *buffer);
+    let panel = |&(variant, buffer): &(&str, u64)| {
+        let of: Vec<&&SequenceRecord> = reads.iter().filter(|it| it.variant == variant).collect();
+        let first = of.iter().map(|it| it.session).min().unwrap_or(1);
+        let points: Vec<[f64; 2]> = of
+            .iter()
+            .filter(|it| it.session == first)
+            .take(SEQUENCE_POINTS)
+            .map(|it| [(it.call * buffer) as f64, (it.elapsed_ns as f64).max(1.0)])
+            .collect();
+        Panel {
+            title: format!("buffer {}", bytes(buffer)),
+            alt: format!("Single reads with a buffer of {} in their order.", bytes(buffer)),
+            facets: Facets {
+                file_bytes: Some(cell.file_bytes),
+                state: Some(state_words(cell.state)),
+                file_system: Some(summary.source.file_system()),
+            },
+            x: Axis { label: "place in the file".to_owned(), unit: Unit::Bytes, ..Axis::default() },
+            y: Axis::time("time of a read"),
+            marks: vec![Mark::of(variant, Shape::Cloud { points }).unlisted()],
+        }
+    };
+    variants.iter().take(SEQUENCES).map(panel).collect()
+}
+
+fn lines(title: &str, per_call: &PerCall) -> Table {
+    let mut table = Table::new(
+        &format!("{title}: fits c + f·n, with 95 % intervals"),
+        &[
+            "file size",
+            "state",
+            "call",
+            "c",
+            "c from",
+            "c to",
+            "f, ns/byte",
+            "f from",
+            "f to",
+            "largest misfit, %",
+            "at buffer",
+        ],
+    );
+    let digits = |value: Option<f64>| match value {
+        Some(value) => Entry::Number { value, shown: format!("{value:.4}") },
+        None => Entry::Nothing,
+    };
+    let signed = |value: Option<f64>| match value {
+        Some(value) if value < 0.0 => {
+            Entry::Number { value, shown: format!("−{}", nanoseconds(-value)) }
+        }
+        value => Entry::ns(value),
+    };
+    for cell in &per_call.cells {
+        for (op, line) in [("read", cell.read), ("write", cell.write)] {
+            let Some(line) = line else { continue };
+            let misfit = line.misfit_largest * 100.0;
+            table.rows.push(vec![
+                Entry::bytes(Some(cell.file_bytes as f64)),
+                Entry::words(state_words(cell.state)),
+                Entry::words(op),
+                signed(Some(line.call_ns.value)),
+                signed(line.call_ns.low),
+                signed(line.call_ns.high),
+                digits(Some(line.byte_ns.value)),
+                digits(line.byte_ns.low),
+                digits(line.byte_ns.high),
+                Entry::Number { value: misfit, shown: format!("{misfit:+.0}") },
+                Entry::bytes(Some(line.misfit_at_bytes as f64)),
+            ]);
+        }
+    }
+    table
+}
+
+fn table(title: &str, per_call: &PerCall) -> Table {
+    let mut table = Table::new(
+        &format!("{title}: single calls"),
+        &[
+            "file size",
+            "state",
+            "call",
+            "buffer",
+            "median",
+            "mean",
+            "5 %",
+            "95 %",
+            "calls",
+            "modes",
+            "reads that waited, %",
+            "every",
+            "published median",
+        ],
+    );
+    for cell in &per_call.cells {
+        for cost in &cell.calls {
+            let modes: Vec<String> =
+                cost.modes.iter().map(|mode| nanoseconds(mode.at_ns)).collect();
+            table.rows.push(vec![
+                Entry::bytes(Some(cell.file_bytes as f64)),
+                Entry::words(state_words(cell.state)),
+                Entry::words(&cost.op),
+                Entry::bytes(Some(cost.buffer_bytes as f64)),
+                Entry::ns(Some(cost.median_ns)),
+                Entry::ns(Some(cost.mean_ns)),
+                Entry::ns(Some(cost.p05_ns)),
+                Entry::ns(Some(cost.p95_ns)),
+                Entry::count(Some(cost.calls as f64)),
+                Entry::words(&modes.join(", ")),
+                Entry::digits(cost.waits.map(|waits| waits.share * 100.0)),
+                Entry::bytes(cost.waits.map(|waits| waits.every_bytes as f64)),
+                Entry::ns(cost.then_median_ns),
+            ]);
+        }
+    }
+    table
+}

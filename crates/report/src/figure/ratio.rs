@@ -1,0 +1,274 @@
+//! Ratios to a baseline with their intervals: which way is the faster one, and by how much.
+
+use engines::Bytes;
+use lab::bench::answer::Comparison;
+use lab::bench::definition::Part;
+use lab::stats::Answer;
+use lab::words::{nanoseconds, three_digits};
+
+use super::{Along, Axis, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use crate::palette;
+use crate::summary::{CellSummary, Summary, measure_words};
+use crate::table::{Entry, Table};
+
+/// The figure; none when nothing is compared.
+#[must_use]
+pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
+    let mut groups = Vec::new();
+    let mut tables = Vec::new();
+    for summary in summaries {
+        for part in &summary.source.run.definition.parts {
+            let cells: Vec<&CellSummary<'_>> =
+                summary.of_part(part).filter(|cell| !compared(cell).is_empty()).collect();
+            if cells.is_empty() {
+                continue;
+            }
+            tables.push(table(summary, part, &cells));
+            groups.extend(groups_of(summary, part, &cells));
+        }
+    }
+    if groups.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        id: "ratio",
+        title: "How many times the baseline's time".to_owned(),
+        reading: "Each dot is a variant's time divided by the baseline's, taken within rounds, so \
+                  that what slowed a whole round slows both: left of 1 is faster. Bars are 95 % \
+                  intervals over sessions, widened for the number of looks. The shaded range around 1 \
+                  is ±δ, differences that do not matter. A hollow symbol is unresolved: its interval \
+                  reaches across an end of that range, or would not withstand correction for the \
+                  number of comparisons. A bar that leaves the picture goes on beyond it. A line called floor is a copy in memory, which \
+                  no copy of a file can undercut. The axis is \
+                  logarithmic: twice and half as long are equally \
+                  far from 1."
+            .to_owned(),
+        keys: vec![
+            Key::new(Look::Full, "faster, slower or equivalent"),
+            Key::new(Look::Hollow, "unresolved"),
+            Key::new(Look::Band, "±δ: does not matter"),
+        ],
+        groups,
+        notes: Vec::new(),
+        tables,
+    })
+}
+
+/// The comparisons of a cell that came to a ratio.
+fn compared<'s>(cell: &CellSummary<'s>) -> Vec<(&'s Comparison, f64)> {
+    let comparisons = cell.verdict.map_or(&[][..], |verdict| &verdict.comparisons);
+    // Beside copies of files a floor is a line and no row.
+    let rows = |it: &&Comparison| {
+        palette::is_floor(&cell.part.baseline) || !palette::is_floor(&it.variant)
+    };
+    comparisons.iter().filter(rows).filter_map(|it| Some((it, it.ratio?))).collect()
+}
+
+/// Cells that differ in nothing but the size stand side by side.
+fn groups_of(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Vec<Group> {
+    let mut circumstances: Vec<String> = Vec::new();
+    for cell in cells {
+        let words = cell.circumstances();
+        if !circumstances.contains(&words) {
+            circumstances.push(words);
+        }
+    }
+    let group = |words: &String| {
+        let cells: Vec<&CellSummary<'_>> =
+            cells.iter().copied().filter(|cell| cell.circumstances() == *words).collect();
+        let variants = ranked(&cells);
+        let delta = cells[0].delta(summary.source);
+        let title = format!(
+            "{}, {} as a ratio to {}",
+            cells[0].titled_part(),
+            measure_words(part.measure),
+            part.baseline
+        );
+        Group {
+            title: summary.titled(&title),
+            panels: cells.iter().map(|cell| panel(part, cell, &variants, delta)).collect(),
+            height: Height::Rows,
+        }
+    };
+    circumstances.iter().map(group).collect()
+}
+
+/// Variants by what they come to in the largest cell that has them, the fastest first.
+fn ranked<'s>(cells: &[&CellSummary<'s>]) -> Vec<&'s str> {
+    let mut ranked: Vec<(&str, f64)> = Vec::new();
+    for cell in cells.iter().rev() {
+        for (comparison, ratio) in compared(cell) {
+            if ranked.iter().all(|(variant, _)| *variant != comparison.variant) {
+                ranked.push((&comparison.variant, ratio));
+            }
+        }
+    }
+    ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+    ranked.into_iter().map(|(variant, _)| variant).collect()
+}
+
+fn panel(part: &Part, cell: &CellSummary<'_>, variants: &[&str], delta: f64) -> Panel {
+    let mut marks = vec![
+        Mark::neutral(
+            "±δ",
+            Shape::Band {
+                cuts: Along::X,
+                from: 1.0 / (1.0 + delta),
+                to: 1.0 + delta,
+                text: String::new(),
+                warning: false,
+            },
+        ),
+        Mark::neutral(
+            &part.baseline,
+            Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin },
+        ),
+    ];
+    marks.extend(floor(part, cell));
+    for (comparison, ratio) in compared(cell) {
+        let Some(row) = variants.iter().position(|variant| *variant == comparison.variant) else {
+            continue;
+        };
+        let dot = Dot {
+            x: ratio,
+            y: row as f64,
+            low: comparison.low,
+            high: comparison.high,
+            text: words(comparison),
+        };
+        let hollow = comparison.answer == Answer::Unresolved;
+        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
+        marks.push(Mark::of(&comparison.variant, dots).unlisted());
+    }
+    let fastest = compared(cell).into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
+    let alt = match fastest {
+        Some((comparison, _)) => format!(
+            "{}: the least ratio to {} has {}.",
+            cell.words(),
+            part.baseline,
+            words(comparison)
+        ),
+        None => cell.words(),
+    };
+    Panel {
+        title: cell.size_words(),
+        alt,
+        facets: cell.facets(),
+        x: Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline)),
+        y: Axis::variants(variants.iter().copied()),
+        marks,
+    }
+}
+
+/// Where a copy in memory lies, which moves the bytes and makes no call: no copy of a file is faster.
+fn floor(part: &Part, cell: &CellSummary<'_>) -> Option<Mark> {
+    // Memory that was never touched costs page faults: that is a mistake to show, and no floor.
+    let is_floor = |name: &str| palette::is_floor(name) && !name.contains("untouched");
+    if palette::is_floor(&part.baseline) {
+        return None;
+    }
+    let floor = cell.variants.iter().find(|variant| is_floor(variant.variant))?;
+    let baseline = cell.variant(&part.baseline)?;
+    let rule = Shape::Rule {
+        cuts: Along::X,
+        at: floor.median_ns / baseline.median_ns,
+        text: "floor".to_owned(),
+        stroke: Stroke::Own,
+    };
+    Some(Mark::of(floor.variant, rule).unlisted())
+}
+
+/// A comparison in a line.
+fn words(comparison: &Comparison) -> String {
+    let Some(ratio) = comparison.ratio else { return comparison.variant.clone() };
+    let interval = match (comparison.low, comparison.high) {
+        (Some(low), Some(high)) => {
+            format!(" (95 % {} to {})", three_digits(low), three_digits(high))
+        }
+        _ => String::new(),
+    };
+    let answer = answer_words(comparison.answer);
+    format!("{}: {} ×{interval}, {answer}", comparison.variant, three_digits(ratio))
+}
+
+/// An answer in a word.
+#[must_use]
+pub fn answer_words(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Faster => "faster",
+        Answer::Slower => "slower",
+        Answer::Equivalent => "equivalent",
+        Answer::Unresolved => "unresolved",
+    }
+}
+
+fn table(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Table {
+    let title = format!("{}: ratios to {}", part.name, part.baseline);
+    let mut table = Table::new(
+        &summary.titled(&title),
+        &[
+            "variant",
+            "file size",
+            "state",
+            "ratio",
+            "95 % from",
+            "to",
+            "answer",
+            "median",
+            "runs",
+            "sessions",
+            "to resolve it",
+        ],
+    );
+    for cell in cells {
+        for (comparison, ratio) in compared(cell) {
+            let variant = cell.variant(&comparison.variant);
+            table.rows.push(vec![
+                Entry::words(&comparison.variant),
+                Entry::Number {
+                    value: cell.cell.file_bytes as f64,
+                    shown: Bytes(cell.cell.file_bytes).to_string(),
+                },
+                Entry::words(&cell.circumstances()),
+                Entry::digits(Some(ratio)),
+                Entry::digits(comparison.low),
+                Entry::digits(comparison.high),
+                Entry::words(answer_words(comparison.answer)),
+                Entry::ns(variant.map(|variant| variant.median_ns)),
+                Entry::count(variant.map(|variant| variant.counted.len() as f64)),
+                Entry::count(cell.verdict.map(|verdict| f64::from(verdict.sessions))),
+                match comparison.seconds_needed {
+                    Some(seconds) => Entry::Number {
+                        value: seconds,
+                        shown: format!("about {}", lab::words::duration(seconds)),
+                    },
+                    None => Entry::Nothing,
+                },
+            ]);
+        }
+        if let Some(baseline) = cell.variant(&part.baseline) {
+            table.rows.push(baseline_row(cell, baseline.median_ns, baseline.counted.len()));
+        }
+    }
+    table
+}
+
+fn baseline_row(cell: &CellSummary<'_>, median_ns: f64, runs: usize) -> Vec<Entry> {
+    let mut row = vec![
+        Entry::words(&cell.part.baseline),
+        Entry::Number {
+            value: cell.cell.file_bytes as f64,
+            shown: Bytes(cell.cell.file_bytes).to_string(),
+        },
+        Entry::words(&cell.circumstances()),
+        Entry::Number { value: 1.0, shown: "1".to_owned() },
+        Entry::Nothing,
+        Entry::Nothing,
+        Entry::words("baseline"),
+        Entry::Number { value: median_ns, shown: nanoseconds(median_ns) },
+        Entry::count(Some(runs as f64)),
+    ];
+    row.push(Entry::count(cell.verdict.map(|verdict| f64::from(verdict.sessions))));
+    row.push(Entry::Nothing);
+    row
+}

@@ -1,0 +1,190 @@
+//! Where the time goes: user mode, kernel, waiting, and page faults.
+
+use lab::bench::cell::Cell;
+use lab::bench::definition::Analysis;
+
+use super::{Axis, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Unit};
+use crate::summary::{CellSummary, Summary, VariantSummary};
+use crate::table::{Entry, Table};
+
+/// The figure; none when nothing was measured.
+#[must_use]
+pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
+    let mut groups = Vec::new();
+    let mut tables = Vec::new();
+    for summary in summaries {
+        for part in &summary.source.run.definition.parts {
+            // A part that asks for other things only has nothing to show here.
+            if !part.analyses.is_empty() && !part.analyses.contains(&Analysis::Split) {
+                continue;
+            }
+            let cells: Vec<&CellSummary<'_>> = summary.of_part(part).collect();
+            if cells.is_empty() {
+                continue;
+            }
+            groups.extend(groups_of(summary, &cells));
+            tables.push(table(summary, &part.name, &cells));
+        }
+    }
+    if groups.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        id: "split",
+        title: "Where the time goes".to_owned(),
+        reading: "Each bar is a variant's median run, from the first byte to the return of the last \
+                  call: processor time in user mode (full colour), processor time in the kernel \
+                  (medium), and the rest, in which no thread of it ran (pale). With several workers \
+                  processor time adds up over threads and may exceed the time that passed; the rest is \
+                  then nothing. Many kernels split user from kernel time by the timer tick, so for \
+                  runs under some milliseconds only their sum means something. The axis is linear."
+            .to_owned(),
+        keys: vec![
+            Key::new(Look::Strong, "user mode"),
+            Key::new(Look::Medium, "kernel"),
+            Key::new(Look::Pale, "waiting"),
+        ],
+        groups,
+        notes: Vec::new(),
+        tables,
+    })
+}
+
+/// Cells of the same circumstances side by side. Their sizes differ, so each has an axis of its own.
+fn groups_of(summary: &Summary<'_>, cells: &[&CellSummary<'_>]) -> Vec<Group> {
+    let mut groups: Vec<(String, Vec<&CellSummary<'_>>)> = Vec::new();
+    for cell in cells {
+        let words = cell.circumstances();
+        match groups.iter_mut().find(|(of, _)| *of == words) {
+            Some((_, cells)) => cells.push(cell),
+            None => groups.push((words, vec![cell])),
+        }
+    }
+    let group = |(_, cells): (String, Vec<&CellSummary<'_>>)| {
+        let ranked = ranked(&cells);
+        Group {
+            title: summary.titled(&cells[0].titled_part()),
+            panels: cells.iter().map(|cell| panel(cell, &ranked)).collect(),
+            height: Height::Rows,
+        }
+    };
+    groups.into_iter().map(group).collect()
+}
+
+/// Variants by their median in the largest cell that has them, the fastest first.
+pub(super) fn ranked<'s>(cells: &[&CellSummary<'s>]) -> Vec<&'s str> {
+    let by_size = |cell: &Cell| cell.run_bytes();
+    let mut cells = cells.to_vec();
+    cells.sort_by_key(|cell| std::cmp::Reverse(by_size(&cell.cell)));
+    let mut ranked: Vec<&str> = Vec::new();
+    for cell in cells {
+        let mut variants: Vec<&VariantSummary<'_>> = cell.variants.iter().collect();
+        variants.sort_by(|a, b| a.median_ns.total_cmp(&b.median_ns));
+        for variant in variants {
+            if !ranked.contains(&variant.variant) {
+                ranked.push(variant.variant);
+            }
+        }
+    }
+    ranked
+}
+
+/// Medians of one variant, in nanoseconds.
+struct Split {
+    elapsed_ns: f64,
+    user_ns: f64,
+    system_ns: f64,
+    rest_ns: f64,
+}
+
+impl Split {
+    fn of(variant: &VariantSummary<'_>) -> Split {
+        let median = |field: fn(&lab::measurement::Measurement) -> u64| {
+            variant.median_of(|measured| Some(field(measured))).unwrap_or(0.0)
+        };
+        let elapsed_ns = median(|measured| measured.elapsed_ns);
+        let (user_ns, system_ns) = (median(|it| it.user_ns), median(|it| it.system_ns));
+        let rest_ns = median(|it| it.elapsed_ns.saturating_sub(it.user_ns + it.system_ns));
+        Split { elapsed_ns, user_ns, system_ns, rest_ns }
+    }
+}
+
+/// A share of the time that bars show: its name, how strong its colour is, and how long it is.
+type Share = (&'static str, f32, fn(&Split) -> f64);
+
+const SHARES: [Share; 3] = [
+    ("user mode", 1.0, |split| split.user_ns),
+    ("kernel", 0.55, |split| split.system_ns),
+    ("waiting", 0.18, |split| split.rest_ns),
+];
+
+fn panel(cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
+    let mut marks = Vec::new();
+    for variant in &cell.variants {
+        let row = variants.iter().position(|name| *name == variant.variant).unwrap_or(0) as f64;
+        let split = Split::of(variant);
+        for (what, strength, length) in SHARES {
+            let length = length(&split);
+            let text = format!(
+                "{}: {what} {} of {}",
+                variant.variant,
+                lab::words::nanoseconds(length),
+                lab::words::nanoseconds(split.elapsed_ns)
+            );
+            let bars = Shape::Bars { bars: vec![[row, length]], texts: vec![text], strength };
+            marks.push(Mark::of(variant.variant, bars).unlisted());
+        }
+    }
+    Panel {
+        title: cell.size_words(),
+        alt: format!("User, kernel and waiting time of each variant at {}.", cell.words()),
+        facets: cell.facets(),
+        x: Axis { label: "time".to_owned(), unit: Unit::Ns, reach: Some(0.0), ..Axis::default() },
+        y: Axis::variants(variants.iter().copied()),
+        marks,
+    }
+}
+
+fn table(summary: &Summary<'_>, part: &str, cells: &[&CellSummary<'_>]) -> Table {
+    let mut table = Table::new(
+        &summary.titled(&format!("{part}: medians of each run")),
+        &[
+            "variant",
+            "file size",
+            "state",
+            "elapsed",
+            "user",
+            "kernel",
+            "waiting",
+            "minor faults",
+            "major faults",
+            "waits",
+            "preempted",
+            "calls",
+            "read from device",
+            "written",
+        ],
+    );
+    for cell in cells {
+        for variant in &cell.variants {
+            let split = Split::of(variant);
+            table.rows.push(vec![
+                Entry::words(variant.variant),
+                Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+                Entry::words(&cell.circumstances()),
+                Entry::ns(Some(split.elapsed_ns)),
+                Entry::ns(Some(split.user_ns)),
+                Entry::ns(Some(split.system_ns)),
+                Entry::ns(Some(split.rest_ns)),
+                Entry::count(variant.median_of(|it| Some(it.minor_faults))),
+                Entry::count(variant.median_of(|it| Some(it.major_faults))),
+                Entry::count(variant.median_of(|it| Some(it.voluntary_switches))),
+                Entry::count(variant.median_of(|it| Some(it.involuntary_switches))),
+                Entry::count(variant.median_of(|it| it.calls)),
+                Entry::bytes(variant.median_of(|it| it.device_read_bytes)),
+                Entry::bytes(variant.median_of(|it| it.device_written_bytes)),
+            ]);
+        }
+    }
+    table
+}

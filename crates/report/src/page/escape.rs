@@ -1,0 +1,35 @@
+//! Text that stands in a page without being taken for a part of it.
+
+use serde::Serialize;
+
+/// Text for HTML, in and out of attributes.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            c => html.push(c),
+        }
+    }
+    html
+}
+
+/// Data for a script element: `</script>` in a text would end it.
+pub(super) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data").replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_ends_what_it_stands_in() {
+        assert_eq!(escaped("<b> & \"it's\""), "&lt;b&gt; &amp; &quot;it&#39;s&quot;");
+        assert_eq!(json(&"</script><!--"), "\"\\u003c/script>\\u003c!--\"");
+    }
+}

@@ -1,0 +1,250 @@
+//! The first screen's words, and the page's end.
+
+use std::fmt::Write;
+use std::path::{Component, Path, PathBuf};
+
+use lab::bench::compare::Change;
+use lab::bench::run_dir::files;
+use serde_json::Value;
+
+use super::escape::escaped;
+use crate::certificate::{Badge, Kind};
+use crate::headline;
+use crate::report::Report;
+use crate::summary::Summary;
+
+pub(super) fn title(report: &Report<'_>) -> String {
+    let mut titles: Vec<&str> = Vec::new();
+    for summary in &report.summaries {
+        let title = summary.source.run.definition.title.as_str();
+        if !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    titles.join(" · ")
+}
+
+pub(super) fn head(report: &Report<'_>) -> String {
+    let mut html = report.change.as_ref().map(changed).unwrap_or_default();
+    let alone = report.change.is_none();
+    let runs = report.summaries.iter().enumerate();
+    for (index, summary) in runs {
+        let run = of_run(summary, alone && index == 0);
+        if alone {
+            html.push_str(&run);
+        } else {
+            // What changed comes first, and what either says alone is a click away.
+            let which = if index == 0 { "first" } else { "second" };
+            let name = escaped(&summary.label);
+            let _ = write!(
+                html,
+                "<details class=\"trust\"><summary>The {which} run: {name}</summary>{run}</details>"
+            );
+        }
+    }
+    html
+}
+
+/// What changed between two runs, before either of them.
+fn changed(change: &Change) -> String {
+    let mut sentences = headline::of_change(change).into_iter();
+    let mut html = String::from("<div class=\"run\"><h1>What changed between two runs?</h1>\n");
+    if let Some(first) = sentences.next() {
+        let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&first));
+    }
+    html.push_str("<ul class=\"around\">");
+    for sentence in sentences {
+        let _ = write!(html, "<li>{}</li>", escaped(&sentence));
+    }
+    html.push_str("</ul></div>\n");
+    html
+}
+
+fn of_run(summary: &Summary<'_>, first: bool) -> String {
+    let source = summary.source;
+    let definition = &source.run.definition;
+    let badge = Badge::of(source);
+    let class = match badge.kind {
+        Kind::Certified => "good",
+        Kind::NotCertified => "open",
+        Kind::Failed => "bad",
+    };
+    let heading = if first { "h1" } else { "h2" };
+    let label = match summary.label.as_str() {
+        "" => String::new(),
+        label => format!("{label}: "),
+    };
+    let mut html = format!(
+        "<div class=\"run\"><p class=\"kicker\">{}{} <span class=\"badge {class}\" title=\"{}\">{}</span>\
+         </p>\n<{heading}>{}</{heading}>\n",
+        escaped(&label),
+        escaped(&definition.title),
+        escaped(&badge.words),
+        badge.kind.words(),
+        escaped(&definition.question),
+    );
+    if let Some(part) = source.verdict.parts.first() {
+        let sentence = headline::short(summary, part);
+        let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&sentence));
+    }
+    let _ = writeln!(html, "<p class=\"machine\">{}</p>", escaped(&source.machine()));
+    html.push_str(
+        "<details class=\"trust\"><summary>All answers, and how far to trust them</summary>",
+    );
+    html.push_str("<dl>");
+    for part in &source.verdict.parts {
+        let _ = write!(
+            html,
+            "<dt>{}: {}</dt><dd>{}</dd>",
+            escaped(&part.part),
+            escaped(&part.question),
+            escaped(&headline::full(summary, part))
+        );
+    }
+    html.push_str("</dl><ul>");
+    let deltas = source.deltas();
+    let percent = |share: f64| lab::words::three_digits(share * 100.0);
+    let delta = match deltas.warm.total_cmp(&deltas.cold) {
+        std::cmp::Ordering::Equal => format!("{} %", percent(deltas.warm)),
+        _ => format!("{} % warm and {} % cold", percent(deltas.warm), percent(deltas.cold)),
+    };
+    let from = &source.verdict.delta_from;
+    let mut sentences = vec![
+        capitalized(&badge.words),
+        format!("Differences up to δ = {delta} do not matter ({from})"),
+    ];
+    sentences.extend(source.verdict.notes.iter().map(|note| capitalized(note)));
+    for sentence in sentences {
+        let _ = write!(html, "<li>{}.</li>", escaped(sentence.trim_end_matches('.')));
+    }
+    html.push_str("</ul></details></div>\n");
+    html
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// What was run and where, for whoever wants to judge or repeat it.
+pub(super) fn end(report: &Report<'_>, home: &Path) -> String {
+    let mut html = String::from(
+        "<section class=\"end\" id=\"environment\" aria-labelledby=\"environment-title\">\
+         <h2 id=\"environment-title\">The experiment, the machine and the samples</h2>\n",
+    );
+    for summary in &report.summaries {
+        let source = summary.source;
+        let _ = writeln!(html, "<h3>{}</h3>", escaped(&source.name()));
+        for paragraph in source.run.definition.analysis.trim().split("\n\n") {
+            let _ = writeln!(html, "<p>{}</p>", escaped(paragraph));
+        }
+        html.push_str("<div class=\"scroll\"><table class=\"plain\"><tbody>");
+        for (name, value) in facts(summary) {
+            let (name, value) = (escaped(&name), escaped(&value));
+            let _ = write!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
+        }
+        html.push_str("</tbody></table></div>\n");
+        let link = |name: &&str| {
+            let href = link(&source.run.path.join(name), home);
+            format!("<a href=\"{}\">{name}</a>", escaped(&href))
+        };
+        let names = [files::SAMPLES, files::ROUNDS, files::VERDICT, files::EXPERIMENT];
+        let links: Vec<String> = names.iter().map(link).collect();
+        let _ = writeln!(html, "<p>The files of this run: {}.</p>", links.join(", "));
+        refusals(&mut html, summary);
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+fn facts(summary: &Summary<'_>) -> Vec<(String, String)> {
+    let run = &summary.source.run;
+    let mut facts = vec![
+        ("seed".to_owned(), run.how.seed.to_string()),
+        ("scale of sizes".to_owned(), run.how.scale.to_string()),
+        ("samples".to_owned(), lab::words::grouped(&run.samples.len().to_string())),
+    ];
+    // The seed stands there already.
+    facts.extend(flat(&run.environment).into_iter().filter(|(name, _)| name != "seed"));
+    facts
+}
+
+fn refusals(html: &mut String, summary: &Summary<'_>) {
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for refusal in &summary.source.run.refusals {
+        let pair = (refusal.variant.as_str(), refusal.refusals.as_str());
+        if !seen.contains(&pair) {
+            seen.push(pair);
+        }
+    }
+    if !seen.is_empty() {
+        html.push_str("<p>What does not work here:</p><ul>");
+        for (variant, why) in seen {
+            let _ = write!(html, "<li><b>{}</b>: {}</li>", escaped(variant), escaped(why));
+        }
+        html.push_str("</ul>\n");
+    }
+}
+
+/// Nested objects as names joined by spaces, which stand there in place of underscores too.
+fn flat(value: &Value) -> Vec<(String, String)> {
+    let Value::Object(fields) = value else { return Vec::new() };
+    let mut rows = Vec::new();
+    for (name, value) in fields {
+        let name = name.replace('_', " ");
+        match value {
+            Value::Object(_) => {
+                rows.extend(
+                    flat(value).into_iter().map(|(of, text)| (format!("{name} {of}"), text)),
+                );
+            }
+            Value::String(text) if text.is_empty() => {}
+            Value::String(text) => rows.push((name, text.clone())),
+            Value::Null => rows.push((name, "unknown".to_owned())),
+            Value::Bool(true) => rows.push((name, "yes".to_owned())),
+            Value::Bool(false) => rows.push((name, "no".to_owned())),
+            value => rows.push((name, value.to_string())),
+        }
+    }
+    rows
+}
+
+/// `file` as seen from the directory `home`, so that a link holds when both are moved together.
+fn link(file: &Path, home: &Path) -> String {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (file, home) = (whole(file), whole(home));
+    let shared = file.components().zip(home.components()).take_while(|(a, b)| a == b).count();
+    let mut path = PathBuf::new();
+    home.components().skip(shared).for_each(|_| path.push(".."));
+    path.extend(file.components().skip(shared));
+    let parts = path.components().map(|part| match part {
+        Component::Normal(name) => in_address(name.as_encoded_bytes()),
+        _ => "..".to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Bytes of a name as they stand in an address.
+fn in_address(name: &[u8]) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let of = |&byte: &u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    name.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_from_the_page_to_the_files() {
+        let check = |file: &str, home: &str, expected: &str| {
+            assert_eq!(link(Path::new(file), Path::new(home)), expected);
+        };
+        check("/runs/a/samples.csv", "/runs/a", "samples.csv");
+        check("/runs/a/samples.csv", "/home/me", "../../runs/a/samples.csv");
+        check("/runs/a b#/x", "/runs", "a%20b%23/x");
+    }
+}

@@ -1,0 +1,130 @@
+//! One HTML file that opens from disk and asks no network for anything.
+//!
+//! What is words and tables is written here, so that it is there without JavaScript too; figures are
+//! data in the page, drawn by `page.js` with the plotly that stands in the same file.
+
+mod escape;
+mod head;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::figure::Figure;
+use crate::palette::Style;
+use crate::report::Report;
+pub(crate) use escape::escaped;
+use escape::json;
+
+const TEMPLATE: &str = include_str!("../../assets/page.html");
+const CSS: &str = include_str!("../../assets/page.css");
+const JS: [&str; 4] = [
+    include_str!("../../assets/axes.js"),
+    include_str!("../../assets/marks.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/page.js"),
+];
+const PLOTLY: &str = include_str!("../../assets/plotly-cartesian-4.1.1.min.js");
+const PLOTLY_LICENSE: &str = include_str!("../../assets/plotly-LICENSE");
+
+/// What `page.js` reads.
+#[derive(Serialize)]
+struct Data<'r> {
+    figures: &'r [Figure],
+    styles: &'r BTreeMap<String, Style>,
+    file_bytes: Vec<u64>,
+    states: Vec<&'static str>,
+    file_systems: Vec<String>,
+}
+
+/// The page, for a file in the directory `home`, which links to samples are relative to.
+#[must_use]
+pub fn render(report: &Report<'_>, home: &Path) -> String {
+    let parts = [
+        ("title", escaped(&head::title(report))),
+        ("head", head::head(report)),
+        ("nav", nav(report)),
+        ("figures", report.figures.iter().map(section).collect()),
+        ("end", head::end(report, home)),
+        ("css", CSS.to_owned()),
+        ("data", json(&data(report))),
+        ("plotly_license", PLOTLY_LICENSE.to_owned()),
+        ("plotly", PLOTLY.to_owned()),
+        ("js", JS.join("\n")),
+    ];
+    let mut page = String::with_capacity(TEMPLATE.len() + PLOTLY.len() + (1 << 20));
+    let mut rest = TEMPLATE;
+    // What is put in is not looked at again, so that nothing in it is taken for a place.
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, after) = after.split_once("}}").expect("places in the template are closed");
+        let (_, text) =
+            parts.iter().find(|(of, _)| *of == name).expect("the template's places are known");
+        page.push_str(before);
+        page.push_str(text);
+        rest = after;
+    }
+    page.push_str(rest);
+    page
+}
+
+fn data<'r>(report: &'r Report<'_>) -> Data<'r> {
+    let cells = || report.summaries.iter().flat_map(|summary| &summary.cells);
+    let mut file_bytes: Vec<u64> = cells().map(|cell| cell.cell.file_bytes).collect();
+    file_bytes.sort_unstable();
+    file_bytes.dedup();
+    let mut states = Vec::new();
+    let mut file_systems = Vec::new();
+    for cell in cells() {
+        let state = crate::summary::state_words(cell.cell.state);
+        if !states.contains(&state) {
+            states.push(state);
+        }
+        if !file_systems.contains(&cell.file_system) {
+            file_systems.push(cell.file_system.clone());
+        }
+    }
+    Data { figures: &report.figures, styles: &report.styles, file_bytes, states, file_systems }
+}
+
+fn nav(report: &Report<'_>) -> String {
+    let mut html = String::new();
+    for Figure { id, title, .. } in &report.figures {
+        let _ = write!(html, "<a href=\"#{id}\">{}</a>", escaped(title));
+    }
+    html
+}
+
+/// A figure: its words, places for its panels and its tables.
+fn section(figure: &Figure) -> String {
+    let Figure { id, title, reading, notes, groups, tables, .. } = figure;
+    let title = escaped(title);
+    let mut html = format!(
+        "<section class=\"figure\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
+         <div class=\"bar\"><h2 id=\"{id}-title\">{title}</h2>\
+         <div class=\"tools\" role=\"group\" aria-label=\"Options of: {title}\"></div></div>\n\
+         <p class=\"keys\"></p>\n",
+    );
+    for (index, group) in groups.iter().enumerate() {
+        let alt: Vec<&str> = group.panels.iter().map(|panel| panel.alt.as_str()).collect();
+        let _ = writeln!(
+            html,
+            "<div class=\"group\" data-figure=\"{id}\" data-group=\"{index}\">\
+             <h3>{}</h3><div class=\"plot\" role=\"img\" aria-label=\"{}\"></div></div>",
+            escaped(&group.title),
+            escaped(&alt.join(" "))
+        );
+    }
+    html.push_str("<p class=\"none\" hidden>The filters above leave nothing of this figure.</p>\n");
+    let _ = writeln!(html, "<p class=\"reading\"><b>How to read it.</b> {}</p>", escaped(reading));
+    for note in notes {
+        let _ = writeln!(html, "<p class=\"note\">{}.</p>", escaped(note));
+    }
+    for table in tables {
+        html.push_str(&tables::html(table));
+    }
+    html.push_str("</section>\n");
+    html
+}

@@ -1,0 +1,42 @@
+//! Tables as HTML; `tables.js` sorts and copies them.
+
+use std::fmt::Write;
+
+use super::escape::escaped;
+use crate::table::{Entry, Table};
+
+pub(super) fn html(table: &Table) -> String {
+    let numbers =
+        |column: usize| table.rows.iter().all(|row| !matches!(row[column], Entry::Words(_)));
+    let class = |column: usize| if numbers(column) { " class=\"n\"" } else { "" };
+    let classes: Vec<&str> = (0..table.columns.len()).map(class).collect();
+    let mut html = format!(
+        "<details class=\"table\"><summary>{} <span class=\"count\">{} rows</span></summary>\
+         <button type=\"button\" class=\"copy\">Copy as CSV</button>\
+         <div class=\"scroll\" tabindex=\"0\"><table><thead><tr>",
+        escaped(&table.title),
+        table.rows.len()
+    );
+    for (column, class) in table.columns.iter().zip(&classes) {
+        let column = escaped(column);
+        let _ =
+            write!(html, "<th scope=\"col\"{class}><button type=\"button\">{column}</button></th>");
+    }
+    html.push_str("</tr></thead><tbody>");
+    for row in &table.rows {
+        html.push_str("<tr>");
+        for (entry, class) in row.iter().zip(&classes) {
+            let _ = match entry {
+                Entry::Words(text) => write!(html, "<td{class}>{}</td>", escaped(text)),
+                Entry::Number { value, shown } => {
+                    let value = crate::figure::shortened(*value);
+                    write!(html, "<td{class} data-v=\"{value}\">{}</td>", escaped(shown))
+                }
+                Entry::Nothing => write!(html, "<td{class}></td>"),
+            };
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("</tbody></table></div></details>\n");
+    html
+}

@@ -1,0 +1,189 @@
+//! One colour and one symbol an engine, in every drawing; tunings of an engine differ in the pattern
+//! of their lines.
+//!
+//! The colours are Okabe and Ito's (2008) and Tol's (2021), which people with any of the common kinds
+//! of colour blindness can tell apart. Colour never stands alone: symbols and names say
+//! the same.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// How the marks of a variant look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Style {
+    /// The engine, or what stands in its place in workloads that have none.
+    pub engine: String,
+    /// On a light ground, `#rrggbb`.
+    pub light: &'static str,
+    /// On a dark ground.
+    pub dark: &'static str,
+    /// The symbol of its points.
+    pub symbol: Symbol,
+    /// The pattern of its lines: the first tuning is solid.
+    pub dash: Dash,
+}
+
+/// Symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // They are what they are called.
+pub enum Symbol {
+    Circle,
+    Square,
+    Diamond,
+    TriangleUp,
+    TriangleDown,
+    Pentagon,
+    Star,
+    Cross,
+    Hexagon,
+    X,
+    TriangleRight,
+}
+
+/// Patterns of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)] // They are what they are called.
+pub enum Dash {
+    Solid,
+    Dash,
+    Dot,
+    DashDot,
+    LongDash,
+    LongDashDot,
+}
+
+struct Row {
+    engine: &'static str,
+    light: &'static str,
+    dark: &'static str,
+    symbol: Symbol,
+}
+
+const ROWS: [Row; 11] = [
+    row("read_write", "#0072b2", "#4aa8e0", Symbol::Circle),
+    row("copy_file_range", "#d55e00", "#f0813a", Symbol::Square),
+    row("splice", "#009e73", "#2fc49a", Symbol::Diamond),
+    row("sendfile", "#cc79a7", "#e29bc4", Symbol::TriangleUp),
+    row("mmap", "#c98a00", "#e6b43c", Symbol::TriangleDown),
+    row("io_uring", "#882255", "#cf5c96", Symbol::Pentagon),
+    row("stdio", "#56b4e9", "#9bd4f5", Symbol::Hexagon),
+    row("direct", "#332288", "#9a8cf0", Symbol::Star),
+    row("dontcache", "#999933", "#c6c65e", Symbol::Cross),
+    row("reflink", "#117733", "#5fae78", Symbol::X),
+    row("memory", "#6b6b6b", "#a9a9a9", Symbol::TriangleRight),
+];
+
+const DASHES: [Dash; 6] =
+    [Dash::Solid, Dash::Dash, Dash::Dot, Dash::DashDot, Dash::LongDash, Dash::LongDashDot];
+
+const fn row(engine: &'static str, light: &'static str, dark: &'static str, symbol: Symbol) -> Row {
+    Row { engine, light, dark, symbol }
+}
+
+/// The styles of all variants of a report, in the order in which they are given. What is no engine
+/// gets the rows that no engine of the report has taken.
+#[must_use]
+pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> BTreeMap<String, Style> {
+    let mut unique: Vec<&str> = Vec::new();
+    for variant in variants {
+        if !unique.contains(&variant) {
+            unique.push(variant);
+        }
+    }
+    let known = |engine: &str| ROWS.iter().position(|row| row.engine == engine);
+    let mut taken: Vec<(&str, usize)> = Vec::new();
+    for engine in unique.iter().map(|variant| engine_of(variant)) {
+        if let Some(row) = known(engine) {
+            taken.push((engine, row));
+        }
+    }
+    let mut tunings: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut styles = BTreeMap::new();
+    for variant in unique {
+        let engine = engine_of(variant);
+        let row = match taken.iter().find(|(name, _)| *name == engine) {
+            Some((_, row)) => *row,
+            None => {
+                let free = (0..ROWS.len()).find(|row| taken.iter().all(|(_, used)| used != row));
+                let row = free.unwrap_or(taken.len() % ROWS.len());
+                taken.push((engine, row));
+                row
+            }
+        };
+        let tuning = tunings.entry(engine).or_default();
+        let Row { light, dark, symbol, .. } = ROWS[row];
+        let dash = DASHES[*tuning % DASHES.len()];
+        *tuning += 1;
+        let style = Style { engine: engine.to_owned(), light, dark, symbol, dash };
+        styles.insert(variant.to_owned(), style);
+    }
+    styles
+}
+
+/// What stands before the tuning of a variant: `splice` of `splice:1M,pipe=1M@2`. A variant that is
+/// nothing but a number of bytes is a tuning of `buffer`.
+#[must_use]
+pub fn engine_of(variant: &str) -> &str {
+    let end = variant.find([':', '@', ' ', ',']).unwrap_or(variant.len());
+    let engine = &variant[..end];
+    if engine.parse::<engines::Bytes>().is_ok() { "buffer" } else { engine }
+}
+
+/// Whether a variant is a floor to compare with, which copies no file.
+#[must_use]
+pub fn is_floor(variant: &str) -> bool {
+    engine_of(variant) == "memory"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_has_one_colour_and_its_tunings_patterns() {
+        let styles = styles(["read_write:64K", "other", "read_write:4K", "splice@2", "4K", "8K"]);
+        let of = |name: &str| &styles[name];
+        assert_eq!(of("read_write:64K").light, of("read_write:4K").light);
+        assert_ne!(of("read_write:64K").dash, of("read_write:4K").dash);
+        assert_eq!(of("4K").light, of("8K").light);
+        let engines = ["read_write:64K", "other", "splice@2", "4K"];
+        for (index, one) in engines.iter().enumerate() {
+            for other in &engines[index + 1..] {
+                assert_ne!(of(one).light, of(other).light, "{one} and {other}");
+                assert_ne!(of(one).symbol, of(other).symbol, "{one} and {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_engine_has_a_row() {
+        for engine in engines::ENGINES {
+            assert!(ROWS.iter().any(|row| row.engine == engine.name), "{}", engine.name);
+        }
+    }
+
+    /// Brightness of a colour to the eye, 0 to 1 (WCAG 2.2, relative luminance).
+    fn luminance(colour: &str) -> f64 {
+        let channel = |at: usize| {
+            let value = u8::from_str_radix(&colour[at..at + 2], 16).expect("hexadecimal");
+            let share = f64::from(value) / 255.0;
+            if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    /// The contrast that WCAG 2.2 asks of graphics is 3; light blue comes near with 2.3, and its
+    /// symbol and name say the rest.
+    #[test]
+    fn colours_stand_out_from_their_ground() {
+        for row in &ROWS {
+            let light = 1.05 / (luminance(row.light) + 0.05);
+            let dark = (luminance(row.dark) + 0.05) / (luminance("#14181d") + 0.05);
+            assert!(light > 2.2, "{}: {light}", row.engine);
+            assert!(dark > 4.0, "{}: {dark}", row.engine);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Where values lie on an axis, and where its ticks stand: for drawings that are made in Rust.
+
+use crate::figure::{Axis, Mark, Panel, Shape, Unit};
+
+/// How far an interval may stretch an axis beyond its value: one without end must not squeeze all
+/// others together.
+const INTERVAL_REACH: f64 = 3.0;
+
+/// A stretch of an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Whether equal factors are equally far apart.
+    pub log: bool,
+}
+
+impl Range {
+    /// What the horizontal axis of `panel` has to hold.
+    #[must_use]
+    pub fn of_x(panel: &Panel) -> Range {
+        Range::of(&panel.x, &values(panel, 0))
+    }
+
+    /// What the vertical axis has to hold.
+    #[must_use]
+    pub fn of_y(panel: &Panel) -> Range {
+        Range::of(&panel.y, &values(panel, 1))
+    }
+
+    fn of(axis: &Axis, values: &[f64]) -> Range {
+        if !axis.categories.is_empty() {
+            let last = axis.categories.len() as f64 - 1.0;
+            return Range { low: -0.5, high: last + 0.5, log: false };
+        }
+        let log = axis.log;
+        let usable = values.iter().copied().chain(axis.reach);
+        let usable = usable.filter(|value| value.is_finite() && (!log || *value > 0.0));
+        let (low, high) = usable
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        if low > high {
+            return if log {
+                Range { low: 0.1, high: 10.0, log }
+            } else {
+                Range { low: 0.0, high: 1.0, log }
+            };
+        }
+        if log {
+            let room = (high / low).powf(0.04).max(1.02);
+            return Range { low: low / room, high: high * room, log };
+        }
+        let span = if high > low { high - low } else { high.abs().max(1.0) };
+        // Bars begin at zero.
+        let floor = if axis.reach == Some(0.0) && low >= 0.0 { 0.0 } else { low - 0.04 * span };
+        Range { low: floor, high: high + 0.04 * span, log }
+    }
+
+    /// Both stretches and what lies between.
+    #[must_use]
+    pub fn joined(self, other: Range) -> Range {
+        Range { low: self.low.min(other.low), high: self.high.max(other.high), log: self.log }
+    }
+
+    /// Where `value` lies: 0 at the lower end, 1 at the upper, and beyond these outside.
+    #[must_use]
+    pub fn share(&self, value: f64) -> f64 {
+        if self.log {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        }
+    }
+
+    /// Ticks with their labels, at most `most`.
+    #[must_use]
+    pub fn ticks(&self, axis: &Axis, most: usize) -> Vec<(f64, String)> {
+        let values = match (axis.unit, self.log) {
+            (Unit::Bytes, true) => self.powers_of_two(most),
+            (_, true) => self.decades(most),
+            (unit, false) => self.even(unit, most),
+        };
+        values.into_iter().map(|value| (value, shown(axis.unit, value))).collect()
+    }
+
+    fn powers_of_two(&self, most: usize) -> Vec<f64> {
+        let within = |step: i32| -> Vec<f64> {
+            (0..=50)
+                .filter(|power| power % step == 0)
+                .map(|power| 2f64.powi(power))
+                .filter(|value| (self.low..=self.high).contains(value))
+                .collect()
+        };
+        [1, 2, 4, 5, 10].into_iter().map(within).find(|it| it.len() <= most).unwrap_or_default()
+    }
+
+    fn decades(&self, most: usize) -> Vec<f64> {
+        let with = |mantissas: &[f64], step: i32| -> Vec<f64> {
+            (-12..=15)
+                .filter(|power: &i32| power % step == 0)
+                .flat_map(|power| mantissas.iter().map(move |m| m * 10f64.powi(power)))
+                .filter(|value| (self.low * 0.999..=self.high * 1.001).contains(value))
+                .collect()
+        };
+        let sets: [(&[f64], i32); 6] = [
+            (&[1.0, 1.5, 2.0, 3.0, 5.0, 7.0], 1),
+            (&[1.0, 2.0, 5.0], 1),
+            (&[1.0, 3.0], 1),
+            (&[1.0], 1),
+            (&[1.0], 2),
+            (&[1.0], 3),
+        ];
+        let found = sets.into_iter().map(|(m, step)| with(m, step)).find(|it| it.len() <= most);
+        match found {
+            Some(values) if values.len() >= 2 => values,
+            _ => Range { log: false, ..*self }.even(Unit::Ratio, most),
+        }
+    }
+
+    fn even(&self, unit: Unit, most: usize) -> Vec<f64> {
+        let base: f64 = if unit == Unit::Bytes { 2.0 } else { 10.0 };
+        let span = (self.high - self.low) / (most.max(2) as f64 - 1.0);
+        let power = base.powf(span.log(base).floor());
+        let steps = if unit == Unit::Bytes { [1.0, 2.0, 2.0, 2.0] } else { [1.0, 2.0, 5.0, 10.0] };
+        let step = steps.into_iter().find(|step| step * power >= span).unwrap_or(base) * power;
+        // Nobody runs one and a half copies.
+        let step = if unit == Unit::Count { step.max(1.0) } else { step };
+        let first = (self.low / step - 1e-9).ceil();
+        (0..64).map(|n| (first + f64::from(n)) * step).take_while(|v| *v <= self.high).collect()
+    }
+}
+
+/// A value of an axis in few characters.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes are not negative.
+pub fn shown(unit: Unit, value: f64) -> String {
+    match unit {
+        _ if value == 0.0 => "0".to_owned(),
+        Unit::Bytes => lab::words::bytes(value.round() as u64),
+        Unit::Ns => {
+            let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+            let (worth, name) =
+                units.into_iter().find(|(worth, _)| value >= worth * 0.9995).unwrap_or(units[3]);
+            format!("{} {name}", plain(value / worth))
+        }
+        Unit::Count | Unit::Ratio | Unit::Seconds => plain(value),
+    }
+}
+
+/// At most three digits that mean something, and no zeros at the end.
+fn plain(value: f64) -> String {
+    if value.abs() >= 1000.0 {
+        return lab::words::grouped(&format!("{value:.0}"));
+    }
+    let digits = if value.abs() >= 99.5 {
+        0
+    } else if value.abs() >= 9.95 {
+        1
+    } else {
+        2
+    };
+    let digits = if value.abs() < 0.1 { 4 } else { digits };
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// The values of all marks on x (0) or y (1).
+fn values(panel: &Panel, side: usize) -> Vec<f64> {
+    let mut values = Vec::new();
+    for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
+        of_mark(mark, side, &mut values);
+    }
+    if let Some(longest) = longest_bar(panel).filter(|_| side == 0) {
+        values.push(longest);
+    }
+    values
+}
+
+fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
+    let along = |along: crate::figure::Along| usize::from(along == crate::figure::Along::Y);
+    match &mark.shape {
+        Shape::Violin { at, room, outline, runs, .. } => match side {
+            0 => values.extend([at / room.sqrt(), at * room.sqrt()]),
+            _ => values.extend(outline.iter().map(|point| point[0]).chain(runs.iter().copied())),
+        },
+        Shape::Line { points, .. } | Shape::Cloud { points } => {
+            values.extend(points.iter().map(|point| point[side]));
+        }
+        Shape::Dots { dots, along: of, .. } => {
+            for dot in dots {
+                let value = [dot.x, dot.y][side];
+                values.push(value);
+                if along(*of) == side {
+                    values.extend(dot.low.map(|low| low.max(value / INTERVAL_REACH)));
+                    values.extend(dot.high.map(|high| high.min(value * INTERVAL_REACH)));
+                }
+            }
+        }
+        Shape::Heat { xs, ys, .. } => values.extend(if side == 0 { xs } else { ys }),
+        Shape::Rule { cuts, at, text, .. } if along(*cuts) == side && !text.is_empty() => {
+            values.push(*at);
+        }
+        Shape::Recommended { call_ns, byte_ns, .. } if side == 0 => {
+            values.push(call_ns / (crate::figure::EPSILON * byte_ns));
+        }
+        _ => {}
+    }
+}
+
+/// The end of the longest row of bars.
+fn longest_bar(panel: &Panel) -> Option<f64> {
+    let mut ends: Vec<(f64, f64)> = Vec::new();
+    for mark in &panel.marks {
+        let Shape::Bars { bars, .. } = &mark.shape else { continue };
+        for [row, length] in bars {
+            match ends.iter_mut().find(|(of, _)| of == row) {
+                Some((_, end)) => *end += length,
+                None => ends.push((*row, *length)),
+            }
+        }
+    }
+    ends.into_iter().map(|(_, end)| end).reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(range: Range, unit: Unit, most: usize) -> Vec<String> {
+        let axis = Axis { unit, log: range.log, ..Axis::default() };
+        range.ticks(&axis, most).into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        let log = |low: f64, high: f64| Range { low, high, log: true };
+        assert_eq!(labels(log(0.4, 12.0), Unit::Ratio, 6), ["0.5", "1", "2", "5", "10"]);
+        assert_eq!(labels(log(900.0, 2e6), Unit::Ns, 4), ["1 µs", "10 µs", "100 µs", "1 ms"]);
+        assert_eq!(
+            labels(log(3000.0, 2e6), Unit::Bytes, 6),
+            ["4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB"]
+        );
+        assert_eq!(labels(log(0.95, 1.08), Unit::Ratio, 5), ["0.95", "1", "1.05"]);
+        let even = Range { low: 0.0, high: 23.0, log: false };
+        assert_eq!(labels(even, Unit::Count, 4), ["0", "10", "20"]);
+    }
+
+    #[test]
+    fn shares_follow_the_scale() {
+        let log = Range { low: 1.0, high: 100.0, log: true };
+        assert!((log.share(10.0) - 0.5).abs() < 1e-12);
+        let even = Range { low: 0.0, high: 4.0, log: false };
+        assert!((even.share(1.0) - 0.25).abs() < 1e-12);
+    }
+}

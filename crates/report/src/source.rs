@@ -1,0 +1,128 @@
+//! What a report is made from: run directories, read and never written.
+
+use std::path::{Path, PathBuf};
+
+use lab::bench::answer::{Delta, Verdict};
+use lab::bench::certificate::LEAST;
+use lab::bench::certificates::Kept;
+use lab::bench::conduct::{self, Deltas};
+use lab::bench::run_dir::{self, Run, RunError};
+use serde_json::Value;
+
+/// A run directory with its answers.
+#[derive(Debug)]
+pub struct Source {
+    /// The samples and what they belong to.
+    pub run: Run,
+    /// The answers: as they were written, or made anew from the samples where a run was ended before
+    /// it could write them.
+    pub verdict: Verdict,
+    /// The certificate in force when it was run, where there was one.
+    pub certificate: Option<Kept>,
+}
+
+/// A run that cannot be reported on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The run directory.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A file of it.
+    #[error("'{}': {problem}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl Source {
+    /// Reads the run directory at `path`.
+    ///
+    /// # Errors
+    /// When a file is missing that each run has, or one is damaged.
+    pub fn read(path: &Path) -> Result<Source, ReadError> {
+        let run = Run::read(path)?;
+        let verdict = match read_json(&path.join(run_dir::files::VERDICT))? {
+            Some(verdict) => verdict,
+            None => verdict_of(&run),
+        };
+        let certificate = read_json(&path.join(run_dir::files::CERTIFICATE))?;
+        Ok(Source { run, verdict, certificate })
+    }
+
+    /// Differences up to these shares do not matter.
+    #[must_use]
+    pub fn deltas(&self) -> Deltas {
+        Deltas { warm: self.verdict.delta, cold: self.verdict.delta_cold }
+    }
+
+    /// The name of the run directory.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let path = std::fs::canonicalize(&self.run.path).unwrap_or_else(|_| self.run.path.clone());
+        path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The file system of the copies, and of the sources where that is another.
+    #[must_use]
+    pub fn file_system(&self) -> String {
+        let of = |place: &str| self.environment(&[place, "fs_type"]).unwrap_or("?").to_owned();
+        let (src, dst) = (of("src"), of("dst"));
+        if src == dst { dst } else { format!("{src} to {dst}") }
+    }
+
+    /// A text of the environment.
+    #[must_use]
+    pub fn environment(&self, path: &[&str]) -> Option<&str> {
+        path.iter().try_fold(&self.run.environment, |value, key| value.get(key))?.as_str()
+    }
+
+    /// A number of the environment.
+    #[must_use]
+    pub fn environment_number(&self, key: &str) -> Option<u64> {
+        self.run.environment.get(key)?.as_u64()
+    }
+
+    /// Machine, kernel and file system in a line.
+    #[must_use]
+    pub fn machine(&self) -> String {
+        let mut words =
+            vec![self.environment(&["cpu_model"]).unwrap_or("processor unknown").to_owned()];
+        if let Some(count) = self.environment_number("cpu_count") {
+            words.push(format!("{count} processor{}", if count == 1 { "" } else { "s" }));
+        }
+        if let Some(bytes) = self.environment_number("memory_bytes") {
+            words.push(lab::words::bytes(bytes));
+        }
+        if self.run.environment.get("virtual_machine").and_then(Value::as_bool) == Some(true) {
+            words.push("virtual machine".to_owned());
+        }
+        let kernel = self.environment(&["kernel"]).unwrap_or("kernel unknown");
+        words.push(kernel.split(' ').take(2).collect::<Vec<_>>().join(" "));
+        words.push(self.file_system());
+        words.join(", ")
+    }
+}
+
+fn verdict_of(run: &Run) -> Verdict {
+    let cells = conduct::cells(&run.definition, Some(run));
+    let from = "the least that is assumed".to_owned();
+    let delta = Delta { shares: LEAST, from };
+    let verdict = Verdict::of(&run.definition, &cells, &delta, run.how.rounds);
+    let mut verdict = verdict.analysed(&run.definition, run.samples());
+    verdict.notes.push("the run was ended before it had written its answers".to_owned());
+    verdict
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, ReadError> {
+    let wrong = |problem: String| ReadError::File { path: path.to_owned(), problem };
+    match std::fs::read(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(wrong(error.to_string())),
+        Ok(text) => {
+            serde_json::from_slice(&text).map(Some).map_err(|error| wrong(error.to_string()))
+        }
+    }
+}

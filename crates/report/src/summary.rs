@@ -1,0 +1,278 @@
+//! Samples by cell and variant, without I/O.
+
+use std::collections::BTreeMap;
+
+use lab::bench::analysis::Finding;
+use lab::bench::answer::{CellVerdict, Comparison};
+use lab::bench::cell::{Cell, Shape};
+use lab::bench::definition::{Measure, Part};
+use lab::bench::points::value_ns;
+use lab::bench::record::{Record, RoundRecord};
+use lab::measurement::Measurement;
+use lab::state::State;
+use lab::stats::{Interval, median, median_interval};
+use lab::trial::Destination;
+
+use crate::source::Source;
+
+/// What intervals of medians are drawn from: a report says the same each time it is made.
+const SEED: u64 = 0;
+
+/// A run as figures need it.
+#[derive(Debug)]
+pub struct Summary<'s> {
+    /// Where it comes from.
+    pub source: &'s Source,
+    /// Words that tell it from the other runs of the report; empty when there is one.
+    pub label: String,
+    /// The cells in the order of the experiment.
+    pub cells: Vec<CellSummary<'s>>,
+}
+
+/// A cell of a run.
+#[derive(Debug)]
+pub struct CellSummary<'s> {
+    /// The cell.
+    pub cell: Cell,
+    /// Its part.
+    pub part: &'s Part,
+    /// Its answers.
+    pub verdict: Option<&'s CellVerdict>,
+    /// Its variants in the order of the experiment, without those that do not work or did not run.
+    pub variants: Vec<VariantSummary<'s>>,
+    /// Variants that do not work here, and why.
+    pub refused: Vec<(&'s str, &'s str)>,
+    /// Its rounds.
+    pub rounds: Vec<&'s RoundRecord>,
+    /// The file system.
+    pub file_system: String,
+}
+
+/// A variant in a cell.
+#[derive(Debug)]
+pub struct VariantSummary<'s> {
+    /// The variant.
+    pub variant: &'s str,
+    /// Every run of it, in order, also those that do not count.
+    pub all: Vec<&'s Record>,
+    /// The runs that count.
+    pub counted: Vec<&'s Record>,
+    /// What is compared, of each of these, in nanoseconds.
+    pub values_ns: Vec<f64>,
+    /// Their median.
+    pub median_ns: f64,
+    /// The 95 % bootstrap interval of the median.
+    pub interval: Interval,
+}
+
+impl<'s> Summary<'s> {
+    /// The summary of a run.
+    #[must_use]
+    pub fn of(source: &'s Source, label: String) -> Summary<'s> {
+        let definition = &source.run.definition;
+        let cells = definition.cells().into_iter().map(|(part, cell)| {
+            let part = &definition.parts[part];
+            CellSummary::of(source, part, cell)
+        });
+        let cells = cells.filter(|cell| !cell.variants.is_empty()).collect();
+        Summary { source, label, cells }
+    }
+
+    /// The cells of a part.
+    pub fn of_part<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = &'a CellSummary<'s>> {
+        self.cells.iter().filter(|cell| cell.part.name == part.name)
+    }
+
+    /// The analyses of each part, beside the part.
+    pub fn findings(&self) -> impl Iterator<Item = (&'s Part, &'s Finding)> {
+        let parts = self.source.verdict.parts.iter();
+        let definition = &self.source.run.definition;
+        parts.flat_map(|verdict| {
+            let part = definition.parts.iter().find(|part| part.name == verdict.part);
+            verdict.analyses.iter().filter_map(move |finding| Some((part?, finding)))
+        })
+    }
+
+    /// The cell with this short name.
+    #[must_use]
+    pub fn cell(&self, id: &str) -> Option<&CellSummary<'s>> {
+        self.cells.iter().find(|cell| cell.cell.id() == id)
+    }
+
+    /// A title of a group of panels of this run.
+    #[must_use]
+    pub fn titled(&self, title: &str) -> String {
+        if self.label.is_empty() { title.to_owned() } else { format!("{title} · {}", self.label) }
+    }
+}
+
+impl<'s> CellSummary<'s> {
+    fn of(source: &'s Source, part: &'s Part, cell: Cell) -> CellSummary<'s> {
+        let id = cell.id();
+        let records: Vec<&Record> =
+            source.run.samples.iter().filter(|record| record.cell == id).collect();
+        let last = last_repeats(&records);
+        let variants = part.variants.iter().filter_map(|variant| {
+            let all: Vec<&Record> =
+                records.iter().copied().filter(|record| record.variant == *variant).collect();
+            let counts = |record: &&Record| {
+                record.measured.counted
+                    && last.get(&(record.session, record.round)) == Some(&record.repeat)
+            };
+            let counted: Vec<&Record> = all.iter().copied().filter(counts).collect();
+            VariantSummary::of(variant, all, counted, part.measure)
+        });
+        let verdict = source.verdict.parts.iter().flat_map(|part| &part.cells);
+        let refusals = source.run.refusals.iter().filter(|refusal| refusal.cell == id);
+        CellSummary {
+            variants: variants.collect(),
+            part,
+            verdict: verdict.into_iter().find(|verdict| verdict.cell == id),
+            refused: refusals.map(|it| (it.variant.as_str(), it.refusals.as_str())).collect(),
+            rounds: source.run.rounds.iter().filter(|round| round.cell == id).collect(),
+            file_system: source.file_system(),
+            cell,
+        }
+    }
+
+    /// The variant of this name, where it ran.
+    #[must_use]
+    pub fn variant(&self, name: &str) -> Option<&VariantSummary<'s>> {
+        self.variants.iter().find(|variant| variant.variant == name)
+    }
+
+    /// How a variant compares with the baseline.
+    #[must_use]
+    pub fn comparison(&self, variant: &str) -> Option<&'s Comparison> {
+        self.verdict?.comparisons.iter().find(|comparison| comparison.variant == variant)
+    }
+
+    /// The share up to which differences do not matter in its state.
+    #[must_use]
+    pub fn delta(&self, source: &Source) -> f64 {
+        source.deltas().of(self.cell.state)
+    }
+
+    /// Size and number of files.
+    #[must_use]
+    pub fn size_words(&self) -> String {
+        let bytes = size_words(self.cell.file_bytes);
+        match self.cell.shape {
+            Shape::File => bytes,
+            Shape::Flat => format!("{} files of {bytes} in a directory", self.cell.files),
+            Shape::Tree => format!("{} files of {bytes} in a tree", self.cell.files),
+        }
+    }
+
+    /// Everything but the size that tells it from other cells of its part.
+    #[must_use]
+    pub fn circumstances(&self) -> String {
+        let mut words = vec![state_words(self.cell.state).to_owned()];
+        if self.cell.destination == Destination::Overwritten {
+            words.push("destination overwritten".to_owned());
+        } else if self.part.destinations.len() > 1 {
+            words.push("destination new".to_owned());
+        }
+        if self.cell.at_once > 1 {
+            words.push(format!("{} at once", self.cell.at_once));
+        }
+        words.join(", ")
+    }
+
+    /// The part and the circumstances, once where they are the same word.
+    #[must_use]
+    pub fn titled_part(&self) -> String {
+        let (part, words) = (&self.part.name, self.circumstances());
+        if words.starts_with(part.as_str()) { words } else { format!("{part}: {words}") }
+    }
+
+    /// Both, for a title that stands alone.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("{}, {}", self.size_words(), self.circumstances())
+    }
+
+    /// What the filters of the page look at.
+    #[must_use]
+    pub fn facets(&self) -> crate::figure::Facets {
+        crate::figure::Facets {
+            file_bytes: Some(self.cell.file_bytes),
+            state: Some(state_words(self.cell.state)),
+            file_system: Some(self.file_system.clone()),
+        }
+    }
+}
+
+impl<'s> VariantSummary<'s> {
+    fn of(
+        variant: &'s str,
+        all: Vec<&'s Record>,
+        counted: Vec<&'s Record>,
+        measure: Measure,
+    ) -> Option<VariantSummary<'s>> {
+        let values_ns: Vec<f64> =
+            counted.iter().map(|record| value_ns(&record.measured, measure)).collect();
+        let median_ns = median(&values_ns)?;
+        let mut sessions: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (record, value) in counted.iter().zip(&values_ns) {
+            sessions.entry(record.session).or_default().push(*value);
+        }
+        let sessions: Vec<&[f64]> = sessions.values().map(Vec::as_slice).collect();
+        let interval = median_interval(&sessions, SEED)?;
+        Some(VariantSummary { variant, all, counted, values_ns, median_ns, interval })
+    }
+
+    /// The median of something that each counted run has; none where too few could tell it.
+    #[must_use]
+    pub fn median_of(&self, field: impl Fn(&Measurement) -> Option<u64>) -> Option<f64> {
+        let values: Vec<f64> = self
+            .counted
+            .iter()
+            .filter_map(|record| field(&record.measured))
+            .map(|value| value as f64)
+            .collect();
+        if values.len() * 2 < self.counted.len() { None } else { median(&values) }
+    }
+}
+
+/// The length of a file: exact where a unit would hide a byte.
+#[must_use]
+pub fn size_words(bytes: u64) -> String {
+    match bytes {
+        1025..1_048_576 if !bytes.is_multiple_of(1024) => {
+            format!("{} B", lab::words::grouped(&bytes.to_string()))
+        }
+        bytes => lab::words::bytes(bytes),
+    }
+}
+
+/// What is compared, in words.
+#[must_use]
+pub fn measure_words(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Elapsed => "time",
+        Measure::Durable => "time until on the medium",
+        Measure::Processor => "processor time",
+    }
+}
+
+/// A state in words.
+#[must_use]
+pub fn state_words(state: State) -> &'static str {
+    match state {
+        State::Warm => "warm",
+        State::Cold => "cold",
+        State::AsItComes => "as it comes",
+    }
+}
+
+/// Of each round the highest number of repeats: a round that something disturbed was run again, and
+/// only its last run counts.
+fn last_repeats(records: &[&Record]) -> BTreeMap<(u32, u32), u32> {
+    let mut last = BTreeMap::new();
+    for record in records {
+        let repeat = last.entry((record.session, record.round)).or_insert(0);
+        *repeat = record.repeat.max(*repeat);
+    }
+    last
+}

@@ -1,0 +1,365 @@
+//! The report for a terminal: answers, strips of intervals and violins, and tables, in 80 columns.
+
+use std::fmt::Write;
+
+use crate::certificate::Badge;
+use crate::figure::{Along, Dot, Figure, Group, Panel, Shape};
+use crate::headline;
+use crate::palette::Style;
+use crate::report::Report;
+use crate::scale::Range;
+use crate::summary::Summary;
+use crate::table::{Entry, Table};
+
+/// Columns that the name of a row takes at most.
+const NAME_COLUMNS: usize = 24;
+
+/// Columns that the figures at the end of a row take at most.
+const VALUE_COLUMNS: usize = 20;
+
+/// Heights of a bar of one character.
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The report in lines of at most `columns` characters, with ANSI colours: whoever prints it where
+/// there are none takes them off.
+#[must_use]
+pub fn render(report: &Report<'_>, columns: usize) -> String {
+    let columns = columns.max(60);
+    let mut text = String::new();
+    if let Some(change) = &report.change {
+        for words in crate::headline::of_change(change) {
+            paragraph(&mut text, &words, columns);
+        }
+        text.push('\n');
+    }
+    for summary in &report.summaries {
+        head(&mut text, summary, columns);
+    }
+    for figure in &report.figures {
+        of_figure(&mut text, figure, report, columns);
+    }
+    text
+}
+
+fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
+    let source = summary.source;
+    let badge = Badge::of(source);
+    let definition = &source.run.definition;
+    paragraph(text, &format!("{}: {}", definition.title, definition.question), columns);
+    for part in &source.verdict.parts {
+        text.push('\n');
+        paragraph(text, &format!("{}: {}", part.part, part.question), columns);
+        paragraph(text, &headline::full(summary, part), columns);
+    }
+    text.push('\n');
+    paragraph(text, &source.machine(), columns);
+    paragraph(text, &badge.words, columns);
+    for note in &source.verdict.notes {
+        paragraph(text, &format!("Note: {note}"), columns);
+    }
+    text.push('\n');
+}
+
+fn of_figure(text: &mut String, figure: &Figure, report: &Report<'_>, columns: usize) {
+    let _ = writeln!(text, "\x1b[1m{}\x1b[0m", figure.title);
+    let _ = writeln!(text, "{}", "─".repeat(figure.title.chars().count()));
+    let before = text.len();
+    for group in &figure.groups {
+        of_group(text, group, report, columns);
+    }
+    if text.len() == before {
+        for table in &figure.tables {
+            of_table(text, table, columns);
+        }
+    }
+    for note in &figure.notes {
+        paragraph(text, &format!("Note: {note}."), columns);
+    }
+    text.push('\n');
+}
+
+fn of_group(text: &mut String, group: &Group, report: &Report<'_>, columns: usize) {
+    for panel in &group.panels {
+        let mut rows = strips(panel);
+        rows.extend(violins(panel));
+        if rows.is_empty() {
+            continue;
+        }
+        let title = match panel.title.as_str() {
+            "" => group.title.clone(),
+            title => format!("{}: {title}", group.title),
+        };
+        let _ = writeln!(text, "\n{title}");
+        let strip_columns = columns - NAME_COLUMNS - VALUE_COLUMNS - 2;
+        for row in rows {
+            let style = row.variant.and_then(|variant| report.styles.get(variant));
+            let _ = writeln!(
+                text,
+                "{} {} {}",
+                padded(&row.name, NAME_COLUMNS),
+                coloured(&row.picture(strip_columns), style),
+                row.value
+            );
+        }
+        scale(text, panel, strip_columns);
+    }
+}
+
+/// A line of a figure.
+struct Row<'p> {
+    name: String,
+    variant: Option<&'p str>,
+    value: String,
+    range: Range,
+    drawn: Drawn<'p>,
+}
+
+enum Drawn<'p> {
+    /// A value with its interval, and where 1 lies.
+    Interval { dot: &'p Dot, hollow: bool },
+    /// A line between two.
+    Pair { first: &'p Dot, second: &'p Dot },
+    /// Bars end to end.
+    Bars(Vec<(f64, f32)>),
+    /// The shape of a distribution.
+    Violin { outline: &'p [[f64; 2]], runs: &'p [f64], median: f64 },
+}
+
+/// What a row of a panel with variants down its side shows.
+fn strips(panel: &Panel) -> Vec<Row<'_>> {
+    let range = Range::of_x(panel);
+    let mut rows = Vec::new();
+    for (index, category) in panel.y.categories.iter().enumerate() {
+        let here = |at: f64| (at - index as f64).abs() < 0.5;
+        let mut dots: Vec<(&Dot, bool)> = Vec::new();
+        let mut bars: Vec<(f64, f32)> = Vec::new();
+        for mark in &panel.marks {
+            match &mark.shape {
+                Shape::Dots { dots: of, along: Along::X, hollow } => {
+                    dots.extend(of.iter().filter(|dot| here(dot.y)).map(|dot| (dot, *hollow)));
+                }
+                Shape::Bars { bars: of, strength, .. } => {
+                    bars.extend(
+                        of.iter().filter(|bar| here(bar[0])).map(|bar| (bar[1], *strength)),
+                    );
+                }
+                _ => {}
+            }
+        }
+        let unit = panel.x.unit;
+        let show = |value: f64| crate::scale::shown(unit, value);
+        let (drawn, value) = match (dots.as_slice(), bars.is_empty()) {
+            ([(dot, hollow)], _) => {
+                let value = match (dot.low, dot.high) {
+                    (Some(low), Some(high)) => {
+                        format!("{} ({}-{})", show(dot.x), show(low), show(high))
+                    }
+                    _ => show(dot.x),
+                };
+                (Drawn::Interval { dot, hollow: *hollow }, value)
+            }
+            ([(first, _), (second, _), ..], _) => {
+                (Drawn::Pair { first, second }, format!("{} → {}", show(first.x), show(second.x)))
+            }
+            ([], false) => {
+                let sum: f64 = bars.iter().map(|bar| bar.0).sum();
+                (Drawn::Bars(bars), show(sum))
+            }
+            ([], true) => continue,
+        };
+        let variant = category.variant.as_deref();
+        rows.push(Row { name: category.label.clone(), variant, value, range, drawn });
+    }
+    rows
+}
+
+/// A row for each violin that is shown at first; those of one size follow each other.
+fn violins(panel: &Panel) -> Vec<Row<'_>> {
+    let range = Range::of_y(panel);
+    let mut rows: Vec<(f64, Row<'_>)> = Vec::new();
+    for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
+        let Shape::Violin { at, outline, runs, median, .. } = &mark.shape else { continue };
+        let name = match panel.x.categories.is_empty() {
+            true => format!("{} {}", crate::scale::shown(panel.x.unit, *at), mark.name),
+            false => mark.name.clone(),
+        };
+        let row = Row {
+            name,
+            variant: mark.variant.as_deref(),
+            value: crate::scale::shown(panel.y.unit, *median),
+            range,
+            drawn: Drawn::Violin { outline, runs, median: *median },
+        };
+        rows.push((*at, row));
+    }
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+impl Row<'_> {
+    fn picture(&self, columns: usize) -> String {
+        let mut cells = vec![' '; columns];
+        let last = columns - 1;
+        // In range by the clamp.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let at =
+            |value: f64| (self.range.share(value).clamp(0.0, 1.0) * last as f64).round() as usize;
+        match &self.drawn {
+            Drawn::Interval { dot, hollow } => {
+                if self.range.low < 1.0 && self.range.high > 1.0 {
+                    cells[at(1.0)] = '│';
+                }
+                if let (Some(low), Some(high)) = (dot.low, dot.high) {
+                    let (from, to) = (at(low), at(high));
+                    cells[from..=to].fill('─');
+                    cells[from] = if self.range.share(low) < 0.0 { '←' } else { '├' };
+                    cells[to] = if self.range.share(high) > 1.0 { '→' } else { '┤' };
+                }
+                cells[at(dot.x)] = if *hollow { '○' } else { '●' };
+            }
+            Drawn::Pair { first, second } => {
+                let (one, other) = (at(first.x), at(second.x));
+                cells[one.min(other)..=one.max(other)].fill('─');
+                cells[one] = '○';
+                cells[other] = '●';
+            }
+            Drawn::Bars(bars) => {
+                let mut end = 0.0;
+                for (length, strength) in bars {
+                    let from = at(end);
+                    end += length;
+                    let shade = if *strength > 0.8 {
+                        '█'
+                    } else if *strength > 0.3 {
+                        '▒'
+                    } else {
+                        '░'
+                    };
+                    cells[from..at(end).max(from)].fill(shade);
+                }
+            }
+            Drawn::Violin { outline, runs, median } => {
+                runs.iter().for_each(|run| cells[at(*run)] = '·');
+                for [value, share] in *outline {
+                    // A share is at most 1.
+                    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                    let height = ((share * 8.0).ceil() as usize).clamp(1, 8);
+                    let cell = &mut cells[at(*value)];
+                    let before = HEIGHTS.iter().position(|of| of == cell).map_or(0, |it| it + 1);
+                    if *share > 0.01 && height > before {
+                        *cell = HEIGHTS[height - 1];
+                    }
+                }
+                cells[at(*median)] = '┃';
+            }
+        }
+        cells.into_iter().collect()
+    }
+}
+
+/// The axis under strips: some values where they lie.
+fn scale(text: &mut String, panel: &Panel, columns: usize) {
+    let along_x = !panel.y.categories.is_empty();
+    let (axis, range) = match along_x {
+        true => (&panel.x, Range::of_x(panel)),
+        false => (&panel.y, Range::of_y(panel)),
+    };
+    let mut line = vec![' '; columns];
+    let mut free = 0;
+    for (value, label) in range.ticks(axis, columns / 9) {
+        let share = range.share(value).clamp(0.0, 1.0);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to columns.
+        let middle = (share * (columns - 1) as f64).round() as usize;
+        let width = label.chars().count();
+        let from = middle.saturating_sub(width / 2).min(columns.saturating_sub(width));
+        if from < free {
+            continue;
+        }
+        for (cell, c) in line[from..].iter_mut().zip(label.chars()) {
+            *cell = c;
+        }
+        free = from + width + 1;
+    }
+    let line: String = line.into_iter().collect();
+    let label = format!("{}{}", axis.label, if range.log { ", log scale" } else { "" });
+    let _ = writeln!(text, "{} {}", " ".repeat(NAME_COLUMNS), line.trim_end());
+    let _ = writeln!(text, "{} {label}", " ".repeat(NAME_COLUMNS));
+}
+
+/// A table in as many blocks of columns as it takes, each with the first column.
+fn of_table(text: &mut String, table: &Table, columns: usize) {
+    let _ = writeln!(text, "\n{}", table.title);
+    let width = |column: usize| {
+        let entries = table.rows.iter().map(|row| row[column].shown().chars().count());
+        entries.chain([table.columns[column].chars().count()]).max().unwrap_or(0).min(36)
+    };
+    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+    let mut next = 1;
+    while next < widths.len().max(2) {
+        let mut block = vec![0];
+        let mut used = widths[0];
+        while next < widths.len() && (block.len() == 1 || used + 2 + widths[next] <= columns) {
+            used += 2 + widths[next];
+            block.push(next);
+            next += 1;
+        }
+        let heads: Vec<Entry> =
+            table.columns.iter().map(|column| Entry::Words(column.clone())).collect();
+        line(text, &heads, &heads, &block, &widths);
+        for row in &table.rows {
+            line(text, row, &table.rows[0], &block, &widths);
+        }
+        if block.len() == 1 {
+            break;
+        }
+    }
+}
+
+/// One line; columns whose first row holds a number stand to the right.
+fn line(text: &mut String, row: &[Entry], first: &[Entry], block: &[usize], widths: &[usize]) {
+    let cell = |&column: &usize| {
+        let shown: String = row[column].shown().chars().take(widths[column]).collect();
+        match first[column] {
+            Entry::Words(_) if !matches!(row[column], Entry::Number { .. }) => {
+                padded(&shown, widths[column])
+            }
+            _ => format!("{}{shown}", " ".repeat(widths[column] - shown.chars().count())),
+        }
+    };
+    let cells: Vec<String> = block.iter().map(cell).collect();
+    let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+}
+
+fn padded(text: &str, columns: usize) -> String {
+    let count = text.chars().count();
+    if count <= columns {
+        return format!("{text}{}", " ".repeat(columns - count));
+    }
+    let kept: String = text.chars().take(columns - 1).collect();
+    format!("{kept}…")
+}
+
+/// In the colour of its engine. The colours for a dark ground can be read on a light one too.
+fn coloured(text: &str, style: Option<&Style>) -> String {
+    let Some(style) = style else { return text.to_owned() };
+    let part = |at: usize| u8::from_str_radix(&style.dark[at..at + 2], 16).unwrap_or(128);
+    format!("\x1b[38;2;{};{};{}m{text}\x1b[0m", part(1), part(3), part(5))
+}
+
+fn paragraph(text: &mut String, words: &str, columns: usize) {
+    let mut used = 0;
+    for word in words.split_whitespace() {
+        let width = word.chars().count();
+        if used > 0 && used + 1 + width > columns {
+            text.push('\n');
+            used = 0;
+        }
+        if used > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += width;
+    }
+    text.push('\n');
+}

@@ -1,0 +1,251 @@
+// What a page has to do, as a table: each case gets a fresh page, and throws when something is wrong.
+
+import { open, scrollThrough } from "./browser.js";
+
+function equal(found, expected, what) {
+  if (JSON.stringify(found) !== JSON.stringify(expected)) {
+    throw new Error(`${what}: found ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`);
+  }
+}
+
+function holds(truth, what) {
+  if (!truth) throw new Error(what);
+}
+
+const traces = (page, figure) => page.evaluate((id) =>
+  [...document.querySelectorAll(`#${id} .plot`)].flatMap((plot) => (plot.data || []).map((trace) => trace.name)), figure);
+
+const drawnIn = (page, figure) =>
+  page.locator(`#${figure}`).scrollIntoViewIfNeeded().then(() => page.waitForSelector(`#${figure} .group[data-drawn="true"]`));
+
+const chip = (page, label, value) => page.locator(`#filters [aria-label="${label}"] button[data-value="${value}"]`);
+
+/** Text that sticks out of what holds it, and labels that lie on each other. */
+const collisions = (page) => page.evaluate(() => {
+  const found = [];
+  const shown = (box) => box.width > 0 && box.height > 0;
+  for (const plot of document.querySelectorAll(".plot")) {
+    const home = plot.getBoundingClientRect();
+    if (!shown(home)) continue;
+    const texts = [...plot.querySelectorAll(".xtick text, .ytick text, .annotation-text")]
+      .map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }))
+      .filter(({ text, box }) => text.trim() && shown(box));
+    for (const { text, box } of texts) {
+      const out = box.left < home.left - 2 || box.right > home.right + 2 || box.top < home.top - 2 || box.bottom > home.bottom + 2;
+      if (out) found.push(`clipped: ${text} in ${plot.parentNode.querySelector("h3").textContent}`);
+    }
+    texts.forEach((one, index) => texts.slice(index + 1).forEach((other) => {
+      const wide = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
+      const high = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
+      if (wide > 2 && high > 4) found.push(`overlap: ${one.text} | ${other.text}`);
+    }));
+  }
+  for (const element of document.querySelectorAll("h1, h2, h3, p, .chip, summary, dd, dt, li")) {
+    const box = element.getBoundingClientRect();
+    const scrolls = element.closest(".scroll, .choices, nav");
+    if (shown(box) && !scrolls && box.right > innerWidth + 1) found.push(`too wide: ${element.textContent.slice(0, 60)}`);
+  }
+  return found;
+});
+
+async function fits(browser, address, width) {
+  const { page, close } = await open(browser, address, { width, height: width < 600 ? 844 : 900 });
+  await scrollThrough(page);
+  equal(await page.evaluate(() => document.documentElement.scrollWidth), width, "width of the page");
+  equal(await collisions(page), [], "clipped or overlapping text");
+  await close();
+}
+
+export const CASES = {};
+
+CASES["no error, no request, and every figure draws"] = async (browser, { address, figures }) => {
+  const { page, problems, close } = await open(browser, address);
+  const ids = await page.$$eval("section.figure", (sections) => sections.map((section) => section.id).sort());
+  equal(ids, [...figures].sort(), "figures");
+  await scrollThrough(page);
+  const empty = await page.$$eval(".group", (groups) =>
+    groups.filter((group) => !group.dataset.drawn || !group.querySelector(".plot svg .trace, .plot svg .hm, .plot svg .trace.bars"))
+      .map((group) => group.querySelector("h3").textContent));
+  equal(empty, [], "groups that drew nothing");
+  equal(problems, [], "errors and requests");
+  const logs = await page.evaluate(() => document.querySelectorAll(".modebar-btn[data-title*='loud'], .modebar-btn[data-title*='hare']").length);
+  equal(logs, 0, "buttons that upload");
+  await close();
+};
+
+CASES["the first screen has question, answer, badge, machine and the answering figure"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  for (const selector of ["h1", ".verdict", ".badge", ".machine", "section.figure h2"]) {
+    const box = await page.locator(selector).first().boundingBox();
+    holds(box && box.y + box.height < 900, `${selector} is below the first screen`);
+  }
+  const plot = await page.locator(".plot").first().boundingBox();
+  holds(plot.y < 600, `the first picture begins at ${plot.y}`);
+  await close();
+};
+
+CASES["a filter of engines hides an engine everywhere, and the address restores it"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  holds((await traces(page, "ratio")).includes("sendfile"), "sendfile is there");
+  await chip(page, "Engines", "sendfile").click();
+  holds(!(await traces(page, "ratio")).includes("sendfile"), "sendfile is hidden");
+  equal(await chip(page, "Engines", "sendfile").getAttribute("aria-pressed"), "false", "the button says so");
+  await drawnIn(page, "size");
+  holds(!(await traces(page, "size")).includes("sendfile"), "sendfile is hidden in another figure");
+  const url = page.url();
+  await close();
+  const again = await open(browser, url);
+  holds(!(await traces(again.page, "ratio")).includes("sendfile"), "sendfile is hidden from the beginning");
+  await again.page.getByText("Show everything again").click();
+  holds((await traces(again.page, "ratio")).includes("sendfile"), "sendfile is back");
+  holds(!again.page.url().includes("sendfile"), "the address is as before");
+  await again.close();
+};
+
+CASES["filters of sizes and states take panels away"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  const titles = () => page.$$eval("#ratio .annotation-text", (texts) => texts.map((text) => text.textContent));
+  holds((await titles()).includes("4 MiB"), "4 MiB is there");
+  await chip(page, "File sizes", String(4 << 20)).click();
+  holds(!(await titles()).includes("4 MiB"), "4 MiB is away");
+  const cold = page.locator("#ratio .group").filter({ hasText: /^cold/ });
+  holds(await cold.first().isVisible(), "cold is there");
+  await chip(page, "Page cache", "cold").click();
+  holds(!(await cold.first().isVisible()), "cold is away");
+  await close();
+};
+
+CASES["axes switch between logarithmic and linear"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  const type = () => page.evaluate(() => document.querySelector("#ratio .plot").layout.xaxis.type);
+  equal(await type(), "log", "at first");
+  await page.locator('#ratio .tools button[data-value="ratio.x"]').click();
+  equal(await type(), "linear", "after the switch");
+  const title = await page.locator("#ratio .plot").first().locator(".annotation-text").allTextContents().then((texts) => texts.join(" "));
+  holds(!title.includes("log scale"), "the label of a linear axis says nothing of logs");
+  await page.reload();
+  await page.waitForSelector('.group[data-drawn="true"]');
+  equal(await type(), "linear", "after a reload");
+  await close();
+};
+
+CASES["a click in a legend hides a variant in that group alone"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  await drawnIn(page, "size");
+  const button = page.locator('#size .legend button[data-value="size.0.copy_file_range"]');
+  const inGroup = () => page.evaluate(() =>
+    document.querySelector("#size .plot").data.filter((trace) => trace.name === "copy_file_range").length);
+  holds((await inGroup()) > 0, "it is drawn");
+  await button.click();
+  equal(await inGroup(), 0, "traces of it");
+  holds((await traces(page, "ratio")).includes("copy_file_range"), "elsewhere it is still there");
+  await close();
+};
+
+CASES["the slider of ε moves the buffer that is recommended"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  await drawnIn(page, "per-call");
+  const said = () => page.locator("#per-call .plot").first().locator(".annotation-text").allTextContents()
+    .then((texts) => texts.filter((text) => text.startsWith("ε")));
+  const before = await said();
+  holds(before.length > 0 && before.every((text) => text.startsWith("ε 1 %")), `at first: ${before}`);
+  const input = page.locator("#per-call .slider input");
+  await input.focus();
+  for (let press = 0; press < 6; press++) await page.keyboard.press("ArrowRight");
+  const after = await said();
+  holds(after.every((text) => text.startsWith("ε 2 %")), `moved: ${after}`);
+  holds(before[0].split(": ")[1] !== after[0].split(": ")[1], "the buffer is another");
+  holds(page.url().includes("value.epsilon=0.02"), page.url());
+  await page.reload();
+  await page.waitForSelector('.group[data-drawn="true"]');
+  await drawnIn(page, "per-call");
+  holds((await said()).every((text) => text.startsWith("ε 2 %")), "after a reload");
+  await close();
+};
+
+CASES["hovering tells the value"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  const point = await page.locator("#ratio .scatterlayer .points path").first().boundingBox();
+  await page.mouse.move(point.x + point.width / 2, point.y + point.height / 2);
+  await page.waitForSelector("#ratio .hovertext");
+  const text = await page.locator("#ratio .hovertext").first().textContent();
+  holds(/95 %/.test(text), `hover says ${text}`);
+  await close();
+};
+
+CASES["zooming gives ticks for what is in sight"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  const ticks = () => page.evaluate(() => document.querySelector("#ratio .plot")._fullLayout.xaxis.ticktext.join());
+  const before = await ticks();
+  const box = await page.locator("#ratio .plot .nsewdrag").first().boundingBox();
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + box.height - 8, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForFunction((was) => document.querySelector("#ratio .plot")._fullLayout.xaxis.ticktext.join() !== was, before);
+  await close();
+};
+
+CASES["tables sort, and are copied as CSV"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const table = page.locator("#ratio details.table").first();
+  await table.locator("summary").click();
+  const head = table.locator("th", { hasText: /^ratio/ });
+  const column = () => table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => Number(row.cells[3].dataset.v)));
+  await head.locator("button").click();
+  const up = await column();
+  equal(up, [...up].sort((a, b) => a - b), "ascending");
+  await head.locator("button").click();
+  equal(await column(), [...up].sort((a, b) => b - a), "descending");
+  equal(await head.getAttribute("aria-sort"), "descending", "said to screen readers");
+  await table.locator("button.copy").click();
+  await page.waitForFunction(() => document.getElementById("said").textContent !== "");
+  equal(await page.locator("#said").textContent(), "Copied as CSV.", "said");
+  const csv = await page.evaluate(() => navigator.clipboard.readText());
+  equal(csv.trim().split("\n").length, up.length + 1, "lines of CSV");
+  holds(csv.includes('"splice:1M,pipe=1M"'), "a comma is quoted");
+  await close();
+};
+
+CASES["the keyboard reaches filters and works them"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  await chip(page, "Engines", "splice").focus();
+  await page.keyboard.press("Enter");
+  equal(await chip(page, "Engines", "splice").getAttribute("aria-pressed"), "false", "pressed");
+  equal(await page.evaluate(() => document.activeElement.dataset.value), "splice", "the focus stays");
+  const nameless = await page.$$eval("button, [role=img], [role=group], input", (all) =>
+    all.filter((it) => !(it.getAttribute("aria-label") || it.textContent.trim() || it.closest("label"))).length);
+  equal(nameless, 0, "controls without a name");
+  await close();
+};
+
+CASES["dark follows the system and the switch"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address, { scheme: "dark" });
+  const ground = () => page.evaluate(() => getComputedStyle(document.querySelector("section")).backgroundColor);
+  equal(await ground(), "rgb(20, 24, 29)", "dark ground");
+  await page.getByRole("button", { name: "Light page" }).click();
+  equal(await ground(), "rgb(255, 255, 255)", "light ground");
+  await page.reload();
+  await page.waitForSelector('.group[data-drawn="true"]');
+  equal(await ground(), "rgb(255, 255, 255)", "after a reload");
+  await close();
+};
+
+CASES["paper gets all figures and no controls"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address, { scheme: "dark" });
+  await page.emulateMedia({ media: "print" });
+  await page.waitForFunction(() => [...document.querySelectorAll(".group")].every((group) => group.dataset.drawn || group.hidden));
+  holds(!(await page.locator("#filters").isVisible()), "filters are not printed");
+  equal(await page.evaluate(() => getComputedStyle(document.querySelector("section")).backgroundColor), "rgb(255, 255, 255)", "ground");
+  await close();
+};
+
+CASES["nothing is clipped or overlaps at 1280 pixels"] = (browser, { address }) => fits(browser, address, 1280);
+CASES["nothing is clipped or overlaps at 390 pixels"] = (browser, { address }) => fits(browser, address, 390);
+
+CASES["it can be used soon"] = async (browser, { address, usable_ms_max }) => {
+  const { elapsed_ms, close } = await open(browser, address);
+  await close();
+  holds(elapsed_ms <= usable_ms_max, `the first figure was there after ${elapsed_ms} ms, ${usable_ms_max} are allowed`);
+};

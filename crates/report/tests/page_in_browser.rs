@@ -1,0 +1,81 @@
+//! The page of a committed run in a real browser: Debian's chromium, driven by playwright-core.
+//! `cargo xtask test` installs both; without them the tests say that they are skipped.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use haulage_report::{Report, Source, page};
+use serde_json::{Value, json};
+
+/// A page may take this long until its first figure is drawn, in milliseconds, on a machine that has
+/// nothing else to do.
+const USABLE_MS_MAX: u64 = 2000;
+
+/// How much longer it may take while other tests run.
+const WHILE_OTHERS_RUN: u64 = 4;
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path)
+}
+
+/// What drives the browser, and the browser; otherwise what is missing.
+fn browser() -> Result<PathBuf, String> {
+    if !here("browser/node_modules/playwright-core").is_dir() {
+        return Err("playwright-core is not installed in crates/report/tests/browser".to_owned());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let find = |name: &str| {
+        std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+    };
+    find("node").ok_or("there is no node")?;
+    find("chromium").ok_or_else(|| "there is no chromium".to_owned())
+}
+
+#[test]
+fn the_page_of_a_small_run_works() {
+    let sources = [Source::read(&here("runs/small")).expect("the committed run can be read")];
+    check("the_page_of_a_small_run_works", "small", &Report::of(&sources), &json!(null));
+}
+
+#[test]
+fn the_page_of_two_runs_works() {
+    let read = || Source::read(&here("runs/small")).expect("the committed run can be read");
+    let sources = [read(), read()];
+    let cases = json!([
+        "no error, no request, and every figure draws",
+        "nothing is clipped or overlaps at 1280 pixels",
+        "nothing is clipped or overlaps at 390 pixels",
+    ]);
+    check("the_page_of_two_runs_works", "two", &Report::comparing(&sources), &cases);
+}
+
+/// Has the page of `report` go through the cases called `only`, all when that is null.
+fn check(test: &str, name: &str, report: &Report<'_>, only: &Value) {
+    let chromium = match browser() {
+        Ok(chromium) => chromium,
+        Err(why) => return testfs::skip(test, &why),
+    };
+    // Beside the other results of the build, where a person finds the pictures.
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-page").join(name);
+    std::fs::create_dir_all(&out).expect("a directory for the page");
+    let file = out.join("page.html");
+    std::fs::write(&file, page::render(report, &out)).expect("the page is written");
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id).collect();
+    let wanted = json!({
+        "address": format!("file://{}", file.display()),
+        "chromium": chromium,
+        "figures": figures,
+        "only": only,
+        "usable_ms_max": USABLE_MS_MAX * WHILE_OTHERS_RUN,
+        "screenshots": out,
+    });
+    let output = Command::new("node")
+        .arg(here("browser/run.js"))
+        .arg(wanted.to_string())
+        .output()
+        .expect("node can be started");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    eprintln!("{said}{complaints}pictures: {}", out.display());
+    assert!(output.status.success(), "{said}{complaints}");
+}
