@@ -3,6 +3,8 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Commands that tests and their set-up call, and the Debian packages that bring them.
 const TOOLS: &[(&str, &str)] = &[
@@ -23,6 +25,10 @@ const TOOLS: &[(&str, &str)] = &[
 /// Directories with a package.json and a lock file, whose packages tests in a browser need.
 const NODE_PACKAGES: &[&str] = &["crates/report/tests/browser"];
 
+/// A network may be away for a moment.
+const ATTEMPTS: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(5);
+
 /// Installs what is missing, or says what is and why it stays so: the tests that need it then skip
 /// aloud. Nothing is asked of the network when nothing is missing.
 pub(crate) fn install_missing() {
@@ -40,14 +46,21 @@ fn install_node_packages(dir: &Path) {
         return;
     }
     eprintln!("xtask: installing the packages of {}", dir.display());
-    let status = Command::new("npm")
-        .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
-        .current_dir(&dir)
-        .status();
-    match status {
-        Ok(status) if status.success() => {}
-        Ok(status) => eprintln!("xtask: npm ci in {}: {status}", dir.display()),
-        Err(error) => eprintln!("xtask: npm: {error}"),
+    for attempt in 1..=ATTEMPTS {
+        let status = Command::new("npm")
+            .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+            .current_dir(&dir)
+            .status();
+        match status {
+            Ok(status) if status.success() => return,
+            Ok(status) => eprintln!(
+                "xtask: npm ci in {}: {status}, attempt {attempt} of {ATTEMPTS}",
+                dir.display()
+            ),
+            // Without npm there is nothing to try again.
+            Err(error) => return eprintln!("xtask: npm: {error}"),
+        }
+        sleep(PAUSE);
     }
 }
 
@@ -63,16 +76,27 @@ fn install_tools() {
         return;
     }
     eprintln!("xtask: installing {names}");
-    let install = ["install", "--yes", "--no-install-recommends"];
-    let result = apt_get(&["update"]).and_then(|()| apt_get(&[&install, &missing[..]].concat()));
-    if let Err(why) = result {
-        eprintln!("xtask: {names} cannot be installed: {why}");
+    if let Err(why) = apt_get(&["update"]) {
+        eprintln!("xtask: {why}; going on with the lists that are there");
     }
+    if let Err(why) = install(&missing) {
+        eprintln!("xtask: not all at once: {why}");
+        // One that cannot be had must not keep the others away.
+        for package in &missing {
+            if let Err(why) = install(&[package]) {
+                eprintln!("xtask: {package} cannot be installed: {why}");
+            }
+        }
+    }
+}
+
+fn install(packages: &[&str]) -> Result<(), String> {
+    apt_get(&[&["install", "--yes", "--no-install-recommends"], packages].concat())
 }
 
 fn apt_get(args: &[&str]) -> Result<(), String> {
     let status = Command::new("apt-get")
-        .arg("--quiet")
+        .args(["--quiet", "-o", "Acquire::Retries=3"])
         .args(args)
         .env("DEBIAN_FRONTEND", "noninteractive")
         .status()

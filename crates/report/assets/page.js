@@ -565,6 +565,7 @@ function begin() {
       group.near = isIntersecting;
     }
     drawVisible();
+    if (performance.getEntriesByName("usable").length === 0) performance.mark("usable");
   }, { rootMargin: "300px" });
   GROUPS.forEach((group) => watcher.observe(group.element));
   DARK.addEventListener("change", changed);

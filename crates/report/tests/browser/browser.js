@@ -1,43 +1,125 @@
-// Opens a page in Debian's chromium, and notes what goes wrong in it.
+// Opens a page in Debian's chromium, waits for what has to come, and notes what goes wrong in it.
 
+import { mkdirSync, writeFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
+/** A machine may be slow, and busy with other tests: only what never comes takes this long. */
+const LIMIT_MS = 120_000;
+
+const STARTS = 3;
+
 const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync",
+  // Root has no sandbox, and small machines and containers little shared memory.
+  "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
+  "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ];
 
-export async function start(executablePath) {
-  return chromium.launch({ executablePath, headless: true, args: FLAGS });
+/** Pages that are open, with what was noted in them. */
+const OPENED = new Set();
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** The machine's fonts, and ours for those that have none. DejaVu Sans is wider than most: what fits then fits. */
+function fontsIn(scratch, fonts) {
+  const file = `${scratch}/fonts.conf`;
+  const first = (family) => `<alias binding="same"><family>${family}</family><prefer><family>DejaVu Sans</family></prefer></alias>`;
+  writeFileSync(file, `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>
+<dir>/usr/share/fonts</dir><dir>/usr/local/share/fonts</dir><dir>${fonts}</dir><cachedir>${scratch}/fonts</cachedir>
+${["system-ui", "sans-serif"].map(first).join("\n")}
+</fontconfig>\n`);
+  return file;
+}
+
+/** Starts chromium, with nothing of the user's: neither a home directory nor settings have to be there. */
+export async function start({ chromium: executablePath, scratch, fonts }) {
+  mkdirSync(scratch, { recursive: true });
+  const env = {
+    ...process.env, HOME: scratch, XDG_CONFIG_HOME: scratch, XDG_CACHE_HOME: scratch,
+    FONTCONFIG_FILE: fontsIn(scratch, fonts), LC_ALL: "C.UTF-8",
+  };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await chromium.launch({ executablePath, headless: true, args: FLAGS, env, timeout: LIMIT_MS });
+    } catch (error) {
+      console.log(`chromium did not start, attempt ${attempt} of ${STARTS}: ${error.message}`);
+      if (attempt === STARTS) throw error;
+      await pause(2000);
+    }
+  }
 }
 
 /** A page whose errors and requests are kept. Only the file itself may be asked for. */
 export async function open(browser, address, { width = 1280, height = 900, scheme = "light" } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, offline: true });
+  context.setDefaultTimeout(LIMIT_MS);
   const page = await context.newPage();
   const problems = [];
+  const heard = [];
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
+    const words = `console ${message.type()}: ${message.text()}`;
+    (message.type() === "error" ? problems : heard).push(words);
   });
-  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("pageerror", (error) => problems.push(`error: ${error.stack || error.message}`));
+  page.on("crash", () => problems.push("the page crashed"));
   page.on("request", (request) => {
     const url = request.url();
     if (!/^(file|data|blob):/.test(url)) problems.push(`request: ${url}`);
   });
-  const begun = Date.now();
+  const opened = { page, problems, heard };
+  OPENED.add(opened);
+  const close = () => {
+    OPENED.delete(opened);
+    return context.close();
+  };
   await page.goto(address);
-  await page.waitForSelector('.group[data-drawn="true"]');
-  return { page, problems, elapsed_ms: Date.now() - begun, close: () => context.close() };
+  await usable(page);
+  return { page, problems, close };
 }
 
-/** Goes through the page, so that every figure comes into sight and is drawn. */
-export async function scrollThrough(page) {
-  await page.evaluate(async () => {
-    const step = innerHeight * 0.8;
-    for (let y = 0; y < document.documentElement.scrollHeight; y += step) {
-      scrollTo(0, y);
-      await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
+/** Waits until what is in the first screen is drawn; gives the time since navigation began. */
+export async function usable(page) {
+  await page.waitForFunction(() => performance.getEntriesByName("usable").length > 0);
+  return page.evaluate(() => performance.getEntriesByName("usable")[0].startTime);
+}
+
+/** What is known of pages that a failed case left open, and a picture of each; closes them. */
+export async function autopsy(prefix) {
+  let count = 0;
+  for (const opened of [...OPENED]) {
+    count += 1;
+    OPENED.delete(opened);
+    for (const words of [...opened.problems, ...opened.heard]) console.log(`        ${words}`);
+    try {
+      const path = `${prefix}-${count}.png`;
+      await opened.page.screenshot({ path, timeout: 30_000 });
+      console.log(`        at ${opened.page.url()}, see ${path}`);
+      await opened.page.context().close();
+    } catch (error) {
+      console.log(`        no picture: ${error.message}`);
     }
-    scrollTo(0, 0);
-  });
+  }
+}
+
+/** Asks until `accepts` likes the answer, which is what a person does who sees a page change. */
+export async function becomes(ask, accepts, what) {
+  const end = Date.now() + LIMIT_MS / 4;
+  for (;;) {
+    const found = await ask();
+    if (accepts(found)) return found;
+    if (Date.now() > end) throw new Error(`${what}: still ${JSON.stringify(found)}`);
+    await pause(50);
+  }
+}
+
+/** Goes through the page group by group, until each is drawn or has nothing to draw. */
+export async function scrollThrough(page) {
+  const count = await page.locator(".group").count();
+  for (let index = 0; index < count; index++) {
+    await page.evaluate((at) => document.querySelectorAll(".group")[at].scrollIntoView({ block: "center" }), index);
+    await page.waitForFunction((at) => {
+      const group = document.querySelectorAll(".group")[at];
+      return group.hidden || group.dataset.drawn === "true";
+    }, index).catch((error) => { throw new Error(`group ${index} of ${count} is not drawn: ${error.message}`); });
+  }
+  await page.evaluate(() => scrollTo(0, 0));
 }
