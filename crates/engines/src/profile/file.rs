@@ -1,0 +1,245 @@
+//! Where a profile is kept.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, OFlags, fstat};
+use rustix::io::Errno;
+
+use super::{Mistake, Parsed, Profile, VERSION};
+
+/// Which file a profile is read from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Location {
+    /// From none: what is built in has to do.
+    #[default]
+    None,
+    /// The user's own, which need not be there.
+    User(PathBuf),
+    /// The one that was named.
+    Named(PathBuf),
+}
+
+/// Why a file cannot be used as a profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// It cannot be opened or read.
+    #[error("{0}")]
+    Errno(Errno),
+    /// It is a directory, a fifo or the like.
+    #[error("it is no regular file")]
+    NotAFile,
+    /// It is longer than any profile.
+    #[error("it is longer than {LONGEST_BYTES} bytes")]
+    TooLong,
+    /// It is not of this version.
+    #[error("version {0} is not known here, expected {VERSION}")]
+    Version(i64),
+    /// It is not written as it should be.
+    #[error(transparent)]
+    Mistake(#[from] Mistake),
+}
+
+/// The longest profile, in bytes: several hundred pairs of file systems.
+const LONGEST_BYTES: u64 = 8 << 20;
+
+impl Location {
+    /// As the variables HAULAGE_PROFILE, XDG_CONFIG_HOME and HOME say.
+    #[must_use]
+    pub fn of_process() -> Location {
+        Location::of(|name| std::env::var_os(name))
+    }
+
+    /// The same as the variables of `environment` say: HAULAGE_PROFILE names a file, or none when it
+    /// is empty; otherwise it is `haulage/profile.toml` in the user's configuration directory, as the
+    /// XDG Base Directory Specification has it.
+    pub fn of(environment: impl Fn(&str) -> Option<OsString>) -> Location {
+        if let Some(named) = environment("HAULAGE_PROFILE") {
+            return Location::named(&named);
+        }
+        // A relative one is to be ignored.
+        let absolute =
+            |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let config = absolute("XDG_CONFIG_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".config")));
+        config.map_or(Location::None, |dir| Location::User(dir.join("haulage/profile.toml")))
+    }
+
+    /// The file of that name; none when it is empty.
+    #[must_use]
+    pub fn named(name: &OsStr) -> Location {
+        if name.is_empty() { Location::None } else { Location::Named(name.into()) }
+    }
+
+    /// The file, if there is to be one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Location::None => None,
+            Location::User(path) | Location::Named(path) => Some(path),
+        }
+    }
+}
+
+impl Profile {
+    /// Reads the file `path`; `None` when there is none. It waits for nobody, whatever the name
+    /// stands for.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn read(path: &Path) -> Result<Option<Parsed>, Problem> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(Problem::Errno(errno)),
+        };
+        let stat = fstat(&fd).map_err(Problem::Errno)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Problem::NotAFile);
+        }
+        let mut text = Vec::new();
+        let read = File::from(fd).take(LONGEST_BYTES + 1).read_to_end(&mut text);
+        read.map_err(|error| Problem::Errno(errno_of(&error)))?;
+        if text.len() as u64 > LONGEST_BYTES {
+            return Err(Problem::TooLong);
+        }
+        let text = String::from_utf8(text).map_err(|error| {
+            let right = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + right.iter().filter(|byte| **byte == b'\n').count();
+            Problem::Mistake(Mistake { line, problem: String::from("this is no text in UTF-8") })
+        })?;
+        Profile::parse(&text).map(Some)
+    }
+
+    /// Writes it to `path`, so that whoever reads it meanwhile gets the old one or the new one, whole.
+    /// Where `path` is a symbolic link, the file that it leads to is replaced. Directories that are
+    /// missing are made, for the user alone, and so is the file.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let dir = dir.unwrap_or(Path::new("."));
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let part = dir.join(format!(".profile-{}.part", std::process::id()));
+        let written = self.write_new(&part).and_then(|()| std::fs::rename(&part, &target));
+        if written.is_err() {
+            // What failed first is what is to be told.
+            let _ = std::fs::remove_file(&part);
+        }
+        written?;
+        rustix::fs::fsync(File::open(dir)?.as_fd())?;
+        Ok(())
+    }
+
+    fn write_new(&self, path: &Path) -> std::io::Result<()> {
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        file.write_all(HEADING.as_bytes())?;
+        file.write_all(self.to_toml().as_bytes())?;
+        file.sync_all()
+    }
+}
+
+const HEADING: &str = "\
+# Which way of copying was measured to be the fastest, for haulage cp.
+# docs/profile.md of haulage describes the form. The first choice that fits is used.
+";
+
+fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::super::{FileSystem, Machine, PairChoices};
+    use super::*;
+
+    #[test]
+    fn the_environment_says_where_it_is() {
+        let user = |path: &str| Location::User(PathBuf::from(path));
+        let named = |path: &str| Location::Named(PathBuf::from(path));
+        for (variables, expected) in [
+            (&[][..], Location::None),
+            (&[("HOME", "/home/a")], user("/home/a/.config/haulage/profile.toml")),
+            (&[("HOME", "")], Location::None),
+            (&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")], user("/x/haulage/profile.toml")),
+            (&[("HOME", "/h"), ("XDG_CONFIG_HOME", "")], user("/h/.config/haulage/profile.toml")),
+            (&[("HOME", "/h"), ("XDG_CONFIG_HOME", "x")], user("/h/.config/haulage/profile.toml")),
+            (&[("HOME", "/h"), ("HAULAGE_PROFILE", "p")], named("p")),
+            (&[("HOME", "/h"), ("HAULAGE_PROFILE", "")], Location::None),
+        ] {
+            let environment = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(Location::of(environment), expected, "{variables:?}");
+        }
+    }
+
+    fn profile() -> Profile {
+        let side = FileSystem { fs_type: Some(String::from("ext4")), ..FileSystem::default() };
+        let pair = PairChoices { src: side.clone(), dst: side, ..PairChoices::default() };
+        let mut profile = Profile::default();
+        profile.enter(&Machine::this(), pair);
+        profile
+    }
+
+    #[test]
+    fn it_is_written_whole_and_for_its_user_alone() {
+        let dir = tempfile::tempdir().expect("a scratch directory");
+        let path = dir.path().join("config/haulage/profile.toml");
+        assert_eq!(Profile::read(&path), Ok(None));
+        profile().write(&path).expect("written");
+        let mode = |path: &Path| path.metadata().expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(&dir.path().join("config"))), (0o600, 0o700));
+        let read = Profile::read(&path).expect("right").expect("there");
+        assert_eq!(read, Parsed { profile: profile(), unusable: Vec::new() });
+        // A link to a file elsewhere stays one.
+        let link = dir.path().join("link");
+        symlink(&path, &link).expect("a link");
+        Profile::default().write(&link).expect("written");
+        assert!(link.is_symlink());
+        assert_eq!(Profile::read(&path), Ok(Some(Parsed::default())));
+        let left = std::fs::read_dir(path.parent().expect("a directory")).expect("listed").count();
+        assert_eq!(left, 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_is_no_profile_is_told() {
+        let dir = tempfile::tempdir().expect("a scratch directory");
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("bytes"), b"version = 1\n\xff").expect("a file");
+        std::fs::write(at("text"), "version = 1\n\nno").expect("a file");
+        File::create(at("long")).and_then(|file| file.set_len(9 << 20)).expect("a file");
+        let fifo = rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at("fifo"),
+            FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        );
+        fifo.expect("a fifo");
+        symlink(at("loop"), at("loop")).expect("a link");
+        for (name, expected) in [
+            ("", "it is no regular file"),
+            ("fifo", "it is no regular file"),
+            ("long", "it is longer than 8388608 bytes"),
+            ("bytes", "line 2: this is no text in UTF-8"),
+            ("text", "line 3: "),
+            ("loop", "Too many levels of symbolic links"),
+        ] {
+            let problem = Profile::read(&at(name)).expect_err(expected).to_string();
+            assert!(problem.starts_with(expected), "{name}: {problem}");
+        }
+        assert_eq!(Profile::read(&at("text/below")), Ok(None));
+    }
+}

@@ -1,0 +1,237 @@
+//! Which file system a choice was measured on.
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use rustix::fs::{FileType, fstat, fstatfs};
+use serde::Deserialize;
+
+use crate::mount::Mount;
+
+/// What tells file systems apart. A line of a profile that leaves a key out fits any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSystem {
+    /// Its type, by the number that statfs(2) gives it: `ext4`, and `fuse` for all of them. `*` is any.
+    #[serde(rename = "type")]
+    pub fs_type: Option<String>,
+    /// The one that was made with it. It outlasts a new name of the device, and a new mount point.
+    pub uuid: Option<String>,
+    /// The device or share that it lies on.
+    pub source: Option<String>,
+    /// Where it is mounted.
+    pub mount_point: Option<String>,
+    /// The options of the mount and, behind a semicolon, of the file system. They decide nothing;
+    /// where they have changed the measurement is stale.
+    pub options: Option<String>,
+}
+
+/// The file systems of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// What is read.
+    pub src: FileSystem,
+    /// What is written to.
+    pub dst: FileSystem,
+    /// They are one and the same.
+    pub same: bool,
+}
+
+impl Pair {
+    /// Those of two open files, told apart as well as can be.
+    #[must_use]
+    pub fn of(src: BorrowedFd<'_>, dst: BorrowedFd<'_>) -> Pair {
+        let dev = |fd| fstat(fd).ok().map(|stat| stat.st_dev);
+        let same_dev = dev(src).is_some_and(|src| dev(dst) == Some(src));
+        let (src, dst) = (FileSystem::of(src), FileSystem::of(dst));
+        // Subvolumes of one file system have device numbers of their own.
+        let same = same_dev || src.shares_device_with(&dst);
+        Pair { src, dst, same }
+    }
+
+    /// The same by type alone, which takes no list of mounts.
+    #[must_use]
+    pub fn by_type(src: BorrowedFd<'_>, dst: BorrowedFd<'_>, same: bool) -> Pair {
+        let by_type = |fd| FileSystem { fs_type: fs_type(fd), ..FileSystem::default() };
+        Pair { src: by_type(src), dst: by_type(dst), same }
+    }
+
+    /// Both for a reader: `ext4 /data to xfs /backup`, or `within ext4 /data`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.same {
+            true => format!("within {}", self.dst.in_words()),
+            false => format!("{} to {}", self.src.in_words(), self.dst.in_words()),
+        }
+    }
+}
+
+impl FileSystem {
+    /// That of the open file `fd`. Takes some 50 µs: the list of mounts is read.
+    #[must_use]
+    pub fn of(fd: BorrowedFd<'_>) -> FileSystem {
+        let fs_type = fs_type(fd);
+        let Some(mount) = Mount::of(fd) else { return FileSystem { fs_type, ..Self::default() } };
+        FileSystem {
+            fs_type,
+            uuid: uuid(&mount.source),
+            source: Some(mount.source),
+            mount_point: Some(mount.mount_point),
+            options: Some(mount.options),
+        }
+    }
+
+    /// Whether what was measured on this one holds for `found`. Where both have a UUID that decides,
+    /// whatever they are called and wherever they are mounted.
+    #[must_use]
+    pub fn fits(&self, found: &FileSystem) -> bool {
+        let any_type = self.fs_type.as_deref().is_none_or(|fs_type| fs_type == "*");
+        if !any_type && self.fs_type != found.fs_type {
+            return false;
+        }
+        if self.uuid.is_some() && found.uuid.is_some() {
+            return self.uuid == found.uuid;
+        }
+        let fits =
+            |wanted: &Option<String>, there: &Option<String>| wanted.is_none() || wanted == there;
+        fits(&self.source, &found.source) && fits(&self.mount_point, &found.mount_point)
+    }
+
+    /// For a reader: `ext4 /data`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let fs_type = self.fs_type.as_deref().unwrap_or("*");
+        match self.mount_point.as_ref().or(self.source.as_ref()) {
+            Some(place) => format!("{fs_type} {place}"),
+            None => fs_type.to_owned(),
+        }
+    }
+
+    /// Whether both name one file system, in so far as they name any.
+    pub(super) fn is_same_place(&self, other: &FileSystem) -> bool {
+        let FileSystem { fs_type, uuid, source, mount_point, options: _ } = self;
+        if *fs_type != other.fs_type {
+            return false;
+        }
+        if uuid.is_some() && other.uuid.is_some() {
+            return *uuid == other.uuid;
+        }
+        (source, mount_point) == (&other.source, &other.mount_point)
+    }
+
+    fn shares_device_with(&self, other: &FileSystem) -> bool {
+        let device = self.source.as_ref().filter(|source| source.starts_with('/'));
+        self.fs_type == other.fs_type
+            && (self.uuid.is_some() && self.uuid == other.uuid
+                || device.is_some() && device == other.source.as_ref())
+    }
+}
+
+/// Names by the number that statfs(2) gives: linux/magic.h, and the modules' own sources for those
+/// that it leaves out.
+const TYPES: &[(u64, &str)] = &[
+    (0xef53, "ext4"), // ext2 and ext3 too, which the same module drives
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0x0102_1994, "tmpfs"),
+    (0x8584_58f6, "ramfs"),
+    (0xf2f5_2010, "f2fs"),
+    (0xca45_1a4e, "bcachefs"),
+    (0x2fc1_2fc1, "zfs"),
+    (0x794c_7630, "overlay"),
+    (0x6573_5546, "fuse"),
+    (0x6969, "nfs"),
+    (0xff53_4d42, "cifs"),
+    (0xfe53_4d42, "smb2"),
+    (0x0102_1997, "9p"),
+    (0x00c3_6400, "ceph"),
+    (0x4d44, "vfat"),
+    (0x2011_bab0, "exfat"),
+    (0x7366_746e, "ntfs3"),
+    (0x9660, "iso9660"),
+    (0x1501_3346, "udf"),
+    (0x7371_7368, "squashfs"),
+    (0xe0f5_e1e2, "erofs"),
+    (0x52_65_49_73, "reiserfs"),
+    (0x3153_464a, "jfs"),
+];
+
+/// The name of the type of the file system of `fd`; the number itself where it has none here.
+#[expect(clippy::cast_sign_loss, reason = "the numbers are unsigned and 32 bits wide")]
+fn fs_type(fd: BorrowedFd<'_>) -> Option<String> {
+    let number = fstatfs(fd).ok()?.f_type as u64 & 0xffff_ffff;
+    let known = TYPES.iter().find(|(of, _)| *of == number);
+    Some(known.map_or_else(|| format!("{number:#x}"), |(_, name)| (*name).to_owned()))
+}
+
+/// The UUID of the file system on the device `source`, as udev has found it there.
+fn uuid(source: &str) -> Option<String> {
+    let device = |path: &Path| {
+        let stat = rustix::fs::stat(path).ok()?;
+        let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
+        is_block.then_some(stat.st_rdev)
+    };
+    let wanted = device(Path::new(source))?;
+    std::fs::read_dir("/dev/disk/by-uuid").ok()?.flatten().find_map(|link| {
+        (device(&link.path()) == Some(wanted)).then(|| link.file_name().into_string().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    fn text(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn what_a_line_leaves_out_fits_anything() {
+        let found = FileSystem {
+            fs_type: text("ext4"),
+            uuid: text("1234"),
+            source: text("/dev/vdb"),
+            mount_point: text("/data"),
+            options: text("rw;rw"),
+        };
+        let by_uuid = FileSystem { uuid: text("1234"), ..FileSystem::default() };
+        let nameless = FileSystem { uuid: None, ..found.clone() };
+        for (what, line, expected) in [
+            ("itself", found.clone(), true),
+            ("nothing", FileSystem::default(), true),
+            ("any type", FileSystem { fs_type: text("*"), ..FileSystem::default() }, true),
+            ("type", FileSystem { fs_type: text("ext4"), ..FileSystem::default() }, true),
+            ("another type", FileSystem { fs_type: text("xfs"), ..found.clone() }, false),
+            ("UUID alone", by_uuid, true),
+            ("another UUID", FileSystem { uuid: text("5"), ..found.clone() }, false),
+            ("elsewhere", FileSystem { mount_point: text("/mnt"), ..found.clone() }, true),
+            ("a new name", FileSystem { source: text("/dev/vdc"), ..found.clone() }, true),
+            ("options", FileSystem { options: text("ro;ro"), ..found.clone() }, true),
+            ("no UUID", nameless.clone(), true),
+            (
+                "no UUID, elsewhere",
+                FileSystem { mount_point: text("/"), ..nameless.clone() },
+                false,
+            ),
+            ("no UUID, another", FileSystem { source: text("/dev/sd"), ..nameless }, false),
+        ] {
+            assert_eq!(line.fits(&found), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_real_one_is_found_and_fits_itself() {
+        let proc = File::open("/proc/self/io").expect("proc is mounted");
+        let found = FileSystem::of(proc.as_fd());
+        assert_eq!(found.fs_type.as_deref(), Some("0x9fa0"));
+        assert!(found.mount_point.is_some() && found.options.is_some(), "{found:?}");
+        assert!(found.fits(&found));
+        let pair = Pair::of(proc.as_fd(), proc.as_fd());
+        assert!(pair.same);
+        let file = tempfile::tempfile().expect("a scratch file");
+        assert!(!Pair::of(proc.as_fd(), file.as_fd()).same);
+    }
+}

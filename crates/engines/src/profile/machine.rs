@@ -1,0 +1,92 @@
+//! Which machine a choice was measured on.
+
+use std::fs::File;
+use std::io::Read;
+
+/// What tells machines apart. A line of a profile that leaves a key out fits any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// A digest of /etc/machine-id, which is itself not to be shown around: machine-id(5).
+    pub id: Option<String>,
+    /// The processor, as the kernel names it: a disk may have been moved to another machine.
+    pub cpu: Option<String>,
+    /// What it was called, for the reader only.
+    pub host: Option<String>,
+}
+
+/// What makes the digest one of this program's own.
+const CONTEXT: &str = "haulage profile: the identity of a machine";
+
+/// Digits of the identity: 64 bits tell any number of machines apart that one person has.
+const ID_DIGITS: usize = 16;
+
+impl Machine {
+    /// This one.
+    #[must_use]
+    pub fn this() -> Machine {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let id = ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().find_map(|file| {
+            let id = std::fs::read_to_string(file).ok()?;
+            Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+        });
+        // A machine without an identity goes by its name.
+        let id = id.unwrap_or_else(|| format!("host {host}"));
+        Machine { id: Some(digest(&id)), cpu: cpu_model(), host: Some(host) }
+    }
+
+    /// Whether both name one machine, whatever it is called.
+    pub(super) fn is_same(&self, other: &Machine) -> bool {
+        (&self.id, &self.cpu) == (&other.id, &other.cpu)
+    }
+
+    /// Whether what was measured on this machine holds on the machine `found`.
+    #[must_use]
+    pub fn fits(&self, found: &Machine) -> bool {
+        (self.id.is_none() || self.id == found.id) && (self.cpu.is_none() || self.cpu == found.cpu)
+    }
+}
+
+fn digest(id: &str) -> String {
+    let key = blake3::derive_key(CONTEXT, id.as_bytes());
+    let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits[..ID_DIGITS].to_owned()
+}
+
+/// Bytes that hold what /proc/cpuinfo says of the first processor. The kernel makes the rest as it is
+/// read, which takes its time where there are many.
+const CPUINFO_BYTES: u64 = 4096;
+
+/// The processor, as the kernel names it; `None` where it does not.
+fn cpu_model() -> Option<String> {
+    let mut text = Vec::new();
+    File::open("/proc/cpuinfo").ok()?.take(CPUINFO_BYTES).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_knows_itself_and_no_other() {
+        let this = Machine::this();
+        assert_eq!(this.id.as_ref().map(String::len), Some(ID_DIGITS));
+        assert!(this.fits(&Machine::this()));
+        assert!(Machine::default().fits(&this), "a line for any machine");
+        let renamed = Machine { host: Some(String::from("other")), ..this.clone() };
+        assert!(renamed.fits(&this), "its name may change");
+        let moved = Machine { cpu: Some(String::from("another")), ..this.clone() };
+        assert!(!moved.fits(&this));
+        let other = Machine { id: Some(digest("other")), ..this.clone() };
+        assert!(!other.fits(&this));
+    }
+
+    #[test]
+    fn the_identity_is_not_shown() {
+        let Ok(id) = std::fs::read_to_string("/etc/machine-id") else { return };
+        let digest = digest(id.trim());
+        assert!(!id.contains(&digest) && digest.chars().all(|digit| digit.is_ascii_hexdigit()));
+    }
+}
