@@ -93,7 +93,7 @@ baseline = "read_write:64K"
 "#;
 
 fn command(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.env("XDG_STATE_HOME", "/nonexistent");
     command.arg("bench").args(args).current_dir(dir);
     command

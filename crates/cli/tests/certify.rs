@@ -11,7 +11,7 @@ use serde_json::Value;
 use testfs::FsKind;
 
 fn haulage(args: &[&str], dir: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_haulage"))
+    testfs::command(env!("CARGO_BIN_EXE_haulage"))
         .args(args)
         .current_dir(dir)
         .env("XDG_STATE_HOME", dir.join("state"))

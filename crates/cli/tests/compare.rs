@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
 fn haulage(args: &[&str], dir: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_haulage"))
+    testfs::command(env!("CARGO_BIN_EXE_haulage"))
         .args(args)
         .current_dir(dir)
         .env("XDG_STATE_HOME", dir.join("state"))

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use testfs::{Aspects, Lies, LyingFs, Tree, each_fs, is_root, random_bytes, skip, test_name};
 
 fn haulage() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_haulage"))
+    testfs::command(env!("CARGO_BIN_EXE_haulage"))
 }
 
 fn cp(dir: &Path, args: &[&str]) -> Output {
@@ -272,7 +272,7 @@ fn kill_at_every_call(options: &[&str], refused: bool) {
         let _ = std::fs::remove_dir_all(dir.join("dst"));
         create_dir(dir.join("dst")).expect("a directory");
         write(dir.join("dst/old"), &old).expect("a file");
-        let mut command = Command::new("strace");
+        let mut command = testfs::command("strace");
         command.args(["-f", "-o"]).arg(dir.join("trace"));
         for inject in inject {
             command.args(["-e", inject]);

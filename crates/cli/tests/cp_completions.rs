@@ -26,7 +26,7 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
         std::fs::write(dir.path().join(name), "").expect("a file");
     }
     std::fs::create_dir(dir.path().join("somewhere")).expect("a directory");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     if called == "haulage" {
         command.arg("cp");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{create_dir_all, hard_link, set_permissions, symlink_metadata, write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
@@ -80,7 +80,7 @@ fn forget_readings(names: &[PathBuf]) {
 }
 
 fn cp(dir: &Path, option: &str, words: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.args(["cp", option]).args(words.split(' ')).current_dir(dir).env("LC_ALL", "C");
     command.stdin(std::process::Stdio::null());
     command.output().expect("haulage runs")

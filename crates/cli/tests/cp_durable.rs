@@ -98,7 +98,7 @@ fn crash(kind: FsKind, line: &str) -> Option<Vec<String>> {
     // Only what the copy does is in question.
     rustix::fs::syncfs(std::fs::File::open(disk.join("old")).expect("a directory"))
         .expect("synced");
-    let mut command = Command::new(haulage());
+    let mut command = testfs::command(haulage());
     command.arg("cp").args(line.split(' ')).arg(&src).arg(disk.join("old"));
     done(&mut command).expect("copied");
     disk.lose_power();

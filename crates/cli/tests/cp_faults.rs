@@ -217,13 +217,13 @@ fn as_nobody(dir: &Path, args: &[&str]) -> Option<Output> {
         // The program may lie where others may not go. What this process has open for writing may be
         // so still in a child of another test, and cannot be run meanwhile.
         let program = dir.join("haulage");
-        let copied = Command::new(haulage()).arg("cp").arg(haulage()).arg(&program).status();
+        let copied = testfs::command(haulage()).arg("cp").arg(haulage()).arg(&program).status();
         assert!(copied.is_ok_and(|status| status.success()), "a copy of the program");
         set_permissions(&program, Permissions::from_mode(0o755)).expect("a mode");
         command.arg(program);
         command
     } else {
-        Command::new(haulage())
+        testfs::command(haulage())
     };
     let output = command.arg("cp").args(args).current_dir(dir).output().ok();
     if output.is_none() {

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use testfs::{skip, test_name};
 
 fn cp(dir: &Path, words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.arg("cp").args(words).current_dir(dir).env("LC_ALL", "C");
     command.output().expect("haulage runs")
 }
@@ -144,7 +144,7 @@ fn names_and_patterns_need_be_no_text() {
     for name in [&b"\xff1"[..], b"\xff2", b"\xfe1", "é".as_bytes()] {
         write(src.join(OsStr::from_bytes(name)), "").expect("a file");
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.args(["cp", "-r", "--exclude"]).arg(OsStr::from_bytes(b"\xff?"));
     let status = command.args(["src", "copy"]).current_dir(dir.path()).status();
     assert!(status.expect("haulage runs").success());

@@ -3,14 +3,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use testfs::{Lies, LyingFs};
 
 fn cp(dir: &Path, args: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_haulage"))
+    testfs::command(env!("CARGO_BIN_EXE_haulage"))
         .arg("cp")
         .args(args)
         .current_dir(dir)
@@ -145,7 +145,7 @@ fn an_ignored_signal_stays_ignored() {
     big.set_len(256 << 20).expect("a length");
     let program = env!("CARGO_BIN_EXE_haulage");
     let script = format!("trap '' HUP; exec {program} cp --sparse=never big copy");
-    let child = Command::new("sh")
+    let child = testfs::command("sh")
         .args(["-c", &script])
         .current_dir(dir.path())
         .stderr(Stdio::piped())
@@ -163,7 +163,7 @@ fn the_status_signal_ends_nothing_that_has_hardly_begun() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("a"), "new").expect("a file");
     std::fs::write(dir.path().join("b"), "old").expect("a file");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_haulage"))
+    let mut child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
         .args(["cp", "-i", "a", "b"])
         .current_dir(dir.path())
         .stdin(Stdio::piped())

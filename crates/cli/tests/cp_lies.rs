@@ -1,7 +1,7 @@
 //! Copies from and to a file system that lies: the copy is right, or it fails aloud.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use rustix::io::Errno;
 use testfs::{Lies, LyingFs, random_bytes, skip, test_name};
@@ -9,7 +9,7 @@ use testfs::{Lies, LyingFs, random_bytes, skip, test_name};
 const LEN: usize = 300_000;
 
 fn cp(args: &[&str], src: &Path, dst: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.arg("cp").args(args).args([src, dst]).output().expect("haulage runs")
 }
 

@@ -4,7 +4,7 @@ use std::fs::{create_dir, hard_link, write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use testfs::{Aspects, random_bytes, skip, test_name, tree_differences};
 
@@ -52,7 +52,7 @@ fn operands() -> Vec<String> {
 /// Runs `program` in a tree of its own, of which it returns the whole.
 fn run(program: &str, before: &[&str], options: &[&str], dir: &Path) -> (Output, PathBuf) {
     make(dir);
-    let mut command = Command::new(program);
+    let mut command = testfs::command(program);
     command.arg0("cp").args(before).args(options).args(operands()).arg("t").current_dir(dir);
     (command.env("LC_ALL", "C").output().expect("it starts"), dir.to_owned())
 }

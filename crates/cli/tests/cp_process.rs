@@ -14,7 +14,12 @@ fn directory() -> tempfile::TempDir {
 }
 
 fn run(command: &mut Command, dir: &Path) -> Output {
-    command.current_dir(dir).env("LC_ALL", "C").output().expect("it can be run")
+    command
+        .current_dir(dir)
+        .env("LC_ALL", "C")
+        .env("HAULAGE_PROFILE", "")
+        .output()
+        .expect("it can be run")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -154,7 +159,7 @@ fn the_locale_that_is_there_decides_about_quotation_marks() {
                 let output = command.envs(variables.iter().copied()).output();
                 text(&output.expect("it can be run").stderr)
             };
-            let ours = said(Command::new(env!("CARGO_BIN_EXE_haulage")).arg("cp"));
+            let ours = said(testfs::command(env!("CARGO_BIN_EXE_haulage")).arg("cp"));
             let gnu = said(Command::new("/bin/cp").arg0("cp"));
             assert_eq!(ours, gnu, "{variables:?} {args:?}");
         }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -39,7 +39,7 @@ struct Watched {
 impl Watched {
     fn start(dir: &Path, args: &[&str]) -> Watched {
         let (master, terminal) = open_terminal(80);
-        let child = Command::new(env!("CARGO_BIN_EXE_haulage"))
+        let child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
             .arg("cp")
             .args(args)
             .env("LC_ALL", "C.UTF-8")
@@ -181,7 +181,7 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
 fn nothing_is_drawn_where_nobody_looks() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let output = Command::new(env!("CARGO_BIN_EXE_haulage"))
+    let output = testfs::command(env!("CARGO_BIN_EXE_haulage"))
         .args(["cp", "--progress"])
         .args([source.source(), dir.path().join("copy")])
         .stdin(Stdio::null())

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use rustix::io::Errno;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use testfs::{Lies, LyingFs, random_bytes, skip, test_name};
 const DOCUMENT: &str = include_str!("../../../docs/receipt.md");
 
 fn cp(dir: &Path, args: &[&OsStr]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.arg("cp").args(args).current_dir(dir).output().expect("the binary starts")
 }
 
@@ -299,7 +299,7 @@ fn a_run_that_is_interrupted_has_a_summary() {
     let dir = tempfile::tempdir().expect("a directory");
     let big = std::fs::File::create(dir.path().join("big")).expect("a file");
     big.set_len(8 << 30).expect("a length");
-    let child = Command::new(env!("CARGO_BIN_EXE_haulage"))
+    let child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
         .args(["cp", "--sparse=never", "--receipt=r", "--stats", "big", "copy"])
         .current_dir(dir.path())
         .stderr(Stdio::piped())

@@ -13,7 +13,7 @@ use testfs::{Aspects, FsKind, each_fs, random_bytes, tree_differences};
 const LARGE: usize = 72 << 20;
 
 fn haulage(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.arg("cp").args(args).current_dir(dir);
     command
 }

@@ -2,13 +2,13 @@
 
 use std::fs::{create_dir, read, write};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use testfs::{Aspects, FsKind, Lies, LyingFs, each_fs, random_bytes, tree_differences};
 
 fn cp(dir: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.arg("cp").args(args).current_dir(dir).output().expect("haulage runs")
 }
 
@@ -110,7 +110,7 @@ fn what_can_be_read_only_once_cannot_be_verified() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), "text").expect("a file");
     let shell = format!("echo text | {} cp --verify /dev/stdin b", env!("CARGO_BIN_EXE_haulage"));
-    let output = Command::new("sh").args(["-c", &shell]).current_dir(dir.path()).output();
+    let output = testfs::command("sh").args(["-c", &shell]).current_dir(dir.path()).output();
     let output = output.expect("a shell");
     assert_eq!(said(&output), "cp: cannot verify the copy: '/dev/stdin' is no regular file\n");
     assert_eq!(output.status.code(), Some(1));

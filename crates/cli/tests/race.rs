@@ -17,7 +17,7 @@ fn race(args: &[&str], dir: &Path) -> Output {
 }
 
 fn command(args: &[&str], dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haulage"));
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.arg("race").args(args).current_dir(dir);
     command
 }
@@ -218,7 +218,7 @@ fn copies_of_which_no_page_can_be_counted_are_not_taken_for_shared_extents() {
         mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work none merged && \
         cd merged && head -c 3000000 /dev/urandom > source && \
         exec \"$0\" race source . --engines sendfile,read_write:64K --rounds 3 --json -";
-    let output = Command::new("unshare")
+    let output = testfs::command("unshare")
         .args(["--mount", "--propagation", "private", "sh", "-c", script])
         .arg(env!("CARGO_BIN_EXE_haulage"))
         .current_dir(dir.path())

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn haulage(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_haulage")).args(args).output().expect("haulage runs")
+    testfs::command(env!("CARGO_BIN_EXE_haulage")).args(args).output().expect("haulage runs")
 }
 
 /// A run directory of our own, since a page goes into it unless it is told where.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, StatxFlags};
+use engines::mount::Mount;
+use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
 use crate::state::Prover;
@@ -129,14 +130,27 @@ impl FileSystem {
     /// The file system that `path` lies on.
     #[must_use]
     pub fn of(path: &Path) -> FileSystem {
-        let found = mount_id(path).and_then(|id| {
-            let table = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-            table.lines().find_map(|line| parse_mount(line).filter(|(of, _)| *of == id))
-        });
         let block_bytes = rustix::fs::statvfs(path).ok().map(|stat| stat.f_bsize);
-        let path = path.to_string_lossy().into_owned();
-        let found = found.map(|(_, file_system)| file_system).unwrap_or_default();
-        FileSystem { path, block_bytes, ..found }
+        let given = path.to_string_lossy().into_owned();
+        let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let Some(mount) = opened.ok().and_then(|fd| Mount::of(fd.as_fd())) else {
+            return FileSystem { path: given, block_bytes, ..FileSystem::default() };
+        };
+        let device = &mount.source;
+        FileSystem {
+            path: given,
+            block_bytes,
+            scheduler: of_queue(device, "scheduler").map(|line| chosen(&line)),
+            readahead_bytes: of_queue(device, "read_ahead_kb")
+                .and_then(|kib| Some(kib.trim().parse::<u64>().ok()? * 1024)),
+            rotational: of_queue(device, "rotational").map(|line| line.trim() == "1"),
+            physical_block_bytes: of_queue(device, "physical_block_size")
+                .and_then(|bytes| bytes.trim().parse().ok()),
+            fs_type: Some(mount.fs_type),
+            mount_point: Some(mount.mount_point),
+            mount_options: Some(mount.options),
+            device: Some(mount.source),
+        }
     }
 }
 
@@ -172,50 +186,6 @@ pub fn memory_bytes() -> u64 {
 fn counter(file: &str, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
-}
-
-/// The kernel's number of the mount: the device number would not do, since btrfs gives each
-/// subvolume one that no table lists.
-fn mount_id(path: &Path) -> Option<u64> {
-    let stat = rustix::fs::statx(
-        rustix::fs::CWD.as_fd(),
-        path,
-        AtFlags::empty(),
-        StatxFlags::from_bits_retain(STATX_MNT_ID),
-    )
-    .ok()?;
-    (stat.stx_mask & STATX_MNT_ID != 0).then_some(stat.stx_mnt_id)
-}
-
-/// STATX_MNT_ID of linux/stat.h, Linux 5.8.
-const STATX_MNT_ID: u32 = 0x1000;
-
-/// A line of /proc/self/mountinfo, proc_pid_mountinfo(5): the mount's number and the rest.
-fn parse_mount(line: &str) -> Option<(u64, FileSystem)> {
-    let (mount, file_system) = line.split_once(" - ")?;
-    let mount: Vec<&str> = mount.split(' ').collect();
-    let file_system: Vec<&str> = file_system.split(' ').collect();
-    let (&[id, _, _, _, mount_point, options, ..], &[fs_type, device, super_options, ..]) =
-        (mount.as_slice(), file_system.as_slice())
-    else {
-        return None;
-    };
-    let found = FileSystem {
-        path: String::new(),
-        fs_type: Some(fs_type.to_owned()),
-        mount_point: Some(unescaped(mount_point)),
-        mount_options: Some(format!("{options};{super_options}")),
-        device: Some(unescaped(device)),
-        scheduler: of_queue(device, "scheduler").map(|line| chosen(&line)),
-        readahead_bytes: of_queue(device, "read_ahead_kb")
-            .and_then(|kib| Some(kib.trim().parse::<u64>().ok()? * 1024)),
-        rotational: of_queue(device, "rotational").map(|line| line.trim() == "1"),
-        physical_block_bytes: of_queue(device, "physical_block_size")
-            .and_then(|bytes| bytes.trim().parse().ok()),
-        // Asked of the path itself.
-        block_bytes: None,
-    };
-    Some((id.parse().ok()?, found))
 }
 
 /// A setting of a block device: the kernel's Documentation/block/queue-sysfs.rst. That of a partition
@@ -254,26 +224,12 @@ fn mitigations() -> BTreeMap<String, String> {
     entries.flatten().filter_map(of).collect()
 }
 
-/// Blanks, tabs, line ends and backslashes stand there as octal numbers.
-fn unescaped(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(text.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_mount_table() {
-        let line = "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=x";
-        let (id, found) = parse_mount(line).expect("well formed");
-        assert_eq!(id, 36);
-        assert_eq!(found.fs_type.as_deref(), Some("ext3"));
-        assert_eq!(found.mount_point.as_deref(), Some("/mnt 2"));
-        assert_eq!(found.mount_options.as_deref(), Some("rw,noatime;rw,errors=x"));
-        assert_eq!(parse_mount("nonsense"), None);
+    fn the_scheduler_stands_in_brackets() {
         assert_eq!(chosen("none mq-deadline [kyber] bfq\n"), "kyber");
         assert_eq!(chosen("none\n"), "none");
     }

@@ -7,11 +7,13 @@
 //! filled up.
 
 mod fuse;
+mod program;
 mod scratch;
 mod skip;
 mod tree;
 
 pub use fuse::{Lies, LyingFs};
+pub use program::command;
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs};
 pub use skip::{is_root, skip, test_name};
 pub use tree::{Aspects, Tree, tree_differences};

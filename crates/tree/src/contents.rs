@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use engines::{Chain, Meter, Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
+use engines::{Meter, Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, ioctl_ficlone, openat};
 use rustix::io::{self, Errno, retry_on_intr};
 
@@ -12,11 +12,13 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::extents;
 use crate::identity::{FileId, file_bytes, is_regular, mtime};
 use crate::journal::Journal;
+use crate::measured::End;
 use crate::options::{Reflink, Sparse};
 use crate::page_cache::{self, Footprint};
 use crate::place::Place;
-use crate::receipt::{Attempt, Offload, SparseDetection, Verified};
-use crate::run::{BUFFER_BYTES, PairChains, Run, Worker, failed};
+use crate::receipt::{Attempt, Chosen, ChosenBy, Offload, SparseDetection, Verified};
+use crate::routes::{File, Routes, Way};
+use crate::run::{BUFFER_BYTES, Run, Worker, failed};
 use crate::zeros::copy_without_zeros;
 
 /// Both files, open, and as they were when they were opened.
@@ -39,7 +41,9 @@ pub(crate) struct Contents {
     /// The source was written to meanwhile.
     pub(crate) changed: bool,
     pub(crate) offload: Offload,
-    /// Kept when receipts are.
+    /// Kept when receipts are, or who copies is told how it goes.
+    pub(crate) chosen: Option<Chosen>,
+    /// Kept with it.
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) verified: Option<Verified>,
 }
@@ -62,9 +66,6 @@ const CLOSE_PIECE_BYTES: u64 = 8 << 20;
 /// A file that a local disk has copied before anybody could want to stop it.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// A file that is worth several workers.
-const SHARED_BYTES_MIN: u64 = 16 << 20;
-
 /// Copies all data from `files.src` to `files.dst`.
 ///
 /// # Errors
@@ -76,18 +77,22 @@ pub(crate) fn copy_contents(
     journal: Option<&mut Journal>,
 ) -> Result<Contents, Diagnostic> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
-    let honest = worker.is_honest(files.src, src_dev);
+    let src = worker.end(files.src, src_dev);
+    let dst = worker.end(files.dst, dst_dev);
+    let honest = src.kind.is_some_and(extents::is_honest);
     let others_busy = worker.others_busy;
-    let (src, dst) = ((files.src, src_dev), (files.dst, dst_dev));
     let seat = worker.station.seat();
     let meter = seat.as_ref().map(|seat| &seat.meter);
-    let (chains, buffer) = worker.chains(src, dst, run.options);
+    let (routes, buffer) = worker.routes(src, dst, run.options);
     let mut copying = Copying {
         run,
         files,
-        chains,
+        routes,
+        ends: (src, dst),
+        measured: None,
         buffer,
         honest,
+        may_wait: !honest || !dst.kind.is_some_and(extents::is_honest),
         others_busy,
         footprint: run.options.no_cache.then(|| Footprint::of(files)),
         meter,
@@ -100,6 +105,7 @@ pub(crate) fn copy_contents(
             hole_bytes: 0,
             changed: false,
             offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
+            chosen: None,
             attempts: Vec::new(),
             verified: None,
         },
@@ -138,21 +144,19 @@ pub(crate) fn copy_contents(
     }
 }
 
-/// Which of a pair's chains takes a span.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Data,
-    Shared,
-    Plain,
-}
-
 struct Copying<'c, 'r, 'f> {
     run: &'c Run<'r>,
     files: &'c Files<'f>,
-    chains: &'c mut PairChains,
+    routes: &'c mut Routes,
+    /// Source and destination.
+    ends: (End<'f>, End<'f>),
+    /// The way that was measured to be the fastest, once that was asked.
+    measured: Option<Option<Way>>,
     buffer: &'c mut [u8],
     /// Whether the source's file system is known to tell the truth about lengths and holes.
     honest: bool,
+    /// One of the file systems is of no kind that is known to be quick.
+    may_wait: bool,
     /// All other workers have something to do.
     others_busy: bool,
     /// Kept where the page cache is to be left as it was.
@@ -217,7 +221,7 @@ impl Copying<'_, '_, '_> {
 
     /// Shares all blocks, if that is wanted and can be.
     fn clone_all(&mut self, size: u64) -> Result<bool, Diagnostic> {
-        let Some(clone) = &mut self.chains.clone else {
+        let Some(clone) = &mut self.routes.clone else {
             self.ask_about_clones();
             return Ok(false);
         };
@@ -231,6 +235,7 @@ impl Copying<'_, '_, '_> {
         match moved.stop {
             Stop::Done | Stop::Eof => {
                 self.contents.data_bytes = moved.bytes;
+                self.chose_clone(required);
                 self.contents.offload = Offload {
                     offload: "unknown",
                     reflink: "yes",
@@ -244,6 +249,13 @@ impl Copying<'_, '_, '_> {
                 dst: self.files.dst_place.path(),
                 errno,
             }),
+        }
+    }
+
+    fn chose_clone(&mut self, required: bool) {
+        if let Some(last) = self.contents.attempts.last() {
+            let by = if required { ChosenBy::Forced } else { ChosenBy::Rule };
+            self.contents.chosen = Some(Chosen { variant: last.variant.clone(), by });
         }
     }
 
@@ -284,7 +296,7 @@ impl Copying<'_, '_, '_> {
     /// Copies up to the offset `end`, or to where the source ends before.
     fn copy_to(&mut self, end: u64, way: Way) -> Result<(), Diagnostic> {
         while self.at < end {
-            let len = self.next_piece(end)?;
+            let len = self.next_piece(end, way)?;
             let moved = self.span(Span::at(self.at, len), way);
             self.count(moved.bytes);
             self.note();
@@ -304,10 +316,27 @@ impl Copying<'_, '_, '_> {
     /// The same for data in the way that suits its length.
     fn copy_data(&mut self, end: u64) -> Result<(), Diagnostic> {
         let bytes = end.saturating_sub(self.at);
-        let shares = !self.others_busy
-            && bytes >= SHARED_BYTES_MIN
-            && self.chains.shared(self.run).is_some();
-        self.copy_to(end, if shares { Way::Shared } else { Way::Data })
+        if bytes == 0 {
+            return Ok(());
+        }
+        let way = match self.measured_way() {
+            Some(way) => way,
+            None => self.routes.by_rule(self.run, bytes, self.others_busy),
+        };
+        self.copy_to(end, way)
+    }
+
+    /// The way that was measured to be the fastest for the whole file, which is asked once.
+    fn measured_way(&mut self) -> Option<Way> {
+        if let Some(known) = self.measured {
+            return known;
+        }
+        let (src, bytes) = (self.files.src, file_bytes(self.files.src_stat));
+        let file = File { bytes, may_wait: self.may_wait, others_busy: self.others_busy };
+        let look = || page_cache::residency(src, bytes);
+        let way = self.routes.measured(self.run, self.ends, file, look);
+        self.measured = Some(way);
+        way
     }
 
     /// The same with blocks of zeros left out.
@@ -316,7 +345,7 @@ impl Copying<'_, '_, '_> {
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
         self.contents.offload.offload = "avoided";
         while self.at < end {
-            let len = self.next_piece(end)?;
+            let len = self.next_piece(end, Way::Plain)?;
             let (src, dst) = (self.files.src, self.files.dst);
             let pair = Pair::new(src, dst).with_meter(self.meter);
             let sifted = copy_without_zeros(pair, self.at, len, block_bytes, self.buffer);
@@ -379,7 +408,7 @@ impl Copying<'_, '_, '_> {
         }
         self.buffer.fill(0);
         while self.at < offset {
-            let left = usize::try_from(self.next_piece(offset)?).unwrap_or(usize::MAX);
+            let left = usize::try_from(self.next_piece(offset, Way::Plain)?).unwrap_or(usize::MAX);
             let zeros = &self.buffer[..left.min(self.buffer.len())];
             let (bytes, result) = pwrite_all(self.files.dst, zeros, self.at);
             self.count(bytes as u64);
@@ -398,7 +427,7 @@ impl Copying<'_, '_, '_> {
             _ => Span::TO_EOF,
         };
         while self.at < end {
-            let len = self.next_piece(end)?;
+            let len = self.next_piece(end, Way::Plain)?;
             let moved = self.span(Span { src: Pos::Here, dst: Pos::Here, len }, Way::Plain);
             self.count(moved.bytes);
             if self.proceed(moved)? == Ended::Yes {
@@ -418,12 +447,11 @@ impl Copying<'_, '_, '_> {
 
     fn span(&mut self, span: Span, way: Way) -> Moved {
         let pair = Pair::new(self.files.src, self.files.dst).with_meter(self.meter);
-        let avoids = !self.chains.offloads && way != Way::Plain;
-        let chain: &mut Chain = match way {
-            Way::Data => &mut self.chains.data,
-            Way::Shared => self.chains.shared(self.run).expect("it is chosen only where it is"),
-            Way::Plain => &mut self.chains.plain,
-        };
+        let route = self.routes.route(way);
+        let avoids = !route.offloads && way != Way::Plain;
+        if self.run.keeps_attempts() {
+            self.contents.chosen.get_or_insert_with(|| route.chosen.clone());
+        }
         let offload = &mut self.contents.offload.offload;
         if avoids {
             *offload = "avoided";
@@ -438,7 +466,7 @@ impl Copying<'_, '_, '_> {
                 };
             }
         };
-        chain.file_after(pair, self.contents.data_bytes).copy(span, &mut observe)
+        route.chain.file_after(pair, self.contents.data_bytes).copy(span, &mut observe)
     }
 
     /// Turns an engine's stop into what it means for this file.
@@ -496,7 +524,7 @@ impl Copying<'_, '_, '_> {
     /// ever, is read once more; one whose length says nothing, as in /proc, to its end.
     fn read_past(&mut self, size: u64) -> Result<(), Diagnostic> {
         loop {
-            let len = self.next_piece(self.at + BUFFER_BYTES as u64)?;
+            let len = self.next_piece(self.at + BUFFER_BYTES as u64, Way::Plain)?;
             let moved = self.span(Span::at(self.at, len), Way::Plain);
             self.count(moved.bytes);
             if self.proceed(moved)? == Ended::Yes || file_bytes(&self.src_now()?) > size {
@@ -523,10 +551,10 @@ impl Copying<'_, '_, '_> {
         fstat(self.files.src).map_err(failed(Action::Fstat, self.files.src_place))
     }
 
-    /// How many bytes go next, at most up to the offset `end`, with a look around before: at whether
+    /// How many bytes go next on `way`, at most up to the offset `end`, with a look around before: at whether
     /// to wait or to stop, and at what is behind.
-    fn next_piece(&mut self, end: u64) -> Result<u64, Diagnostic> {
-        let at_once = self.closely && self.chains.offloads;
+    fn next_piece(&mut self, end: u64, way: Way) -> Result<u64, Diagnostic> {
+        let at_once = self.closely && self.routes.route(way).offloads;
         let mut piece_bytes = if at_once { CLOSE_PIECE_BYTES } else { PIECE_BYTES };
         if let Some(throttle) = &self.run.throttle {
             throttle.wait(|| self.run.observer.interrupted());
@@ -587,12 +615,12 @@ pub(crate) fn try_clone(src: BorrowedFd<'_>, dst: &Place<'_>) -> Option<io::Resu
     Some(ioctl_ficlone(&scratch, src))
 }
 
-/// Passes attempts on to the run's observer, and keeps them where receipts are kept.
+/// Passes attempts on to the run's observer, and keeps them where somebody wants to know.
 fn observer<'o>(
     run: &'o Run<'_>,
     attempts: &'o mut Vec<Attempt>,
 ) -> impl FnMut(&Variant, Span, Moved) + use<'o> {
-    let keeps = run.observer.keeps_receipts();
+    let keeps = run.keeps_attempts();
     let observer = run.observer;
     move |variant, span, moved| {
         observer.moved(variant, span, moved);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use engines::Errno;
+use engines::profile::{Mistake, Problem};
 
 /// Something that went wrong, or that the user should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -277,6 +278,31 @@ pub enum Diagnostic {
         /// Without it the copy is a failure.
         required: bool,
     },
+    /// The profile that says which ways are the fastest cannot be used; the copy goes by what is built
+    /// in.
+    ProfileUnusable {
+        /// Where it is.
+        path: PathBuf,
+        /// Why.
+        problem: Problem,
+    },
+    /// A line of the profile is of no use and is passed over.
+    ProfileLine {
+        /// Where the profile is.
+        path: PathBuf,
+        /// The line, and why.
+        mistake: Mistake,
+    },
+    /// Nothing in the profile was measured on this machine.
+    ProfileForeign {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A line of the profile is used although the system has changed since it was measured.
+    ProfileStale {
+        /// What has, in words.
+        changes: Vec<String>,
+    },
 }
 
 /// What a new file should have from the one that it replaces.
@@ -297,6 +323,8 @@ pub enum Severity {
     Failure,
     /// The exit status is what it would have been.
     Warning,
+    /// The same, and the copy is what was asked for: a person may want to know, a script need not.
+    Notice,
 }
 
 impl Diagnostic {
@@ -307,7 +335,11 @@ impl Diagnostic {
             Diagnostic::SourceTwice { .. }
             | Diagnostic::Changed { .. }
             | Diagnostic::NotTakenOver { .. }
+            | Diagnostic::ProfileUnusable { .. }
             | Diagnostic::Xattr { required: false, .. } => Severity::Warning,
+            Diagnostic::ProfileLine { .. }
+            | Diagnostic::ProfileForeign { .. }
+            | Diagnostic::ProfileStale { .. } => Severity::Notice,
             _ => Severity::Failure,
         }
     }

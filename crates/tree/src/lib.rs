@@ -29,6 +29,7 @@ mod journal;
 mod links;
 mod listing;
 mod lock;
+mod measured;
 mod metadata;
 mod observer;
 mod open;
@@ -41,6 +42,7 @@ mod pool;
 mod receipt;
 mod regular;
 mod rehearsal;
+mod routes;
 mod run;
 mod same_file;
 mod special;
@@ -67,4 +69,6 @@ pub use options::{
     Reflink, Sparse,
 };
 pub use plan::{Destination, Outcome, Request, copy};
-pub use receipt::{Attempt, Attribute, Loss, Method, Offload, Receipt, SparseDetection, Verified};
+pub use receipt::{
+    Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
+};

@@ -7,7 +7,7 @@ use rustix::fs::Mode;
 
 use crate::activity::Activity;
 use crate::diagnostic::Diagnostic;
-use crate::receipt::{Offload, Receipt};
+use crate::receipt::{Attempt, Chosen, Offload, Receipt};
 
 /// Told of everything, from any thread that copies. Only [`diagnose`](Observer::diagnose) must be
 /// there: who does not ask for more gets a copy without questions.
@@ -119,6 +119,17 @@ pub enum Announcement {
         /// The source.
         src: PathBuf,
     },
-    /// How a regular file's data went. Told only when debugging.
+    /// How a regular file's data went, in the terms of GNU cp. Told only when debugging.
     Data(Offload),
+    /// Which engines moved it, and why these. Told only when debugging.
+    Way {
+        /// The source.
+        src: PathBuf,
+        /// The destination.
+        dst: PathBuf,
+        /// What was tried first.
+        chosen: Chosen,
+        /// What was tried.
+        attempts: Vec<Attempt>,
+    },
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use engines::Variant;
+use engines::profile::Location;
 
 use crate::filter::Filter;
 use crate::identity::FileId;
@@ -59,6 +60,8 @@ pub struct Options {
     pub jobs: Option<NonZeroUsize>,
     /// How data is moved, where that works; what suits the files best unless given.
     pub engine: Option<Variant>,
+    /// Where it is written which ways were measured to be the fastest.
+    pub profile: Location,
     /// A name stands for the old file or for the whole new one at every moment.
     pub atomic: bool,
     /// Go on where an earlier run of the same copy was killed. Needs `atomic` and preserved times.
@@ -106,6 +109,7 @@ impl Default for Options {
             debug: false,
             jobs: None,
             engine: None,
+            profile: Location::None,
             atomic: false,
             durable: false,
             verify: false,

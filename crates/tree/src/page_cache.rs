@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use engines::profile::Residency;
 use engines::sys::{begin_writing_back, cachestat, write_back};
 use rustix::fs::{Advice, fadvise};
 use rustix::io;
@@ -42,6 +43,31 @@ pub(crate) const HELD_FILES_MAX: usize = 16;
 
 /// The same in bytes.
 const HELD_BYTES_MAX: u64 = 64 << 20;
+
+/// How much of a file of `bytes` is in the page cache, by a look at a few stretches of it: counting
+/// all of a large one takes as long as copying a part. `None` where it is not told.
+pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64) -> Option<Residency> {
+    let page_bytes = rustix::param::page_size() as u64;
+    let pages = bytes.div_ceil(page_bytes);
+    let stretches = bytes.div_ceil(STRETCH_EVERY_BYTES).clamp(STRETCHES_MIN, STRETCHES_MAX);
+    let stretch_pages = STRETCH_PAGES.min(pages);
+    let mut cached_pages = 0;
+    for nth in 0..stretches {
+        // Spread from the first page to the last.
+        let at = (pages - stretch_pages) * nth / (stretches - 1) * page_bytes;
+        let counted = cachestat(src, at, stretch_pages * page_bytes).ok()?;
+        cached_pages += counted.cached_pages;
+    }
+    Some(Residency::of(cached_pages, stretches * stretch_pages))
+}
+
+/// Pages of one stretch that is looked at.
+const STRETCH_PAGES: u64 = 16;
+
+/// There is one in so many bytes, but not fewer or more than these.
+const STRETCH_EVERY_BYTES: u64 = 4 << 20;
+const STRETCHES_MIN: u64 = 3;
+const STRETCHES_MAX: u64 = 16;
 
 /// What a copy in progress does to the cache.
 pub(crate) struct Footprint<'f> {

@@ -1,6 +1,7 @@
 //! What really happened to one entry.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use engines::{Errno, Moved, Span, Stop, Variant};
 use rustix::fs::FileType;
@@ -23,6 +24,8 @@ pub struct Receipt {
     pub data_bytes: u64,
     /// Bytes of the file's length that are holes in the copy.
     pub hole_bytes: u64,
+    /// The way that was chosen for the data, where some was moved.
+    pub chosen: Option<Chosen>,
     /// Each engine's attempt at the data, in order.
     pub attempts: Vec<Attempt>,
     /// Attributes that were asked for and are the source's now.
@@ -51,6 +54,7 @@ impl Receipt {
             method,
             data_bytes: 0,
             hole_bytes: 0,
+            chosen: None,
             attempts: Vec::new(),
             kept: Vec::new(),
             lost: Vec::new(),
@@ -77,6 +81,7 @@ impl Receipt {
         self.hole_bytes = contents.hole_bytes;
         self.changed = contents.changed;
         self.offload = Some(contents.offload);
+        self.chosen = contents.chosen;
         self.attempts = contents.attempts;
         self.verified = contents.verified;
     }
@@ -106,9 +111,31 @@ pub struct Verified {
     pub past_cache: bool,
 }
 
+/// A way for the data of a file, and who says so. What really moved the data, attempts tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// What is tried first.
+    pub variant: Variant,
+    /// Who says so.
+    pub by: ChosenBy,
+}
+
+/// Who says which way data goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The options.
+    Forced,
+    /// A line of the user's profile: the file systems and what the line is for, in words.
+    Profile(Arc<str>),
+    /// A line of the profile that is built in.
+    BuiltIn(Arc<str>),
+    /// No measurement: the kinds of the file systems and the length of the file.
+    Rule,
+}
+
 /// One engine's attempt at one span of a file's data. Spans that follow each other without an event
 /// are one attempt.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The engine with its tuning.
     pub variant: Variant,

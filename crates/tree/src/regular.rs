@@ -152,6 +152,14 @@ fn fill(
             && run.options.debug
         {
             run.announce(|| Announcement::Data(contents.offload));
+            if let Some(chosen) = &contents.chosen {
+                run.announce(|| Announcement::Way {
+                    src: job.src.path(),
+                    dst: job.dst.path(),
+                    chosen: chosen.clone(),
+                    attempts: contents.attempts.clone(),
+                });
+            }
         }
     }
     if !is_regular(&dst.stat) {

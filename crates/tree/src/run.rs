@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};
+use std::time::{Duration, Instant};
 
 use engines::sys::close;
-use engines::{Chain, Variant};
 use rustix::fs::{Mode, Stat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -15,7 +15,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::activity::Station;
 use crate::backup::Own;
 use crate::began::Began;
-use crate::choice::{self, Ways};
+use crate::choice;
 use crate::contents::Unfinished;
 use crate::diagnostic::{Action, Diagnostic, Severity};
 use crate::durable::{Remainder, Unsynced};
@@ -23,12 +23,14 @@ use crate::extents;
 use crate::identity::{FileId, ctime};
 use crate::links::{Links, Tops};
 use crate::listing;
+use crate::measured::{End, Measured};
 use crate::observer::{Announcement, Observer};
 use crate::options::Options;
 use crate::page_cache::Held;
 use crate::place::Place;
 use crate::receipt::Receipt;
 use crate::rehearsal::Rehearsal;
+use crate::routes::Routes;
 use crate::standing::Standing;
 use crate::throttle::Throttle;
 use crate::writing::Writing;
@@ -42,6 +44,7 @@ pub(crate) struct Run<'r> {
     pub(crate) euid: u32,
     egid: u32,
     began: Began,
+    begun: Instant,
     pub(crate) standing: Standing,
     pub(crate) links: Links,
     pub(crate) tops: Tops,
@@ -49,6 +52,7 @@ pub(crate) struct Run<'r> {
     pub(crate) writing: Writing,
     pub(crate) remainder: Remainder,
     pub(crate) throttle: Option<Throttle>,
+    pub(crate) measured: Measured,
     /// Nothing is to be made.
     pub(crate) rehearsal: Option<Rehearsal>,
     in_earnest: Once,
@@ -66,6 +70,7 @@ impl<'r> Run<'r> {
             euid: rustix::process::geteuid().as_raw(),
             egid: rustix::process::getegid().as_raw(),
             began,
+            begun: Instant::now(),
             standing: Standing::new(began),
             links: Links::default(),
             tops: Tops::default(),
@@ -74,6 +79,7 @@ impl<'r> Run<'r> {
             remainder: Remainder::default(),
             rehearsal: options.dry_run.then(Rehearsal::default),
             throttle: options.limit_rate.map(Throttle::new),
+            measured: Measured::default(),
             in_earnest: Once::new(),
             jobs: OnceLock::new(),
             failures: AtomicU64::new(0),
@@ -106,6 +112,16 @@ impl<'r> Run<'r> {
     /// Tells that the copy may take longer than an instant from now on.
     pub(crate) fn begin_in_earnest(&self) {
         self.in_earnest.call_once(|| self.observer.begins_in_earnest());
+    }
+
+    /// How long it has lasted.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Whether somebody wants to know which way each file's data went.
+    pub(crate) fn keeps_attempts(&self) -> bool {
+        self.options.debug || self.observer.keeps_receipts()
     }
 
     /// How many workers may copy at once. To count processors takes as long as to copy some files, so
@@ -172,7 +188,7 @@ pub(crate) fn descriptors() -> u64 {
 
 /// What one worker keeps from file to file.
 pub(crate) struct Worker {
-    pairs: Vec<(FileId, PairChains)>,
+    pairs: Vec<(FileId, Routes)>,
     /// File systems by device number, and the numbers that statfs(2) gives them.
     kinds: Vec<(u64, Option<u64>)>,
     /// For looking at data.
@@ -192,23 +208,6 @@ pub(crate) struct Worker {
     pub(crate) held: Held,
     /// Where it shows what it does.
     pub(crate) station: Station,
-}
-
-/// The chains for one pair of file systems; they remember what was refused there.
-pub(crate) struct PairChains {
-    /// Sharing blocks; `None` once the file systems have said that they cannot, or when it is
-    /// not wanted.
-    pub(crate) clone: Option<Chain>,
-    /// The way of data that is worth telling apart from holes only by the file system.
-    pub(crate) data: Chain,
-    /// The same for a large file, with workers that have nothing else to do.
-    shared: Option<Chain>,
-    /// What that is made of, until there is such a file.
-    sharable: Option<Vec<Variant>>,
-    /// Through user memory.
-    pub(crate) plain: Chain,
-    /// Whether `data` may leave the copying to the kernel.
-    pub(crate) offloads: bool,
 }
 
 /// Bytes of a worker's buffer.
@@ -278,45 +277,28 @@ impl Worker {
         kind
     }
 
-    /// The chains from one file system to the other, each with its device number, and the buffer.
-    pub(crate) fn chains(
+    /// The file `fd`, which is on the device `dev`, as one end of a copy.
+    pub(crate) fn end<'f>(&mut self, fd: BorrowedFd<'f>, dev: u64) -> End<'f> {
+        End { fd, dev, kind: self.file_system(fd, dev) }
+    }
+
+    /// The routes from one file system to the other, and the buffer.
+    pub(crate) fn routes(
         &mut self,
-        (src, src_dev): (BorrowedFd<'_>, u64),
-        (dst, dst_dev): (BorrowedFd<'_>, u64),
+        src: End<'_>,
+        dst: End<'_>,
         options: &Options,
-    ) -> (&mut PairChains, &mut [u8]) {
+    ) -> (&mut Routes, &mut [u8]) {
         // Any two numbers that belong together; there are never more than a handful of pairs.
-        let key = FileId { dev: src_dev, ino: dst_dev };
+        let key = FileId { dev: src.dev, ino: dst.dev };
         let at = match self.pairs.iter().position(|(pair, _)| *pair == key) {
             Some(at) => at,
             None => {
-                let (src, dst) = (self.file_system(src, src_dev), self.file_system(dst, dst_dev));
-                self.pairs.push((key, PairChains::new(choice::ways(options, src, dst))));
+                let ways = choice::ways(options, src.kind, dst.kind);
+                self.pairs.push((key, Routes::new(options, ways)));
                 self.pairs.len() - 1
             }
         };
         (&mut self.pairs[at].1, &mut self.buffer)
-    }
-}
-
-impl PairChains {
-    /// The way of a large file while other workers have nothing to do; `None` where they would only
-    /// wait for one another.
-    pub(crate) fn shared(&mut self, run: &Run<'_>) -> Option<&mut Chain> {
-        if let Some(ways) = self.sharable.take() {
-            self.shared = choice::shared(&ways, run.jobs()).map(Chain::exactly);
-        }
-        self.shared.as_mut()
-    }
-
-    fn new(ways: Ways) -> PairChains {
-        PairChains {
-            offloads: ways.data.iter().any(|way| way.engine.name == "copy_file_range"),
-            clone: ways.clone.map(|way| Chain::exactly([way])),
-            sharable: ways.may_share.then(|| ways.data.clone()),
-            data: Chain::exactly(ways.data),
-            shared: None,
-            plain: Chain::exactly([choice::plain()]),
-        }
     }
 }

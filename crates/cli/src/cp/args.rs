@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use engines::Variant;
+use engines::profile::Location;
 
 use super::completions::Shell;
 
@@ -83,6 +84,8 @@ pub(crate) struct Args {
     pub(crate) jobs: Option<NonZeroUsize>,
     /// `--engine`: how data is moved; what is best for the files unless given.
     pub(crate) engine: Option<Variant>,
+    /// `--profile` and HAULAGE_PROFILE: where measurements are read; the user's own unless given.
+    pub(crate) profile: Location,
     /// `--atomic`: no name ever stands for part of a file.
     pub(crate) atomic: bool,
     /// `--durable`: wait until all is on the medium.

@@ -26,6 +26,8 @@ pub(super) struct Console {
     line_buffered: bool,
     interrupts: Interrupts,
     books: Option<Books>,
+    /// What a script need not hear is said too.
+    notices: bool,
     activity: Activity,
     /// What there is to do, when progress is shown.
     count: Option<Arc<Count>>,
@@ -45,6 +47,15 @@ struct Out {
     over: bool,
 }
 
+/// Who looks at what is said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looks {
+    /// Somebody watches how far it is.
+    pub(super) shows_progress: bool,
+    /// Somebody may want to know more than what went wrong.
+    pub(super) notices: bool,
+}
+
 /// Why what was to be said was not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unsaid {
@@ -57,12 +68,12 @@ pub(super) enum Unsaid {
 
 impl Console {
     /// A console whose copy stops when one of `interrupts` has come, and enters it into `books`.
-    /// What it shows of progress is `watched` all the time, or asked for now and then; the `count`
+    /// What it shows of progress is watched all the time, or asked for now and then; the `count`
     /// knows how much there is.
     pub(super) fn new(
         interrupts: Interrupts,
         books: Option<Books>,
-        watched: bool,
+        looks: Looks,
         count: Option<Arc<Count>>,
     ) -> Arc<Console> {
         let stdout = std::io::stdout();
@@ -72,7 +83,12 @@ impl Console {
             out: Mutex::new(Out::new(stdout)),
             interrupts,
             books,
-            activity: if watched { Activity::watched_closely() } else { Activity::default() },
+            notices: looks.notices,
+            activity: if looks.shows_progress {
+                Activity::watched_closely()
+            } else {
+                Activity::default()
+            },
             count,
             failures: AtomicU64::new(0),
         })
@@ -259,8 +275,12 @@ impl Out {
 
 impl Observer for Console {
     fn diagnose(&self, diagnostic: Diagnostic) {
-        if diagnostic.severity() == Severity::Failure {
-            self.failures.fetch_add(1, Ordering::Relaxed);
+        match diagnostic.severity() {
+            Severity::Failure => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+            }
+            Severity::Notice if !self.notices => return,
+            Severity::Warning | Severity::Notice => (),
         }
         self.complain(&messages::of_diagnostic(&diagnostic));
     }

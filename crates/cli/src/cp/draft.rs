@@ -5,6 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::ffi::OsStrExt;
 
 use engines::Variant;
+use engines::profile::Location;
 use tree::Rule;
 
 use super::args::{
@@ -48,6 +49,7 @@ pub(crate) struct Draft<'e> {
     pub(crate) debug: bool,
     pub(crate) jobs: Option<NonZeroUsize>,
     pub(crate) engine: Option<Variant>,
+    pub(crate) profile: Location,
     pub(crate) atomic: bool,
     pub(crate) durable: bool,
     pub(crate) verify: bool,
@@ -107,6 +109,7 @@ impl<'e> Draft<'e> {
             debug: false,
             jobs: None,
             engine: None,
+            profile: environment.profile.clone(),
             atomic: false,
             durable: false,
             verify: false,
@@ -263,6 +266,7 @@ impl<'e> Draft<'e> {
             debug: self.debug,
             jobs: self.jobs,
             engine: self.engine,
+            profile: self.profile,
             atomic: self.atomic,
             durable: self.durable && !self.dry_run,
             verify: self.verify && !self.dry_run,

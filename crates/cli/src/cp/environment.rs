@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use engines::profile::Location;
+
 /// The environment variables and the one fact about the kernel that bear on a command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
@@ -12,6 +14,8 @@ pub(crate) struct Environment {
     pub(crate) simple_backup_suffix: Option<OsString>,
     /// VERSION_CONTROL.
     pub(crate) version_control: Option<OsString>,
+    /// HAULAGE_PROFILE, or else the user's own profile.
+    pub(crate) profile: Location,
     /// The kernel runs with SELinux.
     pub(crate) selinux: bool,
 }
@@ -23,6 +27,7 @@ impl Environment {
             posixly_correct: std::env::var_os("POSIXLY_CORRECT").is_some(),
             simple_backup_suffix: std::env::var_os("SIMPLE_BACKUP_SUFFIX"),
             version_control: std::env::var_os("VERSION_CONTROL"),
+            profile: Location::of_process(),
             // The file appears when selinuxfs is mounted, which happens only with SELinux on.
             selinux: Path::new("/sys/fs/selinux/enforce").exists(),
         }

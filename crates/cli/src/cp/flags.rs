@@ -1,5 +1,7 @@
 //! Every option of `cp`, one row each: parser, `--help` and the manual page read it here.
 
+use engines::profile::Location;
+
 use super::args::{BackupKind, Existing, Follow, Reflink, Request, Sparse};
 use super::choices::{
     Attribute, Generated, bytes_per_second, choose, choose_each, copier, names, number_from_one,
@@ -375,6 +377,26 @@ pub(crate) static FLAGS: &[Flag] = &[
         details: "Where it is refused, read and write take over, as \\fB--debug\\fR tells. It \
                   says nothing of holes, and keeps \\fB--reflink=auto\\fR from sharing blocks \
                   unless it is \\fBreflink\\fR itself.",
+        ..Flag::PLAIN
+    },
+    Flag {
+        longs: &["profile"],
+        origin: Origin::Ours,
+        group: Group::Means,
+        takes: Required("FILE", |draft, file| {
+            draft.profile = match file == "none" {
+                true => Location::None,
+                false => Location::named(&file),
+            };
+            Ok(())
+        }),
+        help: "go by what FILE says was measured on this machine to be the fastest; 'none' is none",
+        details: "Without it the variable HAULAGE_PROFILE names the file, and none if it is empty; \
+                  without that it is haulage/profile.toml in $XDG_CONFIG_HOME or ~/.config, which is \
+                  read only where there is more to copy than a few small files. docs/profile.md \
+                  describes it. A profile that cannot be used is warned of, and what is built in \
+                  serves instead. \\fB--engine\\fR overrides it, and \\fB--debug\\fR and \
+                  \\fB--receipt\\fR tell for each file which line was used.",
         ..Flag::PLAIN
     },
     Flag {

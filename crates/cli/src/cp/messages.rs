@@ -3,6 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use engines::profile::Problem;
 use tree::{
     Action, Announcement, Diagnostic, Errno, Offload, OldAttribute, Question, Severity,
     SparseDetection,
@@ -10,6 +11,7 @@ use tree::{
 
 use super::quote;
 use super::usage_error::UsageError;
+use super::way;
 
 /// The lines for a diagnostic.
 pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Vec<u8> {
@@ -23,6 +25,7 @@ pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Vec<u8> {
     }
     let mut words: Vec<u8> = match diagnostic.severity() {
         Severity::Warning => b"warning: ".into(),
+        Severity::Notice => b"note: ".into(),
         Severity::Failure => Vec::new(),
     };
     words.extend(words_of(diagnostic));
@@ -124,7 +127,36 @@ fn words_of(diagnostic: &Diagnostic) -> Vec<u8> {
         }
         Diagnostic::Target { path, named: true, .. } => fill("target directory {}", &[path]),
         Diagnostic::Target { path, named: false, .. } => fill("target {}", &[path]),
+        Diagnostic::ProfileUnusable { .. }
+        | Diagnostic::ProfileLine { .. }
+        | Diagnostic::ProfileForeign { .. }
+        | Diagnostic::ProfileStale { .. } => words_of_profile(diagnostic),
         other => words_of_refusal(other),
+    }
+}
+
+/// What is to be said of the user's profile.
+fn words_of_profile(diagnostic: &Diagnostic) -> Vec<u8> {
+    match diagnostic {
+        Diagnostic::ProfileUnusable { path, problem } => {
+            let why = match problem {
+                Problem::Errno(errno) => error_words(&(*errno).into()),
+                other => other.to_string(),
+            };
+            [fill("not using the profile {}: ", &[path]), why.into_bytes()].concat()
+        }
+        Diagnostic::ProfileLine { path, mistake } => {
+            let why = mistake.to_string();
+            [fill("of no use in the profile {}: ", &[path]), why.into_bytes()].concat()
+        }
+        Diagnostic::ProfileForeign { path } => {
+            fill("the profile {} has nothing that was measured on this machine", &[path])
+        }
+        Diagnostic::ProfileStale { changes } => {
+            let changes = changes.join("; ");
+            format!("the profile is of another time: {changes}").into_bytes()
+        }
+        other => unreachable!("{other:?} has words elsewhere"),
     }
 }
 
@@ -288,6 +320,10 @@ pub(crate) fn of_announcement(announcement: &Announcement) -> Vec<u8> {
         Announcement::Skipped { dst } => fill("skipped {}", &[dst]),
         Announcement::LeftOut { src } => fill("excluded {}", &[src]),
         Announcement::Data(offload) => debug_words(*offload).into_bytes(),
+        Announcement::Way { src, dst, chosen, attempts } => {
+            let names = fill("haulage: {} -> {}: ", &[src, dst]);
+            [names, way::words(chosen, attempts).into_bytes()].concat()
+        }
     };
     words.push(b'\n');
     words

@@ -34,10 +34,11 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod usage_error;
+mod way;
 
 use args::{Args, Destination};
 use books::Books;
-use console::{Console, Unsaid};
+use console::{Console, Looks, Unsaid};
 use environment::Environment;
 use interrupt::Interrupts;
 pub(crate) use invocation::is_cp;
@@ -80,13 +81,15 @@ fn copy(args: Args) -> ExitCode {
     };
     // Where nobody looks nothing is drawn, and nothing counted.
     let shows_progress = args.progress && std::io::stderr().is_terminal();
+    // Whoever asks how it is done, or sits there, hears what a script need not.
+    let notices = args.debug || args.stats || std::io::stderr().is_terminal();
     let filters = !args.rules.is_empty() || !args.ignore_files.is_empty();
     let (request, mut options) = plan(args, filter);
     options.record = books.as_ref().and_then(Books::file);
     // The count knows nothing of filters, and a total that is never reached is worse than none.
     let counts = shows_progress && !filters;
     let count = counts.then(|| counting::count_beside(&request, &options));
-    let console = Console::new(interrupts.clone(), books, shows_progress, count);
+    let console = Console::new(interrupts.clone(), books, Looks { shows_progress, notices }, count);
     if shows_progress {
         interrupts.watch(&console);
         console::keep_drawing(&console);
@@ -133,6 +136,7 @@ fn plan(args: Args, filter: Filter) -> (Request, Options) {
         debug: args.debug,
         jobs: args.jobs,
         engine: args.engine,
+        profile: args.profile,
         atomic: args.atomic,
         durable: args.durable,
         verify: args.verify,

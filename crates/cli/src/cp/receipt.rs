@@ -13,12 +13,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use engines::{Pos, Side, Stop};
 use serde::Serialize;
-use tree::{Attempt, Attribute, Diagnostic, Errno, FileId, Loss, Method, Receipt};
+use tree::{
+    Attempt, Attribute, Chosen, ChosenBy, Diagnostic, Errno, FileId, Loss, Method, Receipt,
+};
 
 use super::errno_name::errno_name;
 use super::messages;
 use super::quote;
 use super::tally::{Cost, Kind, Outcome, Tally};
+use super::way;
 
 /// The file that receipts go to. Workers write to it at once, whole lines each.
 pub(super) struct Receipts {
@@ -195,6 +198,7 @@ struct Entry<'r> {
     method: &'static str,
     data_bytes: u64,
     hole_bytes: u64,
+    chosen: Option<ChosenLine<'r>>,
     attempts: Vec<AttemptLine>,
     kept: Vec<&'static str>,
     lost: Vec<LossLine<'r>>,
@@ -203,6 +207,13 @@ struct Entry<'r> {
     verified_past_cache: Option<bool>,
     failures: Vec<Failure>,
     elapsed_ns: u64,
+}
+
+#[derive(Serialize)]
+struct ChosenLine<'r> {
+    variant: String,
+    by: &'static str,
+    line: Option<&'r str>,
 }
 
 #[derive(Serialize)]
@@ -257,6 +268,7 @@ impl<'r> Entry<'r> {
             },
             data_bytes: receipt.data_bytes,
             hole_bytes: receipt.hole_bytes,
+            chosen: receipt.chosen.as_ref().map(ChosenLine::of),
             attempts: receipt.attempts.iter().map(AttemptLine::of).collect(),
             kept: receipt.kept.iter().map(|kept| attribute_word(*kept)).collect(),
             lost: receipt.lost.iter().map(LossLine::of).collect(),
@@ -265,6 +277,19 @@ impl<'r> Entry<'r> {
             verified_past_cache: receipt.verified.map(|found| found.past_cache),
             failures: receipt.failures.iter().map(Failure::of).collect(),
             elapsed_ns: receipt.elapsed_ns,
+        }
+    }
+}
+
+impl<'r> ChosenLine<'r> {
+    fn of(chosen: &'r Chosen) -> ChosenLine<'r> {
+        ChosenLine {
+            variant: chosen.variant.to_string(),
+            by: way::chosen_by(&chosen.by),
+            line: match &chosen.by {
+                ChosenBy::Profile(line) | ChosenBy::BuiltIn(line) => Some(line),
+                ChosenBy::Forced | ChosenBy::Rule => None,
+            },
         }
     }
 }
@@ -333,6 +358,7 @@ struct Summary<'s> {
     shared_bytes: u64,
     hole_bytes: u64,
     variants: Vec<VariantLine<'s>>,
+    chosen: Vec<ChosenFiles>,
     changed: u64,
     with_losses: u64,
     began_unix_ns: u64,
@@ -354,6 +380,12 @@ struct VariantLine<'s> {
     variant: &'s str,
     files: u64,
     bytes: u64,
+}
+
+#[derive(Serialize)]
+struct ChosenFiles {
+    by: &'static str,
+    files: u64,
 }
 
 impl<'s> Summary<'s> {
@@ -379,6 +411,11 @@ impl<'s> Summary<'s> {
                     files: share.files,
                     bytes: share.bytes,
                 })
+                .collect(),
+            chosen: tally
+                .chosen
+                .iter()
+                .map(|(by, files)| ChosenFiles { by, files: *files })
                 .collect(),
             changed: tally.changed,
             with_losses: tally.with_losses,

@@ -24,6 +24,13 @@ pub(super) fn text(tally: &Tally, cost: &Cost) -> String {
         // Data that is looked at for zeros, and zeros written for holes, are no engine's.
         text.push_str(&format!("  {:<26}  {:>12}\n", "looking for zeros", bytes(rest)));
     }
+    if !tally.chosen.is_empty() {
+        text.push_str("\nchosen by\n");
+    }
+    for (by, files) in &tally.chosen {
+        let files = format!("{} {}", count(*files), if *files == 1 { "file" } else { "files" });
+        text.push_str(&format!("  {by:<26}  {:>12}  {files:>18}\n", ""));
+    }
     let elapsed = cost.elapsed.as_secs_f64();
     let speed = data_bytes as f64 / elapsed.max(1e-9);
     text.push_str(&format!(
@@ -89,6 +96,8 @@ mod tests {
         {
             tally.variants.insert(variant.to_owned(), Share { files, bytes });
         }
+        tally.chosen.insert("profile", 1_234_000);
+        tally.chosen.insert("rule", 1);
         let cost = Cost {
             elapsed: Duration::from_millis(2560),
             user: Duration::from_millis(120),
@@ -107,6 +116,10 @@ moved by
   read_write:256K@2               3.00 GiB     1,234,000 files
   reflink                         1.00 GiB              1 file
   looking for zeros               1.00 GiB
+
+chosen by
+  profile                                      1,234,000 files
+  rule                                                  1 file
 
 elapsed 2.56 s, 1.95 GiB/s; user 0.12 s, system 3.00 s
 ";

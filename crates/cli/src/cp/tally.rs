@@ -7,6 +7,8 @@ use engines::sys::{Usage, Whose, usage};
 use rustix::fs::FileType;
 use tree::{Method, Receipt};
 
+use super::way;
+
 /// Sums over all entries.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -19,6 +21,8 @@ pub(super) struct Tally {
     pub(super) hole_bytes: u64,
     /// By the variant that moved data, in its text form.
     pub(super) variants: BTreeMap<String, Share>,
+    /// Files whose data went some way, by who chose it.
+    pub(super) chosen: BTreeMap<&'static str, u64>,
     /// Entries that changed while they were read.
     pub(super) changed: u64,
     /// Entries some attribute of which was lost.
@@ -89,6 +93,9 @@ impl Tally {
         self.hole_bytes += receipt.hole_bytes;
         self.changed += u64::from(receipt.changed);
         self.with_losses += u64::from(!receipt.lost.is_empty());
+        if let Some(chosen) = &receipt.chosen {
+            *self.chosen.entry(way::chosen_by(&chosen.by)).or_default() += 1;
+        }
         let mut last = None;
         for attempt in receipt.attempts.iter().filter(|attempt| attempt.moved.bytes > 0) {
             let bytes = attempt.moved.bytes;

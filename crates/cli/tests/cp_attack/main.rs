@@ -46,7 +46,7 @@ impl Program {
     fn copy(&self, dir: &Path, args: &[String]) -> (Option<i32>, String) {
         match self {
             Program::Command(words) => {
-                let mut command = Command::new(&words[0]);
+                let mut command = testfs::command(&words[0]);
                 command.args(&words[1..]).args(args).current_dir(dir);
                 let output = within_patience(&mut command);
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();

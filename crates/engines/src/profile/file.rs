@@ -102,7 +102,9 @@ impl Profile {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Problem::NotAFile);
         }
-        let mut text = Vec::new();
+        // With room for all of it, it is read at once.
+        let bytes = u64::try_from(stat.st_size).unwrap_or(0).min(LONGEST_BYTES);
+        let mut text = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0) + 1);
         let read = File::from(fd).take(LONGEST_BYTES + 1).read_to_end(&mut text);
         read.map_err(|error| Problem::Errno(errno_of(&error)))?;
         if text.len() as u64 > LONGEST_BYTES {

@@ -56,6 +56,16 @@ impl Pair {
         Pair { src: by_type(src), dst: by_type(dst), same }
     }
 
+    /// The same by the numbers that statfs(2) gives, where those are known already.
+    #[must_use]
+    pub fn by_number(src: Option<u64>, dst: Option<u64>, same: bool) -> Pair {
+        let by_number = |number: Option<u64>| FileSystem {
+            fs_type: number.map(name_of),
+            ..FileSystem::default()
+        };
+        Pair { src: by_number(src), dst: by_number(dst), same }
+    }
+
     /// Both for a reader: `ext4 /data to xfs /backup`, or `within ext4 /data`.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -159,9 +169,12 @@ const TYPES: &[(u64, &str)] = &[
 /// The name of the type of the file system of `fd`; the number itself where it has none here.
 #[expect(clippy::cast_sign_loss, reason = "the numbers are unsigned and 32 bits wide")]
 fn fs_type(fd: BorrowedFd<'_>) -> Option<String> {
-    let number = fstatfs(fd).ok()?.f_type as u64 & 0xffff_ffff;
+    Some(name_of(fstatfs(fd).ok()?.f_type as u64 & 0xffff_ffff))
+}
+
+fn name_of(number: u64) -> String {
     let known = TYPES.iter().find(|(of, _)| *of == number);
-    Some(known.map_or_else(|| format!("{number:#x}"), |(_, name)| (*name).to_owned()))
+    known.map_or_else(|| format!("{number:#x}"), |(_, name)| (*name).to_owned())
 }
 
 /// The UUID of the file system on the device `source`, as udev has found it there.
@@ -229,6 +242,8 @@ mod tests {
         assert_eq!(found.fs_type.as_deref(), Some("0x9fa0"));
         assert!(found.mount_point.is_some() && found.options.is_some(), "{found:?}");
         assert!(found.fits(&found));
+        let by_number = Pair::by_number(Some(0x9fa0), None, false);
+        assert_eq!(by_number.in_words(), "0x9fa0 to *");
         let pair = Pair::of(proc.as_fd(), proc.as_fd());
         assert!(pair.same);
         let file = tempfile::tempfile().expect("a scratch file");

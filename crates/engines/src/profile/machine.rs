@@ -58,7 +58,7 @@ const CPUINFO_BYTES: u64 = 4096;
 
 /// The processor, as the kernel names it; `None` where it does not.
 fn cpu_model() -> Option<String> {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(8192);
     File::open("/proc/cpuinfo").ok()?.take(CPUINFO_BYTES).read_to_end(&mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().find(|line| line.starts_with("model name"))?;

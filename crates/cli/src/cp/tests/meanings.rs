@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU64;
 
+use engines::profile::Location;
+
 use super::super::args::{
     Args, BackupKind, Destination, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink,
     Request, Rule, Sparse,
@@ -75,6 +77,9 @@ const MEANINGS: &[(&str, Change)] = &[
     }),
     // What GNU cp has not.
     ("--no-cache a b", |args| args.no_cache = true),
+    ("--profile=p a b", |args| args.profile = Location::Named("p".into())),
+    ("--profile p --profile=none a b", |args| args.profile = Location::None),
+    ("--profile=./none a b", |args| args.profile = Location::Named("./none".into())),
     ("--no-c a b", |args| args.existing = Existing::Skip),
     ("-r --exclude=x --include=!y --exclude z/ a b", |args| {
         (args.recursive, args.follow) = (true, Follow::Never);

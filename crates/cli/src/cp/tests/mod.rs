@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use engines::profile::Location;
+
 use super::args::{
     Args, Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule,
     Preserve, Reflink, Request, Sparse,
@@ -63,6 +65,7 @@ pub(super) fn plain() -> Args {
         debug: false,
         jobs: None,
         engine: None,
+        profile: Location::None,
         atomic: false,
         durable: false,
         verify: false,

@@ -1,0 +1,474 @@
+//! What `cp` does by measurement: which line of a profile is used, and that none can fail a copy.
+
+use std::fs::{File, read, remove_file, write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use engines::profile::{
+    Choice, FileSystems, Line, Machine, PairChoices, Profile, Residency, SizeClass,
+};
+use engines::sys::cachestat;
+use rustix::fs::{Advice, CWD, FileType, Mode, fadvise, mknodat};
+use serde_json::Value;
+use testfs::{FsKind, each_fs, each_pair, fs, random_bytes, skip, test_name};
+
+/// Runs in `dir`, with the variable HAULAGE_PROFILE naming `profile`.
+fn cp(dir: &Path, profile: &Path, words: &[&str]) -> Output {
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(words).current_dir(dir).env("HAULAGE_PROFILE", profile);
+    command.output().expect("haulage runs")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Copies `src` to `copy` with `options`; what the receipt says of it, and what standard error was told.
+fn copy(dir: &Path, profile: &Path, options: &[&str], src: &str) -> (Value, String) {
+    let words = [&["--reflink=never", "--receipt=receipt"], options, &[src, "copy"]].concat();
+    let output = cp(dir, profile, &words);
+    assert!(output.status.success(), "{words:?}: {}", said(&output));
+    assert!(read(dir.join(src)).expect("a source") == read(dir.join("copy")).expect("a copy"));
+    remove_file(dir.join("copy")).expect("removed");
+    let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+    let entry = receipt.lines().next().expect("a line");
+    (serde_json::from_str(entry).expect("JSON"), said(&output))
+}
+
+/// Who chose the way, what was chosen, and what moved the last byte.
+fn way(entry: &Value) -> [&str; 3] {
+    let moved = entry["attempts"].as_array().and_then(|attempts| attempts.last());
+    let moved = moved.expect("an attempt")["variant"].as_str().expect("a word");
+    let word = |field: &str| entry["chosen"][field].as_str().expect("a word");
+    [word("by"), word("variant"), moved]
+}
+
+/// A profile for any machine and any file systems, with these lines of one choice each.
+fn profile_of(choices: &[&str]) -> String {
+    let choices: Vec<String> =
+        choices.iter().map(|lines| format!("[[machine.pair.choice]]\n{lines}\n")).collect();
+    format!("version = 1\n[[machine]]\n[[machine.pair]]\n{}", choices.concat())
+}
+
+fn profile_in(dir: &Path, choices: &[&str]) -> PathBuf {
+    let path = dir.join("profile.toml");
+    write(&path, profile_of(choices)).expect("a profile");
+    path
+}
+
+const RULE: [&str; 3] = ["rule", "read_write:256K", "read_write:256K"];
+
+#[test]
+fn a_line_is_used_wherever_it_fits() {
+    each_fs(|kind, dir| {
+        let profile = profile_in(dir, &["variant = \"splice:1M\""]);
+        write(dir.join("a"), random_bytes(100_000, 1)).expect("a file");
+        let (entry, words) = copy(dir, &profile, &[], "a");
+        assert_eq!(way(&entry), ["profile", "splice:1M", "splice:1M"], "{kind}");
+        let line = entry["chosen"]["line"].as_str().expect("a line");
+        assert!(line.starts_with(&format!("within {kind} /")), "{line}");
+        assert_eq!(words, "", "{kind}");
+        let (entry, _) = copy(dir, &profile, &["--profile=none"], "a");
+        assert_eq!(way(&entry), RULE, "{kind}");
+        let (entry, _) = copy(dir, &profile, &["--engine=read_write:8K"], "a");
+        assert_eq!(way(&entry), ["forced", "read_write:8K", "read_write:8K"], "{kind}");
+        let other = dir.join("other.toml");
+        write(&other, profile_of(&["variant = \"read_write:32K\""])).expect("a profile");
+        let (entry, _) = copy(dir, &profile, &["--profile=other.toml"], "a");
+        assert_eq!(way(&entry), ["profile", "read_write:32K", "read_write:32K"], "{kind}");
+        let (entry, _) = copy(dir, &profile, &["--no-cache"], "a");
+        assert_eq!(way(&entry)[0], "rule", "{kind}: a line for copies that may use the cache");
+    });
+}
+
+#[test]
+fn file_systems_are_told_apart() {
+    each_pair(|src, dst| {
+        let files = [(src, "a"), (dst, "b")].map(|(scratch, name)| {
+            write(scratch.join(name), random_bytes(10_000, 1)).expect("a file");
+            File::open(scratch.join(name)).expect("a file")
+        });
+        let there = FileSystems::of(files[0].as_fd(), files[1].as_fd());
+        let back = FileSystems::of(files[1].as_fd(), files[0].as_fd());
+        assert!(!there.same && there.src == back.dst, "{there:?} {back:?}");
+        let mut profile = Profile::default();
+        for (found, variant) in [(back, "read_write:8K"), (there, "read_write:16K")] {
+            let choice = Choice { variant: variant.to_owned(), ..Choice::default() };
+            let line = Line { choice, ..Line::default() };
+            let pair = PairChoices {
+                src: found.src,
+                dst: found.dst,
+                same: Some(false),
+                lines: vec![line],
+                kernel: None,
+            };
+            profile.enter(&Machine::this(), pair);
+        }
+        let path = src.join("profile.toml");
+        profile.write(&path).expect("written");
+        for (dir, from, to, expected) in [
+            (src, src.join("a"), dst.join("copy"), "read_write:16K"),
+            (dst, dst.join("b"), src.join("copy"), "read_write:8K"),
+            (src, src.join("a"), src.join("copy"), "read_write:256K"),
+        ] {
+            let words = ["--reflink=never", "--debug"];
+            let words = [&words[..], &[from.to_str().unwrap(), to.to_str().unwrap()]].concat();
+            let output = cp(dir.path(), &path, &words);
+            let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+            let line = stdout.lines().last().expect("a line");
+            assert!(line.contains(&format!("': {expected} (")), "{line}");
+            let kinds = (src.kind, dst.kind);
+            let by = match expected {
+                "read_write:16K" => format!("(profile: {} /", kinds.0),
+                "read_write:8K" => format!("(profile: {} /", kinds.1),
+                _ => String::from("(default)"),
+            };
+            assert!(line.contains(&by), "{line}");
+        }
+    });
+}
+
+#[test]
+fn a_length_belongs_to_its_class_up_to_the_last_byte() {
+    const VARIANTS: [&str; 6] = ["4K", "8K", "16K", "32K", "64K", "128K"];
+    each_fs(|kind, dir| {
+        let lines: Vec<String> = SizeClass::ALL
+            .iter()
+            .zip(VARIANTS)
+            .map(|(size, buffer)| format!("size = \"{size}\"\nvariant = \"read_write:{buffer}\""))
+            .collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let profile = profile_in(dir, &lines);
+        for bytes in [1, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20] {
+            for bytes in [bytes, bytes + 1] {
+                // A length needs no data behind it, and a class is that of the whole file.
+                let file = File::create(dir.join("a")).expect("a file");
+                file.set_len(bytes).expect("a length");
+                file.write_all_at(b"x", 0).expect("written");
+                file.sync_all().expect("synced");
+                let (entry, _) = copy(dir, &profile, &[], "a");
+                let class = SizeClass::of(bytes);
+                let expected = format!("read_write:{}", VARIANTS[class.index()]);
+                assert_eq!(way(&entry), ["profile", &expected, &expected], "{kind} {bytes}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_cold_file_goes_its_own_way() {
+    for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
+        let Some(scratch) = fs(kind) else { continue };
+        let dir = scratch.path();
+        let lines = [
+            "residency = \"resident\"\nvariant = \"read_write:64K\"",
+            "residency = \"absent\"\nvariant = \"read_write:128K\"",
+            "residency = \"mixed\"\nvariant = \"read_write:32K\"",
+        ];
+        let all = profile_in(dir, &lines);
+        let two = dir.join("two.toml");
+        write(&two, profile_of(&lines[..2])).expect("a profile");
+        for bytes in [1 << 20, 5 << 20, 40 << 20] {
+            write(dir.join("a"), random_bytes(bytes, 1)).expect("a file");
+            let file = File::open(dir.join("a")).expect("a file");
+            file.sync_all().expect("synced");
+            let pages = |range: std::ops::Range<u64>| {
+                cachestat(file.as_fd(), range.start, range.end - range.start)
+                    .map(|counted| counted.cached_pages)
+            };
+            let drop_from = |at: u64| {
+                fadvise(&file, at, None, Advice::DontNeed).expect("advised");
+            };
+            let len = bytes as u64;
+            match pages(0..len) {
+                Ok(found) if found * 4096 >= len => (),
+                other => {
+                    skip(&test_name(), &format!("pages cannot be counted: {other:?}"));
+                    return;
+                }
+            }
+            let check = |profile: &Path, expected: &str| {
+                let (entry, _) = copy(dir, profile, &[], "a");
+                assert_eq!(way(&entry), ["profile", expected, expected], "{kind} {bytes}");
+            };
+            check(&all, "read_write:64K");
+            drop_from(0);
+            assert_eq!(pages(0..len), Ok(0), "{kind}");
+            // Reading brings it back.
+            check(&all, "read_write:128K");
+            check(&all, "read_write:64K");
+            drop_from(len / 2);
+            assert!(pages(0..len).is_ok_and(|left| left > 0 && left * 4096 < len), "{kind}");
+            check(&all, "read_write:32K");
+            drop_from(len / 2);
+            check(&two, "read_write:128K");
+        }
+        // A short one is not asked about: the question would take its time.
+        write(dir.join("a"), random_bytes(500_000, 1)).expect("a file");
+        let file = File::open(dir.join("a")).expect("a file");
+        file.sync_all().expect("synced");
+        fadvise(&file, 0, None, Advice::DontNeed).expect("advised");
+        let (entry, _) = copy(dir, &all, &[], "a");
+        assert_eq!(way(&entry)[1], "read_write:64K", "{kind}");
+        assert_eq!(Residency::of(0, 1), Residency::Absent);
+    }
+}
+
+#[test]
+fn whatever_is_in_place_of_a_profile_the_copy_is_made() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    write(at("a"), random_bytes(2 << 20, 1)).expect("a file");
+    write(at("damaged"), "version = 1\n[[machine]\n").expect("a file");
+    write(at("newer"), "version = 7\n[the]\nfuture = true\n").expect("a file");
+    write(at("typo"), profile_of(&["varient = \"splice\""])).expect("a file");
+    write(at("other"), "{\"version\": 1}").expect("a file");
+    write(at("binary"), random_bytes(5000, 2)).expect("a file");
+    File::create(at("long")).and_then(|file| file.set_len(1 << 40)).expect("a file");
+    symlink("loop", at("loop")).expect("a link");
+    mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a fifo");
+    for (name, why) in [
+        ("damaged", "line 2: "),
+        ("newer", "version 7 is not known here, expected 1\n"),
+        ("typo", "line 5: unknown field `varient`, expected one of `size`, "),
+        ("other", "line 1: "),
+        ("binary", "line 1: this is no text in UTF-8\n"),
+        ("long", "it is longer than 8388608 bytes\n"),
+        ("loop", "Too many levels of symbolic links\n"),
+        ("fifo", "it is no regular file\n"),
+        (".", "it is no regular file\n"),
+        ("/dev/tty", ""),
+        ("missing", "No such file or directory\n"),
+        ("a/below", "No such file or directory\n"),
+    ] {
+        let (entry, words) = copy(dir.path(), &at(name), &[], "a");
+        let expected =
+            format!("cp: warning: not using the profile '{}': {why}", at(name).display());
+        assert!(words.starts_with(&expected), "{words}");
+        assert_eq!(words.lines().count(), 1, "{words}");
+        assert_eq!(entry["chosen"]["by"], "rule", "{name}");
+    }
+}
+
+#[test]
+fn the_users_own_is_read_when_there_is_something_to_copy() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let config = dir.path().join("config/haulage");
+    std::fs::create_dir_all(&config).expect("directories");
+    write(config.join("profile.toml"), profile_of(&["variant = \"read_write:8K\""]))
+        .expect("a file");
+    write(dir.path().join("small"), random_bytes(1000, 1)).expect("a file");
+    write(dir.path().join("large"), random_bytes(4 << 20, 1)).expect("a file");
+    let moved_by = |src: &str, variables: &[(&str, &Path)]| {
+        let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+        command.args(["cp", "--reflink=never", "--receipt=-", src, "copy"]).current_dir(&dir);
+        command.env_remove("HAULAGE_PROFILE").env_remove("XDG_CONFIG_HOME").env_remove("HOME");
+        let output = command.envs(variables.iter().copied()).output().expect("haulage runs");
+        assert_eq!(said(&output), "");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let entry: Value = serde_json::from_str(stdout.lines().next().expect("a line")).unwrap();
+        entry["attempts"][0]["variant"].as_str().expect("a word").to_owned()
+    };
+    let config = dir.path().join("config");
+    let home = dir.path().join("home");
+    std::fs::create_dir(&home).expect("a directory");
+    symlink(&config, home.join(".config")).expect("a link");
+    let (xdg, home) = (("XDG_CONFIG_HOME", config.as_path()), ("HOME", home.as_path()));
+    assert_eq!(moved_by("large", &[xdg]), "read_write:8K");
+    assert_eq!(moved_by("large", &[home]), "read_write:8K");
+    assert_eq!(moved_by("large", &[]), "read_write:256K");
+    assert_eq!(moved_by("large", &[xdg, ("HAULAGE_PROFILE", Path::new(""))]), "read_write:256K");
+    assert_eq!(moved_by("large", &[("HOME", Path::new("/nonexistent"))]), "read_write:256K");
+    // One small file is copied before a profile would be read.
+    assert_eq!(moved_by("small", &[xdg]), "read_write:256K");
+}
+
+#[test]
+fn a_script_hears_nothing_of_what_has_changed_and_a_person_does() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
+    write(dir.path().join("b"), random_bytes(2 << 20, 2)).expect("a file");
+    let file = File::open(dir.path().join("a")).expect("a file");
+    let now = FileSystems::of(file.as_fd(), file.as_fd());
+    let path = dir.path().join("profile.toml");
+    let line = |variant: &str| Line {
+        choice: Choice { variant: variant.to_owned(), ..Choice::default() },
+        ..Line::default()
+    };
+    let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+    let check = |machine: &Machine, pair: &PairChoices, expected: Option<&str>| {
+        let mut profile = Profile::default();
+        profile.enter(machine, pair.clone());
+        profile.write(&path).expect("written");
+        let (_, words) = copy(dir.path(), &path, &[], "a");
+        assert_eq!(words, "");
+        for option in ["--debug", "--stats"] {
+            let words = ["--reflink=never", option, "a", "b", "to"];
+            std::fs::create_dir(dir.path().join("to")).expect("a directory");
+            let output = cp(dir.path(), &path, &words);
+            std::fs::remove_dir_all(dir.path().join("to")).expect("removed");
+            assert!(output.status.success());
+            let words = said(&output);
+            let notes: Vec<&str> =
+                words.lines().filter(|line| line.starts_with("cp: note: ")).collect();
+            assert_eq!(notes.len(), usize::from(expected.is_some()), "once a run: {words}");
+            assert!(expected.is_none_or(|expected| notes[0].contains(expected)), "{words}");
+        }
+    };
+    let pair = PairChoices {
+        src: now.src.clone(),
+        dst: now.dst.clone(),
+        same: Some(true),
+        kernel: Some(kernel),
+        lines: vec![line("read_write:64K")],
+    };
+    let this = Machine::this();
+    check(&this, &pair, None);
+    let older = PairChoices { kernel: Some(String::from("2.6.32")), ..pair.clone() };
+    check(&this, &older, Some("the kernel was 2.6.32 then and is "));
+    let mut mounted = pair.clone();
+    mounted.src.options = Some(String::from("ro;ro"));
+    mounted.dst.options = Some(String::from("ro;ro"));
+    check(&this, &mounted, Some(" were ro;ro then and are "));
+    let newer = PairChoices { lines: vec![line("teleport"), line("splice")], ..pair.clone() };
+    check(&this, &newer, Some("variant 'teleport': no engine is called 'teleport'; there are "));
+    let other = Machine { id: Some(String::from("0123456789abcdef")), ..this.clone() };
+    check(&other, &pair, Some("has nothing that was measured on this machine"));
+    let unused = PairChoices { lines: Vec::new(), ..older };
+    check(&this, &unused, None);
+}
+
+#[test]
+fn what_this_build_has_not_is_passed_over() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
+    let profile = profile_in(
+        dir.path(),
+        &[
+            "variant = \"teleport\"",
+            "variant = \"memory\"",
+            // Neither is up to a profile: the user has said that blocks are not to be shared.
+            "variant = \"reflink\"",
+            "variant = \"copy_file_range\"",
+            "variant = \"sendfile\"",
+        ],
+    );
+    let (entry, _) = copy(dir.path(), &profile, &[], "a");
+    assert_eq!(way(&entry), ["profile", "sendfile", "sendfile"]);
+    let (entry, _) = copy(dir.path(), &profile, &["--reflink=auto", "--sparse=never"], "a");
+    assert_eq!(way(&entry)[1], "sendfile", "nor may holes be kept by the kernel");
+}
+
+#[test]
+fn blocks_are_shared_where_they_can_be_whatever_was_measured() {
+    each_fs(|kind, dir| {
+        let profile = profile_in(dir, &["variant = \"read_write:8K\""]);
+        write(dir.join("a"), random_bytes(100_000, 1)).expect("a file");
+        let (entry, _) = copy(dir, &profile, &["--reflink=auto"], "a");
+        let expected = match kind.reflinks() {
+            true => ["rule", "reflink", "reflink"],
+            false => ["profile", "read_write:8K", "read_write:8K"],
+        };
+        assert_eq!(way(&entry), expected, "{kind}");
+    });
+}
+
+#[test]
+fn a_file_is_shared_by_no_more_workers_than_there_are() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), random_bytes(5 << 20, 1)).expect("a file");
+    let lines = [
+        "in_flight = \"one\"\nvariant = \"read_write:64K@3\"",
+        "in_flight = \"several\"\nvariant = \"read_write:32K\"",
+    ];
+    let profile = profile_in(dir.path(), &lines);
+    for (jobs, expected) in [
+        ("--jobs=1", "read_write:64K"),
+        ("--jobs=2", "read_write:64K@2"),
+        ("--jobs=3", "read_write:64K@3"),
+        ("--jobs=8", "read_write:64K@3"),
+    ] {
+        let (entry, _) = copy(dir.path(), &profile, &[jobs], "a");
+        assert_eq!(way(&entry), ["profile", expected, expected], "{jobs}");
+    }
+}
+
+#[test]
+fn files_that_are_copied_at_once_go_their_own_way() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    let names: Vec<String> = (0..120).map(|number| format!("f{number}")).collect();
+    for name in &names {
+        write(at(name), random_bytes(100_000, 1)).expect("a file");
+    }
+    let lines = [
+        "in_flight = \"one\"\nvariant = \"read_write:64K@3\"",
+        "in_flight = \"several\"\nvariant = \"read_write:32K@3\"",
+    ];
+    let profile = profile_in(dir.path(), &lines);
+    let moved_by = |jobs: &str| {
+        std::fs::create_dir(at("to")).expect("a directory");
+        let options = [jobs, "--reflink=never", "--receipt=r", "--target-directory=to"];
+        let words: Vec<&str> =
+            options.into_iter().chain(names.iter().map(String::as_str)).collect();
+        let output = cp(dir.path(), &profile, &words);
+        assert!(output.status.success(), "{}", said(&output));
+        std::fs::remove_dir_all(at("to")).expect("removed");
+        let receipt = std::fs::read_to_string(at("r")).expect("a receipt");
+        let summary: Value = serde_json::from_str(receipt.lines().last().unwrap()).unwrap();
+        let variants = summary["variants"].as_array().expect("a list").clone();
+        variants.into_iter().map(|row| row["variant"].as_str().unwrap().to_owned()).collect()
+    };
+    let alone: Vec<String> = moved_by("--jobs=1");
+    assert_eq!(alone, ["read_write:64K"]);
+    // While each worker has a file of its own none is shared; at the end there may be idle ones.
+    let together: Vec<String> = moved_by("--jobs=2");
+    assert!(together.contains(&String::from("read_write:32K")), "{together:?}");
+    assert!(together.iter().all(|variant| !variant.starts_with("read_write:32K@")));
+}
+
+#[test]
+fn a_refusal_is_told_and_the_next_way_goes_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // The destination is open for writing only, and cannot be mapped.
+    write(dir.path().join("a"), random_bytes(100_000, 1)).expect("a file");
+    write(dir.path().join("b"), random_bytes(100_000, 2)).expect("a file");
+    std::fs::create_dir(dir.path().join("to")).expect("a directory");
+    let profile = profile_in(dir.path(), &["variant = \"mmap:8M,dst\""]);
+    let output = cp(dir.path(), &profile, &["--debug", "--reflink=never", "a", "b", "to"]);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let ours: Vec<&str> = stdout.lines().filter(|line| line.starts_with("haulage: ")).collect();
+    assert_eq!(ours.len(), 2, "{stdout}");
+    for line in ours {
+        assert!(line.contains(": read_write:256K (profile: within "), "{line}");
+        assert!(line.contains("; mmap:8M,dst was refused"), "{line}");
+    }
+    for name in ["a", "b"] {
+        let copied = read(dir.path().join("to").join(name)).expect("a copy");
+        assert!(copied == read(dir.path().join(name)).expect("a source"), "{name}");
+    }
+}
+
+#[test]
+fn statistics_tell_who_chose() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let profile = profile_in(dir.path(), &["size = \"1M to 16M\"\nvariant = \"read_write:8K\""]);
+    write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
+    write(dir.path().join("b"), "text").expect("a file");
+    std::fs::create_dir(dir.path().join("to")).expect("a directory");
+    let words = ["--reflink=never", "--stats", "--receipt=r", "a", "b", "to"];
+    let words = said(&cp(dir.path(), &profile, &words));
+    let (_, chosen) = words.split_once("\nchosen by\n").expect("a section");
+    let rows: Vec<String> = chosen
+        .lines()
+        .take(2)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(rows, ["profile 1 file", "rule 1 file"], "{words}");
+    let receipt = std::fs::read_to_string(dir.path().join("r")).expect("a receipt");
+    let summary: Value = serde_json::from_str(receipt.lines().last().expect("a line")).unwrap();
+    let expected = serde_json::json!([{"by": "profile", "files": 1}, {"by": "rule", "files": 1}]);
+    assert_eq!(summary["chosen"], expected);
+}

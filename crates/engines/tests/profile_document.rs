@@ -1,0 +1,45 @@
+//! docs/profile.md, held against the form that it describes.
+
+use engines::profile::{InFlight, Profile, Residency, SizeClass};
+
+const DOCUMENT: &str = include_str!("../../../docs/profile.md");
+
+fn example() -> &'static str {
+    let (_, rest) = DOCUMENT.split_once("```toml\n").expect("an example");
+    rest.split_once("```").expect("its end").0
+}
+
+#[test]
+fn the_example_is_read_and_written_as_it_stands() {
+    let parsed = Profile::parse(example()).expect("right");
+    assert_eq!(parsed.unusable, []);
+    assert_eq!(parsed.profile.to_toml(), example());
+}
+
+#[test]
+fn every_word_and_every_key_is_described() {
+    let sizes = SizeClass::ALL.map(|size| size.to_string());
+    let residencies = Residency::ALL.map(|residency| residency.name().to_owned());
+    let in_flight = InFlight::ALL.map(|in_flight| in_flight.name().to_owned());
+    for word in sizes.iter().chain(&residencies).chain(&in_flight) {
+        assert!(DOCUMENT.contains(&format!("`{word}`")), "{word}");
+    }
+    // A key that is not known is answered with those that are.
+    for (table, known) in [
+        ("", 2),
+        ("[[machine]]\n", 4),
+        ("[[machine]]\n[[machine.pair]]\n", 5),
+        ("[[machine]]\n[[machine.pair]]\n[machine.pair.src]\n", 5),
+        ("[[machine]]\n[[machine.pair]]\n[[machine.pair.choice]]\nvariant = \"splice\"\n", 10),
+    ] {
+        let text = format!("version = 1\n{table}nonsense = 1\n");
+        let problem = Profile::parse(&text).expect_err("no key").to_string();
+        let (_, keys) = problem.split_once("expected ").expect("what there is");
+        let keys: Vec<&str> = keys.split('`').skip(1).step_by(2).collect();
+        assert_eq!(keys.len(), known, "{problem}");
+        for key in keys {
+            let described = [format!("`{key}`"), format!("[{key}]]"), format!(".{key}]]")];
+            assert!(described.iter().any(|key| DOCUMENT.contains(key)), "{key}");
+        }
+    }
+}
