@@ -57,6 +57,14 @@ impl Chain {
         self.links.first_mut().map_or(Ok(()), |link| link.copier().map(|copier| copier.touch()))
     }
 
+    /// Forgets what was refused for good, so that the next file asks for it again: what a program
+    /// does that keeps no such memory.
+    pub fn forget_refusals(&mut self) {
+        for link in &mut self.links {
+            link.refused_for_good = None;
+        }
+    }
+
     /// Status flags that the first variant's copier needs, once it is started.
     #[must_use]
     pub fn first_status_flags(&self) -> rustix::fs::OFlags {

@@ -143,6 +143,47 @@ impl Variant {
         Ok(Box::new(WithHonouredPositions { copier }))
     }
 
+    /// The variants beside this one: each quantity that its text names, and its workers, doubled and
+    /// halved, as far as the engine takes them. There are at most `workers_max` workers.
+    #[must_use]
+    pub fn neighbours(&self, workers_max: usize) -> Vec<Variant> {
+        let mut found = Vec::new();
+        for (index, param) in self.engine.params.iter().enumerate() {
+            let (ParamKind::Bytes { min, max, .. } | ParamKind::Count { min, max, .. }) =
+                param.kind
+            else {
+                continue;
+            };
+            let Some(value) = self.tuning.set[index] else { continue };
+            let beside = [value / 2, value.saturating_mul(2)];
+            for value in beside.into_iter().filter(|value| (min..=max).contains(value)) {
+                let mut variant = self.clone();
+                variant.tuning.set[index] = Some(value);
+                found.push(variant);
+            }
+        }
+        let shareable = |&workers: &usize| {
+            let fits = (1..=workers_max.min(WORKERS_MAX)).contains(&workers);
+            fits && workers != self.workers && self.engine.facts.positions
+        };
+        let workers = [self.workers / 2, self.workers * 2].into_iter().filter(shareable);
+        found.extend(workers.map(|workers| self.shared_by(workers)));
+        found
+    }
+
+    /// The same with every number of bytes cut to `bytes`: two variants for which this is equal do the
+    /// same to a file of that length, but for the memory that they take.
+    #[must_use]
+    pub fn within(&self, bytes: u64) -> Variant {
+        let mut variant = self.clone();
+        for (param, value) in self.engine.params.iter().zip(&mut variant.tuning.set) {
+            if let ParamKind::Bytes { default, .. } = param.kind {
+                *value = Some(value.unwrap_or(default).min(bytes));
+            }
+        }
+        variant
+    }
+
     /// Every variant that the table proposes for a race, in its order.
     #[must_use]
     pub fn proposed() -> Vec<Variant> {
