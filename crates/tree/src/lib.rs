@@ -51,6 +51,7 @@ mod standing;
 mod throttle;
 mod together;
 mod trail;
+mod unmeasured;
 mod verify;
 mod walk;
 mod writing;
@@ -72,3 +73,4 @@ pub use plan::{Destination, Outcome, Request, copy};
 pub use receipt::{
     Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
 };
+pub use unmeasured::Unmeasured;

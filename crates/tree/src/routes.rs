@@ -62,7 +62,7 @@ pub(crate) struct File {
 }
 
 /// A file that is worth several workers, as long as nobody has measured.
-const SHARED_BYTES_MIN: u64 = 16 << 20;
+pub(crate) const SHARED_BYTES_MIN: u64 = 16 << 20;
 
 impl Routes {
     pub(crate) fn new(options: &Options, ways: Ways) -> Routes {
