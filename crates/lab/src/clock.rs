@@ -22,10 +22,14 @@ pub struct Clock<'c> {
     pub slowed_by: f64,
 }
 
-/// Where several processes wait for each other.
+/// Where several processes or threads wait for each other.
 pub trait Barrier: std::fmt::Debug {
     /// Returns when all of them are ready, and at once when they have been before.
     fn wait(&self);
+
+    /// Called once behind the timed parts and before anything else is done: returns when all have come
+    /// as far, where what follows would disturb the others.
+    fn wait_behind(&self) {}
 }
 
 /// What the timed part took.

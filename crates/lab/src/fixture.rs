@@ -40,7 +40,7 @@ pub struct Remover {
 const PREFIX: &str = ".haulage-";
 
 /// What scratch directories are for.
-const KINDS: [&str; 2] = ["race", "bench"];
+const KINDS: [&str; 3] = ["race", "bench", "tune"];
 
 /// Scratch directories in `dst_dir` that no experiment works in any more: a SIGKILL, or the end of
 /// the machine, leaves no time to remove them. Whoever works in one holds a lock on it.
@@ -70,7 +70,8 @@ fn is_scratch(name: &OsStr) -> bool {
 }
 
 impl Scratch {
-    /// Makes `.haulage-<kind>-<pid>-<random>` in `dst_dir`; `kind` is `race` or `bench`.
+    /// Makes `.haulage-<kind>-<pid>-<random>` in `dst_dir`; `kind` is `race`, `bench` or
+    /// `tune`.
     ///
     /// # Errors
     /// When `dst_dir` cannot be opened or written to.

@@ -25,6 +25,7 @@ pub mod state;
 pub mod stats;
 pub mod summary;
 pub mod trial;
+pub mod tune;
 pub mod verdict;
 pub mod words;
 

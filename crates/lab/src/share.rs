@@ -17,22 +17,25 @@ pub(crate) struct Share {
 /// The attempts at one span: cheap enough to be noted inside the timed part.
 #[derive(Debug)]
 pub(crate) struct Attempts<'v> {
-    variant: &'v Variant,
+    ways: &'v [Variant],
     own: Option<Moved>,
     last_resort: Option<Moved>,
 }
 
 impl<'v> Attempts<'v> {
-    pub(crate) fn of(variant: &'v Variant) -> Attempts<'v> {
-        Attempts { variant, own: None, last_resort: None }
+    /// Those of `ways`, one after another; what else is tried is the last resort.
+    pub(crate) fn of(ways: &'v [Variant]) -> Attempts<'v> {
+        Attempts { ways, own: None, last_resort: None }
     }
 
     /// For the chain's observer.
     pub(crate) fn note(&mut self, tried: &Variant, moved: Moved) {
-        match tried == self.variant {
-            true => self.own = Some(moved),
-            false => self.last_resort = Some(moved),
-        }
+        let slot = match self.ways.contains(tried) {
+            true => &mut self.own,
+            false => &mut self.last_resort,
+        };
+        let before = slot.map_or(0, |before| before.bytes);
+        *slot = Some(Moved { bytes: before + moved.bytes, stop: moved.stop });
     }
 }
 

@@ -69,13 +69,26 @@ pub enum Outcome {
 
 /// A variant with its buffers, ring or pipe allocated.
 pub struct Runner {
+    /// What it is called: the variant, or the one of several that the others lead to.
     variant: Variant,
+    /// What it does, in the order in which it is tried.
+    tried: Vec<Variant>,
     way: Way,
+    /// Each file is asked anew for what another refused.
+    asks_again: bool,
 }
 
 enum Way {
     Copier(Chain),
     Floor(Box<dyn Floor>),
+}
+
+/// A runner of copies, part by part.
+struct Started<'r> {
+    variant: &'r Variant,
+    tried: &'r [Variant],
+    chain: &'r mut Chain,
+    asks_again: bool,
 }
 
 impl Runner {
@@ -94,7 +107,20 @@ impl Runner {
                 Way::Floor(start(&variant.tuning).map_err(|error| words_of(&error))?)
             }
         };
-        Ok(Runner { variant: variant.clone(), way })
+        Ok(Runner {
+            variant: variant.clone(),
+            tried: vec![variant.clone()],
+            way,
+            asks_again: false,
+        })
+    }
+
+    /// What another program does, that tries `ways` one after another with each file and remembers no
+    /// refusal. It goes by the name of `named`.
+    #[must_use]
+    pub fn of_ways(named: &Variant, ways: &[Variant]) -> Runner {
+        let way = Way::Copier(Chain::exactly(ways.iter().cloned()));
+        Runner { variant: named.clone(), tried: ways.to_vec(), way, asks_again: true }
     }
 }
 
@@ -116,9 +142,11 @@ impl Bench<'_> {
     /// When the source cannot be read or has changed, the destination cannot be written, the copy
     /// failed, or is not equal to the source: none of these is a sample.
     pub fn run(&self, runner: &mut Runner, task: &Task) -> Result<Outcome, Error> {
-        let Runner { variant, way } = runner;
+        let Runner { variant, tried, way, asks_again } = runner;
         match way {
-            Way::Copier(chain) => self.copy(variant, chain, task),
+            Way::Copier(chain) => {
+                self.copy(Started { variant, tried, chain, asks_again: *asks_again }, task)
+            }
             Way::Floor(floor) => {
                 let mut spent = Spent::default();
                 let result = self.clock.time(&mut spent, || floor.run(task.load.bytes));
@@ -153,7 +181,8 @@ impl Bench<'_> {
         Ok(Some(meter.calls()))
     }
 
-    fn copy(&self, variant: &Variant, chain: &mut Chain, task: &Task) -> Result<Outcome, Error> {
+    fn copy(&self, mut started: Started<'_>, task: &Task) -> Result<Outcome, Error> {
+        let variant = started.variant;
         // Destinations first: writing them might push pages of the source out that were counted.
         let mut copies = self.destinations(&task.load)?;
         let dst_before = match self.destination {
@@ -168,12 +197,15 @@ impl Bench<'_> {
             let src = self.source.open_file(part.file)?;
             let made = if copies.len() > index { None } else { Some(self.create(index)?) };
             let dst = made.as_ref().unwrap_or_else(|| &copies[index]);
-            self.copy_part(variant, chain, *part, (&src, dst), &mut spent, &mut share)?;
+            self.copy_part(&mut started, *part, (&src, dst), &mut spent, &mut share)?;
             // The page cache keeps what is closed; the descriptors would run out.
             copies.extend(made.filter(|_| task.load.parts.len() <= OPEN_COPIES_MAX));
         }
         let mut measured = Measurement::default();
         counters.fill_since(&mut measured);
+        if let Some(barrier) = self.clock.barrier {
+            barrier.wait_behind();
+        }
         spent.fill(&mut measured);
         if variant.workers > 1 {
             // Workers may wait for each other, and that is no disturbance.
@@ -211,7 +243,7 @@ impl Bench<'_> {
             // What cannot be seen is known of the one engine that does nothing else.
             None => variant.engine.name == "reflink",
         };
-        let bypasses_cache = chain.first_status_flags().contains(OFlags::DIRECT);
+        let bypasses_cache = started.chain.first_status_flags().contains(OFlags::DIRECT);
         let on_medium_bytes = self.source.allocated_bytes(&task.load);
         self.prover.judge(&mut measured, reached, on_medium_bytes, bypasses_cache);
         Ok(Outcome::Measured(Box::new(measured)))
@@ -239,15 +271,18 @@ impl Bench<'_> {
     /// Copies one file under the clock.
     fn copy_part(
         &self,
-        variant: &Variant,
-        chain: &mut Chain,
+        started: &mut Started<'_>,
         part: Part,
         (src, dst): (&OwnedFd, &OwnedFd),
         spent: &mut Spent,
         share: &mut Share,
     ) -> Result<(), Error> {
+        let Started { variant, tried, chain, asks_again } = started;
+        if *asks_again {
+            chain.forget_refusals();
+        }
         let mut file = chain.file(Pair::new(src.as_fd(), dst.as_fd()));
-        let mut attempts = Attempts::of(variant);
+        let mut attempts = Attempts::of(tried);
         let moved = self.clock.time(spent, || {
             file.copy(Span::whole(part.bytes), &mut |tried, _, moved| attempts.note(tried, moved))
         });

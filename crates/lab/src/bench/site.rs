@@ -102,6 +102,19 @@ fn place_of(index: u32, shape: Shape) -> PathBuf {
 }
 
 fn make_file(path: &Path, bytes: u64, rng: &mut fastrand::Rng) -> Result<(), Error> {
+    let file = write_random(path, bytes, rng)?;
+    rustix::fs::fdatasync(file.as_fd()).map_err(Error::path("cannot sync", path))
+}
+
+/// Makes a file of random bytes, which no file system can shorten by compression or find twice.
+///
+/// # Errors
+/// When it cannot be made or written.
+pub(crate) fn write_random(
+    path: &Path,
+    bytes: u64,
+    rng: &mut fastrand::Rng,
+) -> Result<std::fs::File, Error> {
     let mut file = std::fs::File::create(path).map_err(failed("cannot create", path))?;
     let mut block = vec![0; 1 << 20];
     let mut left = bytes;
@@ -112,7 +125,7 @@ fn make_file(path: &Path, bytes: u64, rng: &mut fastrand::Rng) -> Result<(), Err
         file.write_all(piece).map_err(failed("cannot write", path))?;
         left -= piece.len() as u64;
     }
-    rustix::fs::fdatasync(file.as_fd()).map_err(Error::path("cannot sync", path))
+    Ok(file)
 }
 
 pub(crate) fn failed(

@@ -42,7 +42,7 @@ impl Chained {
         spent: &mut Spent,
     ) -> Result<Share, Error> {
         let mut file = self.chain.file(pair);
-        let mut attempts = Attempts::of(&self.variant);
+        let mut attempts = Attempts::of(std::slice::from_ref(&self.variant));
         let moved = clock.time(spent, || {
             first()?;
             Ok(file.copy(span, &mut |tried, _, moved| attempts.note(tried, moved)))

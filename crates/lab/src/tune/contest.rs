@@ -1,0 +1,528 @@
+//! The search for the best way in one situation: heats halve the field, the search goes on around the
+//! best of them, and shuffled rounds of those that are close decide.
+
+use std::time::{Duration, Instant};
+
+use engines::Variant;
+
+use super::case::Case;
+use super::field::{self, Arm, Role, Standing};
+use super::lane::{self, Lane, Length, Measured, Run};
+use crate::error::Error;
+use crate::experiment::admission::{ROUNDS_MIN, is_hopeless};
+use crate::experiment::plan::Plan;
+use crate::sample::Stage;
+use crate::state::Prover;
+use crate::trial::Runner;
+
+/// The ways that compete in one situation, and how far they came. It may be taken up again.
+#[derive(Clone, Debug)]
+pub(super) struct Contest {
+    pub(super) case: Case,
+    pub(super) arms: Vec<Arm>,
+    /// What a copy does without a profile: the first of them that works.
+    pub(super) defaults: Vec<Variant>,
+    /// Rounds of the final that were begun.
+    pub(super) rounds: u32,
+    /// Whether more rounds would tell nothing that matters.
+    pub(super) settled: bool,
+    /// Why there is no answer; empty as long as there may be one.
+    pub(super) why_not: String,
+    /// Time that it took so far.
+    pub(super) took: Duration,
+    heated: bool,
+    /// Whether it was for want of time that there is no answer.
+    lacks_time: bool,
+}
+
+/// Where and how long it is searched.
+pub(super) struct Search<'s> {
+    pub(super) lanes: &'s [Lane],
+    pub(super) prover: &'s Prover,
+    /// The situation has had its share of the time then.
+    pub(super) deadline: Instant,
+    /// It may have until then where its runs take long.
+    pub(super) most: Instant,
+    /// Then it is over even for what there is no answer without.
+    pub(super) grace: Instant,
+    pub(super) plan: Plan,
+    pub(super) workers_max: usize,
+    /// Called before each run.
+    pub(super) watch: &'s mut dyn FnMut(&Contest, Stage, u32),
+}
+
+/// What another copier does with each file.
+pub(super) struct Foreign {
+    pub(super) name: &'static str,
+    /// The variant that it leads to where nothing can be shared.
+    pub(super) main: Variant,
+    pub(super) ways: Vec<Variant>,
+}
+
+/// The shares of a situation's time after which copies of the start of a source end, the heats, and the
+/// search around the best.
+const SHORT_SHARE: f64 = 0.2;
+const HEATS_SHARE: f64 = 0.45;
+const SEARCH_SHARE: f64 = 0.6;
+
+/// Runs that a search takes: less time than for so many is extended if it can be.
+const RUNS_WANTED: u32 = 40;
+
+/// With fewer there is nothing to compare.
+const RUNS_MIN: u32 = 12;
+
+/// Heats of the whole field.
+const HEATS: usize = 3;
+
+/// How often the search goes on around a new best.
+const STEPS: usize = 4;
+
+/// Rounds after which more would tell nothing new at any noise that a user could wait out.
+const ROUNDS_MAX: u32 = 40;
+
+/// Runs that may miss the state before it is taken to be out of reach.
+const MISSES_MAX: u32 = 3;
+
+impl Search<'_> {
+    /// Gives a search that began at `begun` as long as it wants, at most what may be had.
+    fn extend(&mut self, begun: Instant, wanted: Duration) {
+        self.deadline = self.deadline.max((begun + wanted).min(self.most));
+        self.grace = self.grace.max(self.deadline);
+    }
+}
+
+impl Contest {
+    /// `out` names those that are known to be slow or not to work at all, with the reason.
+    pub(super) fn new(
+        case: Case,
+        defaults: Vec<Variant>,
+        foreign: Option<&Foreign>,
+        candidates: &[Variant],
+        out: &[(String, Standing)],
+    ) -> Contest {
+        let mut baselines = defaults.clone();
+        if !case.situation.no_cache {
+            baselines.push("copy_file_range".parse().expect("it is in the table"));
+        }
+        let fitting: Vec<Variant> =
+            candidates.iter().filter(|variant| case.may_try(variant)).cloned().collect();
+        let mut arms = field::arms(baselines, &fitting, case.file_bytes);
+        for arm in &mut arms {
+            if let Some((_, standing)) = out.iter().find(|(name, _)| *name == arm.name) {
+                let known = matches!(standing, Standing::Refused(_));
+                if known || arm.role == Role::Candidate {
+                    arm.standing = standing.clone();
+                }
+            }
+        }
+        if let Some(foreign) = foreign.filter(|_| !case.situation.no_cache) {
+            let arm = Arm::new(foreign.main.clone(), Role::Foreign);
+            arms.push(Arm { name: foreign.name.to_owned(), ..arm });
+        }
+        Contest {
+            case,
+            arms,
+            defaults,
+            rounds: 0,
+            settled: false,
+            why_not: String::new(),
+            took: Duration::ZERO,
+            heated: false,
+            lacks_time: false,
+        }
+    }
+
+    /// What a copy does here without a profile.
+    pub(super) fn default(&self) -> &Variant {
+        let works = |variant: &&Variant| {
+            let mut arms = self.arms.iter().filter(|arm| arm.role != Role::Foreign);
+            arms.any(|arm| {
+                arm.variant == **variant && !matches!(arm.standing, Standing::Refused(_))
+            })
+        };
+        self.defaults.iter().find(works).unwrap_or(&self.defaults[0])
+    }
+
+    /// Those that others need not try: what does not work, and what took `factor` times as long as the
+    /// best in the heats.
+    pub(super) fn hopeless(&self, factor: f64) -> Vec<(String, Standing)> {
+        let best_ns = field::best_heat(&self.arms).map_or(0.0, |(_, ns)| ns);
+        let known = |arm: &Arm| match (&arm.standing, arm.best_heat_ns()) {
+            (Standing::Refused(_), _) => Some((arm.name.clone(), arm.standing.clone())),
+            (_, Some(ns)) if ns > factor * best_ns => Some((arm.name.clone(), Standing::Slow)),
+            _ => None,
+        };
+        self.arms.iter().filter_map(known).collect()
+    }
+
+    /// Those that still take part, fastest first, with their time of a file in nanoseconds.
+    pub(super) fn leaders(&self) -> Vec<(String, f64)> {
+        let time = |arm: &Arm| {
+            let finals: Vec<f64> = arm.finals_ns.values().copied().collect();
+            let ns = crate::stats::median(&finals).or(arm.best_heat_ns())?;
+            Some((arm.name.clone(), ns / f64::from(self.case.files)))
+        };
+        let running = self.arms.iter().filter(|arm| arm.runs());
+        let mut leaders: Vec<(String, f64)> = running.filter_map(time).collect();
+        leaders.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+        leaders
+    }
+
+    /// Whether more time might give an answer, or a better one.
+    pub(super) fn may_gain_by_more(&self) -> bool {
+        (self.heated || self.lacks_time) && !self.settled && self.rounds < ROUNDS_MAX
+    }
+
+    /// Ends it without an answer that more time may give; `why` says what there was too little time for.
+    pub(super) fn give_up_for_now(&mut self, why: String) {
+        self.why_not = why;
+        self.lacks_time = true;
+    }
+
+    /// Searches, or goes on with it, until the answer is there or the time is over.
+    ///
+    /// # Errors
+    /// When files cannot be made or read, have changed, or a copy is wrong.
+    pub(super) fn search(
+        &mut self,
+        search: &mut Search<'_>,
+        foreign: Option<&Foreign>,
+    ) -> Result<(), Error> {
+        let begun = Instant::now();
+        let mut at_work = AtWork {
+            runners: (0..self.arms.len()).map(|_| None).collect(),
+            costs: vec![None; self.arms.len()],
+            misses: 0,
+            foreign,
+        };
+        let result = self.search_with(search, &mut at_work, begun);
+        self.took += begun.elapsed();
+        result
+    }
+
+    fn search_with(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        begun: Instant,
+    ) -> Result<(), Error> {
+        if !self.heated {
+            self.why_not.clear();
+            self.warm_up(search, at_work)?;
+            if !self.why_not.is_empty() {
+                return Ok(());
+            }
+            search.extend(begun, at_work.cost_of(0).unwrap_or_default() * RUNS_WANTED);
+            let share = search.deadline.saturating_duration_since(begun);
+            self.leave_out_the_hopeless(search, at_work, begun + share.mul_f64(SHORT_SHARE))?;
+            self.heats(search, at_work, begun + share.mul_f64(HEATS_SHARE))?;
+            self.keep_one_default();
+            self.search_around(search, at_work, begun + share.mul_f64(SEARCH_SHARE))?;
+            field::admit_to_final(&mut self.arms);
+            let tried = |arm: &Arm| arm.role == Role::Candidate && !arm.heats_ns.is_empty();
+            self.heated = self.arms.iter().any(tried);
+        }
+        self.finals(search, at_work)?;
+        self.conclude(at_work);
+        Ok(())
+    }
+
+    /// The first runs take memory that nobody used lately, which in a virtual machine the host has to
+    /// supply first, and tell whether the state can be had. They are not counted.
+    fn warm_up(&mut self, search: &mut Search<'_>, at_work: &mut AtWork<'_>) -> Result<(), Error> {
+        let mut missed = String::new();
+        for run in 1..=MISSES_MAX {
+            let Some(index) = self.arms.iter().position(Arm::runs) else { break };
+            if at_work.costs[index].is_none() {
+                self.short_run(search, at_work, index)?;
+            }
+            let cost = at_work.costs[index].unwrap_or_default();
+            if self.is_over(search.grace.max(search.most), Some(cost * RUNS_MIN)) {
+                let run = crate::words::nanoseconds(cost.as_secs_f64() * 1e9);
+                let why = format!("there is no time for enough runs, of about {run} each");
+                self.give_up_for_now(why);
+                return Ok(());
+            }
+            if !self.arms[index].runs() {
+                continue;
+            }
+            match self.run(search, at_work, index, (Stage::WarmUp, run))? {
+                Some(measured) if measured.counted => return Ok(()),
+                Some(measured) => missed = measured.note,
+                None => {}
+            }
+            if self.is_over(search.most, at_work.costs[index]) {
+                break;
+            }
+        }
+        if missed.is_empty() {
+            "none of the ways works here".clone_into(&mut missed);
+        }
+        self.why_not = missed;
+        Ok(())
+    }
+
+    /// Copies the start of the source by each of the others, where all of it is long: whoever takes many
+    /// times as long as the best is not asked for more.
+    fn leave_out_the_hopeless(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        end: Instant,
+    ) -> Result<(), Error> {
+        let mut times = vec![None; self.arms.len()];
+        for (index, time) in times.iter_mut().enumerate() {
+            if self.arms[index].runs() && !self.is_over(end, None) {
+                *time = self.short_run(search, at_work, index)?;
+            }
+        }
+        let moving = |index: &usize| !self.arms[*index].shares_extents;
+        let best_ns = (0..times.len()).filter(moving).filter_map(|index| times[index]);
+        let best_ns = best_ns.min_by(f64::total_cmp).unwrap_or(0.0);
+        for (arm, time) in self.arms.iter_mut().zip(times) {
+            let hopeless = time.is_some_and(|ns| is_hopeless(ns, best_ns));
+            if hopeless && arm.runs() {
+                arm.standing = Standing::Slow;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the start of the source and foretells what all of it will cost; `None` where it has no
+    /// start of its own, or the arm refuses.
+    fn short_run(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        index: usize,
+    ) -> Result<Option<f64>, Error> {
+        let Some(times) = search.lanes[0].times_short() else { return Ok(None) };
+        let known = at_work.costs[index];
+        let begun = Instant::now();
+        let run = self.run_length(search, at_work, index, (Stage::WarmUp, 0), Length::Short)?;
+        at_work.misses = 0;
+        let Some(measured) = run else { return Ok(None) };
+        let own = Duration::from_secs_f64(measured.elapsed_ns * times / 1e9);
+        // What lies around the timed part grows less than that does.
+        at_work.costs[index] = known.or(Some(own + begun.elapsed()));
+        Ok(Some(measured.elapsed_ns))
+    }
+
+    /// Runs the field a few times, each time with fewer.
+    fn heats(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        end: Instant,
+    ) -> Result<(), Error> {
+        for heat in 1..=HEATS {
+            let running: Vec<usize> =
+                (0..self.arms.len()).filter(|&index| self.arms[index].runs()).collect();
+            let mut order = search.plan.order(Stage::Heat, heat_number(heat), &running);
+            // Should there be no time for all of them, these are there, and of the others those that
+            // were the quickest with a short file.
+            order.sort_by_key(|&index| {
+                let candidate = self.arms[index].role == Role::Candidate;
+                let cost = at_work.costs[index].filter(|_| heat == 1);
+                (candidate, cost.is_none() && heat == 1, cost)
+            });
+            for index in order {
+                // Without these there is nothing to compare with.
+                let needed = heat == 1 && self.arms[index].role != Role::Candidate;
+                let end = if needed { search.deadline } else { end };
+                if self.is_over(end, at_work.cost_of(index)) {
+                    continue;
+                }
+                self.heat(search, at_work, index, heat)?;
+            }
+            field::halve(&mut self.arms, heat);
+        }
+        Ok(())
+    }
+
+    /// What follows the default's first working way is never used, and has to be as fast as any other
+    /// to stay.
+    fn keep_one_default(&mut self) {
+        let default = self.default().clone();
+        for arm in self.arms.iter_mut().filter(|arm| arm.role == Role::Baseline) {
+            if arm.variant != default && arm.name != "copy_file_range" {
+                arm.role = Role::Candidate;
+            }
+        }
+        field::halve(&mut self.arms, HEATS);
+    }
+
+    /// Looks at half and twice the buffers, depths and workers of the best, and on from there as long
+    /// as that finds a better one.
+    fn search_around(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        end: Instant,
+    ) -> Result<(), Error> {
+        for step in 1..=STEPS {
+            let Some((best, _)) = field::best_heat(&self.arms) else { return Ok(()) };
+            let found = field::neighbours(&self.arms, &self.case, search.workers_max);
+            if found.is_empty() {
+                return Ok(());
+            }
+            let first = self.arms.len();
+            for arm in found {
+                self.arms.push(arm);
+                at_work.runners.push(None);
+                at_work.costs.push(at_work.costs[best]);
+            }
+            // Twice, and the best with them: what a heat tells depends on the moment.
+            for _ in 0..2 {
+                for index in (first..self.arms.len()).chain([best]) {
+                    if self.arms[index].runs() && !self.is_over(end, at_work.cost_of(index)) {
+                        self.heat(search, at_work, index, HEATS + step)?;
+                    }
+                }
+            }
+            field::halve(&mut self.arms, HEATS + step);
+            if field::best_heat(&self.arms).is_none_or(|(now, _)| now < first) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn heat(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        index: usize,
+        heat: usize,
+    ) -> Result<(), Error> {
+        let run = self.run(search, at_work, index, (Stage::Heat, heat_number(heat)))?;
+        if let Some(measured) = run.filter(|measured| measured.counted) {
+            self.arms[index].heats_ns.push(measured.elapsed_ns);
+        }
+        Ok(())
+    }
+
+    /// Shuffled rounds of all that are left, until the answer is there.
+    fn finals(&mut self, search: &mut Search<'_>, at_work: &mut AtWork<'_>) -> Result<(), Error> {
+        while !self.settled && self.rounds < ROUNDS_MAX {
+            let round = self.rounds + 1;
+            // Without so many there is no answer at all.
+            let end = if round <= ROUNDS_MIN { search.grace } else { search.deadline };
+            let running: Vec<usize> =
+                (0..self.arms.len()).filter(|&index| self.arms[index].runs()).collect();
+            let round_cost: Duration =
+                running.iter().map(|&i| at_work.cost_of(i).unwrap_or_default()).sum();
+            if self.is_over(end, Some(round_cost)) {
+                return Ok(());
+            }
+            self.rounds = round;
+            for index in search.plan.order(Stage::Final, round, &running) {
+                let run = self.run(search, at_work, index, (Stage::Final, round))?;
+                if let Some(measured) = run.filter(|measured| measured.counted) {
+                    self.arms[index].finals_ns.insert(round, measured.elapsed_ns);
+                }
+            }
+            if round >= ROUNDS_MIN {
+                self.settled = field::is_settled(&self.arms);
+                if !self.settled {
+                    field::drop_beaten(&mut self.arms);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn conclude(&mut self, at_work: &AtWork<'_>) {
+        let counted = field::best(&self.arms).map_or(0, |best| self.arms[best].finals_ns.len());
+        self.why_not = if counted >= ROUNDS_MIN as usize {
+            String::new()
+        } else if at_work.misses > 0 {
+            "the page cache was not in the state that it had to be in".to_owned()
+        } else {
+            let costs = at_work.costs.iter().flatten();
+            let run = costs.max().map_or(0.0, Duration::as_secs_f64);
+            let run = crate::words::nanoseconds(run * 1e9);
+            self.lacks_time = true;
+            format!("the time was over before there were enough runs, of up to {run} each")
+        };
+    }
+
+    fn is_over(&self, end: Instant, cost: Option<Duration>) -> bool {
+        Instant::now() + cost.unwrap_or_default() > end
+    }
+
+    /// Runs one arm once; `None` when it refuses.
+    fn run(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        index: usize,
+        place: (Stage, u32),
+    ) -> Result<Option<Measured>, Error> {
+        self.run_length(search, at_work, index, place, Length::Whole)
+    }
+
+    fn run_length(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        index: usize,
+        (stage, round): (Stage, u32),
+        length: Length,
+    ) -> Result<Option<Measured>, Error> {
+        (search.watch)(self, stage, round);
+        let begun = Instant::now();
+        let run = match at_work.runners(&self.arms[index], index, search.lanes.len()) {
+            Ok(runners) => lane::run(&self.case, search.prover, search.lanes, runners, length)?,
+            Err(why) => Run::Refused(why),
+        };
+        let arm = &mut self.arms[index];
+        match run {
+            Run::Refused(why) => {
+                arm.standing = Standing::Refused(why);
+                at_work.runners[index] = None;
+                Ok(None)
+            }
+            Run::Measured(measured) => {
+                at_work.costs[index] = Some(begun.elapsed());
+                at_work.misses += u32::from(!measured.counted);
+                arm.shares_extents = measured.shares_extents;
+                Ok(Some(measured))
+            }
+        }
+    }
+}
+
+/// What is kept while a contest is under way: started runners take memory.
+struct AtWork<'f> {
+    /// One a lane.
+    runners: Vec<Option<Vec<Runner>>>,
+    /// What the last run of each took in all.
+    costs: Vec<Option<Duration>>,
+    /// Runs whose state was not reached.
+    misses: u32,
+    foreign: Option<&'f Foreign>,
+}
+
+impl AtWork<'_> {
+    fn runners(&mut self, arm: &Arm, index: usize, lanes: usize) -> Result<&mut [Runner], String> {
+        let slot = &mut self.runners[index];
+        if slot.is_none() {
+            let start = |_| match (arm.role, self.foreign) {
+                (Role::Foreign, Some(foreign)) => Ok(Runner::of_ways(&foreign.main, &foreign.ways)),
+                _ => Runner::start(&arm.variant),
+            };
+            *slot = Some((0..lanes).map(start).collect::<Result<_, _>>()?);
+        }
+        Ok(slot.as_mut().expect("it was just started"))
+    }
+
+    /// What a run is likely to take: as long as its last one, or as the longest of the others.
+    fn cost_of(&self, index: usize) -> Option<Duration> {
+        self.costs[index].or_else(|| self.costs.iter().flatten().max().copied())
+    }
+}
+
+fn heat_number(heat: usize) -> u32 {
+    u32::try_from(heat).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,341 @@
+//! The search for the fastest way of copying between two directories, situation by situation.
+//!
+//! [`plan`](Plan) says what stands for each situation and what there is room and time for; a contest
+//! finds the best way in one: all variants run a few heats, the search goes on around the best, and
+//! those that are close run shuffled rounds until they are told apart, or are as good as each other.
+//! Each run is one of [`trial`](crate::trial), as in a race: state set and proved, copy verified. What
+//! it came to is a [`Record`], and its choices are lines of a profile.
+
+mod case;
+mod contest;
+mod field;
+mod lane;
+mod plan;
+mod record;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use engines::Variant;
+use engines::profile::{InFlight, Residency, Situation, SizeClass};
+
+pub use case::Case;
+pub use plan::{Plan, Planned};
+pub use record::{Finding, KIND, Loss, Record, Records, Refused, SCHEMA_VERSION, Way};
+
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::experiment;
+use crate::fixture::Scratch;
+use crate::sample::Stage;
+use crate::state::Prover;
+use crate::verdict::DELTA;
+use contest::{Contest, Foreign, Search};
+use field::Standing;
+use lane::Lane;
+
+/// What a search is to do.
+pub struct Config<'c> {
+    /// Time for everything.
+    pub time: Duration,
+    /// When the time began.
+    pub begun: Instant,
+    /// The seed of all orders.
+    pub seed: u64,
+    /// Copies in flight where there are several.
+    pub at_once: usize,
+    /// The most workers that a file is shared by.
+    pub workers_max: usize,
+    /// The candidates.
+    pub variants: Vec<Variant>,
+    /// What a copy tries in a situation without being told, one after another.
+    pub defaults: &'c dyn Fn(&Situation) -> Vec<Variant>,
+}
+
+/// What happens, for whoever watches. It is told between runs and never during one.
+#[derive(Debug)]
+pub enum Event<'e> {
+    /// A run is about to begin.
+    Run(Progress<'e>),
+    /// A situation has its answer, or has none; a better one may follow.
+    Found {
+        /// The answer.
+        finding: &'e Finding,
+        /// Its number, from 1.
+        number: usize,
+        /// How many situations are measured.
+        of: usize,
+    },
+}
+
+/// How far a search is.
+#[derive(Debug)]
+pub struct Progress<'p> {
+    /// The situation.
+    pub case: &'p Case,
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many are measured.
+    pub of: usize,
+    /// The part of its search.
+    pub stage: Stage,
+    /// The round of that, from 1.
+    pub round: u32,
+    /// Time that is left for everything.
+    pub left: Duration,
+    /// Those that still take part, fastest first: the name, and the median or best time of a file in
+    /// nanoseconds.
+    pub leaders: Vec<(String, f64)>,
+}
+
+/// Called with each event.
+pub type Watch<'w> = dyn FnMut(&Event<'_>) + 'w;
+
+/// How far beyond its share of the time a situation may go for the rounds without which it has no
+/// answer.
+const GRACE: f64 = 0.5;
+
+/// Of the time that is left, what one situation may have whose runs take long.
+const MOST: f64 = 0.5;
+
+/// Time behind which no situation is taken up again, in seconds.
+const SECONDS_MIN: f64 = 1.0;
+
+/// Searches: sources are made in `src`, copies in `dst`.
+///
+/// # Errors
+/// When files cannot be made or read, change, or a copy is wrong.
+pub fn run(
+    config: &Config<'_>,
+    plan: &Plan,
+    src: &Scratch,
+    dst: &Scratch,
+    haulage_commit: Option<&'static str>,
+    watch: &mut Watch<'_>,
+) -> Result<Record, Error> {
+    let date = crate::bench::certificates::now();
+    let measured: Vec<&Planned> = plan.measured().collect();
+    let mut tuning = Tuning {
+        config,
+        scratches: (src, dst),
+        lanes: BTreeMap::new(),
+        provers: BTreeMap::new(),
+        contests: Vec::new(),
+        foreign: gnu_cp(),
+        of: measured.len(),
+        watch,
+    };
+    for (number, planned) in measured.iter().enumerate() {
+        let wanted: f64 = measured[number..].iter().map(|planned| planned.seconds).sum();
+        let share = tuning.left().mul_f64(planned.seconds / wanted.max(1e-9));
+        tuning.begin(&planned.case, share)?;
+    }
+    tuning.go_on_with_the_open_ones()?;
+
+    let prover = tuning.first_prover()?;
+    let (src_dir, dst_dir) = (above(src), above(dst));
+    let environment = Environment::look(src_dir, dst_dir, prover, config.seed, haulage_commit);
+    let mut situations: Vec<Finding> = tuning.contests.iter().map(Finding::of).collect();
+    let left_out = plan.cases.iter().filter(|planned| planned.why_not.is_some());
+    situations.extend(left_out.map(|planned| {
+        let defaults = (config.defaults)(&planned.case.situation);
+        let mut contest = Contest::new(planned.case, defaults, None, &[], &[]);
+        contest.why_not = planned.why_not.clone().unwrap_or_default();
+        Finding::of(&contest)
+    }));
+    Ok(Record {
+        date,
+        environment: serde_json::to_value(environment).expect("plain data"),
+        seconds_allowed: config.time.as_secs_f64(),
+        seconds: config.begun.elapsed().as_secs_f64(),
+        at_once: config.at_once,
+        delta: DELTA,
+        refused: refused(&tuning.contests),
+        situations,
+    })
+}
+
+/// What GNU cp does with a file since version 9.0: it tries to share extents, then has the kernel
+/// copy, and reads and writes where that is refused, 128 KiB at a time. It asks for each file anew.
+fn gnu_cp() -> Foreign {
+    let variant = |text: &str| text.parse().expect("the engine is in the table");
+    Foreign {
+        name: "gnu_cp",
+        main: variant("copy_file_range"),
+        ways: ["reflink", "copy_file_range", "read_write:128K"].map(variant).into(),
+    }
+}
+
+/// What the lanes of a case hold: files of a class, and how many.
+type Files = (SizeClass, u32);
+
+/// A search under way.
+struct Tuning<'t, 'c> {
+    config: &'t Config<'c>,
+    scratches: (&'t Scratch, &'t Scratch),
+    /// Made when they are needed, and kept.
+    lanes: BTreeMap<Files, Vec<Lane>>,
+    provers: BTreeMap<(SizeClass, Residency), Prover>,
+    contests: Vec<Contest>,
+    foreign: Foreign,
+    of: usize,
+    watch: &'t mut Watch<'c>,
+}
+
+impl Tuning<'_, '_> {
+    fn left(&self) -> Duration {
+        self.config.time.saturating_sub(self.config.begun.elapsed())
+    }
+
+    /// Searches in `case` for about `share` of time.
+    fn begin(&mut self, case: &Case, share: Duration) -> Result<(), Error> {
+        let defaults = (self.config.defaults)(&case.situation);
+        let out = self.known_of(case);
+        let contest =
+            Contest::new(*case, defaults, Some(&self.foreign), &self.config.variants, &out);
+        self.contests.push(contest);
+        let number = self.contests.len();
+        if self.left().is_zero() {
+            self.contests[number - 1].give_up_for_now("the time was over".to_owned());
+        } else {
+            self.search(number - 1, share)?;
+        }
+        let finding = Finding::of(&self.contests[number - 1]);
+        (self.watch)(&Event::Found { finding: &finding, number, of: self.of });
+        Ok(())
+    }
+
+    /// What other situations have told of the variants: what does not work here at all, and what is
+    /// far behind with files of that length that are read from the same place.
+    fn known_of(&self, case: &Case) -> Vec<(String, Standing)> {
+        let mut known = Vec::new();
+        for contest in &self.contests {
+            let Situation { size, residency, in_flight, no_cache } = contest.case.situation;
+            let own = case.situation;
+            // The longest files take too long for all that are hopeless.
+            let huge = own.size.last_bytes().is_none();
+            let next = own.size.index() == size.index() + 1;
+            let alike = (size == own.size || huge && next)
+                && residency == own.residency
+                && in_flight == InFlight::One
+                && no_cache == own.no_cache;
+            let factor = if huge { 1.3 } else { 2.0 };
+            known.extend(
+                contest
+                    .hopeless(factor)
+                    .into_iter()
+                    .filter(|(_, standing)| alike || matches!(standing, Standing::Refused(_))),
+            );
+        }
+        known
+    }
+
+    /// Searches, or goes on with it, in contest `place` for about `share` of time.
+    fn search(&mut self, place: usize, share: Duration) -> Result<(), Error> {
+        let begun = Instant::now();
+        let case = self.contests[place].case;
+        let lanes = case.lanes(self.config.at_once);
+        self.make_lanes(&case, lanes)?;
+        let prover = self.prover(&case)?;
+        if let Some(why) = why_out_of_reach(&case, &prover) {
+            self.contests[place].why_not = why;
+            return Ok(());
+        }
+        let (number, of, limit) = (place + 1, self.of, self.config.begun + self.config.time);
+        let seed = self.config.seed ^ (number as u64) << 48;
+        let left = self.left();
+        let watch = &mut *self.watch;
+        let mut search = Search {
+            lanes: &self.lanes[&files_of(&case)][..lanes],
+            prover: &prover,
+            deadline: (begun + share).min(limit),
+            most: (begun + left.mul_f64(MOST)).min(limit),
+            grace: (begun + share.mul_f64(1.0 + GRACE)).min(limit),
+            plan: experiment::plan::Plan { seed },
+            workers_max: self.config.workers_max,
+            watch: &mut |contest: &Contest, stage, round| {
+                let left = limit.saturating_duration_since(Instant::now());
+                let leaders = contest.leaders();
+                let case = &contest.case;
+                watch(&Event::Run(Progress { case, number, of, stage, round, left, leaders }));
+            },
+        };
+        self.contests[place].search(&mut search, Some(&self.foreign))
+    }
+
+    /// Gives what time is left to those that have no answer yet.
+    fn go_on_with_the_open_ones(&mut self) -> Result<(), Error> {
+        loop {
+            let open: Vec<usize> = (0..self.contests.len())
+                .filter(|&place| self.contests[place].may_gain_by_more())
+                .collect();
+            let rounds = |tuning: &Self| tuning.contests.iter().map(|c| c.rounds).sum::<u32>();
+            let before = rounds(self);
+            for (nth, &place) in open.iter().enumerate() {
+                let share = self.left() / u32::try_from(open.len() - nth).unwrap_or(1);
+                if self.left().as_secs_f64() < SECONDS_MIN {
+                    return Ok(());
+                }
+                self.search(place, share)?;
+            }
+            if rounds(self) == before {
+                return Ok(());
+            }
+        }
+    }
+
+    fn make_lanes(&mut self, case: &Case, lanes: usize) -> Result<(), Error> {
+        let made = self.lanes.entry(files_of(case)).or_default();
+        while made.len() < lanes {
+            made.push(Lane::make(case, made.len(), self.scratches, self.config.seed)?);
+        }
+        Ok(())
+    }
+
+    fn prover(&mut self, case: &Case) -> Result<Prover, Error> {
+        let key = (case.situation.size, case.situation.residency);
+        if let Some(known) = self.provers.get(&key) {
+            return Ok(known.clone());
+        }
+        let prover = self.lanes[&files_of(case)][0].prover(case)?;
+        self.provers.insert(key, prover.clone());
+        Ok(prover)
+    }
+
+    /// What could be proved of the first source.
+    fn first_prover(&mut self) -> Result<Prover, Error> {
+        let first = self.contests[0].case;
+        self.make_lanes(&first, 1)?;
+        self.prover(&first)
+    }
+}
+
+fn files_of(case: &Case) -> Files {
+    (case.situation.size, case.files)
+}
+
+/// Cold has to be proved; where it cannot be, whatever was measured would be of no known state.
+fn why_out_of_reach(case: &Case, prover: &Prover) -> Option<String> {
+    if case.situation.residency == Residency::Resident {
+        return None;
+    }
+    if !prover.counts_pages {
+        return Some(format!("absent cannot be proved: {}", prover.counts_pages_note));
+    }
+    let keeps = "the file system of the source keeps its pages in memory";
+    (!prover.drops_pages).then(|| keeps.to_owned())
+}
+
+fn refused(contests: &[Contest]) -> Vec<Refused> {
+    let mut all: BTreeMap<String, String> = BTreeMap::new();
+    for arm in contests.iter().flat_map(|contest| &contest.arms) {
+        if let Standing::Refused(reason) = &arm.standing {
+            all.entry(arm.name.clone()).or_insert_with(|| reason.clone());
+        }
+    }
+    all.into_iter().map(|(variant, reason)| Refused { variant, reason }).collect()
+}
+
+fn above(scratch: &Scratch) -> &std::path::Path {
+    scratch.path().parent().unwrap_or(scratch.path())
+}

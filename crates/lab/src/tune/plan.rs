@@ -1,0 +1,270 @@
+//! What can be measured with the room and the time there are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use engines::profile::{Residency, SizeClass};
+
+use super::Config;
+use super::case::Case;
+use crate::environment;
+use crate::error::Error;
+use crate::words;
+
+/// What is to be measured, and what is not.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Every case, in the order in which they are measured.
+    pub cases: Vec<Planned>,
+    /// Room that the sources take, in bytes.
+    pub src_bytes: u64,
+    /// Room that the copies take at most, in bytes.
+    pub dst_bytes: u64,
+}
+
+/// A case in a plan.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The case.
+    pub case: Case,
+    /// Seconds that are set aside for it.
+    pub seconds: f64,
+    /// Why it is not measured.
+    pub why_not: Option<String>,
+}
+
+/// The share of the usual seconds with which a case still comes to an answer. What would have less is
+/// left out, so that others have enough.
+const SHARE_MIN: f64 = 0.4;
+
+/// With less time, shorter files stand for the long ones.
+const SECONDS_FOR_LONG_FILES: f64 = 90.0;
+
+/// Of the memory, what a source and its copies may fill together and all of it stay in the page cache.
+const MEMORY_SHARE: f64 = 0.4;
+
+/// What is left free.
+const SPARE_BYTES: u64 = 32 << 20;
+
+impl Plan {
+    /// The plan for sources in `src_dir` and copies in `dst_dir`.
+    ///
+    /// # Errors
+    /// When the free space cannot be asked for, or does not suffice for the shortest files.
+    pub fn of(config: &Config<'_>, src_dir: &Path, dst_dir: &Path) -> Result<Plan, Error> {
+        let space = Space::between(src_dir, dst_dir)?;
+        let plan = Plan::with(config, &space, environment::memory_bytes());
+        if plan.measured().next().is_none() {
+            let dir = dst_dir.to_owned();
+            let needed_bytes = plan.src_bytes.max(plan.dst_bytes).max(SPARE_BYTES);
+            return Err(Error::NoSpace { dir, needed_bytes, free_bytes: space.least() });
+        }
+        Ok(plan)
+    }
+
+    /// Those that are measured.
+    pub fn measured(&self) -> impl Iterator<Item = &Planned> {
+        self.cases.iter().filter(|planned| planned.why_not.is_none())
+    }
+
+    fn with(config: &Config<'_>, space: &Space, memory_bytes: u64) -> Plan {
+        let short = config.time.as_secs_f64() < SECONDS_FOR_LONG_FILES;
+        let sized = |case: Case| if short { case.shortened() } else { case };
+        let mut cases: Vec<Planned> = Case::all()
+            .into_iter()
+            .map(|case| Planned { case: sized(case), seconds: 0.0, why_not: None })
+            .collect();
+        for planned in &mut cases {
+            let case = planned.case;
+            let together = 2 * case.lane_bytes() * case.lanes(config.at_once) as u64;
+            let resident = case.situation.residency == Residency::Resident;
+            if resident && together as f64 > MEMORY_SHARE * memory_bytes as f64 {
+                planned.why_not = Some(format!(
+                    "source and copy are {} and would not stay in a memory of {}",
+                    words::bytes(together),
+                    words::bytes(memory_bytes),
+                ));
+            }
+        }
+        leave_out_by_room(&mut cases, space, config.at_once);
+        leave_out_by_time(&mut cases, config.time.as_secs_f64());
+        let (src_bytes, dst_bytes) = room(&cases, config.at_once);
+        Plan { cases, src_bytes, dst_bytes }
+    }
+}
+
+/// Bytes that are free.
+#[derive(Debug)]
+struct Space {
+    src: u64,
+    dst: u64,
+    /// Both are one.
+    same: bool,
+}
+
+impl Space {
+    fn between(src_dir: &Path, dst_dir: &Path) -> Result<Space, Error> {
+        let dev = |dir: &Path| rustix::fs::stat(dir).map(|stat| stat.st_dev).ok();
+        let same = dev(src_dir) == dev(dst_dir);
+        Ok(Space { src: free_bytes(src_dir)?, dst: free_bytes(dst_dir)?, same })
+    }
+
+    fn holds(&self, (src_bytes, dst_bytes): (u64, u64)) -> bool {
+        match self.same {
+            true => src_bytes + dst_bytes <= self.src.min(self.dst),
+            false => src_bytes <= self.src && dst_bytes <= self.dst,
+        }
+    }
+
+    fn least(&self) -> u64 {
+        self.src.min(self.dst)
+    }
+}
+
+fn free_bytes(dir: &Path) -> Result<u64, Error> {
+    let stat =
+        rustix::fs::statvfs(dir).map_err(Error::path("cannot ask for the free space of", dir))?;
+    // Some file systems without a fixed size report none at all.
+    let known = stat.f_blocks > 0;
+    Ok(if known { stat.f_bavail.saturating_mul(stat.f_frsize) } else { u64::MAX / 4 })
+}
+
+/// Room for the sources and for the copies of those that are measured.
+fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
+    let with_slack = |case: &Case, lanes: usize| {
+        let bytes = case.lane_bytes() + case.lane_bytes() / 50 + 8192 * u64::from(case.files);
+        bytes * lanes as u64
+    };
+    let measured = || cases.iter().filter(|planned| planned.why_not.is_none());
+    // Cases of the same files have them in common.
+    let mut sources: BTreeMap<(SizeClass, u32), u64> = BTreeMap::new();
+    for Planned { case, .. } in measured() {
+        let room = sources.entry((case.situation.size, case.files)).or_default();
+        *room = (*room).max(with_slack(case, case.lanes(at_once)));
+    }
+    let src: u64 = sources.values().sum();
+    let dst = measured().map(|planned| with_slack(&planned.case, planned.case.lanes(at_once)));
+    (src + SPARE_BYTES, dst.max().unwrap_or(0) + SPARE_BYTES)
+}
+
+/// Leaves the longest files out until the rest fits.
+fn leave_out_by_room(cases: &mut [Planned], space: &Space, at_once: usize) {
+    loop {
+        let needed = room(cases, at_once);
+        let measured = cases.iter().filter(|planned| planned.why_not.is_none());
+        let Some(largest) = measured.map(|planned| planned.case.situation.size).max() else {
+            return;
+        };
+        if space.holds(needed) {
+            return;
+        }
+        let why = format!(
+            "not enough room: {} are needed and {} are free",
+            words::bytes(needed.0.max(needed.1)),
+            words::bytes(space.least()),
+        );
+        for planned in cases.iter_mut().filter(|p| p.case.situation.size == largest) {
+            planned.why_not.get_or_insert_with(|| why.clone());
+        }
+    }
+}
+
+/// Sets the time aside: what comes first has enough of it, and what would have too little has none.
+fn leave_out_by_time(cases: &mut [Planned], seconds: f64) {
+    let mut wanted = 0.0;
+    let whole: f64 = cases
+        .iter()
+        .filter(|planned| planned.why_not.is_none())
+        .map(|planned| planned.case.seconds())
+        .sum();
+    let why = format!("no time for it: allow --time {:.0}", (SHARE_MIN * whole).ceil());
+    for planned in cases.iter_mut().filter(|planned| planned.why_not.is_none()) {
+        let own = planned.case.seconds();
+        // The first is measured in any case.
+        if wanted > 0.0 && SHARE_MIN * (wanted + own) > seconds {
+            planned.why_not = Some(why.clone());
+        } else {
+            wanted += own;
+        }
+    }
+    for planned in cases.iter_mut().filter(|planned| planned.why_not.is_none()) {
+        planned.seconds = seconds * planned.case.seconds() / wanted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn plan(seconds: u64, space: &Space, memory_bytes: u64) -> Plan {
+        let config = Config {
+            time: Duration::from_secs(seconds),
+            begun: Instant::now(),
+            seed: 1,
+            at_once: 2,
+            workers_max: 2,
+            variants: Vec::new(),
+            defaults: &|_| vec!["read_write:256K".parse().expect("a variant")],
+        };
+        Plan::with(&config, space, memory_bytes)
+    }
+
+    fn out(plan: &Plan, why: &str) -> Vec<String> {
+        let out = plan
+            .cases
+            .iter()
+            .filter(|planned| planned.why_not.as_ref().is_some_and(|found| found.starts_with(why)));
+        out.map(|planned| planned.case.words()).collect()
+    }
+
+    #[test]
+    fn with_room_and_time_nothing_is_left_out() {
+        let space = Space { src: 10_000 * MIB, dst: 10_000 * MIB, same: true };
+        let plan = plan(180, &space, 16_000 * MIB);
+        assert_eq!(plan.measured().count(), plan.cases.len());
+        let seconds: f64 = plan.measured().map(|planned| planned.seconds).sum();
+        assert!((seconds - 180.0).abs() < 1e-6, "{seconds}");
+        // Two sources of each class but of the largest, and a copy of that.
+        assert!((480 * MIB..600 * MIB).contains(&plan.src_bytes), "{}", plan.src_bytes);
+        assert!((340 * MIB..400 * MIB).contains(&plan.dst_bytes), "{}", plan.dst_bytes);
+    }
+
+    #[test]
+    fn the_longest_files_are_left_out_where_there_is_no_room() {
+        let of = |src: u64, dst: u64, same: bool| {
+            let space = Space { src: src * MIB, dst: dst * MIB, same };
+            out(&plan(180, &space, 16_000 * MIB), "not enough room")
+        };
+        assert_eq!(of(600, 400, false), Vec::<String>::new());
+        let without_huge = of(700, 700, true);
+        assert!(without_huge.iter().all(|words| words.starts_with("over 256 MiB")));
+        assert_eq!(without_huge.len(), 4);
+        assert_eq!(of(600, 200, false), without_huge);
+        assert_eq!(of(1, 1, true).len(), Case::all().len());
+    }
+
+    #[test]
+    fn what_memory_does_not_hold_cannot_be_resident() {
+        let space = Space { src: 10_000 * MIB, dst: 10_000 * MIB, same: true };
+        let out = out(&plan(180, &space, 1000 * MIB), "source and copy");
+        assert!(out.iter().all(|words| words.contains("over 256 MiB, resident")), "{out:?}");
+        assert_eq!(out.len(), 2);
+    }
+
+    #[test]
+    fn with_little_time_what_matters_most_comes_first() {
+        let space = Space { src: 10_000 * MIB, dst: 10_000 * MIB, same: true };
+        for seconds in [1, 10, 30] {
+            let plan = plan(seconds, &space, 16_000 * MIB);
+            let measured = plan.measured().count();
+            assert!(measured >= 1 && measured < plan.cases.len(), "{seconds} s: {measured}");
+            let first_left_out = plan.cases.iter().position(|planned| planned.why_not.is_some());
+            assert!(first_left_out.is_some_and(|place| place >= 1), "{seconds} s");
+            assert!(plan.cases[0].why_not.is_none());
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! What a search came to, as it is written and read: an object of JSON with nothing left out.
+
+use engines::profile::{Choice, InFlight, Line, Measured, Other, Residency, Situation, SizeClass};
+use serde::{Deserialize, Serialize};
+
+use super::contest::Contest;
+use super::field::{self, Arm, Role, Standing};
+use crate::stats::median;
+
+/// The number of this form. It changes when a field changes its meaning or goes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What `kind` says in a record, so that a reader knows it from other results.
+pub const KIND: &str = "tune";
+
+/// What one command measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Records {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// [`KIND`].
+    pub kind: String,
+    /// One for each pair of directories.
+    pub pairs: Vec<Record>,
+}
+
+/// The searches between two directories.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// When it was begun, in UTC.
+    pub date: String,
+    /// The machine, the file systems and the program: the object of
+    /// [`Environment`](crate::environment::Environment).
+    pub environment: serde_json::Value,
+    /// Seconds that were allowed.
+    pub seconds_allowed: f64,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Copies in flight where several were.
+    pub at_once: usize,
+    /// Differences up to this share do not matter.
+    pub delta: f64,
+    /// One a situation, in the order in which they were measured.
+    pub situations: Vec<Finding>,
+    /// The variants that do not work here.
+    pub refused: Vec<Refused>,
+}
+
+/// A variant that does not work, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Its text.
+    pub variant: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// What is best in one situation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// The class of lengths: `16M to 256M`.
+    pub size: String,
+    /// `resident` or `absent`.
+    pub residency: String,
+    /// `one` or `several`.
+    pub in_flight: String,
+    /// The copy was to leave nothing in the page cache; times are until it was written out.
+    pub no_cache: bool,
+    /// The situation in words.
+    pub words: String,
+    /// Bytes of each file.
+    pub file_bytes: u64,
+    /// Files that a run copied one after another, in each lane.
+    pub files: u32,
+    /// Why there is no answer; empty where there is one.
+    pub why_not: String,
+    /// What to use.
+    pub choice: Option<String>,
+    /// The fastest that was found, which may be no better than the choice.
+    pub best: Option<String>,
+    /// What a copy does without a profile of the user's.
+    pub default: String,
+    /// What it does without any, built in or not; only the copier knows, and it may not have said.
+    #[serde(default)]
+    pub rule: Option<String>,
+    /// Whether more rounds would have told nothing that matters.
+    pub settled: bool,
+    /// Rounds of the final.
+    pub rounds: u32,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// What it costs to go by the default.
+    pub default_loss: Option<Loss>,
+    /// What GNU cp's way costs.
+    pub gnu_cp_loss: Option<Loss>,
+    /// What it costs always to use copy_file_range.
+    pub copy_file_range_loss: Option<Loss>,
+    /// Every way that was tried, fastest first.
+    pub ways: Vec<Way>,
+}
+
+/// What a way costs against the best.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// The ratio of its time to that of the best, with its 95 % interval.
+    Ratio {
+        /// The estimate.
+        ratio: f64,
+        /// The lower end.
+        low: f64,
+        /// The upper end.
+        high: f64,
+    },
+    /// It moves no bytes here: the copy comes to share the source's extents.
+    SharesExtents,
+    /// It does not work here.
+    Refused,
+    /// There were too few rounds to tell.
+    Unknown,
+}
+
+/// One way in a search.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Way {
+    /// The variant, or the name of another copier.
+    pub name: String,
+    /// `chosen`, `raced`, `beaten`, `slow` (left in the heats), `untried` (known to be slow, or
+    /// no time), `refused`.
+    pub standing: String,
+    /// Why it was refused; empty otherwise.
+    pub reason: String,
+    /// The destination came to share the source's extents.
+    pub shares_extents: bool,
+    /// The median time of a file in nanoseconds, in the final.
+    pub file_ns_median: Option<f64>,
+    /// Millions of bytes a second in one lane, from that.
+    pub megabytes_per_second: Option<f64>,
+    /// Its time over that of the best, paired by round.
+    pub ratio_to_best: Option<f64>,
+    /// The lower end of its 95 % interval.
+    pub ratio_low: Option<f64>,
+    /// The upper end.
+    pub ratio_high: Option<f64>,
+    /// The times of its heats in nanoseconds, each of all files of a lane.
+    #[serde(default)]
+    pub heats_ns: Vec<f64>,
+    /// The times of the final, by round.
+    #[serde(default)]
+    pub rounds_ns: Vec<(u32, f64)>,
+}
+
+impl Records {
+    /// These.
+    #[must_use]
+    pub fn of(pairs: Vec<Record>) -> Records {
+        Records { schema_version: SCHEMA_VERSION, kind: KIND.to_owned(), pairs }
+    }
+
+    /// Reads a text of JSON.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(text: &[u8]) -> Result<Records, String> {
+        let records: Records = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        if records.kind != KIND {
+            return Err(format!("it holds '{}' and no tuning", records.kind));
+        }
+        if records.schema_version != SCHEMA_VERSION {
+            let version = records.schema_version;
+            return Err(format!("its version is {version}, expected {SCHEMA_VERSION}"));
+        }
+        Ok(records)
+    }
+}
+
+impl Record {
+    /// The findings as lines of a profile.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line> {
+        self.situations.iter().filter_map(|finding| finding.line(&self.date)).collect()
+    }
+
+    /// The same without the times of single runs, from which all else was made.
+    #[must_use]
+    pub fn summary(mut self) -> Record {
+        for way in self.situations.iter_mut().flat_map(|finding| &mut finding.ways) {
+            way.heats_ns.clear();
+            way.rounds_ns.clear();
+        }
+        self
+    }
+}
+
+impl Finding {
+    /// Of a contest, whatever became of it.
+    pub(super) fn of(contest: &Contest) -> Finding {
+        let arms = &contest.arms;
+        let answered = contest.why_not.is_empty();
+        let best = field::best(arms).filter(|_| answered);
+        let chosen = field::choose(arms, contest.default()).filter(|_| answered);
+        let name = |index: Option<usize>| index.map(|index| arms[index].name.clone());
+        let loss = |is_it: &dyn Fn(&Arm) -> bool| {
+            let arm = arms.iter().find(|arm| is_it(arm))?;
+            answered.then(|| Loss::of(arm, best.map(|best| &arms[best])))
+        };
+        let case = contest.case;
+        let Situation { size, residency, in_flight, no_cache } = case.situation;
+        Finding {
+            size: size.to_string(),
+            residency: residency.name().to_owned(),
+            in_flight: in_flight.name().to_owned(),
+            no_cache,
+            words: case.words(),
+            file_bytes: case.file_bytes,
+            files: case.files,
+            why_not: contest.why_not.clone(),
+            choice: name(chosen),
+            best: name(best),
+            default: contest.default().to_string(),
+            rule: None,
+            settled: contest.settled && answered,
+            rounds: contest.rounds,
+            seconds: contest.took.as_secs_f64(),
+            default_loss: loss(&|arm| {
+                arm.variant == *contest.default() && arm.role != Role::Foreign
+            }),
+            gnu_cp_loss: loss(&|arm| arm.role == Role::Foreign),
+            copy_file_range_loss: loss(&|arm| {
+                arm.name == "copy_file_range" && arm.role != Role::Foreign
+            }),
+            ways: ways(contest, best, chosen),
+        }
+    }
+
+    /// The situation; `None` where this build knows no such one.
+    #[must_use]
+    pub fn situation(&self) -> Option<Situation> {
+        let residency = Residency::ALL.into_iter().find(|r| r.name() == self.residency)?;
+        let in_flight = InFlight::ALL.into_iter().find(|f| f.name() == self.in_flight)?;
+        let size: SizeClass = self.size.parse().ok()?;
+        Some(Situation { size, residency, in_flight, no_cache: self.no_cache })
+    }
+
+    /// The way called `name`.
+    #[must_use]
+    pub fn way(&self, name: &str) -> Option<&Way> {
+        self.ways.iter().find(|way| way.name == name)
+    }
+
+    /// The way to use.
+    #[must_use]
+    pub fn chosen(&self) -> Option<&Way> {
+        self.way(self.choice.as_deref()?)
+    }
+
+    /// Its line of a profile.
+    fn line(&self, date: &str) -> Option<Line> {
+        let chosen = self.chosen()?;
+        let own = chosen.ratio_to_best.unwrap_or(1.0);
+        let compared = |way: &&Way| {
+            way.name != chosen.name
+                && !way.shares_extents
+                && way.name.parse::<engines::Variant>().is_ok()
+        };
+        let raced = self.ways.iter().filter(compared);
+        let others = raced.filter_map(|way| {
+            // Against the choice; the interval is that against the best, which it is as good as.
+            let ratio = |ratio: Option<f64>| Some(ratio? / own);
+            let (ratio, low, high) =
+                (ratio(way.ratio_to_best)?, ratio(way.ratio_low)?, ratio(way.ratio_high)?);
+            Some(Other { variant: way.name.clone(), ratio, low, high })
+        });
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A time, positive.
+        let median_ns = chosen.file_ns_median.map(|ns| ns.round() as u64);
+        let measured = Measured {
+            median_ns,
+            bytes: Some(self.file_bytes),
+            rounds: Some(self.rounds),
+            date: Some(date.to_owned()),
+            others: others.collect(),
+        };
+        let choice = Choice { variant: chosen.name.clone(), measured };
+        Some(Line::of(self.situation()?, choice))
+    }
+}
+
+impl Loss {
+    fn of(arm: &Arm, best: Option<&Arm>) -> Loss {
+        if matches!(arm.standing, Standing::Refused(_)) {
+            return Loss::Refused;
+        }
+        if arm.shares_extents {
+            return Loss::SharesExtents;
+        }
+        let Some(best) = best else { return Loss::Unknown };
+        if arm.name == best.name {
+            return Loss::Ratio { ratio: 1.0, low: 1.0, high: 1.0 };
+        }
+        field::ratio(arm, best).map_or(Loss::Unknown, |ratio| Loss::Ratio {
+            ratio: ratio.estimate,
+            low: ratio.interval.low,
+            high: ratio.interval.high,
+        })
+    }
+}
+
+fn ways(contest: &Contest, best: Option<usize>, chosen: Option<usize>) -> Vec<Way> {
+    let arms = &contest.arms;
+    let files = f64::from(contest.case.files);
+    let mut ways: Vec<Way> = Vec::new();
+    for (index, arm) in arms.iter().enumerate() {
+        let times: Vec<f64> = arm.finals_ns.values().copied().collect();
+        let file_ns_median = median(&times).map(|ns| ns / files);
+        let ratio =
+            best.filter(|&best| best != index).and_then(|best| field::ratio(arm, &arms[best]));
+        let is_best = best == Some(index);
+        let one = is_best.then_some(1.0);
+        let (standing, reason) = match &arm.standing {
+            _ if chosen == Some(index) => ("chosen", ""),
+            Standing::Running => ("raced", ""),
+            Standing::Beaten => ("beaten", ""),
+            Standing::Slow if arm.heats_ns.is_empty() => ("untried", ""),
+            Standing::Slow => ("slow", ""),
+            Standing::Refused(why) => ("refused", why.as_str()),
+        };
+        let moved = file_ns_median.filter(|_| !arm.shares_extents);
+        ways.push(Way {
+            name: arm.name.clone(),
+            standing: standing.to_owned(),
+            reason: reason.to_owned(),
+            shares_extents: arm.shares_extents,
+            file_ns_median,
+            megabytes_per_second: moved
+                .map(|ns| contest.case.file_bytes as f64 * 1e3 / ns.max(1.0)),
+            ratio_to_best: ratio.map(|ratio| ratio.estimate).or(one),
+            ratio_low: ratio.map(|ratio| ratio.interval.low).or(one),
+            ratio_high: ratio.map(|ratio| ratio.interval.high).or(one),
+            heats_ns: arm.heats_ns.clone(),
+            rounds_ns: arm.finals_ns.iter().map(|(&round, &ns)| (round, ns)).collect(),
+        });
+    }
+    let order = |way: &Way| {
+        let heat = way.heats_ns.iter().copied().min_by(f64::total_cmp);
+        (way.ratio_to_best.unwrap_or(f64::INFINITY), heat.unwrap_or(f64::INFINITY))
+    };
+    ways.sort_by(|a, b| {
+        let ((one, one_heat), (other, other_heat)) = (order(a), order(b));
+        one.total_cmp(&other).then(one_heat.total_cmp(&other_heat))
+    });
+    ways
+}
