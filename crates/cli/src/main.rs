@@ -11,9 +11,11 @@ mod complaint;
 mod cp;
 mod engines_command;
 mod interrupt;
+mod live;
 mod race;
 mod report;
 mod signals;
+mod tune;
 
 /// A subcommand: its name, what it is for, and what runs it with the words after its name.
 struct Command {
@@ -48,6 +50,11 @@ static COMMANDS: &[Command] = &[
         name: "report",
         about: "show what experiments came to: a page, drawings or text",
         main: report::main,
+    },
+    Command {
+        name: "tune",
+        about: "find out once what is fastest here, for every later copy",
+        main: tune::main,
     },
     Command { name: "cp", about: "copy files and trees, as GNU cp does", main: cp::main },
     Command {

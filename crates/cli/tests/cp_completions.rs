@@ -40,7 +40,7 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
 /// A line as typed, parted by `|` as bash parts words, and what is offered.
 const BASH: &[(&str, &str)] = &[
     ("haulage|cp", "cp"),
-    ("haulage|", "race bench certify compare report cp engines"),
+    ("haulage|", "race bench certify compare report tune cp engines"),
     ("haulage|cp|--spa", "--sparse="),
     ("haulage|cp|--sparse|=|a", "auto always"),
     ("haulage|cp|--sparse|=", "never auto always"),

@@ -10,12 +10,14 @@ mod fuse;
 mod program;
 mod scratch;
 mod skip;
+mod slow;
 mod tree;
 
 pub use fuse::{Lies, LyingFs};
 pub use program::command;
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs};
 pub use skip::{is_root, skip, test_name};
+pub use slow::SlowFs;
 pub use tree::{Aspects, Tree, tree_differences};
 
 /// `len` bytes that are the same for the same `seed`, and look like noise: no two pages are equal

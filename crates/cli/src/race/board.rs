@@ -1,14 +1,14 @@
 //! The board that lives while a race runs. It is drawn between runs and never during one, so that it
 //! takes nothing from what is measured.
 
-use std::io::{IsTerminal, Write};
-use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use lab::race::{Line, Progress};
 use lab::sample::Stage;
 use lab::words;
+
+use crate::live::LiveLines;
 
 /// Short runs come faster than eyes follow.
 const REDRAW_AFTER: Duration = Duration::from_millis(80);
@@ -20,93 +20,55 @@ const BEST: Style = AnsiColor::Green.on_default().bold();
 /// A few lines at the bottom of the terminal on standard error; nothing where it is none.
 pub(super) struct Board {
     headline: String,
-    terminal: bool,
-    lines_drawn: usize,
-    drawn_at: Option<Instant>,
+    live: LiveLines,
 }
 
 impl Board {
     pub(super) fn new(headline: String) -> Board {
-        let terminal = std::io::stderr().is_terminal();
-        Board { headline, terminal, lines_drawn: 0, drawn_at: None }
+        Board { headline, live: LiveLines::new(REDRAW_AFTER) }
     }
 
     pub(super) fn draw(&mut self, progress: &Progress<'_>) {
-        if !self.terminal || self.drawn_at.is_some_and(|at| at.elapsed() < REDRAW_AFTER) {
-            return;
-        }
-        let (columns, rows) = size(&std::io::stderr()).unwrap_or((80, 24));
-        let lines = self.lines(progress, columns, rows);
-        // Line by line over the old board: erasing it first would flicker, and terminals that keep
-        // what is cleared would fill their memory with it.
-        let mut text = up(self.lines_drawn);
-        for line in &lines {
-            text.push_str(line);
-            text.push_str(ERASE_LINE_END);
-            text.push('\n');
-        }
-        let left_over = self.lines_drawn.saturating_sub(lines.len());
-        text.push_str(&blank(left_over));
-        self.put(&text);
-        self.lines_drawn = lines.len();
-        self.drawn_at = Some(Instant::now());
+        let headline = &self.headline;
+        self.live.draw(|columns, rows| lines(headline, progress, columns, rows));
     }
 
     /// Takes the board away: the table follows.
     pub(super) fn clear(&mut self) {
-        let text = format!("{}{}", up(self.lines_drawn), blank(self.lines_drawn));
-        self.put(&text);
-        self.lines_drawn = 0;
-    }
-
-    fn put(&self, text: &str) {
-        // A board that cannot be drawn is no reason to end a race. It holds control sequences even
-        // where no colours are wanted, hence not anstream's stream.
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
-    }
-
-    fn lines(&self, progress: &Progress<'_>, columns: usize, rows: usize) -> Vec<String> {
-        let colours = anstream::stderr().current_choice() != anstream::ColorChoice::Never;
-        let styled = |style: Style, text: &str| {
-            let text: String = text.chars().take(columns.saturating_sub(1)).collect();
-            if colours { format!("{style}{text}{style:#}") } else { text }
-        };
-        let mut lines = vec![
-            styled(BOLD, &format!("haulage race: {}", self.headline)),
-            styled(Style::new(), &now_line(progress)),
-        ];
-        // The lines above, one below, and the line of the cursor.
-        let room = rows.saturating_sub(4).max(1);
-        let best = progress.standings.iter().find(|line| !line.floor).map(|line| &line.variant);
-        let shown = match progress.standings.len() {
-            all if all <= room => all,
-            _ => room - 1,
-        };
-        for line in &progress.standings[..shown] {
-            let style = match line {
-                line if Some(&line.variant) == best => BEST,
-                line if line.running => Style::new(),
-                _ => DIM,
-            };
-            lines.push(styled(style, &standing(line)));
-        }
-        if shown < progress.standings.len() {
-            let more = progress.standings.len() - shown;
-            lines.push(styled(DIM, &format!("  and {more} more")));
-        }
-        lines
+        self.live.clear();
     }
 }
 
-const ERASE_LINE_END: &str = "\x1b[K";
-
-fn up(lines: usize) -> String {
-    if lines == 0 { String::new() } else { format!("\x1b[{lines}A") }
-}
-
-/// Empties that many lines from the cursor on and returns to where it was.
-fn blank(lines: usize) -> String {
-    format!("{}{}", format!("{ERASE_LINE_END}\n").repeat(lines), up(lines))
+fn lines(headline: &str, progress: &Progress<'_>, columns: usize, rows: usize) -> Vec<String> {
+    let colours = anstream::stderr().current_choice() != anstream::ColorChoice::Never;
+    let styled = |style: Style, text: &str| {
+        let text: String = text.chars().take(columns.saturating_sub(1)).collect();
+        if colours { format!("{style}{text}{style:#}") } else { text }
+    };
+    let mut lines = vec![
+        styled(BOLD, &format!("haulage race: {headline}")),
+        styled(Style::new(), &now_line(progress)),
+    ];
+    // The lines above, one below, and the line of the cursor.
+    let room = rows.saturating_sub(4).max(1);
+    let best = progress.standings.iter().find(|line| !line.floor).map(|line| &line.variant);
+    let shown = match progress.standings.len() {
+        all if all <= room => all,
+        _ => room - 1,
+    };
+    for line in &progress.standings[..shown] {
+        let style = match line {
+            line if Some(&line.variant) == best => BEST,
+            line if line.running => Style::new(),
+            _ => DIM,
+        };
+        lines.push(styled(style, &standing(line)));
+    }
+    if shown < progress.standings.len() {
+        let more = progress.standings.len() - shown;
+        lines.push(styled(DIM, &format!("  and {more} more")));
+    }
+    lines
 }
 
 fn now_line(progress: &Progress<'_>) -> String {
@@ -138,16 +100,4 @@ fn standing(line: &Line) -> String {
     };
     let rate = words::grouped(&format!("{rate:.0}"));
     format!("  {name:<30} {rate:>7} MB/s {time:>9} {runs:>8}{out}")
-}
-
-/// Columns of the terminal that `stream` is.
-pub(super) fn columns(stream: &impl AsFd) -> Option<usize> {
-    size(stream).map(|(columns, _)| columns)
-}
-
-/// Columns and rows. Some terminals say 0 for what they do not know.
-fn size(stream: &impl AsFd) -> Option<(usize, usize)> {
-    let size = rustix::termios::tcgetwinsize(stream).ok()?;
-    (size.ws_col > 0 && size.ws_row > 0)
-        .then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }

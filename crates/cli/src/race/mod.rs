@@ -113,7 +113,8 @@ fn headline(request: &Request, source: &Source) -> String {
 
 fn print(report: &Report, request: &Request) -> anyhow::Result<()> {
     let stdout = std::io::stdout();
-    let columns = if stdout.is_terminal() { board::columns(&stdout).unwrap_or(100) } else { 100 };
+    let columns =
+        if stdout.is_terminal() { crate::live::columns(&stdout).unwrap_or(100) } else { 100 };
     let text = table::render(report, request.src.is_none(), columns);
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,0 +1,200 @@
+//! `haulage tune DIR [DIR]…`: measured once, then every copy goes the fastest way that is known.
+
+mod args;
+mod board;
+mod keep;
+mod show;
+mod table;
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use engines::Variant;
+use engines::profile::{FileSystems, Machine, PairChoices, Profile, Situation};
+use lab::fixture::{self, Scratch};
+use lab::tune::{Config, Plan, Record, Records};
+use tree::Unmeasured;
+
+use crate::bench::{columns, print};
+use crate::interrupt::Interrupts;
+use args::{Measure, Request, Target};
+use board::Board;
+
+/// The commit that this program was built from, where the build could tell.
+const COMMIT: Option<&str> = option_env!("HAULAGE_COMMIT");
+
+/// More files in flight than these wait for the medium, however many processors there are.
+const AT_ONCE_MAX: usize = 4;
+
+/// Runs the command. Exit status 1 when nothing could be measured, a copy was wrong, or the profile
+/// cannot be read or written; 2 for bad usage.
+pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
+    let request = match args::parse(args) {
+        Ok(request) => request,
+        Err(exit) => return exit,
+    };
+    let done = match &request {
+        Request::Measure(measure) if measure.dry_run => plan(measure),
+        Request::Measure(measure) => tune(measure),
+        Request::Show => show::show(),
+        Request::Export(target) => keep::export(target),
+        Request::Import(target) => keep::import(target),
+        Request::Forget(dirs) => keep::forget(dirs),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("haulage tune: {}", crate::complaint::words(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Two open directories, and what is known of them.
+struct Site {
+    file_systems: FileSystems,
+    unmeasured: Unmeasured,
+    jobs: usize,
+}
+
+impl Site {
+    fn between(src_dir: &Path, dst_dir: &Path) -> anyhow::Result<Site> {
+        let open = |dir: &Path| -> anyhow::Result<std::os::fd::OwnedFd> {
+            use rustix::fs::{Mode, OFlags};
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(dir, flags, Mode::empty())
+                .map_err(std::io::Error::from)
+                .with_context(|| format!("cannot open the directory '{}'", dir.display()))
+        };
+        let (src, dst) = (open(src_dir)?, open(dst_dir)?);
+        Ok(Site {
+            file_systems: FileSystems::of(src.as_fd(), dst.as_fd()),
+            unmeasured: Unmeasured::between(src.as_fd(), dst.as_fd()),
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        })
+    }
+
+    fn config<'c>(
+        &self,
+        measure: &Measure,
+        defaults: &'c dyn Fn(&Situation) -> Vec<Variant>,
+    ) -> Config<'c> {
+        Config {
+            time: measure.time,
+            begun: Instant::now(),
+            seed: measure.seed,
+            at_once: self.jobs.clamp(2, AT_ONCE_MAX),
+            workers_max: self.jobs,
+            variants: Variant::proposed().into_iter().filter(Variant::is_copier).collect(),
+            defaults,
+        }
+    }
+}
+
+fn plan(measure: &Measure) -> anyhow::Result<()> {
+    let mut text = String::new();
+    for (src, dst) in &measure.pairs {
+        let site = Site::between(src, dst)?;
+        let defaults = |situation: &Situation| site.unmeasured.ways(situation, site.jobs);
+        let plan = Plan::of(&site.config(measure, &defaults), src, dst)?;
+        text.push_str(&table::of_plan(&plan, &site.file_systems, measure.time, columns()));
+    }
+    print(&text)
+}
+
+fn tune(measure: &Measure) -> anyhow::Result<()> {
+    let place = keep::Place::find()?;
+    if place.is_none() && measure.json.is_none() {
+        anyhow::bail!("there is no profile to write to, since HAULAGE_PROFILE is empty");
+    }
+    let mut sites = Vec::new();
+    for (src, dst) in &measure.pairs {
+        sites.push(Site::between(src, dst)?);
+    }
+    let output = measure.json.as_ref().map(keep::Output::open).transpose()?;
+    let interrupts = Interrupts::watch("tune").context("cannot watch for signals")?;
+    let mut records = Vec::new();
+    for ((src, dst), site) in measure.pairs.iter().zip(&sites) {
+        let record = tune_pair(measure, (src, dst), site, &interrupts);
+        interrupts.give_way();
+        let record = record?;
+        // After each pair: an interrupt later on takes nothing of this one back.
+        let kept = place.as_ref().map(|place| place.enter(site.choices(&record))).transpose()?;
+        if measure.json != Some(Target::Stream) {
+            let path = kept.and(place.as_ref()).map(keep::Place::path);
+            print(&table::of_record(&record, &site.file_systems, path, columns()))?;
+        }
+        records.push(record);
+    }
+    match output {
+        Some(output) => output.write(&Records::of(records)),
+        None => Ok(()),
+    }
+}
+
+fn tune_pair(
+    measure: &Measure,
+    (src_dir, dst_dir): (&Path, &Path),
+    site: &Site,
+    interrupts: &Interrupts,
+) -> anyhow::Result<Record> {
+    let defaults = |situation: &Situation| site.unmeasured.ways(situation, site.jobs);
+    let config = site.config(measure, &defaults);
+    let plan = Plan::of(&config, src_dir, dst_dir)?;
+    let src = scratch_in(src_dir, interrupts)?;
+    let dst = scratch_in(dst_dir, interrupts)?;
+    let mut board = Board::new(&site.file_systems);
+    let record = {
+        let mut watch = |event: &lab::tune::Event<'_>| board.show(event);
+        lab::tune::run(&config, &plan, &src, &dst, COMMIT, &mut watch)
+    };
+    board.clear();
+    let mut record = record?;
+    site.name_rule(&mut record);
+    Ok(record)
+}
+
+fn scratch_in(dir: &Path, interrupts: &Interrupts) -> anyhow::Result<Scratch> {
+    for left in fixture::abandoned(dir) {
+        let left = left.display();
+        eprintln!("haulage tune: '{left}' was left behind by a run that was killed; remove it");
+    }
+    Ok(interrupts.guard(|| {
+        let scratch = Scratch::create(dir, "tune")?;
+        let remover = scratch.remover()?;
+        Ok((scratch, remover))
+    })?)
+}
+
+impl Site {
+    /// Says of each situation what the rule has there: the first of its ways that works.
+    fn name_rule(&self, record: &mut Record) {
+        let refused: Vec<String> = record.refused.iter().map(|it| it.variant.clone()).collect();
+        for finding in &mut record.situations {
+            let Some(situation) = finding.situation() else { continue };
+            let ways = self.unmeasured.ways_of_rule(&situation, self.jobs);
+            let mut ways = ways.iter().map(ToString::to_string);
+            finding.rule = ways.find(|way| !refused.contains(way));
+        }
+    }
+
+    /// What goes into the profile.
+    fn choices(&self, record: &Record) -> PairChoices {
+        let FileSystems { src, dst, same } = self.file_systems.clone();
+        PairChoices { src, dst, same: Some(same), kernel: Some(release()), lines: record.lines() }
+    }
+}
+
+/// The release of the kernel, as uname(2) tells it.
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// What `profile` holds for this machine.
+fn own(profile: &Profile) -> Vec<&PairChoices> {
+    profile.pairs_of(&Machine::this()).collect()
+}

@@ -1,0 +1,75 @@
+//! `haulage tune --show`: what the profile holds.
+
+use engines::profile::{Line, Machine, PairChoices, Profile};
+use lab::words;
+
+use super::keep::Place;
+use super::{own, release};
+use crate::bench::print;
+
+/// Prints it: what holds on this machine, and what else there is.
+pub(super) fn show() -> anyhow::Result<()> {
+    let place = Place::needed()?;
+    let profile = place.read()?;
+    let mut text = format!("{}\n", place.path().display());
+    let pairs = own(&profile);
+    if pairs.is_empty() {
+        text.push_str("nothing was measured on this machine; the built-in profile serves\n");
+    }
+    for pair in pairs {
+        text.push_str(&of_pair(pair));
+    }
+    text.push_str(&of_others(&profile));
+    print(&text)
+}
+
+fn of_pair(pair: &PairChoices) -> String {
+    let (src, dst) = (pair.src.in_words(), pair.dst.in_words());
+    let place = match pair.same {
+        Some(true) => format!("within {dst}"),
+        _ => format!("{src} to {dst}"),
+    };
+    let date = pair.lines.iter().find_map(|line| line.choice.measured.date.as_deref());
+    let date = date.map(|date| format!(", measured {date}")).unwrap_or_default();
+    let mut text = format!("\n{place}{date}\n");
+    let now = release();
+    if let Some(kernel) = pair.kernel.as_ref().filter(|kernel| **kernel != now) {
+        text.push_str(&format!("  stale: the kernel was {kernel} then and is {now}\n"));
+    }
+    let mut lines: Vec<&Line> = pair.lines.iter().collect();
+    lines.sort_by_key(|line| (line.no_cache, line.size, line.in_flight, line.residency));
+    lines.iter().for_each(|line| text.push_str(&of_line(line)));
+    text
+}
+
+fn of_line(line: &Line) -> String {
+    let any = || "any".to_owned();
+    let size = line.size.map_or_else(any, |size| size.to_string());
+    let residency = line.residency.map_or("any", |residency| residency.name());
+    let in_flight = line.in_flight.map_or("any", |in_flight| in_flight.name());
+    let no_cache = if line.no_cache { "no-cache" } else { "" };
+    let measured = &line.choice.measured;
+    let rate = measured.bytes.zip(measured.median_ns).map(|(bytes, ns)| {
+        let rate = bytes as f64 * 1e3 / (ns as f64).max(1.0);
+        format!("{} MB/s", words::grouped(&format!("{rate:.0}")))
+    });
+    let variant = &line.choice.variant;
+    let rate = rate.unwrap_or_default();
+    let row = format!(
+        "  {size:<11} {residency:<8} {in_flight:<7} {no_cache:<8} {variant:<26} {rate:>11}"
+    );
+    format!("{}\n", row.trim_end())
+}
+
+/// A line for each other machine.
+fn of_others(profile: &Profile) -> String {
+    let this = Machine::this();
+    let mut text = String::new();
+    for other in profile.machines.iter().filter(|other| !other.machine.fits(&this)) {
+        let host = other.machine.host.as_deref().unwrap_or("a machine without a name");
+        let pairs = other.pairs.len();
+        let plural = if pairs == 1 { "" } else { "s" };
+        text.push_str(&format!("\n{host}, another machine: {pairs} pair{plural}\n"));
+    }
+    text
+}

@@ -1,0 +1,262 @@
+//! What a search came to, as a table that fits 80 columns.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use engines::profile::FileSystems;
+use lab::tune::{Finding, Loss, Plan, Record, Way};
+use lab::words;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const BEST: Style = AnsiColor::Green.on_default().bold();
+
+/// Columns of a situation within its class of sizes.
+const SITUATION: usize = 22;
+
+/// Columns of each loss.
+const LOSS: usize = 9;
+
+/// Columns of a rate.
+const RATE: usize = 7;
+
+/// The plan in words.
+pub(super) fn of_plan(
+    plan: &Plan,
+    file_systems: &FileSystems,
+    time: Duration,
+    columns: usize,
+) -> String {
+    let mut out = styled(BOLD, &file_systems.in_words());
+    for planned in &plan.cases {
+        let words = planned.case.words();
+        match &planned.why_not {
+            None => {
+                let case = planned.case;
+                let bytes = words::bytes(case.file_bytes);
+                let files = match case.files {
+                    1 => bytes,
+                    files => format!("{files} files of {bytes}"),
+                };
+                let seconds = planned.seconds;
+                out.push_str(&format!("  {words:<46} {files:<21} {seconds:>5.1} s\n"));
+            }
+            Some(why) => {
+                let text = format!("  {words}: not measured: {why}");
+                out.push_str(&styled(DIM, wrapped(&text, columns, "    ").trim_end()));
+            }
+        }
+    }
+    let (src, dst) = (words::bytes(plan.src_bytes), words::bytes(plan.dst_bytes));
+    let text = format!(
+        "{} of {} situations in at most {}; {src} of room for the sources and {dst} for copies of \
+         them, all of which is given back",
+        plan.measured().count(),
+        plan.cases.len(),
+        words::duration(time.as_secs_f64()),
+    );
+    out + &wrapped(&text, columns, "")
+}
+
+/// The answers, and what not using them costs. `profile` is where they are kept.
+pub(super) fn of_record(
+    record: &Record,
+    file_systems: &FileSystems,
+    profile: Option<&Path>,
+    columns: usize,
+) -> String {
+    let measured: Vec<&Finding> =
+        record.situations.iter().filter(|finding| finding.choice.is_some()).collect();
+    let mut out = styled(BOLD, &heading(record, measured.len(), file_systems));
+    if measured.is_empty() {
+        out.push_str("nothing could be measured\n");
+    } else {
+        let ways = measured.iter().filter_map(|finding| finding.chosen());
+        let way = ways.map(|way| way.name.chars().count()).max().unwrap_or(0).max(8);
+        out.push_str(&styled(DIM, &head(way)));
+        for size in sizes(&measured) {
+            out.push_str(&format!("{}\n", class(size)));
+            for finding in measured.iter().filter(|finding| finding.size == size) {
+                out.push_str(&row(finding, way));
+            }
+        }
+        out.push_str(&wrapped(LEGEND, columns, ""));
+    }
+    for text in remarks(record) {
+        out.push_str(&styled(DIM, wrapped(&text, columns, "  ").trim_end()));
+    }
+    if let Some(path) = profile {
+        let text = match measured.len() {
+            0 => "The profile is as it was.".to_owned(),
+            _ => format!("haulage cp uses this from now on: '{}'", path.display()),
+        };
+        out.push_str(&styled(BOLD, wrapped(&text, columns, "").trim_end()));
+    }
+    out
+}
+
+const LEGEND: &str = "MB/s are of one file, of each where there are several. The last three columns \
+    say by how many percent a copy takes longer that goes by the built-in default, as GNU cp goes, or \
+    by copy_file_range always, with half the width of the 95 % interval; '?' where that is too wide.";
+
+fn heading(record: &Record, measured: usize, file_systems: &FileSystems) -> String {
+    let all = record.situations.len();
+    let time = words::duration(record.seconds);
+    format!("{}: {measured} of {all} situations in {time}", file_systems.in_words())
+}
+
+fn head(way: usize) -> String {
+    let losses = ["default", "GNU cp", "c_f_range"].map(|head| format!(" {head:>LOSS$}"));
+    format!("{:<SITUATION$} {:<way$} {:>RATE$}{}", "situation", "best way", "MB/s", losses.concat())
+}
+
+fn row(finding: &Finding, way: usize) -> String {
+    let Some(chosen) = finding.chosen() else { return String::new() };
+    let rate =
+        |way: &Way| way.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")));
+    let rate = rate(chosen).unwrap_or_else(|| "-".to_owned());
+    let situation = format!("  {}", within_class(finding));
+    let losses =
+        [finding.default_loss, finding.gnu_cp_loss, finding.copy_file_range_loss].map(|loss| {
+            let cell = loss.map_or_else(|| "-".to_owned(), of_loss);
+            format!(" {cell:>LOSS$}")
+        });
+    // Padded first: escape sequences have no width.
+    let name = format!("{:<way$}", chosen.name);
+    let gains = finding.choice.as_deref() != Some(finding.default.as_str());
+    let name = if gains { format!("{BEST}{name}{BEST:#}") } else { name };
+    format!("{situation:<SITUATION$} {name} {rate:>RATE$}{}\n", losses.concat())
+}
+
+/// The situation without its class of sizes.
+fn within_class(finding: &Finding) -> String {
+    let in_flight = if finding.in_flight == "one" { "alone" } else { "several" };
+    let no_cache = if finding.no_cache { ", no-c" } else { "" };
+    format!("{}, {in_flight}{no_cache}", finding.residency)
+}
+
+/// Half an interval, in percent, from which on the estimate is not worth a look.
+const HALF_MAX: f64 = 200.0;
+
+/// As `12 ±3`.
+pub(super) fn of_loss(loss: Loss) -> String {
+    match loss {
+        Loss::Ratio { ratio, low, high } => {
+            let percent = (ratio - 1.0) * 100.0;
+            let half = (high - low) * 50.0;
+            if half == 0.0 {
+                return format!("{percent:.0}");
+            }
+            if half > HALF_MAX {
+                // So few and noisy rounds tell nothing.
+                return "?".to_owned();
+            }
+            let half = if half < 0.95 { format!("{half:.1}") } else { format!("{half:.0}") };
+            // No zero is under zero.
+            format!("{} ±{half}", format!("{percent:.0}").replace("-0", "0"))
+        }
+        Loss::SharesExtents => "shares".to_owned(),
+        Loss::Refused => "refused".to_owned(),
+        Loss::Unknown => "-".to_owned(),
+    }
+}
+
+fn sizes<'f>(measured: &[&'f Finding]) -> Vec<&'f str> {
+    let mut sizes: Vec<(u64, &str)> =
+        measured.iter().map(|finding| (finding.file_bytes, finding.size.as_str())).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().map(|(_, size)| size).collect()
+}
+
+/// `16M to 256M` as it stands above its rows.
+fn class(size: &str) -> String {
+    format!("files of {size}").replace("of up", "up").replace("of over", "over")
+}
+
+fn remarks(record: &Record) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if shares_extents(record) {
+        remarks.push(
+            "Here files can share their blocks, and haulage cp does that first, as GNU cp does. The \
+             ways above are for copies that may not, or that copy a part."
+                .to_owned(),
+        );
+    }
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for finding in record.situations.iter().filter(|finding| finding.choice.is_none()) {
+        match by_reason.iter_mut().find(|(reason, _)| *reason == finding.why_not) {
+            Some((_, situations)) => situations.push(&finding.words),
+            None => by_reason.push((&finding.why_not, vec![&finding.words])),
+        }
+    }
+    for (reason, situations) in by_reason {
+        let situations = match situations.len() {
+            1..=3 => situations.join("; "),
+            more => format!("{}; {} more", situations[..2].join("; "), more - 2),
+        };
+        remarks.push(format!("Not measured: {situations}: {reason}."));
+    }
+    let open = |finding: &&Finding| finding.choice.is_some() && !finding.settled;
+    let open = record.situations.iter().filter(open).count();
+    if open > 0 {
+        remarks.push(format!(
+            "In {open} of them ways are too close to tell apart in this time; there the default \
+             stays where nothing was shown to be faster."
+        ));
+    }
+    remarks
+}
+
+/// Whether any way came to share the source's extents.
+fn shares_extents(record: &Record) -> bool {
+    record.situations.iter().flat_map(|finding| &finding.ways).any(|way| way.shares_extents)
+}
+
+fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}\n")
+}
+
+fn wrapped(text: &str, columns: usize, indent: &str) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let full = line.chars().count() + 1 + word.chars().count() > columns.min(80);
+        if full && !line.trim().is_empty() {
+            out.push_str(&line);
+            out.push('\n');
+            line = indent.to_owned();
+        } else if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    out + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_a_percentage_with_half_its_interval() {
+        for (ratio, low, high, expected) in [
+            (1.0, 1.0, 1.0, "0"),
+            (1.124, 1.09, 1.15, "12 ±3"),
+            (0.998, 0.994, 1.002, "0 ±0.4"),
+            (2.3, 1.99, 2.6, "130 ±30"),
+            (1.05, 0.001, 160.0, "?"),
+        ] {
+            assert_eq!(of_loss(Loss::Ratio { ratio, low, high }), expected);
+        }
+        assert_eq!(of_loss(Loss::SharesExtents), "shares");
+    }
+
+    #[test]
+    fn a_class_reads_as_a_heading() {
+        assert_eq!(class("up to 4K"), "files up to 4K");
+        assert_eq!(class("16M to 256M"), "files of 16M to 256M");
+        assert_eq!(class("over 256M"), "files over 256M");
+    }
+}
