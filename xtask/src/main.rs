@@ -8,6 +8,7 @@ use clap::Parser;
 use file_systems::FileSystems;
 
 mod check;
+mod default_profile;
 mod file_systems;
 mod namespace;
 mod packages;
@@ -17,12 +18,15 @@ const USAGE: &str = "usage:
   cargo xtask test             set up what the tests need and run all of them
   cargo xtask with-fs CMD...   run CMD with the test file systems, as HAULAGE_TEST_FS names them
   cargo xtask peers [--help]   time haulage cp against GNU cp and other copiers
+  cargo xtask default-profile [--help]
+                               derive the built-in profile from the measurements in record/
 ";
 
 enum Task {
     Test,
     WithFs(Vec<OsString>),
     Peers(Box<peers::Args>),
+    DefaultProfile(Box<default_profile::Args>),
 }
 
 impl Task {
@@ -36,13 +40,26 @@ impl Task {
                 // Ends here with the help or what is wrong, as clap words it.
                 Some(Task::Peers(Box::new(peers::Args::parse_from(args))))
             }
+            [task, ..] if task == "default-profile" => {
+                Some(Task::DefaultProfile(Box::new(default_profile::Args::parse_from(args))))
+            }
             _ => None,
+        }
+    }
+
+    /// Whether no file system has to be mounted.
+    fn needs_no_mounts(&self) -> bool {
+        match self {
+            Task::Peers(args) => args.needs_no_mounts(),
+            Task::DefaultProfile(args) => args.needs_no_mounts(),
+            Task::Test | Task::WithFs(_) => false,
         }
     }
 
     fn mount(&self) -> anyhow::Result<FileSystems> {
         match self {
             Task::Peers(args) => file_systems::mount_only(&args.kinds(), args.scale),
+            Task::DefaultProfile(args) => file_systems::mount_only(&args.kinds(), 1.0),
             Task::Test | Task::WithFs(_) => file_systems::mount(),
         }
     }
@@ -51,6 +68,7 @@ impl Task {
         match self {
             Task::Test => check::everything(file_systems),
             Task::Peers(args) => peers::run(args, file_systems),
+            Task::DefaultProfile(args) => default_profile::run(args, file_systems),
             Task::WithFs(command) => {
                 file_systems.announce();
                 let status = Command::new(&command[0])
@@ -75,7 +93,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let outcome = match &task {
-        Task::Peers(peers) if peers.needs_no_mounts() => task.run(&FileSystems::none()),
+        task if task.needs_no_mounts() => task.run(&FileSystems::none()),
         _ if inside => task.mount().and_then(|mounted| task.run(&mounted)),
         _ => {
             packages::install_missing();

@@ -70,9 +70,9 @@ pub(crate) struct Args {
 
 /// The kinds of file system of the source and of the destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct FsPair {
-    src: String,
-    dst: String,
+pub(crate) struct FsPair {
+    pub(crate) src: String,
+    pub(crate) dst: String,
 }
 
 impl Args {
@@ -166,7 +166,7 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
 }
 
 /// Builds this tree's haulage with optimisation.
-fn build_haulage() -> anyhow::Result<PathBuf> {
+pub(crate) fn build_haulage() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let build = ["build", "--quiet", "--release", "--package", "haulage", "--bin", "haulage"];
     let status = Command::new(cargo).args(build).status().context("cargo build")?;
@@ -191,7 +191,7 @@ fn parse_case(name: &str) -> anyhow::Result<&'static Case> {
     })
 }
 
-fn parse_fs(text: &str) -> anyhow::Result<FsPair> {
+pub(crate) fn parse_fs(text: &str) -> anyhow::Result<FsPair> {
     let (src, dst) = text.split_once(':').unwrap_or((text, text));
     for kind in [src, dst] {
         ensure!(

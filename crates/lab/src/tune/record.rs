@@ -143,10 +143,10 @@ pub struct Way {
     /// The upper end.
     pub ratio_high: Option<f64>,
     /// The times of its heats in nanoseconds, each of all files of a lane.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heats_ns: Vec<f64>,
     /// The times of the final, by round.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds_ns: Vec<(u32, f64)>,
 }
 
@@ -181,12 +181,16 @@ impl Record {
         self.situations.iter().filter_map(|finding| finding.line(&self.date)).collect()
     }
 
-    /// The same without the times of single runs, from which all else was made.
+    /// The same without those that left before the final, and without the times of single runs, from
+    /// which all else was made.
     #[must_use]
     pub fn summary(mut self) -> Record {
-        for way in self.situations.iter_mut().flat_map(|finding| &mut finding.ways) {
-            way.heats_ns.clear();
-            way.rounds_ns.clear();
+        for finding in &mut self.situations {
+            finding.ways.retain(|way| way.file_ns_median.is_some());
+            for way in &mut finding.ways {
+                way.heats_ns.clear();
+                way.rounds_ns.clear();
+            }
         }
         self
     }
