@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use serde::de::value::{
+    BorrowedStrDeserializer, Error as ValueError, MapDeserializer, SeqDeserializer,
+};
+use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::call_times::{Bucket, CallTimes};
 use super::cell::{Cell, Shape};
@@ -195,60 +198,112 @@ pub struct ReadError {
 ///
 /// # Errors
 /// When the file cannot be opened or a line of it is no such record.
-pub fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>, ReadError> {
+pub fn read<T: for<'r> Deserialize<'r>>(path: &Path) -> Result<Vec<T>, ReadError> {
     let wrong = |problem: String| ReadError { path: path.to_owned(), problem };
     let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let mut csv = csv::Reader::from_reader(&bytes[..whole]);
     let names = csv.headers().map_err(|error| wrong(error.to_string()))?.clone();
+    let kinds: Vec<Kind> = names.iter().map(Kind::of).collect();
     let mut records = Vec::new();
-    for (index, row) in csv.records().enumerate() {
-        let line = index + 2;
-        let row = row.map_err(|error| wrong(error.to_string()))?;
-        let fields: Map<String, Value> = names
-            .iter()
-            .zip(&row)
-            .map(|(name, text)| (name.to_owned(), value_of(name, text)))
-            .collect();
-        let record = serde_json::from_value(Value::Object(fields))
-            .map_err(|error| wrong(format!("line {line}: {error}")))?;
+    let mut row = csv::StringRecord::new();
+    let mut line = 1;
+    while csv.read_record(&mut row).map_err(|error| wrong(error.to_string()))? {
+        line += 1;
+        let fields = kinds.iter().zip(&row).map(|(&kind, text)| Field { kind, text });
+        let fields = MapDeserializer::new(names.iter().zip(fields));
+        let record = T::deserialize(fields)
+            .map_err(|error: ValueError| wrong(format!("line {line}: {error}")))?;
         records.push(record);
     }
     Ok(records)
 }
 
-/// Fields that hold words; all others hold numbers, truth values or lists of numbers.
-const WORDS: [&str; 12] = [
-    "cell",
-    "part",
-    "workload",
-    "variant",
-    "shape",
-    "state_wanted",
-    "destination",
-    "state_proved",
-    "state_note",
-    "refusals",
-    "breach",
-    "op",
-];
+/// What a field holds, which its name tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Words, even where they look like a number.
+    Words,
+    /// Numbers with blanks between.
+    List,
+    /// A number, a truth value, or nothing.
+    Value,
+}
 
-/// Fields that hold a list of numbers.
-const LISTS: [&str; 1] = ["each_ns"];
+impl Kind {
+    fn of(name: &str) -> Kind {
+        match name {
+            "cell" | "part" | "workload" | "variant" | "shape" | "state_wanted" | "destination"
+            | "state_proved" | "state_note" | "refusals" | "breach" | "op" => Kind::Words,
+            "each_ns" => Kind::List,
+            _ => Kind::Value,
+        }
+    }
+}
 
-fn value_of(name: &str, text: &str) -> Value {
-    let number = |text: &str| {
-        let whole = text.parse::<u64>().map(Value::from);
-        whole.or_else(|_| text.parse::<f64>().map(Value::from)).ok()
-    };
-    match text {
-        _ if WORDS.contains(&name) => Value::from(text),
-        _ if LISTS.contains(&name) => Value::Array(text.split(' ').filter_map(number).collect()),
-        "" => Value::Null,
-        "true" => Value::Bool(true),
-        "false" => Value::Bool(false),
-        // What is no number is told by whoever expects one.
-        _ => number(text).unwrap_or_else(|| Value::from(text)),
+/// A field of a row as serde takes it, without a copy: a run has millions.
+#[derive(Clone, Copy)]
+struct Field<'r> {
+    kind: Kind,
+    text: &'r str,
+}
+
+impl<'r> IntoDeserializer<'r, ValueError> for Field<'r> {
+    type Deserializer = Field<'r>;
+
+    fn into_deserializer(self) -> Field<'r> {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Field<'de> {
+    type Error = ValueError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match (self.kind, self.text) {
+            (Kind::Words, words) => visitor.visit_borrowed_str(words),
+            (Kind::List, items) => {
+                let items = items.split(' ').filter(|item| !item.is_empty());
+                let items = items.map(|text| Field { kind: Kind::Value, text });
+                visitor.visit_seq(SeqDeserializer::new(items))
+            }
+            (Kind::Value, "") => visitor.visit_none(),
+            (Kind::Value, "true") => visitor.visit_bool(true),
+            (Kind::Value, "false") => visitor.visit_bool(false),
+            (Kind::Value, text) => {
+                if let Ok(whole) = text.parse() {
+                    visitor.visit_u64(whole)
+                } else if let Ok(number) = text.parse() {
+                    visitor.visit_f64(number)
+                } else {
+                    // What is no number is told by whoever expects one.
+                    visitor.visit_borrowed_str(text)
+                }
+            }
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match (self.kind, self.text) {
+            (Kind::Value, "") => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        let words: BorrowedStrDeserializer<'de, ValueError> =
+            BorrowedStrDeserializer::new(self.text);
+        visitor.visit_enum(words)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 

@@ -3,7 +3,7 @@
 use super::theil_sen;
 
 /// More points than this tell the slope no better, and the work grows with their square.
-const POINTS_MAX: usize = 1200;
+const POINTS_MAX: usize = 600;
 
 /// Kendall's z under which none of the slope is believed: twice what chance
 /// gives on average.

@@ -8,22 +8,33 @@
 /// When `q` lies outside 0 to 1.
 #[must_use]
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
-    assert!((0.0..=1.0).contains(&q), "a quantile lies between 0 and 1, {q} does not");
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    let place = q * last as f64;
-    // Both are indices: 0 <= place <= last.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let (below, above) = (place.floor() as usize, place.ceil() as usize);
-    let share = place - place.floor();
-    Some(sorted[below] * (1.0 - share) + sorted[above] * share)
+    of_any_order(&mut values.to_vec(), q)
 }
 
 /// The median of `values`; `None` without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
+}
+
+/// The median of values that may be put in another order.
+pub(super) fn median_in_place(values: &mut [f64]) -> Option<f64> {
+    of_any_order(values, 0.5)
+}
+
+/// Selects the neighbours rather than sort: there may be very many values, and two are wanted.
+fn of_any_order(values: &mut [f64], q: f64) -> Option<f64> {
+    assert!((0.0..=1.0).contains(&q), "a quantile lies between 0 and 1, {q} does not");
+    let last = values.len().checked_sub(1)?;
+    let place = q * last as f64;
+    // An index: 0 <= place <= last.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let below = place.floor() as usize;
+    let share = place - place.floor();
+    let (_, &mut low, above) = values.select_nth_unstable_by(below, f64::total_cmp);
+    let next = above.iter().copied().min_by(f64::total_cmp);
+    let high = next.filter(|_| share > 0.0).unwrap_or(low);
+    Some(low * (1.0 - share) + high * share)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A line that a third of the points cannot move.
 
-use super::median;
+use super::{median, quantile::median_in_place};
 
 /// A line, and how surely it is not level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub fn theil_sen(x: &[f64], y: &[f64]) -> Option<Line> {
             }
         }
     }
-    let slope = median(&slopes)?;
+    let slope = median_in_place(&mut slopes)?;
     let count = x.len() as f64;
     let deviation = (count * (count - 1.0) * (2.0 * count + 5.0) / 18.0).sqrt();
     let intercept = median(y)? - slope * median(x)?;
