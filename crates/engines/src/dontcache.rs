@@ -21,7 +21,7 @@ pub(crate) static DONTCACHE: Engine = Engine {
     name: "dontcache",
     about: "reads and writes that leave the page cache as it was",
     shares: "page cache in passing, dropped once read or written back",
-    facts: Facts::REGULAR,
+    facts: Facts { delegates: true, ..Facts::REGULAR },
     params: &[Param {
         name: "buffer",
         kind: ParamKind::Bytes { default: 1 << 20, min: 1, max: 1 << 30 },

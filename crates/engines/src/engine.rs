@@ -94,6 +94,9 @@ pub struct Facts {
     pub dst: Ends,
     /// The destination has to be open for reading as well (it is mapped).
     pub dst_readable: bool,
+    /// Kernel threads may do part of its work while it goes on: they carry out its requests, or serve a
+    /// device that it does not wait for. Then it may wait for a processor that these have.
+    pub delegates: bool,
     /// Errors that network and stacked file systems give to the first call although plain reads
     /// and writes work; the chain forgives them while nothing of the file has moved.
     pub first_call_excuses: &'static [rustix::io::Errno],
@@ -107,6 +110,7 @@ impl Facts {
         src: Ends::REGULAR_ONLY,
         dst: Ends::REGULAR_ONLY,
         dst_readable: false,
+        delegates: false,
         first_call_excuses: &[],
     };
 }

@@ -24,7 +24,7 @@ pub(crate) static IO_URING: Engine = Engine {
     name: "io_uring",
     about: "reads and writes in flight together, in registered buffers",
     shares: "page cache on both sides, or with `direct` nothing",
-    facts: Facts::REGULAR,
+    facts: Facts { delegates: true, ..Facts::REGULAR },
     params: &[
         Param {
             name: "buffer",

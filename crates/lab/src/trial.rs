@@ -207,8 +207,10 @@ impl Bench<'_> {
             barrier.wait_behind();
         }
         spent.fill(&mut measured);
-        if variant.workers > 1 {
-            // Workers may wait for each other, and that is no disturbance.
+        let alone = variant.workers == 1 && !variant.engine.facts.delegates;
+        if !alone || self.state != State::Warm {
+            // What it waited for may have been another worker, or a kernel thread that works for it: that
+            // is no disturbance, and not to be taken off.
             measured.processor_wait_ns = None;
         }
         let src_after = self.prover.resident_bytes(self.source, &task.load)?;

@@ -110,6 +110,7 @@ impl Place {
             dst_dir: self.site.dst.path().to_owned(),
             seed: 7,
             rounds_ns: None,
+            repeats_ns: None,
             warm_up: true,
             count_calls: true,
             repeats: 0,
@@ -159,10 +160,12 @@ fn a_file_is_sent_by_every_way() {
             assert!(measured.elapsed_ns > 10_000, "{variant}: {measured:?}");
             assert!(measured.durable_ns.is_some_and(|ns| ns > measured.elapsed_ns), "{variant}");
             assert_eq!(measured.refusals, "", "{variant}");
+            assert_eq!(measured.processor_wait_ns, None, "it may wait for the receiver");
             if variant.starts_with("mmap") {
                 assert!(measured.minor_faults > 20, "{measured:?}");
             }
         }
+        assert_eq!(arm.helpers().len(), 1, "the receiver");
         let calls = arm.count_calls().expect("no error").expect("they are counted");
         assert!(calls >= if variant == "read_write:64K" { 65 } else { 1 }, "{variant}: {calls}");
         assert!(run(&mut *arm).verified, "{variant}: after counting");
@@ -192,6 +195,7 @@ fn a_file_is_received_by_every_way() {
                     let measured = run(&mut *arm);
                     assert!(measured.verified && measured.counted, "{kind} {variant}");
                     assert!(measured.elapsed_ns > 10_000, "{kind} {variant}");
+                    assert_eq!(measured.processor_wait_ns, None, "it may wait for the sender");
                     assert_eq!(measured.durable_ns.is_some(), place.cell.durable, "{kind}");
                     // The kernel may have taken some back.
                     let resident = measured.dst_resident_bytes_after.expect("it is counted");

@@ -6,25 +6,25 @@
 //! cell when its comparison is answered, at one of a few looks that were fixed before, and a cell
 //! when all are; the time then goes to those that are not.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
-use super::definition::{Definition, Order, Part};
-use super::hands::SUBCOMMAND;
-use super::points::Points;
-use super::record::{self, Place, Record, RoundRecord};
-use super::run_dir::{RefusalRecord, Run, RunDir, RunError};
+use super::cell_run::ROUNDS_MAX;
+pub use super::cell_run::{CellRun, Ended};
+use super::conversation::converse;
+pub use super::conversation::end;
+use super::definition::{Definition, Order, Part, Slowed};
+use super::estimate;
+pub use super::room::Room;
+use super::run_dir::{Run, RunDir, RunError};
 use super::session::{self, Event};
 use crate::state::State;
-use crate::stats::{Answer, Looks, rounds_per_session};
+use crate::stats::{Answer, Looks};
 
 /// Sessions before the first look: fewer cannot tell noise from effect.
 pub const SESSIONS_MIN: u32 = 5;
@@ -34,9 +34,6 @@ pub const SESSIONS_MAX: u32 = 320;
 
 /// Sessions that given rounds are divided into.
 const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
-
-/// Rounds of one session at most: what makes sessions differ needs sessions to be seen.
-const ROUNDS_MAX: u32 = 64;
 
 /// What the first session of a cell takes for its rounds, about: it finds out what a round costs.
 const FIRST_SESSION: Duration = Duration::from_millis(30);
@@ -49,10 +46,6 @@ const RUNS_ONE_AFTER_ANOTHER: usize = 10;
 
 /// How often a disturbed round is run again.
 const REPEATS: u32 = 2;
-
-/// The share of a cell's rounds beyond which disturbance is what this machine is like: to run them
-/// again would cost time and find the same.
-const DISTURBED_SHARE_MAX: f64 = 0.3;
 
 /// Runs that take longer than this have none before them that does not count, but in the first
 /// session of a cell: what a new process has to warm up takes microseconds.
@@ -112,55 +105,6 @@ pub struct Places<'c> {
     pub dst: &'c Path,
 }
 
-/// A cell and what is known of it so far.
-#[derive(Debug)]
-pub struct CellRun {
-    /// The index of its part.
-    pub part: usize,
-    /// The cell.
-    pub cell: Cell,
-    /// Its runs.
-    pub points: Points,
-    /// For each variant why it does not work here, where it does not.
-    pub refused: Vec<Option<String>>,
-    /// For each variant whether its comparison is answered, so that it runs no more.
-    pub answered: Vec<bool>,
-    /// Sessions begun.
-    pub sessions: u32,
-    /// Why it gets no more sessions.
-    pub ended: Option<Ended>,
-    /// Rounds disturbed and run again.
-    pub rounds_again: u32,
-    /// Rounds disturbed and kept, since they had been run again often enough.
-    pub rounds_disturbed: u32,
-    /// Rounds measured.
-    pub rounds: u32,
-    /// Time spent on its sessions.
-    pub spent: Duration,
-    /// First runs of rounds, and how many of them were disturbed.
-    rounds_tried: u32,
-    rounds_tried_disturbed: u32,
-    round_cost: Option<Duration>,
-    session_cost: Duration,
-    /// Rounds of a session that make the most of the time, as far as the noise is known.
-    rounds_wanted: Option<u32>,
-    /// Calls that move bytes in one run of each variant; empty before the first session.
-    calls: Vec<Option<u64>>,
-}
-
-/// Why a cell got no more sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// All that was asked is answered.
-    Answered,
-    /// It had as many as it may have.
-    Full,
-    /// Nothing, or the baseline alone, or not the baseline, works here.
-    NothingToCompare,
-    /// No run had the state asked for.
-    OutOfReach,
-}
-
 /// For whoever watches; called between sessions and never while something is timed.
 #[derive(Debug)]
 pub struct Progress<'p> {
@@ -216,7 +160,30 @@ impl<'c> Conduct<'c> {
         let looks = looks(definition, limits.rounds);
         let running = Arc::new(AtomicI32::new(0));
         let begun = Instant::now();
-        Conduct { definition, cells, looks, dir, places, limits, seed, begun, running }
+        let mut conduct =
+            Conduct { definition, cells, looks, dir, places, limits, seed, begun, running };
+        (0..conduct.cells.len()).for_each(|cell| conduct.take_up(cell));
+        conduct
+    }
+
+    /// What was answered before an interruption is not asked again: a variant that was in no later
+    /// session has left at a look, and the cell may have ended.
+    fn take_up(&mut self, index: usize) {
+        let part = &self.definition.parts[self.cells[index].part];
+        let run = &mut self.cells[index];
+        if run.rounds == 0 {
+            return;
+        }
+        let delta = self.limits.deltas.of(run.cell.state);
+        for (one, other) in run.compared(part) {
+            let last = run.points.last_session(one);
+            let left_at = self.looks[run.part].alpha_at(last).filter(|_| last < run.sessions);
+            run.answered[one] =
+                left_at.filter(|_| self.limits.rounds.is_none()).is_some_and(|alpha| {
+                    Answer::of(&run.points.compare(one, other), delta, alpha) != Answer::Unresolved
+                });
+        }
+        self.look(index);
     }
 
     /// The process group of the session that runs, 0 between sessions.
@@ -242,8 +209,10 @@ impl<'c> Conduct<'c> {
     /// # Errors
     /// When a sample cannot be written, or a session failed: a wrong copy, a full disk.
     pub fn run(&mut self, watch: &mut Watch<'_>) -> Result<(), ConductError> {
-        let mut rng = fastrand::Rng::with_seed(self.seed);
-        for turn in 0_u64.. {
+        // Sessions before an interruption had orders of their own.
+        let before: u64 = self.cells.iter().map(|cell| u64::from(cell.sessions)).sum();
+        let mut rng = fastrand::Rng::with_seed(self.seed.wrapping_add(before));
+        for turn in before.. {
             let Some(cell) = self.next(&mut rng) else { break };
             self.announce(cell, watch);
             self.session(cell, self.seed.wrapping_add(turn))?;
@@ -276,9 +245,12 @@ impl<'c> Conduct<'c> {
 
     fn is_too_late(&self, cell: usize) -> bool {
         let Some(time) = self.limits.time else { return false };
-        let cell = &self.cells[cell];
-        let expected = cell.round_cost.unwrap_or_default() + cell.session_cost;
-        self.begun.elapsed() + expected > time
+        let run = &self.cells[cell];
+        let round = run.round_cost.unwrap_or_else(|| {
+            let part = &self.definition.parts[run.part];
+            Duration::from_secs_f64(estimate::seconds_of_round(&run.cell, part))
+        });
+        self.begun.elapsed() + round + run.session_cost > time
     }
 
     /// Rounds for the next session of a cell.
@@ -361,11 +333,14 @@ impl<'c> Conduct<'c> {
                 vec![works.iter().flat_map(|&variant| vec![variant; runs]).collect()]
             }
         };
-        let injected = |field: fn(&super::definition::Slowed) -> f64| -> Vec<f64> {
+        let injected = |field: fn(&Slowed) -> f64| -> Vec<f64> {
             let of = |variant: &String| part.slowed.get(variant).map_or(0.0, field);
             if part.slowed.is_empty() { Vec::new() } else { part.variants.iter().map(of).collect() }
         };
         let shuffled = part.order == Order::Shuffled;
+        let first =
+            (run.round_cost.is_none() && self.limits.rounds.is_none()).then_some(FIRST_SESSION);
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let runs = u32::try_from(works.len()).unwrap_or(u32::MAX);
         session::Order {
             cell: run.cell.clone(),
@@ -374,9 +349,8 @@ impl<'c> Conduct<'c> {
             src_dir: self.places.src.to_owned(),
             dst_dir: self.places.dst.to_owned(),
             seed,
-            // Rounds that were asked for are run whatever they take.
-            rounds_ns: (shuffled && run.round_cost.is_none() && self.limits.rounds.is_none())
-                .then_some(u64::try_from(FIRST_SESSION.as_nanos()).unwrap_or(u64::MAX)),
+            rounds_ns: self.left().into_iter().chain(first).min().map(nanos).filter(|_| shuffled),
+            repeats_ns: self.left().map(nanos),
             // What most measurements do has no run before the first one either.
             warm_up: shuffled && run.round_cost.is_none_or(|cost| cost < WARM_UP_MAX * runs),
             count_calls: shuffled && run.calls.is_empty(),
@@ -385,6 +359,13 @@ impl<'c> Conduct<'c> {
             slow_share: injected(|slowed| slowed.sometimes),
             hand: None,
         }
+    }
+
+    /// The time that is left; none where it does not matter, since rounds that were asked for are run
+    /// whatever they take.
+    fn left(&self) -> Option<Duration> {
+        let time = self.limits.time.filter(|_| self.limits.rounds.is_none())?;
+        Some(time.saturating_sub(self.begun.elapsed()))
     }
 
     /// Decides whether a cell has had enough.
@@ -487,248 +468,84 @@ impl Definition {
     }
 }
 
-impl CellRun {
-    fn new(definition: &Definition, part: usize, cell: Cell, before: Option<&Run>) -> CellRun {
-        let of = &definition.parts[part];
-        let id = cell.id();
-        let mut run = CellRun {
-            part,
-            cell,
-            points: Points::default(),
-            refused: vec![None; of.variants.len()],
-            answered: vec![false; of.variants.len()],
-            sessions: 0,
-            ended: None,
-            rounds_again: 0,
-            rounds_disturbed: 0,
-            rounds: 0,
-            spent: Duration::ZERO,
-            rounds_tried: 0,
-            rounds_tried_disturbed: 0,
-            round_cost: None,
-            session_cost: Duration::ZERO,
-            rounds_wanted: None,
-            calls: Vec::new(),
-        };
-        let Some(before) = before else { return run };
-        let samples = before.samples.iter().filter(|sample| sample.cell == id);
-        run.sessions = samples.clone().map(|sample| sample.session).max().unwrap_or(0);
-        run.points = Points::of(samples, &of.variants, of.measure);
-        for round in before.rounds.iter().filter(|round| round.cell == id) {
-            run.count(round);
-            run.spent += Duration::from_nanos(round.gate.round_ns);
-        }
-        for refusal in before.refusals.iter().filter(|refusal| refusal.cell == id) {
-            if let Some(index) = of.variants.iter().position(|name| *name == refusal.variant) {
-                run.refused[index] = Some(refusal.refusals.clone());
-            }
-        }
-        run
-    }
+#[cfg(test)]
+mod tests {
+    use super::super::analysis::synthetic::Synthetic;
+    use super::super::certificate::LEAST;
+    use super::super::record::RoundRecord;
+    use super::super::run_dir::{HowRun, SCHEMA};
+    use super::*;
 
-    /// Pairs of variants that are compared and work here: the one and the baseline.
-    #[must_use]
-    pub fn compared(&self, part: &Part) -> Vec<(usize, usize)> {
-        self.with_baseline(part, part.compared())
-    }
-
-    /// Pairs of floors that work here and the baseline.
-    #[must_use]
-    pub fn floors(&self, part: &Part) -> Vec<(usize, usize)> {
-        self.with_baseline(part, part.floors())
-    }
-
-    fn with_baseline<'p>(
-        &self,
-        part: &Part,
-        variants: impl Iterator<Item = &'p String>,
-    ) -> Vec<(usize, usize)> {
-        let index = |name: &String| part.variants.iter().position(|variant| variant == name);
-        let works = |&variant: &usize| self.refused[variant].is_none();
-        let Some(baseline) = index(&part.baseline).filter(works) else { return Vec::new() };
-        let variants = variants.filter_map(index).filter(works);
-        variants.map(|variant| (variant, baseline)).collect()
-    }
-
-    /// Keeps what a session tells.
-    fn take(&mut self, event: Event, part: &Part, dir: &mut RunDir) -> Result<(), ConductError> {
-        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX) + 1;
-        match event {
-            Event::Refused { variant, why } => {
-                if self.refused[variant].is_none() {
-                    dir.add_refusal(&RefusalRecord {
-                        cell: self.cell.id(),
-                        variant: part.variants[variant].clone(),
-                        refusals: why.clone(),
-                    })?;
-                    self.refused[variant] = Some(why);
-                }
-            }
-            Event::Ran { variant, round, repeat, place, probe_ns, mut measured } => {
-                self.calls.resize(part.variants.len(), None);
-                self.calls[variant] = measured.calls.or(self.calls[variant]);
-                measured.calls = self.calls[variant];
-                let place = Place {
-                    session: self.sessions,
-                    round: number(round),
-                    repeat,
-                    order_in_round: number(place),
-                    probe_ns,
-                };
-                let record = Record::of(&self.cell, &part.variants[variant], place, *measured);
-                dir.add_sample(&record)?;
-                self.points.add(&record, variant, part.measure);
-            }
-            Event::Calls { variant, round, repeat, times } => {
-                let place = Place {
-                    session: self.sessions,
-                    round: number(round),
-                    repeat,
-                    order_in_round: 0,
-                    probe_ns: 0,
-                };
-                let variant = &part.variants[variant];
-                dir.add_calls(&record::of_calls(&self.cell, variant, place, &times))?;
-            }
-            Event::Round { round, repeat, gate, again } => {
-                let record = RoundRecord {
-                    cell: self.cell.id(),
-                    session: self.sessions,
-                    round: number(round),
-                    repeat,
-                    again,
-                    gate,
-                };
-                dir.add_round(&record)?;
-                self.count(&record);
-            }
-            Event::Failed { why, wrong } => {
-                return Err(ConductError::Session { cell: self.cell.id(), why, wrong });
-            }
-        }
-        Ok(())
-    }
-
-    fn is_always_disturbed(&self) -> bool {
-        f64::from(self.rounds_tried_disturbed) > DISTURBED_SHARE_MAX * f64::from(self.rounds_tried)
-    }
-
-    /// Learns from what was measured how many rounds a session should have.
-    fn plan_rounds(&mut self, part: &Part) {
-        let Some(round) = self.round_cost else { return };
-        let (session_ns, round_ns) = (self.session_cost.as_nanos(), round.as_nanos());
-        let wanted = self.compared(part).into_iter().filter_map(|(one, other)| {
-            let deviations = self.points.compare(one, other).deviations()?;
-            Some(rounds_per_session(session_ns as f64, round_ns as f64, deviations, ROUNDS_MAX))
+    /// An experiment of two variants that was interrupted after `sessions` sessions of four rounds.
+    fn interrupted(made: &mut Synthetic, sessions: u32) -> Run {
+        // One that is twice as slow is answered at the first look.
+        made.measure(sessions, 4, |_, variant| if variant == "splice" { 2e6 } else { 1e6 });
+        let rounds = (1..=sessions).flat_map(|session| {
+            (1..=4).map(move |round| RoundRecord {
+                cell: "part/1M".to_owned(),
+                session,
+                round,
+                ..RoundRecord::default()
+            })
         });
-        self.rounds_wanted = wanted.max().or(self.rounds_wanted);
-    }
-
-    fn count(&mut self, round: &RoundRecord) {
-        self.rounds_again += u32::from(round.again);
-        self.rounds += u32::from(!round.again);
-        self.rounds_disturbed += u32::from(!round.again && !round.gate.breach.is_empty());
-        self.rounds_tried += u32::from(round.repeat == 0);
-        self.rounds_tried_disturbed +=
-            u32::from(round.repeat == 0 && !round.gate.breach.is_empty());
-    }
-}
-
-/// Runs a session in a process of its own and hands on what it tells.
-fn converse(
-    order: &session::Order,
-    running: &AtomicI32,
-    mut take: impl FnMut(Event) -> Result<(), ConductError>,
-) -> Result<(), ConductError> {
-    let failed = |why: String| ConductError::Session { cell: order.cell.id(), why, wrong: false };
-    let program = std::env::current_exe()
-        .map_err(|error| failed(format!("cannot tell where this program lies: {error}")))?;
-    // A process group, so that all that runs below it can be ended together.
-    let mut child =
-        std::os::unix::process::CommandExt::process_group(&mut Command::new(program), 0)
-            .arg(SUBCOMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| failed(format!("cannot start a session: {error}")))?;
-    running.store(i32::try_from(child.id()).unwrap_or(0), Ordering::SeqCst);
-    let mut line = serde_json::to_vec(order).expect("plain data");
-    line.push(b'\n');
-    let mut input = child.stdin.take().expect("it is piped");
-    let told = input.write_all(&line);
-    let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
-    let mut result = told.map_err(|error| failed(format!("cannot tell it what to do: {error}")));
-    let mut text = String::new();
-    while result.is_ok() {
-        text.clear();
-        match output.read_line(&mut text) {
-            Ok(0) | Err(_) => break,
-            Ok(_) => {}
+        Run {
+            path: "/run".into(),
+            definition: made.definition.clone(),
+            how: HowRun {
+                schema: SCHEMA,
+                src_dir: "/a".into(),
+                dst_dir: "/a".into(),
+                seed: 1,
+                seconds: Some(60.0),
+                rounds: None,
+                scale: 1.0,
+                haulage_version: "0".to_owned(),
+            },
+            environment: serde_json::Value::Null,
+            samples: std::mem::take(&mut made.samples),
+            rounds: rounds.collect(),
+            refusals: Vec::new(),
+            calls: Vec::new(),
+            sequences: Vec::new(),
         }
-        result = match serde_json::from_str(&text) {
-            Ok(event) => take(event),
-            Err(error) => Err(failed(format!("said what is no event: {error}"))),
-        };
     }
-    if result.is_err() {
-        end(running);
-    }
-    let status = child.wait();
-    running.store(0, Ordering::SeqCst);
-    result?;
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(failed(format!("the session ended with {status}"))),
-        Err(error) => Err(failed(format!("cannot wait for the session: {error}"))),
-    }
-}
 
-/// Ends the session that runs, and all that it started.
-pub fn end(running: &AtomicI32) {
-    if let Some(group) = Pid::from_raw(running.load(Ordering::SeqCst)) {
-        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    fn taken_up(run: &Run, check: impl FnOnce(&Conduct<'_>)) {
+        let home = tempfile::tempdir().expect("a directory");
+        let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
+        let limits = Limits { time: Some(Duration::from_secs(60)), rounds: None, deltas: LEAST };
+        let places = Places { src: home.path(), dst: home.path() };
+        check(&Conduct::new(&run.definition, dir, places, limits, 1, Some(run)));
     }
-}
 
-/// Where the sources of a definition lie and what is made of them fit; otherwise what is missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
-    /// Bytes of all sources together, which last as long as the experiment.
-    pub src_bytes: u64,
-    /// Bytes that the largest cell makes in the destination's directory.
-    pub dst_bytes: u64,
-    /// Bytes of memory that the largest cell needs to keep its files in the page cache.
-    pub memory_bytes: u64,
-}
+    #[test]
+    fn what_was_answered_before_an_interruption_is_not_asked_again() {
+        let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);
+        taken_up(&interrupted(&mut made, SESSIONS_MIN), |conduct| {
+            let cell = &conduct.cells()[0];
+            assert_eq!((cell.sessions, cell.ended), (SESSIONS_MIN, Some(Ended::Answered)));
+        });
+        // Between two looks nothing is decided, but who had left stays away.
+        let mut made = Synthetic::new("copy", &["sendfile", "splice", "mmap"], &["1M"]);
+        let mut run = interrupted(&mut made, SESSIONS_MIN + 2);
+        run.samples.retain(|it| it.variant != "splice" || it.session <= SESSIONS_MIN);
+        taken_up(&run, |conduct| {
+            let cell = &conduct.cells()[0];
+            assert_eq!(cell.ended, None);
+            assert_eq!(cell.answered, [false, true, false]);
+            let order = conduct.order(0, 2, 1);
+            assert!(order.rounds.iter().flatten().all(|&variant| variant != 1), "{order:?}");
+        });
+    }
 
-impl Room {
-    /// What `definition` needs.
-    #[must_use]
-    pub fn of(definition: &Definition) -> Room {
-        let mut room = Room::default();
-        let mut sources: Vec<(u64, u32, super::cell::Shape, u32)> = Vec::new();
-        for (_, cell) in definition.cells() {
-            let Some(workload) = super::workload::by_name(&cell.workload) else { continue };
-            let needs = (workload.needs)(&cell);
-            let at_once = u64::from(cell.at_once);
-            // Blocks, directories and inodes take room besides.
-            let slack = 8192 * u64::from(cell.files);
-            for nth in 0..cell.at_once {
-                let source = (cell.file_bytes, cell.files, cell.shape, nth);
-                if needs.src_bytes > 0 && !sources.contains(&source) {
-                    sources.push(source);
-                    room.src_bytes += needs.src_bytes + slack;
-                }
-            }
-            if needs.dst_bytes > 0 {
-                room.dst_bytes = room.dst_bytes.max((needs.dst_bytes + slack) * at_once);
-            }
-            let mut memory = needs.memory_bytes * at_once;
-            if cell.state == State::Warm {
-                memory += (needs.src_bytes + needs.dst_bytes) * at_once;
-            }
-            room.memory_bytes = room.memory_bytes.max(memory);
-        }
-        room
+    #[test]
+    fn no_session_outlasts_the_time() {
+        let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);
+        taken_up(&interrupted(&mut made, 2), |conduct| {
+            let order = conduct.order(0, 2, 1);
+            let second = Some(1_000_000_000);
+            assert!(order.rounds_ns <= second, "the first session of a process is short");
+            assert!(order.repeats_ns > second && order.repeats_ns <= Some(60_000_000_000));
+        });
     }
 }

@@ -35,11 +35,13 @@ pub fn seconds_of_rounds(definition: &Definition) -> f64 {
 pub fn seconds_of_part(definition: &Definition, part: &Part) -> f64 {
     let cells = definition.cells();
     let of_part = cells.iter().filter(|(_, cell)| cell.part == part.name);
-    of_part
-        .map(|(_, cell)| {
-            part.variants.iter().map(|variant| seconds_of_run(cell, variant)).sum::<f64>()
-        })
-        .sum()
+    of_part.map(|(_, cell)| seconds_of_round(cell, part)).sum()
+}
+
+/// Seconds of one round of a cell of `part`.
+#[must_use]
+pub fn seconds_of_round(cell: &Cell, part: &Part) -> f64 {
+    part.variants.iter().map(|variant| seconds_of_run(cell, variant)).sum()
 }
 
 fn seconds_of_run(cell: &Cell, variant: &str) -> f64 {

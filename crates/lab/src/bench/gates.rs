@@ -24,9 +24,11 @@ const FOREIGN_READ_BYTES: u64 = 16 << 20;
 const TICK_NS: u64 = 10_000_000;
 
 /// Counters at the start of a round.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Gates {
     at_ns: u64,
+    /// Processes of ours that go on: the kernel adds a child to its parent only when it has ended.
+    helpers: Vec<u32>,
     now: Counts,
 }
 
@@ -39,15 +41,6 @@ struct Counts {
     io_pressure_ns: Option<u64>,
     disk_read_bytes: u64,
     own_read_bytes: u64,
-}
-
-/// What processes of ours used that have not ended yet.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Helping {
-    /// Processor time in user mode.
-    pub user_ns: u64,
-    /// Bytes that they had devices read.
-    pub read_bytes: u64,
 }
 
 /// What was found about one round.
@@ -70,17 +63,17 @@ pub struct Gate {
 }
 
 impl Gates {
-    /// Reads the counters.
+    /// Reads the counters. `helpers` are processes of ours that will not end during the round.
     #[must_use]
-    pub fn open() -> Gates {
-        Gates { at_ns: now_ns(), now: Counts::read() }
+    pub fn open(helpers: Vec<u32>) -> Gates {
+        let now = Counts::read(&helpers);
+        Gates { at_ns: now_ns(), helpers, now }
     }
 
-    /// What happened since. `helping` is what processes of ours that still run have used: the kernel
-    /// adds a child to its parent only when it has ended.
+    /// What happened since.
     #[must_use]
-    pub fn close(self, helping: Helping) -> Gate {
-        let (before, after) = (self.now, Counts::read());
+    pub fn close(self) -> Gate {
+        let (before, after) = (self.now, Counts::read(&self.helpers));
         let since = |field: fn(&Counts) -> u64| field(&after).saturating_sub(field(&before));
         let pressure = |field: fn(&Counts) -> Option<u64>| {
             Some(field(&after)?.saturating_sub(field(&before)?))
@@ -88,17 +81,15 @@ impl Gates {
         let mut gate = Gate {
             round_ns: now_ns() - self.at_ns,
             steal_ns: since(|counts| counts.steal_ns),
-            foreign_user_ns: since(|c| c.user_ns)
-                .saturating_sub(since(|c| c.own_user_ns) + helping.user_ns),
+            foreign_user_ns: since(|c| c.user_ns).saturating_sub(since(|c| c.own_user_ns)),
             memory_pressure_ns: pressure(|counts| counts.memory_pressure_ns),
             io_pressure_ns: pressure(|counts| counts.io_pressure_ns),
             foreign_read_bytes: since(|c| c.disk_read_bytes)
-                .saturating_sub(since(|c| c.own_read_bytes) + helping.read_bytes),
+                .saturating_sub(since(|c| c.own_read_bytes)),
             breach: String::new(),
         };
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        gate.breach =
-            gate.breaches(cpus, since(|c| c.own_read_bytes) + helping.read_bytes).join("; ");
+        gate.breach = gate.breaches(cpus, since(|c| c.own_read_bytes)).join("; ");
         gate
     }
 }
@@ -130,17 +121,21 @@ impl Gate {
 }
 
 impl Counts {
-    fn read() -> Counts {
+    fn read(helpers: &[u32]) -> Counts {
         let (user_ns, steal_ns) = processor_times().unwrap_or_default();
         let own = |whose| usage(whose).map_or(0, |usage| usage.user_ns);
+        let helping: Vec<(u64, u64)> = helpers.iter().map(|&pid| used_by(pid)).collect();
         Counts {
             steal_ns,
             user_ns,
-            own_user_ns: own(Whose::Process) + own(Whose::Children),
+            own_user_ns: own(Whose::Process)
+                + own(Whose::Children)
+                + helping.iter().map(|(user_ns, _)| user_ns).sum::<u64>(),
             memory_pressure_ns: pressure_ns("/proc/pressure/memory"),
             io_pressure_ns: pressure_ns("/proc/pressure/io"),
             disk_read_bytes: disk_read_bytes().unwrap_or(0),
-            own_read_bytes: device_bytes().map_or(0, |device| device.read),
+            own_read_bytes: device_bytes().map_or(0, |device| device.read)
+                + helping.iter().map(|(_, read_bytes)| read_bytes).sum::<u64>(),
         }
     }
 }
@@ -150,8 +145,30 @@ fn processor_times() -> Option<(u64, u64)> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     let fields: Vec<u64> =
         text.lines().next()?.split_ascii_whitespace().skip(1).flat_map(str::parse).collect();
-    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let tick_ns = tick_ns();
     Some(((fields.first()? + fields.get(1)?) * tick_ns, fields.get(7)? * tick_ns))
+}
+
+fn tick_ns() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// User time of a process with the children that it has waited for, and bytes that it had devices read:
+/// `proc_pid_stat(5)` and `proc_pid_io(5)`. Nothing of one that is gone, whose parent has it then.
+fn used_by(pid: u32) -> (u64, u64) {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
+    // The name of the program, in parentheses, may hold anything.
+    let user_ns = read("stat").and_then(|stat| {
+        let (_, fields) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        let ticks = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        // The 14th and the 16th of all; the state, the third, is the first here.
+        Some((ticks(11)? + ticks(13)?) * tick_ns())
+    });
+    let read_bytes = read("io").and_then(|io| {
+        io.lines().find_map(|line| line.strip_prefix("read_bytes:")?.trim().parse().ok())
+    });
+    (user_ns.unwrap_or(0), read_bytes.unwrap_or(0))
 }
 
 /// The time in total during which some task waited: Documentation/accounting/psi.rst.
@@ -201,15 +218,35 @@ mod tests {
 
     #[test]
     fn our_own_work_is_not_foreign() {
-        let gates = Gates::open();
+        let gates = Gates::open(Vec::new());
         let begun = std::time::Instant::now();
         while begun.elapsed().as_millis() < 60 {
             std::hint::black_box(begun);
         }
-        let gate = gates.close(Helping::default());
+        let gate = gates.close();
         assert!(gate.round_ns >= 60_000_000);
         // Other tests run meanwhile; what they use is what is left.
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
         assert!(gate.foreign_user_ns <= gate.round_ns * cpus, "{gate:?}");
+    }
+
+    #[test]
+    fn the_work_of_helpers_is_not_foreign() {
+        let mut busy = std::process::Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .expect("a shell");
+        let (with, without) = (Gates::open(vec![busy.id()]), Gates::open(Vec::new()));
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        let (own_ns, _) = used_by(busy.id());
+        let (with, without) = (with.close(), without.close());
+        busy.kill().and_then(|()| busy.wait()).expect("it ends");
+        if own_ns < 100_000_000 {
+            // On a machine this busy there is nothing to tell apart.
+            return testfs::skip(&testfs::test_name(), "no processor was to be had");
+        }
+        let told_apart_ns = without.foreign_user_ns.saturating_sub(with.foreign_user_ns);
+        assert!(told_apart_ns >= own_ns / 2, "{own_ns} {with:?} {without:?}");
+        assert_eq!(used_by(u32::MAX), (0, 0));
     }
 }

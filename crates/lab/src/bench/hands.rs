@@ -120,6 +120,11 @@ impl Hands {
         Ok(Some(Box::new(together(&runs))))
     }
 
+    /// The numbers of the processes.
+    pub(super) fn ids(&self) -> Vec<u32> {
+        self.hands.iter().map(|hand| hand.child.id()).collect()
+    }
+
     /// What the single calls of the last run took, where its workload is about that.
     pub(super) fn take_call_times(&mut self) -> Option<CallTimes> {
         self.call_times.take()

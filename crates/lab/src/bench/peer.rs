@@ -90,6 +90,11 @@ impl Peer {
         Ok(peer)
     }
 
+    /// The number of its process.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Connects to it.
     pub(super) fn connect(&self) -> Result<TcpStream, Error> {
         TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))

@@ -33,6 +33,8 @@ pub mod files {
     pub const REFUSALS: &str = "refusals.csv";
     /// The answers.
     pub const VERDICT: &str = "verdict.json";
+    /// The same for people, with every table.
+    pub const DETAILS: &str = "verdict.txt";
     /// The certificate in force, where there is one.
     pub const CERTIFICATE: &str = "certificate.json";
 }
@@ -164,7 +166,8 @@ impl RunDir {
         RunDir::open(path)
     }
 
-    /// Takes up the run in `path` again: what a kill left of a last line is cut off.
+    /// Takes up the run in `path` again: what a kill left of a last line is cut off, and answers of before
+    /// are removed.
     ///
     /// # Errors
     /// When something cannot be written, or another program writes there.
@@ -173,6 +176,15 @@ impl RunDir {
         if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             let problem = "another program is writing there".to_owned();
             return Err(RunError::Other { path, problem });
+        }
+        // What they say is of fewer samples than there will be.
+        for answers in [files::VERDICT, files::DETAILS] {
+            match std::fs::remove_file(path.join(answers)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed("remove", path.join(answers))(error));
+                }
+                _ => {}
+            }
         }
         Ok(RunDir {
             samples: append(&path.join(files::SAMPLES))?,
@@ -242,6 +254,14 @@ impl RunDir {
         write(&self.path.join(name), &text)
     }
 
+    /// Writes a text as a file of its own, as [`files::DETAILS`].
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_text(&self, name: &str, text: &str) -> Result<(), RunError> {
+        write(&self.path.join(name), text.trim_end().as_bytes())
+    }
+
     fn not_written(&self, name: &str, error: csv::Error) -> RunError {
         let error = std::io::Error::other(error);
         failed("write", self.path.join(name))(error)
@@ -258,6 +278,14 @@ impl Run {
             sequences: &self.sequences,
             around: Surroundings::of(&self.environment),
         }
+    }
+
+    /// How long its rounds took together: what a run that is taken up again has used of its time. What
+    /// beginning sessions took is not written down.
+    #[must_use]
+    pub fn measured_for(&self) -> std::time::Duration {
+        let rounds_ns = self.rounds.iter().map(|round| round.gate.round_ns).sum();
+        std::time::Duration::from_nanos(rounds_ns)
     }
 
     /// Reads a run directory.
@@ -389,11 +417,13 @@ mod tests {
         dir.add_sample(&sample).expect("written");
         let path = dir.path().to_owned();
         assert!(RunDir::open(path.clone()).is_err(), "two writers");
+        dir.write(files::VERDICT, &"early").expect("written");
         drop(dir);
         let file = path.join(files::SAMPLES);
         let cut = std::fs::read(&file).expect("read");
         std::fs::write(&file, &cut[..cut.len() - 9]).expect("cut");
         let mut dir = RunDir::open(path.clone()).expect("taken up");
+        assert!(!path.join(files::VERDICT).exists(), "it is of fewer samples");
         dir.add_sample(&sample).expect("written");
         drop(dir);
         let run = Run::read(&path).expect("read");

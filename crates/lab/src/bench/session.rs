@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::call_times::CallTimes;
 use super::cell::Cell;
 use super::definition::without_label;
-use super::gates::{Gate, Gates, Helping};
+use super::gates::{Gate, Gates};
 use super::hands::{self, Hands};
 use super::peer;
 use super::probe::Probe;
@@ -44,6 +44,9 @@ pub struct Order {
     /// Time after which no other round begins; `None` for all rounds whatever they take.
     #[serde(default)]
     pub rounds_ns: Option<u64>,
+    /// Time after which no disturbed round is run again; `None` for no such limit.
+    #[serde(default)]
+    pub repeats_ns: Option<u64>,
     /// Whether each variant runs once before, uncounted.
     pub warm_up: bool,
     /// Whether the calls of each variant are counted.
@@ -199,21 +202,18 @@ fn carry_out(order: &Order) -> Result<(), Error> {
     let probe = Probe::new();
     let mut rng = fastrand::Rng::with_seed(order.seed);
     let begun_ns = now_ns();
+    let is_over =
+        |limit_ns: Option<u64>| limit_ns.is_some_and(|limit_ns| now_ns() - begun_ns > limit_ns);
     for (round, variants) in order.rounds.iter().enumerate() {
-        if round > 0 && order.rounds_ns.is_some_and(|limit_ns| now_ns() - begun_ns > limit_ns) {
+        if round > 0 && is_over(order.rounds_ns) {
             break;
         }
         for repeat in 0..=order.repeats {
-            let gates = Gates::open();
-            let mut helping = Helping::default();
+            let gates = Gates::open(cast.helpers());
             for (place, &variant) in variants.iter().enumerate() {
                 let slowed_by = order.slowed_by(variant, &mut rng);
                 let probe_ns = probe.run();
                 let Some(mut measured) = cast.run(variant, slowed_by)? else { continue };
-                if matches!(cast, Cast::Hands(_)) {
-                    helping.user_ns += measured.user_ns;
-                    helping.read_bytes += measured.device_read_bytes.unwrap_or(0);
-                }
                 measured.calls = measured.calls.or(calls[variant]);
                 tell(&Event::Ran { variant, round, repeat, place, probe_ns, measured });
                 if let Some(mut times) = cast.take_call_times(variant) {
@@ -223,8 +223,9 @@ fn carry_out(order: &Order) -> Result<(), Error> {
                     tell(&Event::Calls { variant, round, repeat, times });
                 }
             }
-            let gate = gates.close(helping);
-            let again = !gate.breach.is_empty() && repeat < order.repeats;
+            let gate = gates.close();
+            let may_repeat = repeat < order.repeats && !is_over(order.repeats_ns);
+            let again = !gate.breach.is_empty() && may_repeat;
             tell(&Event::Round { round, repeat, gate, again });
             if !again {
                 break;
@@ -271,6 +272,14 @@ impl Cast {
                     }
                 }
             }
+        }
+    }
+
+    /// Processes of ours whose work is not told of as this one's.
+    fn helpers(&self) -> Vec<u32> {
+        match self {
+            Cast::Here { arms } => arms.iter().flatten().flat_map(|arm| arm.helpers()).collect(),
+            Cast::Hands(hands) => hands.ids(),
         }
     }
 

@@ -52,6 +52,10 @@ impl Cached {
         let mut measured = Measurement::default();
         begun.counters.fill_since(&mut measured);
         spent.fill(&mut measured);
+        if self.state != State::Warm {
+            // Kernel threads may serve the device, and it may be they that the run waited for.
+            measured.processor_wait_ns = None;
+        }
         measured.src_resident_bytes_before = begun.reached.resident_bytes;
         measured.src_resident_bytes_after = self.prover.resident_bytes(&self.source, &self.load)?;
         Ok(measured)

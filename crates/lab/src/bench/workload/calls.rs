@@ -26,6 +26,7 @@ pub(super) static CALLS: Workload = Workload {
     start,
     needs,
     has_state: true,
+    calls_of_run: None,
 };
 
 /// What experiments call it.
@@ -44,7 +45,7 @@ fn needs(cell: &Cell) -> Needs {
     let bytes = cell.run_bytes();
     // Four bytes for the time of each read and of each write, for a buffer of a page. Smaller ones
     // take more, up to `CALLS_MAX`, but their runs are of small files or never end.
-    Needs { src_bytes: bytes, dst_bytes: bytes, memory_bytes: bytes / 4096 * 8 }
+    Needs { src_bytes: bytes, dst_bytes: bytes, kept_bytes: 0, memory_bytes: bytes / 4096 * 8 }
 }
 
 struct Calls {

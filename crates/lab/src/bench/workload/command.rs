@@ -33,6 +33,7 @@ pub(super) static COMMAND: Workload = Workload {
     start,
     needs,
     has_state: true,
+    calls_of_run: None,
 };
 
 /// The most bytes of a command's words that are shown.
@@ -85,7 +86,7 @@ fn filled_in(word: &str, places: &[(&str, &OsStr)]) -> OsString {
 
 fn needs(cell: &Cell) -> Needs {
     let bytes = cell.run_bytes();
-    Needs { src_bytes: bytes, dst_bytes: bytes, memory_bytes: 0 }
+    Needs { src_bytes: bytes, dst_bytes: bytes, ..Needs::default() }
 }
 
 struct Commanding {
@@ -235,6 +236,8 @@ impl Arm for Commanding {
         };
         self.sync(&mut spent)?;
         let mut measured = self.cached.took(&begun, &spent)?;
+        // This thread's waiting says nothing of the command's, and may be for the command.
+        measured.processor_wait_ns = None;
         if !status.success() {
             let how = match status.code() {
                 Some(code) => format!("ended with status {code}"),
@@ -319,6 +322,7 @@ mod tests {
                 assert!(measured.elapsed_ns > 100_000, "{measured:?}");
                 // The command's own faults: those of any process.
                 assert!(measured.minor_faults > 50, "{measured:?}");
+                assert_eq!(measured.processor_wait_ns, None, "it waits for the command");
             }
         }
     }

@@ -20,6 +20,7 @@ pub(super) static COPY: Workload = Workload {
     start,
     needs,
     has_state: true,
+    calls_of_run: None,
 };
 
 fn check(variant: &str) -> Result<(), String> {
@@ -28,7 +29,8 @@ fn check(variant: &str) -> Result<(), String> {
 
 fn needs(cell: &Cell) -> Needs {
     let bytes = cell.run_bytes();
-    Needs { src_bytes: bytes, dst_bytes: bytes, memory_bytes: 0 }
+    let kept_bytes = if cell.destination == Destination::Overwritten { bytes } else { 0 };
+    Needs { src_bytes: bytes, dst_bytes: bytes, kept_bytes, memory_bytes: 0 }
 }
 
 /// A started engine with its source.
@@ -192,5 +194,22 @@ mod tests {
         }
         drop(arm);
         assert!(!trial.refusal("reflink").is_empty());
+    }
+
+    /// What a run waited for itself must not be taken off its time.
+    #[test]
+    fn waiting_for_a_processor_is_known_of_runs_that_work_alone() {
+        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
+        let mut trial = OnTrial::new_in(&COPY, BYTES, scratch.path());
+        if trial.run("read_write:64K").processor_wait_ns.is_none() {
+            let why = "this kernel does not count waiting for a processor";
+            return testfs::skip(&testfs::test_name(), why);
+        }
+        assert!(trial.run("splice:1M,pipe=1M").processor_wait_ns.is_some());
+        for helped in ["read_write:64K@2", "io_uring:256K,depth=8", "direct"] {
+            assert_eq!(trial.run(helped).processor_wait_ns, None, "{helped}");
+        }
+        trial.cell.state = State::Cold;
+        assert_eq!(trial.run("read_write:64K").processor_wait_ns, None, "a device serves it");
     }
 }

@@ -26,6 +26,7 @@ pub(super) static CREATE: Workload = Workload {
     start,
     needs,
     has_state: false,
+    calls_of_run: None,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,7 @@ pub(super) static DIGEST: Workload = Workload {
     start: |setting, variant| start(setting, variant, Purpose::Digest),
     needs,
     has_state: true,
+    calls_of_run: None,
 };
 
 pub(super) static READ: Workload = Workload {
@@ -36,6 +37,7 @@ pub(super) static READ: Workload = Workload {
     start: |setting, variant| start(setting, variant, Purpose::Read),
     needs,
     has_state: true,
+    calls_of_run: None,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

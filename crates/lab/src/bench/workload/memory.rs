@@ -20,6 +20,7 @@ pub(super) static MEMORY: Workload = Workload {
     start,
     needs,
     has_state: false,
+    calls_of_run: None,
 };
 
 /// The engine's window where none is given.

@@ -41,6 +41,8 @@ pub struct Workload {
     pub needs: fn(&Cell) -> Needs,
     /// Whether it reads a file, so that the state of the page cache means something.
     pub has_state: bool,
+    /// Calls of a run, where what is asked is the time of one of them.
+    pub calls_of_run: Option<u64>,
 }
 
 /// A variant that is ready to run; or why it does not work here, in words.
@@ -62,6 +64,11 @@ pub trait Arm {
     /// As [`Arm::run`].
     fn count_calls(&mut self) -> Result<Option<u64>, Error> {
         Ok(None)
+    }
+
+    /// Processes that work for its runs and go on between them.
+    fn helpers(&self) -> Vec<u32> {
+        Vec::new()
     }
 
     /// What the single calls of the last run took, where a workload is about that; `None` when it was
@@ -89,6 +96,8 @@ pub struct Needs {
     pub src_bytes: u64,
     /// Bytes that it makes in the destination's directory.
     pub dst_bytes: u64,
+    /// Of these, what it keeps until the session ends, while other variants run.
+    pub kept_bytes: u64,
     /// Bytes of memory besides the page cache.
     pub memory_bytes: u64,
 }

@@ -33,6 +33,7 @@ pub(super) static RECEIVE: Workload = Workload {
     start,
     needs,
     has_state: false,
+    calls_of_run: None,
 };
 
 enum Parsed {
@@ -191,6 +192,8 @@ impl Arm for Receiving {
         counters.fill_since(&mut measured);
         spent.fill(&mut measured);
         measured.calls = calls;
+        // It may have been the sender that it waited for.
+        measured.processor_wait_ns = None;
         super::NO_SOURCE.clone_into(&mut measured.state_note);
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         if let Some(share) = share {
@@ -200,6 +203,10 @@ impl Arm for Receiving {
             share.fill(&mut measured);
         }
         Ok(Outcome::Measured(Box::new(measured)))
+    }
+
+    fn helpers(&self) -> Vec<u32> {
+        vec![self.sender.id()]
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) static SEND: Workload = Workload {
     start,
     needs,
     has_state: true,
+    calls_of_run: None,
 };
 
 fn parse(text: &str) -> Result<Variant, String> {
@@ -132,8 +133,14 @@ impl Arm for Sending {
             return Ok(Outcome::Refused(share.refusals()));
         }
         share.fill(&mut measured);
+        // It may have been the receiver that it waited for.
+        measured.processor_wait_ns = None;
         measured.verified = true;
         Ok(Outcome::Measured(Box::new(measured)))
+    }
+
+    fn helpers(&self) -> Vec<u32> {
+        vec![self.receiver.id()]
     }
 
     fn count_calls(&mut self) -> Result<Option<u64>, Error> {

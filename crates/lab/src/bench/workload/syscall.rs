@@ -21,6 +21,7 @@ pub(super) static SYSCALL: Workload = Workload {
     start,
     needs: |_| Needs::default(),
     has_state: false,
+    calls_of_run: Some(CALLS),
 };
 
 /// Calls of a run.
