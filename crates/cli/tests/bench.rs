@@ -193,7 +193,7 @@ fn a_run_leaves_what_the_document_says() {
     let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
     let dir = scratch.path();
     std::fs::write(dir.join("everything.toml"), EVERYTHING).expect("written");
-    let output = bench(dir, &["everything.toml", "--rounds", "3"]);
+    let output = bench(dir, &["everything.toml", "--rounds", "3", "--details"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(names_in(dir), ["everything.toml", "runs"].map(str::to_owned).into());
 
@@ -245,6 +245,21 @@ fn a_run_leaves_what_the_document_says() {
     ] {
         assert!(said.contains(expected), "no {expected:?} in\n{said}");
     }
+    let kept = std::fs::read_to_string(run.join("verdict.txt")).expect("text");
+    assert_eq!(kept, said);
+
+    // Without --details only what is in short at the end, here of the same samples.
+    let again = bench(dir, &["--resume", run.to_str().expect("text"), "--time", "0.001"]);
+    let short = text(&again.stdout);
+    assert!(short.starts_with("In short\nDoes all of it work?\n"), "{short}");
+    assert!(short.lines().count() <= 25, "{short}");
+    let parts = ["warm", "in_turn", "calls", "page", "two", "commands"];
+    for part in parts {
+        let line = short.lines().find(|line| line.starts_with(&format!("{part} ")));
+        assert!(line.is_some(), "no {part} in\n{short}");
+    }
+    let kept = std::fs::read_to_string(run.join("verdict.txt")).expect("text");
+    assert!(kept.ends_with(&short) && kept.len() > 4 * short.len(), "{kept}");
 }
 
 #[test]
@@ -330,4 +345,42 @@ fn what_there_is_is_listed() {
     for name in ["copying-disk-bytes", "closson-2007", "teterin-2004", "nordstrom-1998", "peers"] {
         assert!(said.lines().any(|line| line == name), "{name} in\n{said}");
     }
+}
+
+#[test]
+fn a_disk_that_becomes_full_loses_nothing_that_was_measured() {
+    let Some(small) = testfs::small_fs(FsKind::Ext4) else { return };
+    let on = small.join("on");
+    std::fs::create_dir(&on).expect("made");
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = home.path();
+    // A command that finds no room the seventh time that it copies.
+    let script = dir.join("fill.sh");
+    let lines = "n=$(cat \"$0.count\" 2>/dev/null || echo 0)\necho $((n + 1)) > \"$0.count\"\n\
+        [ $n -lt 6 ] || dd if=/dev/zero of=\"$3/hog\" bs=64K 2>/dev/null\n\
+        cat \"$1\" > \"$2\"\n";
+    std::fs::write(&script, lines).expect("written");
+    let line = format!("sh {} {{src}} {{dst}} {}", script.display(), on.display());
+    let experiment = SMALL
+        .replace("workload = \"copy\"", "workload = \"command\"")
+        .replace("\"read_write:64K\"", &format!("{line:?}"))
+        .replace(", \"sendfile\"", "");
+    std::fs::write(dir.join("full.toml"), experiment).expect("written");
+    let on = on.to_str().expect("text");
+    let output = bench(dir, &["full.toml", "--on", on, "--rounds", "10"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    assert!(said.contains("what was measured is kept: haulage bench --resume"), "{said}");
+    assert_eq!(names_in(Path::new(on)), ["hog".to_owned()].into(), "no scratch is left");
+    let samples = std::fs::read_to_string(only_run(dir).join("samples.csv")).expect("samples");
+    assert!(samples.lines().count() > 3, "{samples}");
+
+    std::fs::remove_file(Path::new(on).join("hog")).expect("removed");
+    std::fs::write(&script, "cat \"$1\" > \"$2\"\n").expect("written");
+    let run = only_run(dir);
+    let output = bench(dir, &["--resume", run.to_str().expect("text")]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let after = std::fs::read_to_string(run.join("samples.csv")).expect("samples");
+    assert!(after.starts_with(&samples) && after.len() > samples.len(), "{after}");
 }

@@ -21,13 +21,14 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A time with three digits: `12.3 µs`, `341 ms`, `2.05 s`.
+/// A time with three digits: `95.0 ns`, `12.3 µs`, `341 ms`, `2.05 s`.
 #[must_use]
 pub fn nanoseconds(ns: f64) -> String {
     if ns < 1.0 {
         return "0 µs".to_owned();
     }
     let (value, unit) = match ns {
+        ns if ns < 999.5 => (ns, "ns"),
         ns if ns < 999.5e3 => (ns / 1e3, "µs"),
         ns if ns < 999.5e6 => (ns / 1e6, "ms"),
         ns => (ns / 1e9, "s"),
@@ -104,7 +105,7 @@ mod tests {
         }
         for (given, expected) in [
             (0.0, "0 µs"),
-            (30.0, "0.03 µs"),
+            (30.0, "30.0 ns"),
             (12_345.0, "12.3 µs"),
             (341e6, "341 ms"),
             (2.05e9, "2.05 s"),

@@ -49,7 +49,8 @@ struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: Option<u32>,
 
-    /// Time for everything together [default: what the experiment says]
+    /// Time for everything together; with --resume, from now on [default: what the experiment says, or
+    /// what is left of it]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time: Option<f64>,
 
@@ -65,6 +66,10 @@ struct Args {
     #[arg(long)]
     dry_run: bool,
 
+    /// Print every table and analysis before the answer in short; they are in the run directory anyhow
+    #[arg(long)]
+    details: bool,
+
     /// Take up an experiment that was interrupted, in its run directory
     #[arg(long, value_name = "RUN", conflicts_with_all = ["experiment", "on", "scale", "seed", "runs"])]
     resume: Option<PathBuf>,
@@ -77,8 +82,8 @@ pub(super) enum Request {
     List,
     /// Run one.
     Run(RunRequest),
-    /// Take one up again, for so long or with so many rounds where that is said anew.
-    Resume { run: PathBuf, rounds: Option<u32>, time: Option<Duration>, dry_run: bool },
+    /// Take one up again.
+    Resume(ResumeRequest),
 }
 
 /// An experiment to be run.
@@ -93,6 +98,17 @@ pub(super) struct RunRequest {
     pub(super) seed: u64,
     pub(super) runs: PathBuf,
     pub(super) dry_run: bool,
+    pub(super) details: bool,
+}
+
+/// An experiment to be taken up again, for so long or with so many rounds where that is said anew.
+#[derive(Debug)]
+pub(super) struct ResumeRequest {
+    pub(super) run: PathBuf,
+    pub(super) rounds: Option<u32>,
+    pub(super) time: Option<Duration>,
+    pub(super) dry_run: bool,
+    pub(super) details: bool,
 }
 
 /// The request in `args`; otherwise what to exit with, after it has been said why.
@@ -113,7 +129,8 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
         return Ok(Request::List);
     }
     if let Some(run) = args.resume {
-        return Ok(Request::Resume { run, rounds: args.rounds, time, dry_run: args.dry_run });
+        let Args { rounds, dry_run, details, .. } = args;
+        return Ok(Request::Resume(ResumeRequest { run, rounds, time, dry_run, details }));
     }
     let (src_dir, dst_dir) = match args.on.as_slice() {
         [] => (PathBuf::from("."), PathBuf::from(".")),
@@ -131,6 +148,7 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
         seed: args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000)),
         runs: args.runs,
         dry_run: args.dry_run,
+        details: args.details,
     }))
 }
 

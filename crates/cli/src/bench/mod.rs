@@ -3,6 +3,7 @@
 mod args;
 mod plan;
 mod progress;
+mod short;
 pub(crate) mod table;
 
 use std::ffi::OsString;
@@ -24,7 +25,7 @@ use lab::source::Source;
 use lab::state::{Prover, State};
 
 use crate::interrupt::Interrupts;
-use args::{Request, RunRequest};
+use args::{Request, ResumeRequest, RunRequest};
 use progress::Line;
 
 /// The commit that this program was built from, where the build could tell.
@@ -43,7 +44,7 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     let done = match request {
         Request::List => print(&plan::list(BUILT_IN)),
         Request::Run(request) => run(&request),
-        Request::Resume { run, rounds, time, dry_run } => resume(&run, rounds, time, dry_run),
+        Request::Resume(request) => resume(&request),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -80,22 +81,20 @@ fn run(request: &RunRequest) -> anyhow::Result<()> {
         scale: request.scale,
         haulage_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    conduct(&definition, &how, Begin::In(&request.runs))
+    conduct(&definition, &how, Begin::In(&request.runs), request.details)
 }
 
-fn resume(
-    path: &Path,
-    rounds: Option<u32>,
-    time: Option<Duration>,
-    dry_run: bool,
-) -> anyhow::Result<()> {
+fn resume(request: &ResumeRequest) -> anyhow::Result<()> {
+    let path = &request.run;
     let before = Run::read(path)?;
     let mut how = before.how.clone();
-    if rounds.is_some() || time.is_some() {
-        how.rounds = rounds;
-        how.seconds = time.map(|time| time.as_secs_f64());
+    if request.rounds.is_some() || request.time.is_some() {
+        how.rounds = request.rounds;
+        how.seconds = request.time.map(|time| time.as_secs_f64());
+    } else if let Some(seconds) = &mut how.seconds {
+        *seconds = (*seconds - before.measured_for().as_secs_f64()).max(0.0);
     }
-    if dry_run {
+    if request.dry_run {
         let time = how.seconds.map(Duration::from_secs_f64);
         return print(&plan::of(&before.definition, how.rounds, time)?);
     }
@@ -117,7 +116,7 @@ fn resume(
         );
     }
     let definition = before.definition.clone();
-    conduct(&definition, &how, Begin::Again(Box::new(before)))
+    conduct(&definition, &how, Begin::Again(Box::new(before)), request.details)
 }
 
 pub(crate) fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
@@ -148,7 +147,12 @@ pub(crate) enum Begin<'b> {
     Again(Box<Run>),
 }
 
-fn conduct(definition: &Definition, how: &HowRun, begin: Begin<'_>) -> anyhow::Result<()> {
+fn conduct(
+    definition: &Definition,
+    how: &HowRun,
+    begin: Begin<'_>,
+    details: bool,
+) -> anyhow::Result<()> {
     let interrupts = Interrupts::watch("bench").context("cannot watch for signals")?;
     let kept = match &begin {
         // What δ was when it was begun it remains.
@@ -161,12 +165,20 @@ fn conduct(definition: &Definition, how: &HowRun, begin: Begin<'_>) -> anyhow::R
     let task = Task { command: "bench", deltas: badge.deltas, certificate: kept.as_ref() };
     let done = carry_out(definition, how, begin, &task, &interrupts, |conducted| {
         let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
-        let samples = Run::read(conducted.dir().path())?;
+        let dir = conducted.dir();
+        let mut line = Line::new("bench", &definition.name);
+        line.say("what the samples come to is worked out");
+        let samples = Run::read(dir.path())?;
         let mut verdict = Verdict::of(definition, conducted.cells(), &delta, how.rounds)
             .analysed(definition, samples.samples());
+        line.clear();
         verdict.certificate.clone_from(&badge.words);
-        conducted.dir().write(run_dir::files::VERDICT, &verdict)?;
-        Ok(table::render(definition, &verdict, conducted.dir().path()))
+        dir.write(run_dir::files::VERDICT, &verdict)?;
+        let columns = columns();
+        let tables = table::render(definition, &verdict, columns);
+        let short = short::render(definition, &verdict, dir.path(), columns);
+        dir.write_text(run_dir::files::DETAILS, &format!("{tables}\n{short}"))?;
+        Ok(if details { format!("{tables}\n{short}") } else { short })
     });
     interrupts.give_way();
     print(&done?)
@@ -244,14 +256,14 @@ pub(crate) fn carry_out<T>(
     let places = Places { src: src_scratch.path(), dst: dst_work.path() };
     let mut conducted = Conduct::new(definition, dir, places, limits, how.seed, before.as_deref());
     let running = conducted.running();
-    let words =
+    let kept =
         format!("; what was measured is kept: haulage bench --resume {} goes on", path.display());
-    interrupts.stopping(move || conduct::end(&running), words);
+    interrupts.stopping(move || conduct::end(&running), kept.clone());
     let mut line = Line::new(command, &definition.name);
     let result = conducted.run(&mut |progress| line.draw(progress));
     line.clear();
     interrupts.give_way();
-    result?;
+    result.map_err(|error| anyhow::anyhow!("{error}{kept}"))?;
     finish(&conducted)
 }
 

@@ -33,8 +33,18 @@ impl Line {
         if self.drawn_at.is_some_and(|at| at.elapsed() < after) {
             return;
         }
-        self.drawn_at = Some(Instant::now());
         let text = self.words(progress);
+        self.say_all(&text);
+    }
+
+    /// Says what goes on when nothing is measured.
+    pub(super) fn say(&mut self, words: &str) {
+        let text = format!("{}: {words}", self.experiment);
+        self.say_all(&text);
+    }
+
+    fn say_all(&mut self, text: &str) {
+        self.drawn_at = Some(Instant::now());
         // A line that cannot be shown is no reason to end an experiment.
         let _ = if self.terminal {
             let size = rustix::termios::tcgetwinsize(std::io::stderr());

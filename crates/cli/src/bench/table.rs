@@ -1,36 +1,33 @@
 //! The answer of an experiment as text: for each part a table of ratios, and sentences.
 
-use std::path::Path;
-
 use lab::bench::analysis::Sheet;
 use lab::bench::answer::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
-use lab::bench::definition::{Definition, Measure};
+use lab::bench::definition::{Definition, Measure, Part};
+use lab::bench::workload;
 use lab::stats::Answer;
 use lab::words;
 
-/// The verdict, with the parts' tables before their sentences.
-pub(super) fn render(definition: &Definition, verdict: &Verdict, path: &Path) -> String {
+/// All of the verdict, with the parts' tables before their sentences, in lines of `columns` characters
+/// where no single word is longer.
+pub(super) fn render(definition: &Definition, verdict: &Verdict, columns: usize) -> String {
     let mut text = format!("{}\n{}\n", definition.title, definition.question);
-    for part in &verdict.parts {
+    for (part, of) in verdict.parts.iter().zip(&definition.parts) {
         text.push('\n');
-        text.push_str(&of_part(part, super::columns()));
+        text.push_str(&of_part(part, of, columns));
     }
-    text.push_str("\nHow to read it\n");
-    for paragraph in definition.analysis.trim().split("\n\n") {
-        push_wrapped(&mut text, &paragraph.replace('\n', " "));
+    let analysis = definition.analysis.trim();
+    if !analysis.is_empty() {
+        text.push_str("\nHow to read it\n");
+        for paragraph in analysis.split("\n\n") {
+            push_wrapped(&mut text, &paragraph.replace('\n', " "), columns);
+        }
     }
-    text.push_str(&format!(
-        "\nDifferences up to {} do not matter ({}).\n",
-        in_both_states(verdict.delta, verdict.delta_cold),
-        verdict.delta_from
-    ));
-    if !verdict.certificate.is_empty() {
-        push_wrapped(&mut text, &format!("This machine: {}.", verdict.certificate));
+    if !verdict.notes.is_empty() {
+        text.push('\n');
     }
     for note in &verdict.notes {
-        push_wrapped(&mut text, &format!("Note: {note}."));
+        push_wrapped(&mut text, &format!("Note: {note}."), columns);
     }
-    text.push_str(&format!("Samples and verdict: {}\n", path.display()));
     text
 }
 
@@ -42,15 +39,16 @@ pub(crate) fn in_both_states(warm: f64, cold: f64) -> String {
     format!("{} % warm and {} % cold", percent(warm), percent(cold))
 }
 
-fn of_part(part: &PartVerdict, columns: usize) -> String {
-    let mut text = format!("{}: {}\n", part.part, part.question);
+fn of_part(part: &PartVerdict, of: &Part, columns: usize) -> String {
+    let mut text = String::new();
+    push_wrapped(&mut text, &format!("{}: {}", part.part, part.question), columns);
     if part.cells.iter().any(|cell| !cell.variants.is_empty()) {
-        text.push_str(&matrix(part, columns));
+        text.push_str(&matrix(part, of, columns));
     }
     for refused in refused(part) {
-        push_wrapped(&mut text, &refused);
+        push_wrapped(&mut text, &refused, columns);
     }
-    push_wrapped(&mut text, &part.sentence);
+    push_wrapped(&mut text, &part.sentence, columns);
     for finding in &part.analyses {
         text.push('\n');
         text.push_str(&of_sheet(&finding.sheet(), columns));
@@ -78,13 +76,15 @@ fn percent(share: f64) -> String {
 
 /// Columns side by side as far as they fit, and then the rest below, each time behind the names.
 fn of_sheet(sheet: &Sheet, columns: usize) -> String {
-    let mut text = format!("{}\n", sheet.title);
+    let mut text = String::new();
+    push_wrapped(&mut text, &sheet.title, columns);
     let count = |text: &String| text.chars().count();
     let width = |column: usize| {
         let cells = sheet.rows.iter().map(|row| &row[column]);
         cells.chain([&sheet.columns[column]]).map(count).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..sheet.columns.len()).map(width).collect();
+    let mut widths: Vec<usize> = (0..sheet.columns.len()).map(width).collect();
+    widths[0] = name_columns(widths[0], columns);
     let mut rest = 1;
     while rest < widths.len() && !sheet.rows.is_empty() {
         let first = rest;
@@ -94,69 +94,84 @@ fn of_sheet(sheet: &Sheet, columns: usize) -> String {
             rest += 1;
         }
         for row in std::iter::once(&sheet.columns).chain(&sheet.rows) {
-            let mut line = format!("{:<width$}", row[0], width = widths[0]);
-            for (cell, width) in row[first..rest].iter().zip(&widths[first..rest]) {
-                line.push_str(&format!("  {cell:>width$}"));
-            }
-            text.push_str(line.trim_end());
-            text.push('\n');
+            let cells = row[first..rest].iter().zip(&widths[first..rest]);
+            let cells: String = cells.map(|(cell, width)| format!("  {cell:>width$}")).collect();
+            push_row(&mut text, &row[0], widths[0], &cells);
         }
     }
     for sentence in &sheet.sentences {
-        push_wrapped(&mut text, sentence);
+        push_wrapped(&mut text, sentence, columns);
     }
     text
 }
 
+/// Columns for names of which the longest has so many: names are never cut, and one that takes more than
+/// two fifths of a line has a line of its own, with its row below.
+fn name_columns(longest: usize, columns: usize) -> usize {
+    longest.min(columns * 2 / 5)
+}
+
+fn push_row(text: &mut String, name: &str, name_columns: usize, cells: &str) {
+    let line = match name.chars().count() > name_columns {
+        true => format!("{name}\n{:name_columns$}{cells}", ""),
+        false => format!("{name:<name_columns$}{cells}"),
+    };
+    text.push_str(line.trim_end());
+    text.push('\n');
+}
+
 /// A sentence on lines of its own.
-fn push_wrapped(text: &mut String, sentence: &str) {
-    for line in wrapped(sentence, super::columns()) {
+fn push_wrapped(text: &mut String, sentence: &str, columns: usize) {
+    for line in wrapped(sentence, columns) {
         text.push_str(&line);
         text.push('\n');
     }
 }
 
 /// Variants down, cells across: the median of the baseline, and for the others the ratio to it.
-fn matrix(part: &PartVerdict, columns: usize) -> String {
+fn matrix(part: &PartVerdict, of: &Part, columns: usize) -> String {
     let variants: Vec<&str> =
         part.cells[0].variants.iter().map(|variant| variant.variant.as_str()).collect();
-    let name_width = variants.iter().map(|name| name.chars().count()).max().unwrap_or(0).min(40);
+    let longest = variants.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let name_width = name_columns(longest, columns);
     let heads: Vec<String> = part.cells.iter().map(|cell| head(part, cell)).collect();
     let width = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0).max(8) + 2;
     let per_block = ((columns.saturating_sub(name_width)) / width).max(1);
+    let calls = calls_of_run(of);
     let mut text = String::new();
     for block in (0..part.cells.len()).collect::<Vec<_>>().chunks(per_block) {
-        text.push_str(&" ".repeat(name_width));
-        for &cell in block {
-            text.push_str(&format!("{:>width$}", heads[cell]));
-        }
-        text.push('\n');
+        let heads: String = block.iter().map(|&cell| format!("{:>width$}", heads[cell])).collect();
+        push_row(&mut text, "", name_width, &heads);
         for (index, variant) in variants.iter().enumerate() {
             let cells: Vec<String> =
-                block.iter().map(|&cell| value(part, &part.cells[cell], index)).collect();
+                block.iter().map(|&cell| value(&part.cells[cell], index, calls)).collect();
             if cells.iter().all(|cell| cell == "-") {
                 continue;
             }
-            let name: String = variant.chars().take(name_width).collect();
-            text.push_str(&format!("{name:<name_width$}"));
-            for cell in cells {
-                text.push_str(&format!("{cell:>width$}"));
-            }
-            text.push('\n');
+            let cells: String = cells.iter().map(|cell| format!("{cell:>width$}")).collect();
+            push_row(&mut text, variant, name_width, &cells);
         }
     }
     if !part.baseline.is_empty() {
         let what = match part.measure {
+            _ if calls > 1 => "time of one call",
             Measure::Elapsed => "time",
             Measure::Durable => "time until on the medium",
             Measure::Processor => "processor time",
         };
-        text.push_str(&format!(
-            "{what} as a ratio to {}; < faster, > slower, = equivalent, ? unresolved\n",
+        let legend = format!(
+            "{what} as a ratio to {}; < faster, > slower, = equivalent, ? unresolved",
             part.baseline
-        ));
+        );
+        push_wrapped(&mut text, &legend, columns);
     }
     text
+}
+
+/// Calls that a run makes where the question is about one of them; otherwise 1.
+fn calls_of_run(part: &Part) -> u64 {
+    let workload = workload::by_name(&part.workload);
+    workload.and_then(|workload| workload.calls_of_run).unwrap_or(1)
 }
 
 /// What tells a cell from the part's other cells.
@@ -164,7 +179,7 @@ fn head(part: &PartVerdict, cell: &CellVerdict) -> String {
     cell.cell.strip_prefix(&format!("{}/", part.part)).unwrap_or(&cell.cell).to_owned()
 }
 
-fn value(part: &PartVerdict, cell: &CellVerdict, variant: usize) -> String {
+fn value(cell: &CellVerdict, variant: usize, calls: u64) -> String {
     let summary = &cell.variants[variant];
     if !summary.refused.is_empty() {
         return "-".to_owned();
@@ -180,10 +195,7 @@ fn value(part: &PartVerdict, cell: &CellVerdict, variant: usize) -> String {
             };
             format!("{} {mark}", words::three_digits(*ratio))
         }
-        (_, Some(median)) if part.baseline.is_empty() || summary.variant == part.baseline => {
-            words::nanoseconds(median)
-        }
-        (_, Some(median)) => words::nanoseconds(median),
+        (_, Some(median)) => words::nanoseconds(median / calls as f64),
         (_, None) => "none".to_owned(),
     }
 }
@@ -203,4 +215,21 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_never_cut() {
+        let long = "rsync -rl --whole-file --inplace {src}/ {dst}";
+        let width = name_columns(long.len(), 80);
+        let mut text = String::new();
+        push_row(&mut text, long, width, "  1.2 >");
+        push_row(&mut text, "cp {src} {dst}", width, "  45 ms");
+        let blank = " ".repeat(32);
+        assert_eq!(text, format!("{long}\n{blank}  1.2 >\n{:<32}  45 ms\n", "cp {src} {dst}"));
+        assert_eq!(name_columns(20, 80), 20, "short ones take what they need");
+    }
 }

@@ -93,25 +93,10 @@ fn table(cells: &[CellChange]) -> String {
             || "too few sessions".to_owned(),
             |(low, high)| format!("{low} to {high}"),
         );
-        text.push_str(&row(
-            &change.cell,
-            &change.variant,
-            &ratio,
-            &interval,
-            answer_word(change.answer),
-        ));
+        text.push_str(&row(&change.cell, &change.variant, &ratio, &interval, change.answer.word()));
     }
     text.push('\n');
     text
-}
-
-fn answer_word(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Faster => "faster",
-        Answer::Slower => "slower",
-        Answer::Equivalent => "equivalent",
-        Answer::Unresolved => "unresolved",
-    }
 }
 
 fn summary(change: &Change) -> String {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::analysis::view::Samples;
+use super::analysis::view::{Samples, View};
 use super::analysis::{self, Finding};
 use super::certificate::DELTA_LEAST;
 use super::conduct::{self, CellRun, Deltas, Ended};
@@ -174,10 +174,11 @@ impl Verdict {
     /// something is not what it is taken for.
     #[must_use]
     pub fn analysed(mut self, definition: &Definition, samples: Samples<'_>) -> Verdict {
+        let views = View::all(definition, samples);
         for (index, part) in self.parts.iter_mut().enumerate() {
-            part.analyses = analysis::findings(definition, index, samples, self.delta);
+            part.analyses = analysis::findings(&views, index, self.delta);
         }
-        self.notes.extend(signs::of(definition, samples));
+        self.notes.extend(signs::of(&views, samples.around));
         self
     }
 
@@ -417,12 +418,7 @@ impl Comparison {
             );
         };
         let [ratio, low, high] = [ratio, low, high].map(words::three_digits);
-        let said = match answer {
-            Answer::Faster => "faster",
-            Answer::Slower => "slower",
-            Answer::Equivalent => "equivalent",
-            Answer::Unresolved => "unresolved",
-        };
+        let said = answer.word();
         let mut words = format!(
             "{variant} takes {ratio} x the time of {baseline} (95 % {low} to {high}) at {cell}: {said}"
         );

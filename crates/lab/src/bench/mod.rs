@@ -14,6 +14,7 @@ pub mod definition;
 pub mod estimate;
 pub mod gates;
 pub mod hands;
+pub mod headline;
 mod known;
 pub mod library;
 mod peer;

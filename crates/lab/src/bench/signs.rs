@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use engines::Variant;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use super::analysis::view::{CellView, Samples, View, workers_of};
-use super::definition::{Definition, is_floor, without_label};
+use super::analysis::view::{CellView, Surroundings, View, workers_of};
+use super::definition::{is_floor, without_label};
 use super::points::value_ns;
 use super::record::Record;
 use crate::state::{Proof, State};
@@ -46,19 +46,17 @@ const SEED: u64 = 1;
 /// Cells that a sentence names.
 const NAMED_MAX: usize = 3;
 
-/// What is to be said of the samples of `definition`.
+/// What is to be said of the samples in `views`, which are all parts of an experiment.
 #[must_use]
-pub fn of(definition: &Definition, samples: Samples<'_>) -> Vec<String> {
-    let views: Vec<View<'_>> =
-        (0..definition.parts.len()).map(|part| View::of(definition, part, samples)).collect();
+pub fn of(views: &[View<'_>], around: Surroundings) -> Vec<String> {
     let cells: Vec<(&View<'_>, &CellView<'_>)> =
         views.iter().flat_map(|view| view.cells.iter().map(move |cell| (view, cell))).collect();
     let mut signs = Vec::new();
-    if !samples.around.optimized_build {
+    if !around.optimized_build {
         signs.push("this program was built without optimisation, and is slow for it".to_owned());
     }
-    let cold = definition.parts.iter().any(|part| part.states.contains(&State::Cold));
-    if cold && samples.around.virtual_machine {
+    let cold = views.iter().any(|view| view.part.states.contains(&State::Cold));
+    if cold && around.virtual_machine {
         signs.push(
             "this is a virtual machine: cold means that nothing was in its own page cache; its \
              host's cannot be seen"
@@ -66,7 +64,7 @@ pub fn of(definition: &Definition, samples: Samples<'_>) -> Vec<String> {
         );
     }
     signs.extend(faults(&cells));
-    signs.extend(clock(&cells, samples.around.clock_ns));
+    signs.extend(clock(&cells, around.clock_ns));
     signs.extend(shared(&cells));
     signs.extend(last_resort(&cells));
     signs.extend(not_counted(&cells));
@@ -375,7 +373,8 @@ mod tests {
     use super::*;
 
     fn said(made: &Synthetic) -> String {
-        of(&made.definition, made.samples()).join("\n")
+        let samples = made.samples();
+        of(&View::all(&made.definition, samples), samples.around).join("\n")
     }
 
     fn quiet(variants: &[&str]) -> Synthetic {

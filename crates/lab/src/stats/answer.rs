@@ -26,6 +26,17 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// It in a word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Answer::Faster => "faster",
+            Answer::Slower => "slower",
+            Answer::Equivalent => "equivalent",
+            Answer::Unresolved => "unresolved",
+        }
+    }
+
     /// The answer that the interval of confidence 1 - `alpha` gives for a difference of `delta`, a
     /// share. Always [`Answer::Unresolved`] with fewer than two sessions.
     ///

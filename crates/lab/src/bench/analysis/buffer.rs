@@ -156,6 +156,30 @@ impl Buffer {
     }
 }
 
+impl Buffer {
+    /// From where on a larger buffer gains nothing, of the largest files.
+    pub(super) fn headline(&self) -> Option<String> {
+        let largest = self.sweeps.iter().map(|sweep| sweep.file_bytes).max()?;
+        let sweeps: Vec<&Sweep> =
+            self.sweeps.iter().filter(|sweep| sweep.file_bytes == largest).collect();
+        let of = |sweep: &&Sweep| {
+            let (shown, possible) =
+                (sweep.plateau_shown_from_bytes?, sweep.plateau_possible_from_bytes?);
+            let perhaps = match shown == possible {
+                true => String::new(),
+                false => format!(", perhaps {}", size(possible)),
+            };
+            let which = match sweeps.len() {
+                1 => String::new(),
+                _ => format!("{} {} ", sweep.family, circumstances(sweep.state, sweep.at_once)),
+            };
+            Some(format!("{which}from {}{perhaps}", size(shown)))
+        };
+        let said: Vec<String> = sweeps.iter().filter_map(of).collect();
+        (!said.is_empty()).then(|| format!("flat at {} {}", size(largest), words::listed(&said)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::synthetic::Synthetic;
@@ -178,6 +202,8 @@ mod tests {
         assert_eq!(sweep.plateau_shown_from_bytes, Some(256 << 10), "{sweep:?}");
         assert_eq!(sweep.plateau_possible_from_bytes, Some(256 << 10), "{sweep:?}");
         assert!((4.5..5.1).contains(&sweep.buffers[0].ratio_to_best), "{sweep:?}");
+        let said = found.headline().expect("a plateau");
+        assert_eq!(said, "flat at 16M from 256K");
     }
 
     #[test]

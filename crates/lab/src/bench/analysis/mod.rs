@@ -18,9 +18,9 @@ pub mod view;
 use serde::{Deserialize, Serialize};
 
 pub use sheet::Sheet;
-use view::{Samples, View};
+use view::View;
 
-use super::definition::{Analysis, Definition};
+use super::definition::Analysis;
 use crate::stats::{Ratio, models};
 
 /// One analysis of one part.
@@ -58,35 +58,29 @@ pub struct Estimated {
     pub high: Option<f64>,
 }
 
-/// The analyses of the part with this index: those that it asks for, as far as the samples allow,
-/// and published figures where it names some. `delta` is the share that does not matter.
+/// The analyses of the part with this index in `views`: those that it asks for, as far as the samples
+/// allow, and published figures where it names some. `delta` is the share that does not matter.
 #[must_use]
-pub fn findings(
-    definition: &Definition,
-    index: usize,
-    samples: Samples<'_>,
-    delta: f64,
-) -> Vec<Finding> {
-    let view = View::of(definition, index, samples);
+pub fn findings(views: &[View<'_>], index: usize, delta: f64) -> Vec<Finding> {
+    let view = &views[index];
     let mut findings = Vec::new();
     for analysis in &view.part.analyses {
         findings.extend(match analysis {
-            Analysis::SizeFit => size_fit::of(&view).map(Finding::SizeFit),
-            Analysis::Buffer => buffer::of(&view, delta).map(Finding::Buffer),
-            Analysis::PerCall => per_call::of(&view).map(Finding::PerCall),
-            Analysis::Page => page::of(&view, delta).map(Finding::Page),
-            Analysis::Split => split::of(&view).map(Finding::Split),
-            Analysis::Scaling => scaling::of(&view).map(Finding::Scaling),
+            Analysis::SizeFit => size_fit::of(view).map(Finding::SizeFit),
+            Analysis::Buffer => buffer::of(view, delta).map(Finding::Buffer),
+            Analysis::PerCall => per_call::of(view).map(Finding::PerCall),
+            Analysis::Page => page::of(view, delta).map(Finding::Page),
+            Analysis::Split => split::of(view).map(Finding::Split),
+            Analysis::Scaling => scaling::of(view).map(Finding::Scaling),
             Analysis::Order => {
-                let views = (0..definition.parts.len()).filter(|&other| other != index);
-                let others: Vec<View<'_>> =
-                    views.map(|other| View::of(definition, other, samples)).collect();
-                order::of(&view, &others, delta).map(Finding::Order)
+                let others: Vec<&View<'_>> =
+                    views.iter().filter(|other| other.part.name != view.part.name).collect();
+                order::of(view, &others, delta).map(Finding::Order)
             }
-            Analysis::Floor => floor::of(&view).map(Finding::Floor),
+            Analysis::Floor => floor::of(view).map(Finding::Floor),
         });
     }
-    findings.extend(then_and_now::of(&view).map(Finding::ThenAndNow));
+    findings.extend(then_and_now::of(view).map(Finding::ThenAndNow));
     findings
 }
 
@@ -104,6 +98,24 @@ impl Finding {
             Finding::Order(of) => of.sheet(),
             Finding::Floor(of) => of.sheet(),
             Finding::ThenAndNow(of) => of.sheet(),
+        }
+    }
+}
+
+impl Finding {
+    /// What it found in a clause; none where the table is all that it says.
+    #[must_use]
+    pub fn headline(&self) -> Option<String> {
+        match self {
+            Finding::Buffer(of) => of.headline(),
+            Finding::PerCall(of) => of.headline(),
+            Finding::Page(of) => of.headline(),
+            Finding::Scaling(of) => of.headline(),
+            Finding::Order(of) => of.headline(),
+            Finding::SizeFit(_)
+            | Finding::Split(_)
+            | Finding::Floor(_)
+            | Finding::ThenAndNow(_) => None,
         }
     }
 }

@@ -109,7 +109,7 @@ pub struct Unproved {
 }
 
 /// What the runs of `view` come to in other orders; `others` are the other parts.
-pub(super) fn of(view: &View<'_>, others: &[View<'_>], delta: f64) -> Option<OrderOfRuns> {
+pub(super) fn of(view: &View<'_>, others: &[&View<'_>], delta: f64) -> Option<OrderOfRuns> {
     let baseline = view.part.variants.iter().position(|name| *name == view.part.baseline);
     let mut of = OrderOfRuns {
         delta,
@@ -241,9 +241,9 @@ fn one_after_another(
     view: &View<'_>,
     cell: &CellView<'_>,
     baseline: usize,
-    others: &[View<'_>],
+    others: &[&View<'_>],
 ) -> Vec<OneAfterAnother> {
-    let shuffled = others.iter().filter(|other| other.part.order == Order::Shuffled);
+    let shuffled = others.iter().copied().filter(|other| other.part.order == Order::Shuffled);
     // What was left as it came is put beside what it was taken for.
     let states = [cell.cell.state, State::Warm, State::Cold];
     let shuffled: Vec<&View<'_>> = shuffled.collect();
@@ -270,8 +270,8 @@ fn one_after_another(
     view.part.compared().filter_map(naive).collect()
 }
 
-fn unproved(view: &View<'_>, cell: &CellView<'_>, others: &[View<'_>]) -> Vec<Unproved> {
-    let views = || std::iter::once(view).chain(others);
+fn unproved(view: &View<'_>, cell: &CellView<'_>, others: &[&View<'_>]) -> Vec<Unproved> {
+    let views = || std::iter::once(view).chain(others.iter().copied());
     let median_in = |state: State, variant: &String| {
         let shuffled = views().filter(|view| view.part.order == Order::Shuffled);
         let (other, beside) = alike(cell, state, shuffled)?;
@@ -300,6 +300,19 @@ fn unproved(view: &View<'_>, cell: &CellView<'_>, others: &[View<'_>]) -> Vec<Un
 }
 
 impl OrderOfRuns {
+    /// What runs said that were made one after another; none where there were no such.
+    pub(super) fn headline(&self) -> Option<String> {
+        let distance = |it: &OneAfterAnother| (it.ratio / it.interleaved.value).ln().abs();
+        let worst =
+            self.one_after_another.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+        Some(format!(
+            "one after another {} took {} x the time, interleaved {}",
+            worst.variant,
+            words::three_digits(worst.ratio),
+            worst.interleaved.in_words(words::three_digits)
+        ))
+    }
+
     pub(super) fn sheet(&self) -> Sheet {
         let mut sheet = Sheet::new(
             "What the order of runs would have made of it",
@@ -405,9 +418,8 @@ mod tests {
             // Whoever comes first in an unproved cache reads from the device.
             if cell.state == State::AsItComes && variant == "sendfile" { 3e6 } else { 1e6 }
         });
-        let views: Vec<View<'_>> =
-            (0..2).map(|part| View::of(&made.definition, part, made.samples())).collect();
-        let order = of(&views[1], &views[..1], DELTA).expect("runs");
+        let views = View::all(&made.definition, made.samples());
+        let order = of(&views[1], &[&views[0]], DELTA).expect("runs");
         assert_eq!(order.first_runs.comparisons, 0);
         let naive = &order.one_after_another[0];
         assert_eq!(naive.interleaved_cell, "part/1M");

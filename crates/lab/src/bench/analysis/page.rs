@@ -76,6 +76,23 @@ impl Step {
 }
 
 impl Page {
+    /// The largest step that is shown.
+    pub(super) fn headline(&self) -> Option<String> {
+        let ratio = |step: &Step| step.ratio.map_or(0.0, |ratio| ratio.value);
+        let up = self.steps.iter().filter(|step| step.is_up(self.delta));
+        let most = up.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        Some(match most {
+            None => "no step to the next size is shown to cost anything".to_owned(),
+            Some(step) => format!(
+                "from {} to {} bytes {} takes {} x the time",
+                step.from_bytes,
+                step.to_bytes,
+                step.variant,
+                step.ratio?.in_words(words::three_digits)
+            ),
+        })
+    }
+
     pub(super) fn sheet(&self) -> Sheet {
         let mut sheet = Sheet::new(
             "From one size to the next",

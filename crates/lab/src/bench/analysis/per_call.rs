@@ -398,6 +398,32 @@ impl PerCall {
     }
 }
 
+impl PerCall {
+    /// The buffers recommended.
+    pub(super) fn headline(&self) -> Option<String> {
+        let of = |cell: &CellCalls| {
+            let bytes = cell.recommended_bytes?;
+            let state = circumstances(cell.state, cell.at_once);
+            Some(format!("{} {state}", bytes.in_words(in_bytes)))
+        };
+        let said: Vec<String> = self.cells.iter().filter_map(of).collect();
+        (!said.is_empty()).then(|| {
+            format!(
+                "calls cost {} % with a buffer of {}",
+                plain_percent(self.overhead),
+                words::listed(&said)
+            )
+        })
+    }
+}
+
+/// An estimate that may lie below nothing, in bytes.
+fn in_bytes(bytes: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes.
+    let bytes = bytes.max(0.0).round() as u64;
+    words::bytes(bytes)
+}
+
 impl CellCalls {
     fn in_words(&self, overhead: f64) -> Vec<String> {
         let state = circumstances(self.state, self.at_once);
@@ -414,8 +440,6 @@ impl CellCalls {
             ));
         }
         if let Some(bytes) = self.recommended_bytes {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes.
-            let in_bytes = |bytes: f64| words::bytes(bytes.max(0.0).round() as u64);
             said.push(format!(
                 "With a buffer of {} or more the calls add no more than {} % to what the bytes cost, \
                  {state}.",
@@ -497,6 +521,8 @@ mod tests {
         assert_eq!(cell.calls[3].modes.len(), 1, "{:?}", cell.calls[3]);
         let said = found.sheet().sentences.join(" ");
         assert!(said.contains("the calls add no more than 1 %"), "{said}");
+        let short = found.headline().expect("a buffer");
+        assert!(short.starts_with("calls cost 1 % with a buffer of 12"), "{short}");
     }
 
     #[test]

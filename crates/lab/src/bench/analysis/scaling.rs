@@ -187,25 +187,33 @@ impl Scaling {
         if self.steps.iter().all(|step| step.of == Of::Workers) {
             sheet.drop("each");
         }
-        let best = self.steps.iter().filter(|step| step.speed_up.is_some()).max_by(|a, b| {
-            let value = |step: &Step| step.speed_up.map_or(1.0, |s| s.low.unwrap_or(s.value));
-            value(a).total_cmp(&value(b))
-        });
-        if let Some(Step { of, variant, count, speed_up: Some(speed_up), state, .. }) = best {
-            if speed_up.low.is_none_or(|low| low <= 1.0) {
-                sheet.say("No number is shown to give a higher rate than the least does.");
-                sheet.drop_if_uniform("state");
-                return sheet;
-            }
-            let with = if *of == Of::Workers { "workers in one file" } else { "runs at once" };
-            sheet.say(format!(
-                "The most is gained by {variant}, {}, with {count} {with}: {} times the rate.",
-                state.name(),
-                speed_up.in_words(words::three_digits)
-            ));
+        if let Some(said) = self.headline() {
+            sheet.say(format!("{said}."));
         }
         sheet.drop_if_uniform("state");
         sheet
+    }
+
+    /// The number with which the most is gained.
+    pub(super) fn headline(&self) -> Option<String> {
+        let low = |step: &Step| step.speed_up.map_or(1.0, |s| s.low.unwrap_or(s.value));
+        let best = self
+            .steps
+            .iter()
+            .filter(|step| step.speed_up.is_some())
+            .max_by(|a, b| low(a).total_cmp(&low(b)))?;
+        let Step { of, variant, count, speed_up: Some(speed_up), state, .. } = best else {
+            return None;
+        };
+        if speed_up.low.is_none_or(|low| low <= 1.0) {
+            return Some("no number is shown to give a higher rate than the least does".to_owned());
+        }
+        let with = if *of == Of::Workers { "workers in one file" } else { "runs at once" };
+        Some(format!(
+            "the most is gained by {variant}, {}, with {count} {with}: {} times the rate",
+            state.name(),
+            speed_up.in_words(words::three_digits)
+        ))
     }
 }
 

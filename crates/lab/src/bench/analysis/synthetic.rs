@@ -94,6 +94,6 @@ impl Synthetic {
     }
 
     pub(in crate::bench) fn view(&self) -> View<'_> {
-        View::of(&self.definition, 0, self.samples())
+        View::all(&self.definition, self.samples()).swap_remove(0)
     }
 }

@@ -1,6 +1,6 @@
 //! The samples of one part, sorted as analyses want them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::bench::cell::Cell;
 use crate::bench::definition::{Definition, Measure, Part, without_label};
@@ -80,12 +80,16 @@ impl Surroundings {
 }
 
 impl<'r> View<'r> {
-    /// The samples of the part with this index.
+    /// Every part with its samples, in the order of the definition.
     #[must_use]
-    pub fn of(definition: &'r Definition, index: usize, samples: Samples<'r>) -> View<'r> {
-        let part = &definition.parts[index];
-        let cells = definition.cells().into_iter().filter(|(of, _)| *of == index);
-        View { part, cells: cells.map(|(_, cell)| CellView::of(part, cell, samples)).collect() }
+    pub fn all(definition: &'r Definition, samples: Samples<'r>) -> Vec<View<'r>> {
+        let mut by_cell = ByCell::of(samples);
+        let part = |(index, part): (usize, &'r Part)| {
+            let cells = definition.cells().into_iter().filter(|(of, _)| *of == index);
+            let cells = cells.map(|(_, cell)| CellView::of(part, cell, &mut by_cell));
+            View { part, cells: cells.collect() }
+        };
+        definition.parts.iter().enumerate().map(part).collect()
     }
 
     /// Groups of cells that differ in what `key` does not hold, in their order.
@@ -102,10 +106,35 @@ impl<'r> View<'r> {
     }
 }
 
+/// Samples by the short name of their cell: there may be hundreds of thousands of them, and many cells.
+struct ByCell<'r> {
+    samples: HashMap<&'r str, Vec<&'r Record>>,
+    calls: HashMap<&'r str, Vec<&'r CallRecord>>,
+    sequences: HashMap<&'r str, Vec<&'r SequenceRecord>>,
+}
+
+impl<'r> ByCell<'r> {
+    fn of(from: Samples<'r>) -> ByCell<'r> {
+        ByCell {
+            samples: grouped(from.samples, |sample| &sample.cell),
+            calls: grouped(from.calls, |call| &call.cell),
+            sequences: grouped(from.sequences, |call| &call.cell),
+        }
+    }
+}
+
+fn grouped<T>(all: &[T], cell: impl Fn(&T) -> &String) -> HashMap<&str, Vec<&T>> {
+    let mut groups: HashMap<&str, Vec<&T>> = HashMap::new();
+    for one in all {
+        groups.entry(cell(one)).or_default().push(one);
+    }
+    groups
+}
+
 impl<'r> CellView<'r> {
-    fn of(part: &'r Part, cell: Cell, from: Samples<'r>) -> CellView<'r> {
+    fn of(part: &'r Part, cell: Cell, from: &mut ByCell<'r>) -> CellView<'r> {
         let id = cell.id();
-        let mut all: Vec<&Record> = from.samples.iter().filter(|s| s.cell == id).collect();
+        let mut all = from.samples.remove(id.as_str()).unwrap_or_default();
         // Those of a run that was taken up again began on another clock, but stand behind.
         all.sort_by_key(|s| (s.session, s.round, s.repeat, s.order_in_round));
         let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
@@ -116,19 +145,23 @@ impl<'r> CellView<'r> {
         let kept = |session: u32, round: u32, repeat: u32| {
             last.get(&(session, round)).is_none_or(|&last| last == repeat)
         };
-        let counted = |variant: &String| -> Vec<&Record> {
-            all.iter()
-                .copied()
-                .filter(|s| s.variant == *variant && s.measured.counted)
-                .filter(|s| kept(s.session, s.round, s.repeat))
-                .collect()
-        };
-        let calls = from.calls.iter().filter(|c| c.cell == id);
+        let index: HashMap<&str, usize> =
+            (0..).zip(&part.variants).map(|(i, v)| (v.as_str(), i)).collect();
+        let mut counted = vec![Vec::new(); part.variants.len()];
+        for &sample in &all {
+            if sample.measured.counted
+                && kept(sample.session, sample.round, sample.repeat)
+                && let Some(&variant) = index.get(sample.variant.as_str())
+            {
+                counted[variant].push(sample);
+            }
+        }
+        let calls = from.calls.remove(id.as_str()).unwrap_or_default().into_iter();
         CellView {
-            counted: part.variants.iter().map(counted).collect(),
+            counted,
             variants: &part.variants,
             calls: calls.filter(|c| kept(c.session, c.round, c.repeat)).collect(),
-            sequences: from.sequences.iter().filter(|s| s.cell == id).collect(),
+            sequences: from.sequences.remove(id.as_str()).unwrap_or_default(),
             all,
             cell,
         }
