@@ -15,8 +15,12 @@ function holds(truth, what) {
 const traces = (page, figure) => page.evaluate((id) =>
   [...document.querySelectorAll(`#${id} .plot`)].flatMap((plot) => (plot.data || []).map((trace) => trace.name)), figure);
 
-const drawnIn = (page, figure) =>
-  page.locator(`#${figure}`).scrollIntoViewIfNeeded().then(() => page.waitForSelector(`#${figure} .group[data-drawn="true"]`));
+/** Until the first group of a figure is drawn. Those above it grow as they are drawn and push it away, so each look scrolls. */
+const drawnIn = (page, figure) => becomes(
+  () => page.locator(`#${figure} .group`).first().evaluate((group) => {
+    group.scrollIntoView({ block: "center" });
+    return group.dataset.drawn === "true";
+  }), Boolean, `${figure} is drawn`);
 
 const isIn = (page, figure, variant, expected, what) =>
   becomes(() => traces(page, figure), (names) => names.includes(variant) === expected, what);
