@@ -34,7 +34,6 @@ pub(crate) struct Measured {
 struct Profiles {
     /// What the user's profile says of this machine.
     own: Vec<PairChoices>,
-    built_in: Vec<PairChoices>,
 }
 
 /// The ways between two file systems that were measured to be the fastest.
@@ -104,10 +103,7 @@ impl Measured {
 
 impl Profiles {
     fn read(run: &Run<'_>) -> Profiles {
-        Profiles {
-            own: own(run).unwrap_or_default(),
-            built_in: Profile::built_in().pairs_of(&Machine::default()).cloned().collect(),
-        }
+        Profiles { own: own(run).unwrap_or_default() }
     }
 
     fn between(&self, options: &Options, src: End<'_>, dst: End<'_>) -> MeasuredPair {
@@ -135,7 +131,7 @@ impl Profiles {
                 add(OWN, pair, &found, &pair.changes(&found, &kernel));
             }
         }
-        for pair in self.built_in.iter().filter(|pair| pair.fits(&by_type)) {
+        for pair in &Profile::built_in_between(&by_type) {
             add(BUILT_IN, pair, &by_type, &[]);
         }
         let candidates: Vec<Candidate<'_>> =

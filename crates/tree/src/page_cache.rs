@@ -61,7 +61,8 @@ pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64) -> Option<Residency> {
     Some(Residency::of(cached_pages, stretches * stretch_pages))
 }
 
-/// Pages of one stretch that is looked at.
+/// Pages of one stretch that is looked at, which takes a fifth of a microsecond. All of 256 MiB takes half
+/// a millisecond where no pages are large.
 const STRETCH_PAGES: u64 = 16;
 
 /// There is one in so many bytes, but not fewer or more than these.

@@ -9,6 +9,7 @@
 //! Of all lines that fit, the first whose variant this build knows counts. A [`Table`] has that
 //! found out once for a pair of file systems, so that a file costs an index.
 
+mod built_in;
 mod file;
 mod file_system;
 mod machine;
@@ -119,6 +120,13 @@ impl Profile {
     #[must_use]
     pub fn built_in() -> Profile {
         Profile::parse(BUILT_IN).expect("a test parses it").profile
+    }
+
+    /// What is built in for `found`: the same, but only what fits is read, which takes a tenth of a
+    /// millisecond rather than several.
+    #[must_use]
+    pub fn built_in_between(found: &FileSystems) -> Vec<PairChoices> {
+        built_in::between(BUILT_IN, found)
     }
 
     /// What `machine` may go by: lines of its own and those for any machine.

@@ -1,0 +1,88 @@
+//! A part of the built-in profile, found without reading the rest.
+//!
+//! It has many pairs of types of file systems, of which a copy needs one or two, and it is written by
+//! a program, so that each pair begins and its choices begin with a line of their own.
+
+use super::{FileSystems, PairChoices, Profile};
+
+const PAIR: &str = "[[machine.pair]]\n";
+const CHOICE: &str = "[[machine.pair.choice]]\n";
+
+/// The pairs of `text` that fit, in their order.
+pub(super) fn between(text: &str, found: &FileSystems) -> Vec<PairChoices> {
+    let pairs = text.split(PAIR).skip(1);
+    pairs
+        .filter(|pair| {
+            let head = pair.split_once(CHOICE).map_or(*pair, |(head, _)| head);
+            read(head).iter().any(|pair| pair.fits(found))
+        })
+        .flat_map(read)
+        .collect()
+}
+
+/// What follows the line that a pair begins with.
+fn read(pair: &str) -> Vec<PairChoices> {
+    // Behind it another machine may begin, of which nothing is left here.
+    let text = format!("version = 1\n[[machine]]\n{PAIR}{pair}");
+    let parsed = Profile::parse(&text).expect("what is built in is right, as a test tells");
+    parsed.profile.machines.into_iter().flat_map(|machine| machine.pairs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BUILT_IN, Choice, FileSystem, Line, Machine, MachineChoices};
+    use super::*;
+
+    fn side(fs_type: Option<&str>) -> FileSystem {
+        FileSystem { fs_type: fs_type.map(str::to_owned), ..FileSystem::default() }
+    }
+
+    fn pair(src: Option<&str>, dst: Option<&str>, same: Option<bool>, lines: usize) -> PairChoices {
+        let line = |number: usize| Line {
+            choice: Choice { variant: format!("read_write:{number}K"), ..Choice::default() },
+            ..Line::default()
+        };
+        let lines = (1..=lines).map(line).collect();
+        PairChoices { src: side(src), dst: side(dst), same, lines, kernel: None }
+    }
+
+    /// Every pair of types that any of the pairs names, and one that none does.
+    fn check(text: &str) {
+        let whole = Profile::parse(text).expect("right").profile;
+        let all: Vec<&PairChoices> = whole.pairs_of(&Machine::default()).collect();
+        let mut types: Vec<Option<String>> = all
+            .iter()
+            .flat_map(|pair| [&pair.src, &pair.dst])
+            .map(|side| side.fs_type.clone())
+            .collect();
+        types.push(Some(String::from("unheard-of")));
+        for src in &types {
+            for dst in &types {
+                for same in [true, false] {
+                    let (src, dst) = (side(src.as_deref()), side(dst.as_deref()));
+                    let found = FileSystems { src, dst, same };
+                    let expected: Vec<PairChoices> = all
+                        .iter()
+                        .filter(|pair| pair.fits(&found))
+                        .map(|pair| (*pair).clone())
+                        .collect();
+                    assert_eq!(between(text, &found), expected, "{found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_is_what_the_whole_has_for_it() {
+        check(BUILT_IN);
+        let machine = |pairs| MachineChoices { machine: Machine::default(), pairs };
+        let some = vec![
+            pair(Some("ext4"), Some("ext4"), Some(true), 2),
+            pair(Some("ext4"), Some("xfs"), None, 1),
+            pair(Some("*"), Some("tmpfs"), Some(false), 0),
+        ];
+        let others = vec![pair(None, None, None, 3), pair(Some("xfs"), Some("*"), None, 1)];
+        let profile = Profile { machines: vec![machine(some), machine(others)] };
+        check(&profile.to_toml());
+    }
+}
