@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lab::bench::compare::Change;
 use lab::bench::conduct::Deltas;
 use lab::bench::definition::Analysis;
+use lab::tune::Record;
 
 use crate::figure::{self, Figure};
 use crate::palette::{self, Style};
@@ -18,6 +19,8 @@ pub struct Report<'s> {
     pub summaries: Vec<Summary<'s>>,
     /// What changed from the first run to the second, where that was asked for.
     pub change: Option<Change>,
+    /// What was tuned, where the report is of that and of no run.
+    pub tuned: Vec<Record>,
     /// The figures for which there is data. The first is the one that answers the question.
     pub figures: Vec<Figure>,
     /// How the marks of each variant look.
@@ -42,7 +45,21 @@ impl<'s> Report<'s> {
         }
         let parts = sources.iter().flat_map(|source| &source.run.definition.parts);
         let styles = palette::styles(parts.flat_map(|part| &part.variants).map(String::as_str));
-        Report { summaries, change: None, figures, styles }
+        Report { summaries, change: None, tuned: Vec::new(), figures, styles }
+    }
+
+    /// The report on what `haulage tune` measured.
+    #[must_use]
+    pub fn of_tuning(records: Vec<Record>) -> Report<'static> {
+        let ways = records.iter().flat_map(|record| &record.situations);
+        let styles = palette::styles(ways.flat_map(|finding| finding.choice.as_deref()));
+        Report {
+            summaries: Vec::new(),
+            change: None,
+            figures: figure::tuning::figures(&records),
+            tuned: records,
+            styles,
+        }
     }
 
     /// The report on two runs that says first what changed from the first to the second.

@@ -32,6 +32,9 @@ pub fn render(report: &Report<'_>, columns: usize) -> String {
         }
         text.push('\n');
     }
+    for record in &report.tuned {
+        paragraph(&mut text, &crate::figure::tuning::sentence(record), columns);
+    }
     for summary in &report.summaries {
         head(&mut text, summary, columns);
     }

@@ -10,8 +10,9 @@ use clap::error::ErrorKind;
 /// Show what experiments came to: a page, drawings, or text.
 ///
 /// RUN is a run directory that `haulage bench` made. Without other options a page is written into the
-/// first of them: one file that holds everything and asks nothing of the network. Nothing is measured
-/// here, and the samples stay as they are.
+/// first of them: one file that holds everything and asks nothing of the network. RUN may also be a file
+/// that `haulage tune --json` wrote; its page comes to lie beside it. Nothing is measured here, and the
+/// samples stay as they are.
 #[derive(Parser, Debug)]
 #[command(
     name = "haulage report",
@@ -25,7 +26,7 @@ use clap::error::ErrorKind;
         haulage report --compare BEFORE AFTER -o change.html"
 )]
 pub(super) struct Args {
-    /// Run directories
+    /// Run directories, or files of `haulage tune --json`
     #[arg(value_name = "RUN", required_unless_present = "compare")]
     pub(super) runs: Vec<PathBuf>,
 
@@ -61,6 +62,7 @@ impl Args {
         match &self.output {
             Some(file) => Some(file.clone()),
             None if self.text || self.svg.is_some() || self.png.is_some() => None,
+            None if self.all_runs()[0].is_file() => Some(self.all_runs()[0].with_extension("html")),
             None => Some(self.all_runs()[0].join("report.html")),
         }
     }

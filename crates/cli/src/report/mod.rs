@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use lab::tune::{Record, Records};
 use report::static_figures::{self, Drawing};
 use report::{Report, Source};
 
@@ -29,24 +30,46 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
 }
 
 fn make(args: &Args) -> anyhow::Result<()> {
+    if let Some(records) = tuned(args)? {
+        return show(args, &Report::of_tuning(records));
+    }
     let sources: Vec<Source> =
         args.all_runs().iter().map(|run| Source::read(run)).collect::<Result<_, _>>()?;
     let report = match sources.first_chunk() {
         Some(pair) if !args.compare.is_empty() => Report::comparing(pair),
         _ => Report::of(&sources),
     };
+    show(args, &report)
+}
+
+/// What `haulage tune --json` wrote, where files are named rather than run directories.
+fn tuned(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
+    if args.runs.is_empty() || !args.runs.iter().all(|path| path.is_file()) {
+        return Ok(None);
+    }
+    let mut records = Vec::new();
+    for path in &args.runs {
+        let shown = path.display();
+        let text = std::fs::read(path).with_context(|| format!("cannot read '{shown}'"))?;
+        let read = Records::parse(&text).map_err(|why| anyhow::anyhow!("'{shown}': {why}"))?;
+        records.extend(read.pairs);
+    }
+    Ok(Some(records))
+}
+
+fn show(args: &Args, report: &Report<'_>) -> anyhow::Result<()> {
     if let Some(file) = args.page() {
         let home = file.parent().filter(|home| !home.as_os_str().is_empty());
-        let page = report::page::render(&report, home.unwrap_or(Path::new(".")));
+        let page = report::page::render(report, home.unwrap_or(Path::new(".")));
         std::fs::write(&file, page)
             .with_context(|| format!("cannot write '{}'", file.display()))?;
         eprintln!("haulage report: wrote '{}'", file.display());
     }
     if args.svg.is_some() || args.png.is_some() {
-        draw(&report, args)?;
+        draw(report, args)?;
     }
     if args.text {
-        let text = report::text::render(&report, crate::bench::columns());
+        let text = report::text::render(report, crate::bench::columns());
         crate::bench::print(&text)?;
     }
     Ok(())

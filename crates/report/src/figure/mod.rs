@@ -19,6 +19,7 @@ pub mod ratio;
 pub mod size;
 pub mod split;
 pub mod then_and_now;
+pub mod tuning;
 
 /// Makes a figure; `None` when the runs have no data for it.
 pub type Make = fn(&[Summary<'_>]) -> Option<Figure>;

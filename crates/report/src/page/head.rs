@@ -5,16 +5,21 @@ use std::path::{Component, Path, PathBuf};
 
 use lab::bench::compare::Change;
 use lab::bench::run_dir::files;
+use lab::tune::Record;
 use serde_json::Value;
 
 use super::escape::escaped;
 use crate::certificate::{Badge, Kind};
+use crate::figure;
 use crate::headline;
 use crate::report::Report;
 use crate::summary::Summary;
 
 pub(super) fn title(report: &Report<'_>) -> String {
     let mut titles: Vec<&str> = Vec::new();
+    if !report.tuned.is_empty() {
+        titles.push("The fastest way of copying");
+    }
     for summary in &report.summaries {
         let title = summary.source.run.definition.title.as_str();
         if !titles.contains(&title) {
@@ -26,6 +31,9 @@ pub(super) fn title(report: &Report<'_>) -> String {
 
 pub(super) fn head(report: &Report<'_>) -> String {
     let mut html = report.change.as_ref().map(changed).unwrap_or_default();
+    if !report.tuned.is_empty() {
+        html.push_str(&tuned(&report.tuned));
+    }
     let alone = report.change.is_none();
     let runs = report.summaries.iter().enumerate();
     for (index, summary) in runs {
@@ -42,6 +50,21 @@ pub(super) fn head(report: &Report<'_>) -> String {
             );
         }
     }
+    html
+}
+
+/// What was tuned, in a sentence for each pair of file systems.
+fn tuned(records: &[Record]) -> String {
+    let mut html =
+        String::from("<div class=\"run\"><h1>Which way of copying is the fastest?</h1>\n");
+    for record in records {
+        let sentence = figure::tuning::sentence(record);
+        let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&sentence));
+        let seconds = lab::words::duration(record.seconds);
+        let when = format!("measured {} in {seconds}", record.date);
+        let _ = writeln!(html, "<p class=\"machine\">{}</p>", escaped(&when));
+    }
+    html.push_str("</div>\n");
     html
 }
 
@@ -132,18 +155,17 @@ pub(super) fn end(report: &Report<'_>, home: &Path) -> String {
         "<section class=\"end\" id=\"environment\" aria-labelledby=\"environment-title\">\
          <h2 id=\"environment-title\">The experiment, the machine and the samples</h2>\n",
     );
+    for record in &report.tuned {
+        let _ = writeln!(html, "<h3>{}</h3>", escaped(&figure::tuning::place(record)));
+        push_facts(&mut html, flat(&record.environment));
+    }
     for summary in &report.summaries {
         let source = summary.source;
         let _ = writeln!(html, "<h3>{}</h3>", escaped(&source.name()));
         for paragraph in source.run.definition.analysis.trim().split("\n\n") {
             let _ = writeln!(html, "<p>{}</p>", escaped(paragraph));
         }
-        html.push_str("<div class=\"scroll\"><table class=\"plain\"><tbody>");
-        for (name, value) in facts(summary) {
-            let (name, value) = (escaped(&name), escaped(&value));
-            let _ = write!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
-        }
-        html.push_str("</tbody></table></div>\n");
+        push_facts(&mut html, facts(summary));
         let link = |name: &&str| {
             let href = link(&source.run.path.join(name), home);
             format!("<a href=\"{}\">{name}</a>", escaped(&href))
@@ -155,6 +177,15 @@ pub(super) fn end(report: &Report<'_>, home: &Path) -> String {
     }
     html.push_str("</section>\n");
     html
+}
+
+fn push_facts(html: &mut String, facts: Vec<(String, String)>) {
+    html.push_str("<div class=\"scroll\"><table class=\"plain\"><tbody>");
+    for (name, value) in facts {
+        let (name, value) = (escaped(&name), escaped(&value));
+        let _ = write!(html, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
+    }
+    html.push_str("</tbody></table></div>\n");
 }
 
 fn facts(summary: &Summary<'_>) -> Vec<(String, String)> {
