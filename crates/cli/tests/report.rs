@@ -69,3 +69,34 @@ fn mistakes_are_told() {
     check(&["report", "--compare", "a"], 2, "--compare");
     check(&["report", "/nowhere"], 1, "/nowhere");
 }
+
+#[test]
+fn a_tuning_becomes_a_page_beside_its_file() {
+    let home = tempfile::tempdir().expect("a directory");
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record/ext4-ext4.json");
+    let record = home.path().join("tuned.json");
+    fs::copy(committed, &record).expect("copied");
+    let output = haulage(&["report", text(&record)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = fs::read_to_string(home.path().join("tuned.html")).expect("the page");
+    for expected in
+        ["Which way of copying is the fastest?", "id=\"best-ways\"", "id=\"losses\"", "within ext4"]
+    {
+        assert!(page.contains(expected), "{expected}");
+    }
+    let output = haulage(&["report", text(&record), "--text"]);
+    let said = String::from_utf8(output.stdout).expect("text");
+    for expected in ["within ext4", "situations measured", "What not using it costs"] {
+        assert!(said.contains(expected), "{expected} in\n{said}");
+    }
+    let dir = home.path().join("figures");
+    let output = haulage(&["report", text(&record), "--svg", text(&dir)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::read_dir(&dir).expect("listed").count() >= 2);
+
+    fs::write(&record, "{}").expect("written");
+    let output = haulage(&["report", text(&record)]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("tuned.json': missing field"), "{said}");
+}

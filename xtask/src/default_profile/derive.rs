@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use engines::Variant;
 use engines::profile::{
-    Choice, FileSystem, Line, MachineChoices, Measured, Other, PairChoices, Profile, Situation,
+    Choice, FileSystem, Line, MachineChoices, Measured, Other, PairChoices, Profile, Residency,
+    Situation,
 };
 use lab::tune::{Finding, Record, Way};
 
-/// By how much the rule has to be slower before anything else is built in. Less than that may be
-/// another way round on another machine.
+/// By how much the rule has to be slower, at the near end of the interval, before anything else is
+/// built in. Less than that may be the other way round on another machine.
 const GAIN_MIN: f64 = 1.05;
 
 const HEADING: &str = "\
@@ -66,39 +68,52 @@ fn line(situation: Situation, records: &[&Record]) -> Option<Line> {
         .flat_map(|record| &record.situations)
         .filter(|finding| finding.situation() == Some(situation) && finding.choice.is_some())
         .collect();
-    let gains = |finding: &&Finding| {
-        let rule = finding.rule.as_ref().and_then(|rule| finding.way(rule));
-        let chosen = finding.chosen().and_then(|way| way.ratio_to_best);
-        rule.zip(chosen).is_some_and(|(rule, chosen)| {
-            let lost = rule.ratio_to_best.unwrap_or(1.0) / chosen;
-            rule.ratio_low.unwrap_or(1.0) > 1.0 && lost >= GAIN_MIN
-        })
-    };
-    if findings.is_empty() || !findings.iter().all(gains) {
-        return None;
-    }
     let usable = |way: &&Way| {
-        let copies = way.name.parse::<engines::Variant>().is_ok_and(|it| it.is_copier());
-        copies && !way.shares_extents && way.ratio_to_best.is_some()
+        let suits = way.name.parse().is_ok_and(|variant| may_be_built_in(&variant, situation));
+        suits && !way.shares_extents && way.ratio_to_best.is_some()
     };
     let worst = |name: &str| {
         let loss = |finding: &&Finding| finding.way(name).and_then(|way| way.ratio_to_best);
         findings.iter().map(loss).collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
     };
     // Of a single record its own choice, which is simpler than others that are as good.
-    let own = findings[0].choice.as_deref().filter(|_| findings.len() == 1);
+    let own = findings.first()?.chosen().filter(|way| findings.len() == 1 && usable(way));
     let variant = match own {
-        Some(own) => own.to_owned(),
+        Some(own) => own.name.clone(),
         None => {
             let names = findings[0].ways.iter().filter(usable).map(|way| way.name.as_str());
             let by_worst = names.filter_map(|name| Some((name, worst(name)?)));
             by_worst.min_by(|(_, a), (_, b)| a.total_cmp(b))?.0.to_owned()
         }
     };
+    let gains = |finding: &&Finding| {
+        let rule = finding.rule.as_ref().and_then(|rule| finding.way(rule)?.ratio_low);
+        let built_in = finding.way(&variant).and_then(|way| way.ratio_to_best);
+        rule.zip(built_in).is_some_and(|(rule, built_in)| rule / built_in >= GAIN_MIN)
+    };
+    if !findings.iter().all(gains) {
+        return None;
+    }
     let rounds = findings.iter().map(|finding| finding.rounds).min();
     let others = findings.iter().filter_map(|finding| lost_by_rule(finding)).collect();
     let measured = Measured { rounds, others, ..Measured::default() };
     Some(Line::of(situation, Choice { variant, measured }))
+}
+
+/// Whether `variant` may serve in `situation` on machines that nobody has measured.
+fn may_be_built_in(variant: &Variant, situation: Situation) -> bool {
+    // An image in memory answers at once: there it costs nothing to do without readahead, which hides
+    // the latency of a disk.
+    let is_direct = match variant.engine.name {
+        "direct" => true,
+        "io_uring" => variant.tuning.flag("direct"),
+        _ => false,
+    };
+    let forgoes_readahead = is_direct && situation.residency == Residency::Absent;
+    // What becomes of a mapping when its file shrinks or its medium fails is told by a signal. That is
+    // for those to choose who have measured that it is worth it.
+    let maps = variant.engine.name == "mmap";
+    variant.is_copier() && !maps && (situation.no_cache || !forgoes_readahead)
 }
 
 /// What the rule costs against the best.
@@ -112,7 +127,7 @@ fn lost_by_rule(finding: &Finding) -> Option<Other> {
 
 #[cfg(test)]
 mod tests {
-    use engines::profile::{InFlight, Residency, SizeClass};
+    use engines::profile::{InFlight, SizeClass};
 
     use super::*;
 
@@ -156,7 +171,7 @@ mod tests {
         let rule = "read_write:256K";
         let fast = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.3, 1.2)]);
         let little = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.03, 1.02)]);
-        let unsure = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.3, 0.9)]);
+        let unsure = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.3, 1.04)]);
         let own = record("ext4", "xfs", rule, &[(rule, 1.0, 1.0), ("splice", 1.2, 1.1)]);
         assert_eq!(derived(std::slice::from_ref(&fast)), "ext4 xfs splice");
         for other in [little, unsure, own] {
@@ -179,6 +194,29 @@ mod tests {
         ];
         let both = [record("xfs", "xfs", "splice", &one), record("xfs", "xfs", "stdio:4K", &other)];
         assert_eq!(derived(&both), "xfs xfs sendfile");
+    }
+
+    #[test]
+    fn what_is_good_in_memory_or_for_those_who_know_is_not_built_in() {
+        let rule = "read_write:256K";
+        let ways = [("mmap:8M", 1.0, 1.0), ("splice", 1.1, 1.0), (rule, 1.3, 1.2)];
+        let little = [("mmap:8M", 1.0, 1.0), ("splice", 1.2, 1.1), (rule, 1.3, 1.2)];
+        assert_eq!(derived(&[record("ext4", "xfs", "mmap:8M", &ways)]), "ext4 xfs splice");
+        assert_eq!(derived(&[record("ext4", "xfs", "mmap:8M", &little)]), "");
+        for (variant, residency, no_cache, expected) in [
+            ("direct", Residency::Absent, false, false),
+            ("direct", Residency::Absent, true, true),
+            ("direct", Residency::Resident, false, true),
+            ("io_uring:1M,depth=8,direct", Residency::Absent, false, false),
+            ("io_uring:1M,depth=8", Residency::Absent, false, true),
+            ("splice", Residency::Absent, false, true),
+            ("memory", Residency::Resident, false, false),
+        ] {
+            let size = SizeClass::of(64 << 20);
+            let situation = Situation { size, residency, in_flight: InFlight::One, no_cache };
+            let variant = variant.parse().expect("a variant");
+            assert_eq!(may_be_built_in(&variant, situation), expected, "{variant} {situation:?}");
+        }
     }
 
     #[test]
