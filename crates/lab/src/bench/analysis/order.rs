@@ -51,9 +51,12 @@ pub struct Shortcut {
     pub reversed: usize,
     /// The one that is off the most.
     pub worst: Option<Box<Off>>,
+    /// All of them, for whoever draws.
+    #[serde(default)]
+    pub each: Vec<Off>,
 }
 
-/// A ratio that is off.
+/// A shortcut's ratio beside the one of interleaved rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Off {
     /// The cell's short name.
@@ -190,8 +193,9 @@ impl Shortcut {
             || (high.is_some_and(|high| high < 1.0) && said > limit);
         self.reversed += usize::from(reversed);
         if self.worst.as_ref().is_none_or(|worst| distance(worst) < distance(&off)) {
-            self.worst = Some(Box::new(off));
+            self.worst = Some(Box::new(off.clone()));
         }
+        self.each.push(off);
     }
 
     fn in_words(&self, what: &str, delta: f64) -> Option<String> {
@@ -391,6 +395,7 @@ mod tests {
         made.measure_with(12, 2, |_, _, record| 1e6 * (1.0 + f64::from(record.session) / 24.0));
         let order = of(&made.view(), &[], DELTA).expect("runs");
         assert_eq!((order.blocks.comparisons, order.blocks.off), (1, 1));
+        assert_eq!(order.blocks.each.first(), order.blocks.worst.as_deref());
         let worst = order.blocks.worst.as_ref().expect("one");
         assert!(worst.ratio < 0.9 && (worst.interleaved.value - 1.0).abs() < 0.02, "{worst:?}");
         assert_eq!(order.halves, Against { tests: 2, significant: 2 });
