@@ -46,6 +46,22 @@ fn a_page_text_and_drawings_are_made() {
 }
 
 #[test]
+fn the_overhead_for_which_a_buffer_is_recommended_can_be_chosen() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = small(home.path());
+    let recommended = |args: &[&str]| {
+        let output = haulage(&[&["report", text(&run), "--text"], args].concat());
+        let said = String::from_utf8(output.stdout).expect("text").replace('\n', " ");
+        let (_, after) = said.split_once("256 KiB, warm: for ε = ").expect("a recommendation");
+        after.split_once(" (").expect("an interval").0.to_owned()
+    };
+    // Half the share takes twice the buffer.
+    assert_eq!(recommended(&[]), "1 % the buffer is 1011 KiB");
+    assert_eq!(recommended(&["--epsilon", "2"]), "2 % the buffer is 506 KiB");
+    assert_eq!(recommended(&["--epsilon", "4%"]), "4 % the buffer is 253 KiB");
+}
+
+#[test]
 fn two_runs_are_compared() {
     let home = tempfile::tempdir().expect("a directory");
     let run = small(home.path());
@@ -68,6 +84,7 @@ fn mistakes_are_told() {
     check(&["report"], 2, "RUN");
     check(&["report", "--compare", "a"], 2, "--compare");
     check(&["report", "/nowhere"], 1, "/nowhere");
+    check(&["report", "/nowhere", "--epsilon", "0"], 2, "0.1 to 20");
 }
 
 #[test]

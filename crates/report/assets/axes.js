@@ -5,6 +5,7 @@ const SUBSCRIPTS = { count: "", ratio: " ×", seconds: " s" };
 /** A number with at most three digits that mean something. */
 function digits(value) {
   if (value === 0) return "0";
+  if (Math.abs(value) >= 1000 && Math.abs(value) < 1e6) return Math.round(value).toLocaleString("en");
   const text = Number(value.toPrecision(3));
   return Math.abs(text) >= 1e6 || Math.abs(text) < 1e-4
     ? text.toExponential()
@@ -72,7 +73,9 @@ function evenTicks(unit, low, high, most) {
   const base = unit === "bytes" ? 2 : 10;
   const power = base ** Math.floor(Math.log(span) / Math.log(base));
   const steps = unit === "bytes" ? [1, 2] : [1, 2, 5, 10];
-  const even = (steps.find((step) => step * power >= span) || base) * power;
+  let even = (steps.find((step) => step * power >= span) || base) * power;
+  // One tick alone is no scale.
+  while (even > (high - low) / 2 && Math.floor(high / even) - Math.ceil(low / even) < 1) even /= 2;
   // Nobody runs one and a half copies.
   const step = unit === "count" ? Math.max(1, even) : even;
   const values = [];

@@ -14,6 +14,11 @@ function styleOf(variant, theme) {
   };
 }
 
+/** A text for plotly, which takes tags in texts for its own: names come from files that anybody may have written. */
+function plain(text) {
+  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
 function transparent(color, strength) {
   const part = (at) => parseInt(color.slice(at, at + 2), 16);
   return `rgba(${part(1)},${part(3)},${part(5)},${strength})`;
@@ -122,7 +127,7 @@ function drawViolins({ style, name, marks }, { out, place, panel, room }) {
     }
     medians.x.push(middle);
     medians.y.push(median);
-    medians.text.push(text);
+    medians.text.push(plain(text));
   }
   out.traces.push({
     type: "scatter", mode: "lines", name, x: outline.x, y: outline.y, fill: "toself",
@@ -182,7 +187,7 @@ const DRAW = {
     out.traces.push({
       type: "scatter", mode: "markers", name: mark.name,
       x: dots.map((dot) => dot.px), y: dots.map((dot) => dot.py),
-      text: dots.map((dot) => dot.text), hoverinfo: "text",
+      text: dots.map((dot) => plain(dot.text)), hoverinfo: "text",
       [along === "x" ? "error_x" : "error_y"]: error,
       marker: {
         symbol: style.symbol, size: 9, color: mark.hollow ? theme.ground : style.color,
@@ -197,7 +202,7 @@ const DRAW = {
     out.traces.push({
       type: "scatter", mode: "markers", name: mark.name,
       x: points.map(([x]) => place.x.at(x)), y: points.map(([, y]) => y),
-      hovertemplate: `${mark.name}: %{y:.3~g} at %{x:.4~g}<extra></extra>`,
+      text: plain(mark.name), hovertemplate: "%{text}: %{y:.3~g} at %{x:.4~g}<extra></extra>",
       marker: { symbol: style.symbol, size: 5, color: style.color, opacity: 0.65 },
     });
   },
@@ -215,7 +220,7 @@ const DRAW = {
     out.traces.push({
       type: "bar", orientation: "h", name: mark.name, width: inside ? 0.4 : 0.72,
       x: bars.map((bar) => bar.length), y: bars.map((bar) => bar.row + (inside ? 0.22 : 0)),
-      text: bars.map((bar) => bar.text), textposition: "none", hoverinfo: "text",
+      text: bars.map((bar) => plain(bar.text)), textposition: "none", hoverinfo: "text",
       marker: {
         color: transparent(style.color, mark.strength),
         line: { color: style.color, width: 0.6 },
@@ -244,7 +249,7 @@ const DRAW = {
       type: "heatmap", name: mark.name, x: xEdges, y: yEdges,
       z: rows.map((row) => row.cells.map(value)),
       text: rows.map((row) => row.cells.map((cell, index) => (cell === null
-        ? "" : `${row.name ? `${row.name}, ` : ""}${shown(panel.x.unit, mark.xs[index])}: ${digits(cell)} ${mark.label}`))),
+        ? "" : plain(`${row.name ? `${row.name}, ` : ""}${shown(panel.x.unit, mark.xs[index])}: ${digits(cell)} ${mark.label}`)))),
       hoverinfo: "text", showscale: false, hoverongaps: false,
       zmin: 0, zmax: 1, xgap: mark.scale === "from_one" ? 1 : 0, ygap: 2,
       colorscale: [[0, theme.pale], [1, theme.hot]],
@@ -279,7 +284,7 @@ const DRAW = {
     if (mark.text) {
       out.traces.push({
         type: "scatter", mode: "markers", name: mark.name, atTop: true,
-        x: [(mark.from + mark.to) / 2], y: [null], text: [mark.text], hoverinfo: "text",
+        x: [(mark.from + mark.to) / 2], y: [null], text: [plain(mark.text)], hoverinfo: "text",
         marker: { symbol: "triangle-down", size: 7, color: theme.warningInk },
       });
     }

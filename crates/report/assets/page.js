@@ -5,27 +5,35 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
 /** What the reader chose. Sets hold what differs from the page as it was made. */
 const STATE = {
   engines: new Set(), sizes: new Set(), states: new Set(), systems: new Set(),
-  linear: new Set(), legend: new Set(), values: new Map(), theme: "auto",
+  linear: new Set(), legend: new Set(), values: new Map(), theme: "auto", at: null,
 };
 const SETS = ["engines", "sizes", "states", "systems", "linear", "legend"];
 
 function readAddress() {
   const chosen = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
-  for (const name of SETS) STATE[name] = new Set((chosen.get(name) || "").split("|").filter(Boolean));
+  for (const name of SETS) STATE[name] = new Set((chosen.get(name) || "").split("|").filter(Boolean).map(decoded));
   const theme = chosen.get("theme");
   STATE.theme = ["light", "dark"].includes(theme) ? theme : "auto";
   STATE.values = new Map();
   for (const [name, value] of chosen) {
     if (name.startsWith("value.")) STATE.values.set(name.slice(6), Number(value));
   }
-  return chosen.get("at") || (location.hash.includes("=") ? null : location.hash.slice(1));
+  STATE.at = chosen.get("at") || (location.hash.includes("=") ? null : location.hash.slice(1)) || null;
 }
+
+/** Names in the address stand between bars, and may hold bars themselves. */
+const encoded = (name) => name.replaceAll("~", "~0").replaceAll("|", "~1");
+const decoded = (name) => name.replaceAll("~1", "|").replaceAll("~0", "~");
 
 function writeAddress() {
   const chosen = new URLSearchParams();
-  for (const name of SETS) if (STATE[name].size > 0) chosen.set(name, [...STATE[name]].join("|"));
+  for (const name of SETS) if (STATE[name].size > 0) chosen.set(name, [...STATE[name]].map(encoded).join("|"));
   for (const [name, value] of STATE.values) chosen.set(`value.${name}`, value);
   if (STATE.theme !== "auto") chosen.set("theme", STATE.theme);
+  if (STATE.at !== null) {
+    if (chosen.size === 0) return history.replaceState(null, "", `#${STATE.at}`);
+    chosen.set("at", STATE.at);
+  }
   const text = chosen.toString();
   history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
 }
@@ -48,8 +56,10 @@ function changed() {
 const PRINT = matchMedia("print");
 const DARK = matchMedia("(prefers-color-scheme: dark)");
 
+const onPaper = () => PRINT.matches || printing;
+
 function isDark() {
-  if (PRINT.matches || printing) return false;
+  if (onPaper()) return false;
   return STATE.theme === "auto" ? DARK.matches : STATE.theme === "dark";
 }
 
@@ -68,191 +78,13 @@ function theme() {
   };
 }
 
-// --- filters
-
-const SYMBOLS = {
-  circle: "M6 1a5 5 0 1 0 .01 0z", square: "M1.5 1.5h9v9h-9z", diamond: "M6 0l5.5 6L6 12 .5 6z",
-  "triangle-up": "M6 1l5.5 10H.5z", "triangle-down": "M6 11L.5 1h11z", pentagon: "M6 .5l5.5 4-2 7h-7l-2-7z",
-  star: "M6 0l1.6 4H12L8.6 6.8 9.8 11.5 6 8.8 2.2 11.5 3.4 6.8 0 4h4.4z", cross: "M4 1h4v3h3v4H8v3H4V8H1V4h3z",
-  hexagon: "M3 .8h6l3 5.2-3 5.2H3L0 6z", x: "M2.5 0L6 3.5 9.5 0 12 2.5 8.5 6 12 9.5 9.5 12 6 8.5 2.5 12 0 9.5 3.5 6 0 2.5z",
-  "triangle-right": "M1 .5L11 6 1 11.5z",
-};
-const DASHES = { solid: "", dash: "6 3", dot: "2 2", dashdot: "6 2 2 2", longdash: "9 3", longdashdot: "9 2 2 2" };
-
-function swatch(variant, withLine) {
-  const style = styleOf(variant, theme());
-  const line = withLine
-    ? `<path d="M0 6h26" stroke="${style.color}" stroke-width="2" stroke-dasharray="${DASHES[style.dash]}" fill="none"/>` : "";
-  const width = withLine ? 26 : 12;
-  return `<svg width="${width}" height="12" viewBox="0 0 ${width} 12" aria-hidden="true">${line}` +
-    `<path transform="translate(${withLine ? 9 : 0} ${withLine ? 2 : 0}) scale(${withLine ? 0.66 : 1})" ` +
-    `d="${SYMBOLS[style.symbol] || SYMBOLS.circle}" fill="${style.color}"/></svg>`;
-}
-
-function button(label, isOn, onClick, picture = "") {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.className = "chip";
-  made.innerHTML = picture;
-  made.append(label);
-  made.setAttribute("aria-pressed", String(isOn));
-  made.addEventListener("click", onClick);
-  return made;
-}
-
-function choices(title, set, items) {
-  if (items.length < 2) return null;
-  const box = document.createElement("div");
-  box.className = "choices";
-  box.setAttribute("role", "group");
-  box.setAttribute("aria-label", title);
-  const head = document.createElement("span");
-  head.textContent = title;
-  box.append(head);
-  for (const { value, label, picture } of items) {
-    const made = button(label, !STATE[set].has(value), () => toggle(set, value), picture);
-    made.dataset.value = value;
-    box.append(made);
-  }
-  return box;
-}
-
-function enginesInUse() {
-  const engines = new Map();
-  for (const [variant, style] of Object.entries(DATA.styles)) {
-    if (!engines.has(style.engine)) engines.set(style.engine, variant);
-  }
-  return [...engines].map(([engine, variant]) => ({ value: engine, label: engine, picture: swatch(variant) }));
-}
-
-/** Rebuilds the controls, and leaves the focus where it was. */
-function showControls() {
-  const focus = document.activeElement;
-  const key = focus && focus.dataset ? [focus.dataset.value, focus.closest("[aria-label]")?.getAttribute("aria-label")] : [];
-  const box = document.getElementById("filters");
-  const plain = (list) => list.map((item) => ({ value: String(item), label: String(item) }));
-  const sizes = DATA.file_bytes.map((size) => ({ value: String(size), label: shownSize(size) }));
-  const parts = [
-    choices("Engines", "engines", enginesInUse()), choices("File sizes", "sizes", sizes),
-    choices("Page cache", "states", plain(DATA.states)), choices("File systems", "systems", plain(DATA.file_systems)),
-    themeChoice(), resetButton(),
-  ];
-  box.replaceChildren(...parts.filter(Boolean));
-  document.querySelectorAll("section.figure").forEach(showTools);
-  GROUPS.forEach(showLegend);
-  const [value, label] = key;
-  if (value !== undefined && label) {
-    const again = [...document.querySelectorAll("[data-value]")].find((it) =>
-      it.dataset.value === value && it.closest("[aria-label]")?.getAttribute("aria-label") === label);
-    if (again && document.activeElement !== again) again.focus({ preventScroll: true });
-  }
-}
-
-function themeChoice() {
-  const box = document.createElement("div");
-  box.className = "choices";
-  box.setAttribute("role", "group");
-  box.setAttribute("aria-label", "Colours");
-  const made = button(isDark() ? "Light page" : "Dark page", false, () => {
-    STATE.theme = isDark() ? "light" : "dark";
-    changed();
-  });
-  made.dataset.value = "theme";
-  made.removeAttribute("aria-pressed");
-  box.append(made);
-  return box;
-}
-
-function resetButton() {
-  const touched = SETS.some((name) => STATE[name].size > 0) || STATE.values.size > 0;
-  if (!touched) return null;
-  const made = button("Show everything again", false, () => {
-    SETS.forEach((name) => STATE[name].clear());
-    STATE.values.clear();
-    changed();
-  });
-  made.removeAttribute("aria-pressed");
-  made.classList.add("reset");
-  return made;
-}
-
-/** Switches between logarithmic and linear axes, where a figure has logarithmic ones. */
-function showTools(section) {
-  const figure = DATA.figures.find((figure) => figure.id === section.id);
-  const axes = new Map();
-  for (const panel of figure.groups.flatMap((group) => group.panels)) {
-    for (const side of ["x", "y"]) if (panel[side].log && !axes.has(side)) axes.set(side, panel[side]);
-  }
-  const made = [...axes].map(([side, axis]) => {
-    const key = `${figure.id}.${side}`;
-    const isLog = !STATE.linear.has(key);
-    const name = axis.unit === "ratio" ? "ratio" : axis.label;
-    const control = button(`${name}: ${isLog ? "log" : "linear"}`, isLog, () => toggle("linear", key));
-    control.dataset.value = key;
-    control.setAttribute("aria-label", `${name}: logarithmic scale`);
-    control.title = "Switch between a logarithmic and a linear scale";
-    return control;
-  });
-  if (figure.groups.some((group) => group.panels.some((panel) => panel.marks.some((mark) => mark.kind === "recommended")))) {
-    // Taken out and put in again it would lose the focus while it is moved.
-    const there = section.querySelector(".slider");
-    if (there) slider(there);
-    else section.querySelector(".bar").append(slider(null));
-  }
-  section.querySelector(".tools").replaceChildren(...made);
-  section.querySelector(".keys").replaceChildren(...figure.keys.map(keyOf));
-}
-
-/** The share that calls may add to what their bytes cost. */
-function epsilon() {
-  const value = STATE.values.get("epsilon");
-  return value > 0 && value < 1 ? value : 0.01;
-}
-
-/** The slider of ε, from 0.1 to 20 % by factors; the one that is there stays, so that it can be dragged. */
-function slider(there) {
-  const label = there || document.createElement("label");
-  if (!there) {
-    label.className = "slider";
-    label.innerHTML = '<span></span> <input type="range" min="-3" max="-0.7" step="0.05">';
-    const input = label.querySelector("input");
-    input.addEventListener("input", () => {
-      STATE.values.set("epsilon", Number((10 ** Number(input.value)).toPrecision(2)));
-      changed();
-    });
-  }
-  label.querySelector("span").textContent = `calls may add ε = ${digits(epsilon() * 100)} %`;
-  const input = label.querySelector("input");
-  input.setAttribute("aria-label", "ε: the share that calls may add to what their bytes cost");
-  input.setAttribute("aria-valuetext", `${digits(epsilon() * 100)} percent`);
-  if (document.activeElement !== input) input.value = Math.log10(epsilon());
-  return label;
-}
-
-const LOOKS = {
-  full: '<circle cx="13" cy="6" r="4.5" fill="currentColor"/>',
-  hollow: '<circle cx="13" cy="6" r="4" fill="none" stroke="currentColor" stroke-width="1.6"/>',
-  strong: '<path d="M3 1h20v10H3z" fill="currentColor"/>',
-  medium: '<path d="M3 1h20v10H3z" fill="currentColor" fill-opacity=".55" stroke="currentColor" stroke-width=".6"/>',
-  pale: '<path d="M3 1h20v10H3z" fill="currentColor" fill-opacity=".18" stroke="currentColor" stroke-width=".6"/>',
-  band: '<path d="M3 0h20v12H3z" fill="currentColor" fill-opacity=".2"/>',
-  warning: '<path d="M3 0h20v12H3z" fill="var(--warning)"/><path d="M10 0h6l-3 5z" fill="var(--warning-ink)"/>',
-  rule: '<path d="M13 0v12" stroke="currentColor" stroke-opacity=".5"/>',
-  line: '<path d="M1 6h24" stroke="currentColor" stroke-width="1.6" stroke-opacity=".7"/>',
-  fit: '<path d="M1 6h24" stroke="currentColor" stroke-width="1.6" stroke-dasharray="2 2"/>',
-};
-
-function keyOf({ look, text }) {
-  const key = document.createElement("span");
-  key.innerHTML = `<svg width="26" height="12" viewBox="0 0 26 12" aria-hidden="true">${LOOKS[look]}</svg>`;
-  key.append(text);
-  return key;
-}
-
 // --- groups of panels
 
 /** Below this many pixels names stand inside the pictures. */
 const PHONE = 560;
+
+/** What fits between the margins of A4 and of letter paper, in pixels. */
+const PAPER = 680;
 
 const GROUPS = [...document.querySelectorAll(".group")].map((element, place) => {
   const figure = DATA.figures.find((figure) => figure.id === element.dataset.figure);
@@ -319,7 +151,8 @@ function draw(group) {
     y: panel.y.log && !STATE.linear.has(`${group.figure.id}.y`),
   });
   group.element.hidden = false;
-  const width = Math.floor(group.plot.getBoundingClientRect().width) || 600;
+  // What is about to be printed still stands in the window, whose width says nothing of the paper's.
+  const width = onPaper() ? PAPER : Math.floor(group.plot.getBoundingClientRect().width) || 600;
   const inside = width < PHONE && group.data.height === "rows";
   const content = (panel) => ({ panel, logs: isLog(panel), ...drawn(panel, isShown, colors, isLog(panel), inside) });
   const contents = panels.map(content).filter((content) => content.traces.length > 0);
@@ -356,8 +189,13 @@ function layoutOf(group, contents, width, colors) {
   const labels = rows ? placesOf(contents[0].panel.y, (it) => markShown(group, it)).labels : null;
   const longest = labels ? Math.max(0, ...labels.map((label) => label.length)) : 0;
   const inside = Boolean(labels) && phone;
-  const left = labels ? (inside ? 8 : Math.min(longest * 6.7 + 14, width * 0.4)) : 66;
-  const gap = rows ? 22 : 70;
+  const tall = rows ? Math.max(1, labels.length) * (inside ? 36 : 21) + 6
+    : group.data.height === "strip" ? 190 : phone ? 340 : 420;
+  // A title of two lines needs room beside the ticks.
+  const titles = contents.map(({ panel, logs }) => fitted(axisTitle(panel.y, logs.y), tall));
+  const beside = titles.some((title) => title.includes("<br>")) ? 74 : 66;
+  const left = labels ? (inside ? 8 : Math.min(longest * 6.7 + 14, width * 0.4)) : beside;
+  const gap = !rows ? 70 : contents[0].panel.x.unit === "ratio" ? 22 : 38;
   const least = rows ? (inside ? 260 : 165) : group.data.height === "strip" ? 290 : 360;
   const right = 14;
   const fit = Math.floor((width - left - right + gap) / (least + gap));
@@ -367,8 +205,6 @@ function layoutOf(group, contents, width, colors) {
   const names = contents[0].panel.x.categories ? placesOf(contents[0].panel.x, (it) => markShown(group, it)).labels : null;
   const slanted = Boolean(names) && (width - 80) / names.length < 110;
   const bottom = slanted ? 96 : phone ? 58 : 44;
-  const tall = rows ? Math.max(1, labels.length) * (inside ? 36 : 21) + 6
-    : group.data.height === "strip" ? 190 : phone ? 340 : 420;
   const height = lines * (top + tall + bottom) + 4;
   const layout = {
     width, height, margin: { l: 0, r: 0, t: 0, b: 0 }, showlegend: false, barmode: "stack",
@@ -406,7 +242,7 @@ function layoutOf(group, contents, width, colors) {
         made.tickmode = "array";
         made.tickvals = names.map((_, place) => place);
         const dropped = side === "y" && (column > 0 || inside);
-        made.ticktext = side === "y" && dropped ? names.map(() => "") : side === "x" ? names.map((name) => shortened(name, slanted ? 90 : px / names.length)) : names;
+        made.ticktext = names.map((name) => (dropped ? "" : plain(side === "x" ? shortened(name, slanted ? 90 : px / names.length) : name)));
         made.fixedrange = side === "y";
         if (side === "x") made.range = [-0.6, names.length - 0.4];
         if (side === "x") made.tickangle = slanted ? -45 : 0;
@@ -506,7 +342,7 @@ function addWords(layout, content, at, colors) {
   });
   const soft = { font: { size: 12, color: colors.soft } };
   if (content.panel.title) {
-    words(`<b>${content.panel.title}</b>`, box.x0, box.y0 - 20, { xanchor: "left", yanchor: "top", font: { size: 12.5, color: colors.neutral } });
+    words(`<b>${plain(content.panel.title)}</b>`, box.x0, box.y0 - 20, { xanchor: "left", yanchor: "top", font: { size: 12.5, color: colors.neutral } });
   }
   const last = at.index + at.columns >= at.contents.length;
   const named = !content.panel.x.categories && last;
@@ -521,7 +357,7 @@ function addWords(layout, content, at, colors) {
   if (at.inside) {
     at.labels.forEach((label, row) => {
       const py = box.y0 + ((row + 0.5) / at.labels.length) * (box.y1 - box.y0) - 20;
-      words(label, box.x0, py, { xanchor: "left", yanchor: "top", font: { size: 11, color: colors.soft }, bgcolor: transparent(colors.ground, 0.7), borderpad: 0, height: 13 });
+      words(plain(label), box.x0, py, { xanchor: "left", yanchor: "top", font: { size: 11, color: colors.soft }, bgcolor: transparent(colors.ground, 0.7), borderpad: 0, height: 13 });
     });
   }
   for (const note of content.notes) {
@@ -531,7 +367,7 @@ function addWords(layout, content, at, colors) {
     const [low, high] = at.range[note.cuts].map(scale);
     const far = (scale(note.at) - low) / (high - low) > 0.55;
     layout.annotations.push({
-      text: note.text, showarrow: false, font: { size: 11, color: note.color },
+      text: plain(note.text), showarrow: false, font: { size: 11, color: note.color },
       x: across ? scale(note.at) : 1, y: across ? (at.rows ? 0 : 1) : scale(note.at),
       xref: across ? at.xName : `${at.xName} domain`, yref: across ? `${at.yName} domain` : at.yName,
       xanchor: across && !far ? "left" : "right", yanchor: across && !at.rows ? "top" : "bottom",
@@ -542,9 +378,8 @@ function addWords(layout, content, at, colors) {
 /** A title in as many lines as it takes. */
 function fitted(text, px) {
   const most = Math.max(12, Math.floor(px / 6.2));
-  if (text.length <= most) return text;
-  const cut = text.lastIndexOf(" ", most);
-  return cut < 0 ? text : `${text.slice(0, cut)}<br>${text.slice(cut + 1)}`;
+  const cut = text.length <= most ? -1 : text.lastIndexOf(" ", most);
+  return cut < 0 ? plain(text) : `${plain(text.slice(0, cut))}<br>${plain(text.slice(cut + 1))}`;
 }
 
 function shortened(name, px) {
@@ -555,7 +390,7 @@ function shortened(name, px) {
 // --- beginning
 
 function begin() {
-  const at = readAddress();
+  readAddress();
   applyTheme();
   showControls();
   watchTables();
@@ -580,10 +415,16 @@ function begin() {
     drawVisible();
   });
   addEventListener("hashchange", () => {
-    if (!location.hash.includes("=")) return;
-    readAddress();
-    changed();
+    if (location.hash.includes("=")) {
+      readAddress();
+      changed();
+    } else if (location.hash) {
+      // A link to a figure leaves the choice as it is.
+      STATE.at = location.hash.slice(1);
+      writeAddress();
+    }
   });
+  const at = STATE.at;
   if (at) document.getElementById(at)?.scrollIntoView();
   document.documentElement.dataset.ready = "true";
 }
@@ -592,7 +433,7 @@ function begin() {
 function redraw() {
   applyTheme();
   GROUPS.forEach((group) => { group.stale = true; });
-  if (printing) drawAll(); else drawVisible();
+  if (onPaper()) drawAll(); else drawVisible();
 }
 
 begin();

@@ -28,15 +28,16 @@ pub struct Report<'s> {
 }
 
 impl<'s> Report<'s> {
-    /// The report on `sources`.
+    /// The report on `sources`. `epsilon` is the share that calls may add to what their bytes cost, for
+    /// the buffer that is recommended; [`figure::EPSILON`] where nobody says another.
     #[must_use]
-    pub fn of(sources: &'s [Source]) -> Report<'s> {
+    pub fn of(sources: &'s [Source], epsilon: f64) -> Report<'s> {
         let label = |source: &Source| match sources.len() {
             1 => String::new(),
             _ => source.name(),
         };
         let summaries: Vec<Summary<'s>> =
-            sources.iter().map(|source| Summary::of(source, label(source))).collect();
+            sources.iter().map(|source| Summary::of(source, label(source), epsilon)).collect();
         let mut figures: Vec<Figure> = figure::ALL.iter().filter_map(|of| of(&summaries)).collect();
         let answering = answering(sources);
         if let Some(place) = figures.iter().position(|figure| figure.id == answering) {
@@ -64,8 +65,8 @@ impl<'s> Report<'s> {
 
     /// The report on two runs that says first what changed from the first to the second.
     #[must_use]
-    pub fn comparing(sources: &'s [Source; 2]) -> Report<'s> {
-        let mut report = Report::of(sources);
+    pub fn comparing(sources: &'s [Source; 2], epsilon: f64) -> Report<'s> {
+        let mut report = Report::of(sources, epsilon);
         let [first, second] = sources;
         let (one, other) = (first.deltas(), second.deltas());
         let deltas = Deltas { warm: one.warm.max(other.warm), cold: one.cold.max(other.cold) };

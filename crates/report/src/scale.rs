@@ -123,7 +123,13 @@ impl Range {
         let span = (self.high - self.low) / (most.max(2) as f64 - 1.0);
         let power = base.powf(span.log(base).floor());
         let steps = if unit == Unit::Bytes { [1.0, 2.0, 2.0, 2.0] } else { [1.0, 2.0, 5.0, 10.0] };
-        let step = steps.into_iter().find(|step| step * power >= span).unwrap_or(base) * power;
+        let mut step = steps.into_iter().find(|step| step * power >= span).unwrap_or(base) * power;
+        // One tick alone is no scale.
+        while step > (self.high - self.low) / 2.0
+            && (self.high / step).floor() - (self.low / step).ceil() < 1.0
+        {
+            step /= 2.0;
+        }
         // Nobody runs one and a half copies.
         let step = if unit == Unit::Count { step.max(1.0) } else { step };
         let first = (self.low / step - 1e-9).ceil();
@@ -204,8 +210,8 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
         Shape::Rule { cuts, at, text, .. } if along(*cuts) == side && !text.is_empty() => {
             values.push(*at);
         }
-        Shape::Recommended { call_ns, byte_ns, .. } if side == 0 => {
-            values.push(call_ns / (crate::figure::EPSILON * byte_ns));
+        Shape::Recommended { epsilon, call_ns, byte_ns, .. } if side == 0 => {
+            values.push(call_ns / (epsilon * byte_ns));
         }
         _ => {}
     }
@@ -247,6 +253,8 @@ mod tests {
         assert_eq!(labels(log(0.95, 1.08), Unit::Ratio, 5), ["0.95", "1", "1.05"]);
         let even = Range { low: 0.0, high: 23.0, log: false };
         assert_eq!(labels(even, Unit::Count, 4), ["0", "10", "20"]);
+        let narrow = Range { low: 0.0, high: 4900.0, log: false };
+        assert_eq!(labels(narrow, Unit::Ns, 2), ["0", "2.5 µs"]);
     }
 
     #[test]

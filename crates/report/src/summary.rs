@@ -27,6 +27,8 @@ pub struct Summary<'s> {
     pub label: String,
     /// The cells in the order of the experiment.
     pub cells: Vec<CellSummary<'s>>,
+    /// The share ε that calls may add to what their bytes cost.
+    pub epsilon: f64,
 }
 
 /// A cell of a run.
@@ -68,14 +70,14 @@ pub struct VariantSummary<'s> {
 impl<'s> Summary<'s> {
     /// The summary of a run.
     #[must_use]
-    pub fn of(source: &'s Source, label: String) -> Summary<'s> {
+    pub fn of(source: &'s Source, label: String, epsilon: f64) -> Summary<'s> {
         let definition = &source.run.definition;
         let cells = definition.cells().into_iter().map(|(part, cell)| {
             let part = &definition.parts[part];
             CellSummary::of(source, part, cell)
         });
         let cells = cells.filter(|cell| !cell.variants.is_empty()).collect();
-        Summary { source, label, cells }
+        Summary { source, label, cells, epsilon }
     }
 
     /// The cells of a part.

@@ -61,7 +61,7 @@ impl Svg {
             "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{}\" fill=\"{}\" text-anchor=\"{anchor}\"{weight}{turn}>{}</text>",
             of.px,
             of.colour,
-            escaped(words)
+            in_xml(words)
         );
     }
 
@@ -152,10 +152,16 @@ impl Svg {
              {high:.0}\" font-family=\"DejaVu Sans, Verdana, sans-serif\" role=\"img\">\n<title>{}</title>\n\
              <rect width=\"{px}\" height=\"{high:.0}\" fill=\"#ffffff\"/>\n{}</svg>\n",
             mm * high / px,
-            escaped(title),
+            in_xml(title),
             self.body
         )
     }
+}
+
+/// Text for XML, which has no place for control characters in whatever form.
+fn in_xml(text: &str) -> String {
+    let visible = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    escaped(&text.chars().map(visible).collect::<String>())
 }
 
 /// A pattern as SVG has it.

@@ -92,7 +92,8 @@ fn of_group(text: &mut String, group: &Group, report: &Report<'_>, columns: usiz
             "" => group.title.clone(),
             title => format!("{}: {title}", group.title),
         };
-        let _ = writeln!(text, "\n{title}");
+        text.push('\n');
+        paragraph(text, &title, columns);
         let strip_columns = columns - NAME_COLUMNS - VALUE_COLUMNS - 2;
         for row in rows {
             let style = row.variant.and_then(|variant| report.styles.get(variant));
@@ -284,14 +285,17 @@ fn scale(text: &mut String, panel: &Panel, columns: usize) {
         free = from + width + 1;
     }
     let line: String = line.into_iter().collect();
-    let label = format!("{}{}", axis.label, if range.log { ", log scale" } else { "" });
+    let log = if range.log { ", log scale" } else { "" };
+    let label = padded(&format!("{}{log}", axis.label), columns + VALUE_COLUMNS);
+    let label = label.trim_end();
     let _ = writeln!(text, "{} {}", " ".repeat(NAME_COLUMNS), line.trim_end());
     let _ = writeln!(text, "{} {label}", " ".repeat(NAME_COLUMNS));
 }
 
 /// A table in as many blocks of columns as it takes, each with the first column.
 fn of_table(text: &mut String, table: &Table, columns: usize) {
-    let _ = writeln!(text, "\n{}", table.title);
+    text.push('\n');
+    paragraph(text, &table.title, columns);
     let width = |column: usize| {
         let entries = table.rows.iter().map(|row| row[column].shown().chars().count());
         entries.chain([table.columns[column].chars().count()]).max().unwrap_or(0).min(36)
@@ -321,7 +325,7 @@ fn of_table(text: &mut String, table: &Table, columns: usize) {
 /// One line; columns whose first row holds a number stand to the right.
 fn line(text: &mut String, row: &[Entry], first: &[Entry], block: &[usize], widths: &[usize]) {
     let cell = |&column: &usize| {
-        let shown: String = row[column].shown().chars().take(widths[column]).collect();
+        let shown: String = visible(row[column].shown()).chars().take(widths[column]).collect();
         match first[column] {
             Entry::Words(_) if !matches!(row[column], Entry::Number { .. }) => {
                 padded(&shown, widths[column])
@@ -333,7 +337,13 @@ fn line(text: &mut String, row: &[Entry], first: &[Entry], block: &[usize], widt
     let _ = writeln!(text, "{}", cells.join("  ").trim_end());
 }
 
+/// Names come from files that anybody may have written, and a terminal would obey what they hold.
+fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 fn padded(text: &str, columns: usize) -> String {
+    let text = visible(text);
     let count = text.chars().count();
     if count <= columns {
         return format!("{text}{}", " ".repeat(columns - count));
@@ -351,7 +361,7 @@ fn coloured(text: &str, style: Option<&Style>) -> String {
 
 fn paragraph(text: &mut String, words: &str, columns: usize) {
     let mut used = 0;
-    for word in words.split_whitespace() {
+    for word in words.split_whitespace().map(visible) {
         let width = word.chars().count();
         if used > 0 && used + 1 + width > columns {
             text.push('\n');
@@ -361,7 +371,7 @@ fn paragraph(text: &mut String, words: &str, columns: usize) {
             text.push(' ');
             used += 1;
         }
-        text.push_str(word);
+        text.push_str(&word);
         used += width;
     }
     text.push('\n');

@@ -1,14 +1,21 @@
 //! What else becomes of a committed run: text, SVG and PNG; and how large a page becomes.
 
-use std::fmt::Write as _;
+mod hostile;
+mod large;
+
 use std::path::Path;
+use std::sync::LazyLock;
 
+use haulage_report::figure::EPSILON;
+use haulage_report::table::Entry;
 use haulage_report::{Report, Source, page, static_figures, text};
+use lab::bench::analysis::Finding;
 
-fn small() -> Source {
+/// The committed run, whose answers are made anew from its samples: once for all tests.
+static SMALL: LazyLock<[Source; 1]> = LazyLock::new(|| {
     let run = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/small");
-    Source::read(&run).expect("the committed run can be read")
-}
+    [Source::read(&run).expect("the committed run can be read")]
+});
 
 /// A text without its ANSI colours.
 fn plain(text: &str) -> String {
@@ -22,8 +29,7 @@ fn plain(text: &str) -> String {
 
 #[test]
 fn text_fits_eighty_columns() {
-    let sources = [small()];
-    let report = Report::of(&sources);
+    let report = Report::of(&*SMALL, EPSILON);
     let text = plain(&text::render(&report, 80));
     let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:#?}");
@@ -34,8 +40,7 @@ fn text_fits_eighty_columns() {
 
 #[test]
 fn each_figure_is_drawn_as_svg_and_png() {
-    let sources = [small()];
-    let report = Report::of(&sources);
+    let report = Report::of(&*SMALL, EPSILON);
     let drawings = static_figures::drawings(&report);
     for figure in &report.figures {
         let of_it = drawings.iter().filter(|it| it.name.starts_with(figure.id)).count();
@@ -48,77 +53,62 @@ fn each_figure_is_drawn_as_svg_and_png() {
         assert!(png.starts_with(b"\x89PNG"), "{}", drawing.name);
         assert!(!drawing.svg.contains("NaN") && !drawing.svg.contains("inf"), "{}", drawing.name);
     }
-    let again = static_figures::drawings(&Report::of(&sources));
+    let again = static_figures::drawings(&Report::of(&*SMALL, EPSILON));
     let same = drawings.iter().zip(&again).all(|(one, other)| one.svg == other.svg);
     assert!(same, "the same samples give the same drawings");
+}
+
+#[test]
+fn fits_are_those_of_the_answers() {
+    let report = Report::of(&*SMALL, EPSILON);
+    let findings = SMALL[0].verdict.parts.iter().flat_map(|part| &part.analyses);
+    let lines = findings.filter_map(|finding| match finding {
+        Finding::SizeFit(of) => Some(&of.lines),
+        _ => None,
+    });
+    let lines: Vec<_> = lines.flatten().collect();
+    assert!(!lines.is_empty(), "the committed run has sizes enough for lines");
+    let tables = report.figures.iter().flat_map(|figure| &figure.tables);
+    let rows = tables.filter(|it| it.title.contains("fits t = c")).flat_map(|it| &it.rows);
+    let shown: Vec<_> = rows.map(|row| (row[0].shown(), row[1].clone(), row[2].clone())).collect();
+    assert_eq!(shown.len(), lines.len());
+    for (line, (variant, fixed, byte)) in lines.iter().zip(shown) {
+        assert_eq!(line.variant, variant);
+        for (of, entry) in [(line.fixed_ns, fixed), (line.byte_ns, byte)] {
+            assert!(matches!(entry, Entry::Number { value, .. } if value == of.value), "{entry:?}");
+        }
+    }
+}
+
+#[test]
+fn names_from_a_run_are_text_in_drawings_and_terminals() {
+    let home = tempfile::tempdir().expect("a directory");
+    hostile::run(home.path());
+    let sources = [Source::read(home.path()).expect("the run can be read")];
+    let report = Report::of(&sources, EPSILON);
+    for drawing in static_figures::drawings(&report) {
+        for tag in ["<img", "<script", "<a ", "<iframe"] {
+            assert!(!drawing.svg.contains(tag), "{tag} in {}", drawing.name);
+        }
+        if let Err(why) = static_figures::png(&drawing.svg, 0.2) {
+            panic!("{} is no SVG: {why}", drawing.name);
+        }
+    }
+    let text = plain(&text::render(&report, 80));
+    assert!(text.contains("<svg onload="), "the question is there as it stands");
+    let controls: Vec<char> = text.chars().filter(|c| c.is_control() && *c != '\n').collect();
+    assert!(controls.is_empty(), "{controls:?} would be obeyed by a terminal");
 }
 
 /// The most that a page may have, in bytes.
 const PAGE_BYTES_MAX: usize = 5_000_000;
 
-/// Samples of the large run.
-const SAMPLES: u32 = 200_000;
-
-/// A run directory like the committed one's part `methods`, with very many samples.
-fn large(home: &Path) {
-    const VARIANTS: [&str; 5] =
-        ["read_write:4K", "read_write:64K", "mmap:8M", "splice", "sendfile"];
-    const SIZES: [(&str, u64); 8] = [
-        ("4K", 4 << 10),
-        ("16K", 16 << 10),
-        ("64K", 64 << 10),
-        ("256K", 256 << 10),
-        ("1M", 1 << 20),
-        ("4M", 4 << 20),
-        ("16M", 16 << 20),
-        ("64M", 64 << 20),
-    ];
-    let quoted = |names: Vec<&str>| format!("{names:?}");
-    let definition = format!(
-        "schema = 1\nname = \"large\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n[[part]]\nname = \
-         \"methods\"\nquestion = \"q\"\nworkload = \"copy\"\nvariants = {}\nsizes = {}\nbaseline = \
-         \"read_write:64K\"\n[run]\nschema = 1\nsrc_dir = \"/a\"\ndst_dir = \"/b\"\nseed = 1\nscale = 1.0\n\
-         haulage_version = \"0\"\n",
-        quoted(VARIANTS.to_vec()),
-        quoted(SIZES.iter().map(|size| size.0).collect())
-    );
-    let mut samples = String::from(
-        "cell,part,workload,variant,file_bytes,files,shape,state_wanted,destination,at_once,session,\
-         round,repeat,order_in_round,probe_ns,begun_ns,ended_ns,elapsed_ns,state_proved,state_note,\
-         refusals,counted\n",
-    );
-    let mut rng = fastrand::Rng::with_seed(7);
-    let cells = SIZES.len() * VARIANTS.len();
-    for run in 0..SAMPLES {
-        let at = run as usize % cells;
-        let (name, bytes) = SIZES[at / VARIANTS.len()];
-        let variant = VARIANTS[at % VARIANTS.len()];
-        let round = run / u32::try_from(cells).expect("few cells");
-        let elapsed = 5_000 + bytes / 4 + rng.u64(..bytes / 8 + 1_000);
-        let begun = u64::from(run) * 1_000_000;
-        let _ = writeln!(
-            samples,
-            "methods/{name},methods,copy,{variant},{bytes},1,file,warm,fresh,1,{},{},0,1,{},{begun},{},\
-             {elapsed},warm,,,true",
-            round / 16 + 1,
-            round % 16 + 1,
-            900 + rng.u64(..200),
-            begun + elapsed
-        );
-    }
-    std::fs::write(home.join("experiment.toml"), definition).expect("written");
-    std::fs::write(home.join("environment.json"), "{}").expect("written");
-    std::fs::write(home.join("samples.csv"), samples).expect("written");
-    let verdict = "{\"schema\":1,\"question\":\"q\",\"delta\":0.02,\"delta_from\":\"\",\"parts\":[],\"notes\":[]}";
-    std::fs::write(home.join("verdict.json"), verdict).expect("written");
-}
-
 #[test]
 fn the_page_of_200_000_samples_stays_small() {
     let home = tempfile::tempdir().expect("a directory");
-    large(home.path());
+    large::run(home.path());
     let sources = [Source::read(home.path()).expect("the run can be read")];
-    let report = Report::of(&sources);
+    let report = Report::of(&sources, EPSILON);
     let page = page::render(&report, home.path());
     assert!(page.len() < PAGE_BYTES_MAX, "{} bytes", page.len());
     let thinned = report.figures.iter().flat_map(|figure| &figure.notes);

@@ -1,10 +1,14 @@
 //! The page of a committed run in a real browser: Debian's chromium, driven by playwright-core.
 //! `cargo xtask test` installs both; without them the tests say that they are skipped.
 
+mod hostile;
+mod large;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
+use haulage_report::figure::EPSILON;
 use haulage_report::{Report, Source, page};
 use serde_json::{Value, json};
 
@@ -15,6 +19,12 @@ const USABLE_MS_MAX: u64 = 2000;
 /// How much longer it may take on a slow machine that has much else to do: what fails then has grown
 /// out of all proportion.
 const SLOW_AND_BUSY: u64 = 10;
+
+/// The committed run, twice for whoever compares. Its answers are made anew from its samples.
+static SMALL: LazyLock<[Source; 2]> = LazyLock::new(|| {
+    let read = || Source::read(&here("runs/small")).expect("the committed run can be read");
+    [read(), read()]
+});
 
 /// What playwright-core asks of node, and what Debian 12 has.
 const NODE_MIN: u32 = 18;
@@ -47,20 +57,42 @@ fn browser() -> Result<PathBuf, String> {
 
 #[test]
 fn the_page_of_a_small_run_works() {
-    let sources = [Source::read(&here("runs/small")).expect("the committed run can be read")];
-    check("the_page_of_a_small_run_works", "small", &Report::of(&sources), &json!(null));
+    let report = Report::of(&SMALL[..1], EPSILON);
+    check("the_page_of_a_small_run_works", "small", &report, &json!(null));
 }
 
 #[test]
 fn the_page_of_two_runs_works() {
-    let read = || Source::read(&here("runs/small")).expect("the committed run can be read");
-    let sources = [read(), read()];
     let cases = json!([
         "no error, no request, and every figure draws",
         "nothing is clipped or overlaps at 1280 pixels",
         "nothing is clipped or overlaps at 390 pixels",
     ]);
-    check("the_page_of_two_runs_works", "two", &Report::comparing(&sources), &cases);
+    check("the_page_of_two_runs_works", "two", &Report::comparing(&SMALL, EPSILON), &cases);
+}
+
+#[test]
+fn names_from_a_run_are_shown_and_never_obeyed() {
+    let home = tempfile::tempdir().expect("a directory");
+    hostile::run(home.path());
+    let sources = [Source::read(home.path()).expect("the run can be read")];
+    let cases = json!([
+        "no error, no request, and every figure draws",
+        "nothing in the page but what it is made of",
+        "what is shown is text",
+    ]);
+    let test = "names_from_a_run_are_shown_and_never_obeyed";
+    check(test, "hostile", &Report::of(&sources, EPSILON), &cases);
+}
+
+#[test]
+fn the_page_of_200_000_samples_can_be_used_soon() {
+    let home = tempfile::tempdir().expect("a directory");
+    large::run(home.path());
+    let sources = [Source::read(home.path()).expect("the run can be read")];
+    let cases = json!(["no error, no request, and every figure draws", "it can be used soon"]);
+    let test = "the_page_of_200_000_samples_can_be_used_soon";
+    check(test, "large", &Report::of(&sources, EPSILON), &cases);
 }
 
 /// Has the page of `report` go through the cases called `only`, all when that is null.
@@ -80,9 +112,11 @@ fn check(test: &str, name: &str, report: &Report<'_>, only: &Value) {
         "page": file,
         "chromium": chromium,
         "figures": figures,
+        "names": hostile::VARIANTS.map(|(_, name)| name),
         "only": only,
         "usable_ms_max": USABLE_MS_MAX * SLOW_AND_BUSY,
         "screenshots": out,
+        "pictures": !["large", "hostile"].contains(&name),
         "scratch": out.join("scratch"),
         "fonts": here("../assets"),
     });

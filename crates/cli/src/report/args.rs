@@ -49,9 +49,18 @@ pub(super) struct Args {
     /// Print answers and figures as text
     #[arg(long)]
     pub(super) text: bool,
+
+    /// Recommend the buffer with which calls add this to what their bytes cost, 0.1 to 20 %
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent)]
+    epsilon: f64,
 }
 
 impl Args {
+    /// The share that calls may add to what their bytes cost.
+    pub(super) fn epsilon(&self) -> f64 {
+        self.epsilon / 100.0
+    }
+
     /// The runs, also those to compare.
     pub(super) fn all_runs(&self) -> &[PathBuf] {
         if self.compare.is_empty() { &self.runs } else { &self.compare }
@@ -65,6 +74,15 @@ impl Args {
             None if self.all_runs()[0].is_file() => Some(self.all_runs()[0].with_extension("html")),
             None => Some(self.all_runs()[0].join("report.html")),
         }
+    }
+}
+
+/// A share in percent, with or without its sign, within the reach of the page's slider.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.1..=20.0).contains(&percent) => Ok(percent),
+        _ => Err("a number from 0.1 to 20 is wanted".to_owned()),
     }
 }
 

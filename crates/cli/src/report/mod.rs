@@ -36,8 +36,8 @@ fn make(args: &Args) -> anyhow::Result<()> {
     let sources: Vec<Source> =
         args.all_runs().iter().map(|run| Source::read(run)).collect::<Result<_, _>>()?;
     let report = match sources.first_chunk() {
-        Some(pair) if !args.compare.is_empty() => Report::comparing(pair),
-        _ => Report::of(&sources),
+        Some(pair) if !args.compare.is_empty() => Report::comparing(pair, args.epsilon()),
+        _ => Report::of(&sources, args.epsilon()),
     };
     show(args, &report)
 }

@@ -3,10 +3,11 @@
 use lab::bench::analysis::Finding;
 use lab::bench::analysis::buffer::{Buffer, Sweep};
 use lab::bench::analysis::view::buffer_of;
-use lab::words::{bytes, nanoseconds, three_digits};
+use lab::words::{bytes, nanoseconds};
 
 use super::{
     Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
+    Unit,
 };
 use crate::summary::{Summary, state_words};
 use crate::table::{Entry, Table};
@@ -44,9 +45,10 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
              curve is the largest file: dots are medians with 95 % intervals. The shaded range is the \
              plateau, in which every buffer is shown to be within {} % of the best; from the thin line on \
              none is shown to be slower by more, so that the plateau begins between the two.",
-            three_digits(epsilon)
+            crate::scale::shown(Unit::Ratio, epsilon)
         ),
         keys: vec![
+            Key::new(Look::Tiles, "the best to 4 × as long"),
             Key::new(Look::Full, "median, 95 % interval"),
             Key::new(Look::Band, "plateau"),
             Key::new(Look::Rule, "may begin here"),

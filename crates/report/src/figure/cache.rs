@@ -79,6 +79,7 @@ fn states(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<Table
     let mut table = table(&summary.titled("Cold against warm"), ["warm", "cold", "cold / warm"]);
     let mut cold: Vec<&CellSummary<'_>> =
         summary.cells.iter().filter(|cell| cell.cell.state == State::Cold).collect();
+    cold.retain(|cell| !elsewhere(cell.part));
     cold.sort_by_key(|cell| cell.cell.file_bytes);
     let rows = ranked(&cold);
     for cold in cold {
@@ -86,7 +87,7 @@ fn states(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<Table
             .cells
             .iter()
             .find(|it| it.cell.state == State::Warm && key(&it.cell) == key(&cold.cell));
-        let Some(warm) = warm.filter(|_| !elsewhere(cold.part)) else { continue };
+        let Some(warm) = warm else { continue };
         let pairs: Vec<Pair<'_>> = cold
             .variants
             .iter()

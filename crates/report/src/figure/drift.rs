@@ -66,7 +66,8 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         id: "drift",
         title: "Drift: runs in their order".to_owned(),
         reading: "Each point is a run, its time over the median of its variant: a flat cloud around 1 \
-                  is a machine that stayed as it was. Vertical lines are the beginnings of sessions, \
+                  is a machine that stayed as it was. From one whole number to the next is a round, in \
+                  which each variant ran once in an order of its own. Vertical lines are the beginnings of sessions, \
                   each of them a process of its own with files of its own. Shaded are the rounds that \
                   the gates found disturbed; hovering says by what. The grey line is the speed probe \
                   that runs before each sample, over its median. The vertical axis is logarithmic."
@@ -113,30 +114,50 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
         title: cell.words(),
         alt: format!("Runs at {} in their order. {}", cell.words(), drift_words(cell)),
         facets: cell.facets(),
-        x: Axis { label: "runs in their order".to_owned(), ..Axis::default() },
+        x: Axis { label: "rounds in their order".to_owned(), ..Axis::default() },
         y: Axis::ratio("time / median of its variant"),
         marks,
     };
     (panel, counts)
 }
 
-/// The order of a cell's runs. Between its sessions those of other cells take place, so that time
-/// itself would be mostly empty.
+/// The order of a cell's rounds, and of the runs in each. Between its sessions those of other cells take
+/// place, so that time itself would be mostly empty.
 struct Order {
-    begun_ns: Vec<u64>,
+    /// When each run began, ascending, and its place: the whole part is the round, from 1.
+    places: Vec<(u64, f64)>,
 }
 
 impl Order {
     fn of(cell: &CellSummary<'_>) -> Order {
-        let runs = cell.variants.iter().flat_map(|variant| &variant.all);
-        let mut begun_ns: Vec<u64> = runs.map(|record| record.measured.begun_ns).collect();
-        begun_ns.sort_unstable();
-        Order { begun_ns }
+        let mut rounds: BTreeMap<(u32, u32, u32), Vec<u64>> = BTreeMap::new();
+        for record in cell.variants.iter().flat_map(|variant| &variant.all) {
+            let round = rounds.entry((record.session, record.round, record.repeat)).or_default();
+            round.push(record.measured.begun_ns);
+        }
+        let mut rounds: Vec<Vec<u64>> = rounds.into_values().collect();
+        rounds.iter_mut().for_each(|round| round.sort_unstable());
+        rounds.sort_by_key(|round| round[0]);
+        let places_of = |(index, round): (usize, &Vec<u64>)| -> Vec<(u64, f64)> {
+            let place = |(run, &at): (usize, &u64)| {
+                (at, index as f64 + 1.0 + (run as f64 + 0.5) / round.len() as f64)
+            };
+            round.iter().enumerate().map(place).collect()
+        };
+        let mut places: Vec<(u64, f64)> = rounds.iter().enumerate().flat_map(places_of).collect();
+        places.sort_by_key(|(at, _)| *at);
+        Order { places }
     }
 
-    /// The place of the run that began then, from 1.
+    /// The place of the run that began then.
     fn at(&self, begun_ns: u64) -> f64 {
-        self.begun_ns.partition_point(|&at| at < begun_ns) as f64 + 1.0
+        let index = self.places.partition_point(|(at, _)| *at < begun_ns);
+        self.places.get(index).or(self.places.last()).map_or(1.0, |(_, place)| *place)
+    }
+
+    /// The beginning of that run's round.
+    fn round_at(&self, begun_ns: u64) -> f64 {
+        self.at(begun_ns).floor()
     }
 }
 
@@ -163,7 +184,7 @@ fn sessions(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
     }
     let rule = |at: u64| Shape::Rule {
         cuts: Along::X,
-        at: order.at(at) - 0.5,
+        at: order.round_at(at),
         text: String::new(),
         stroke: Stroke::Thin,
     };
@@ -187,7 +208,7 @@ fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
         let what = if round.again { "disturbed, run again" } else { "disturbed" };
         let breach = &round.gate.breach;
         let text = format!("session {}, round {}: {what}: {breach}", round.session, round.round);
-        let (from, to) = (order.at(*first) - 0.5, order.at(*last) + 0.5);
+        let (from, to) = (order.round_at(*first), order.round_at(*last) + 1.0);
         match bands.last_mut() {
             Some((_, end, texts)) if from - *end < 0.5 => {
                 *end = to;
@@ -278,5 +299,12 @@ mod tests {
         assert!(kept.len() <= 100, "{}", kept.len());
         assert!(kept.contains(&[137.0, 40.0]) && kept.contains(&[802.0, 0.2]));
         assert_eq!(thinned(vec![[2.0, 1.0], [1.0, 1.0]], 100), [[1.0, 1.0], [2.0, 1.0]]);
+    }
+
+    #[test]
+    fn places_in_a_round_lie_between_it_and_the_next() {
+        let order = Order { places: vec![(10, 1.25), (20, 1.75), (900, 2.5)] };
+        assert_eq!([10, 20, 900].map(|at| order.at(at)), [1.25, 1.75, 2.5]);
+        assert_eq!([10, 20, 900].map(|at| order.round_at(at)), [1.0, 1.0, 2.0]);
     }
 }

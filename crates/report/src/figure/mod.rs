@@ -3,7 +3,10 @@
 //! A figure is groups of panels; a panel is two axes and marks. Whoever draws knows these shapes and
 //! nothing of experiments, so that all drawings of a figure agree.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+
+pub use digits::shortened;
+use digits::{short, short_list, short_one, short_pairs, short_rows};
 
 use crate::summary::Summary;
 use crate::table::Table;
@@ -12,7 +15,9 @@ pub mod buffer;
 pub mod cache;
 pub mod change;
 pub mod concurrency;
+mod digits;
 pub mod drift;
+pub mod order;
 pub mod page_boundary;
 pub mod per_call;
 pub mod ratio;
@@ -34,11 +39,12 @@ pub const ALL: &[Make] = &[
     split::figure,
     cache::figure,
     concurrency::figure,
+    order::figure,
     drift::figure,
     then_and_now::figure,
 ];
 
-/// The share that calls may add before a reader has said another.
+/// The share ε that calls may add to what their bytes cost, unless a reader wants another.
 pub const EPSILON: f64 = 0.01;
 
 /// A picture with what a reader needs in order to read it.
@@ -94,6 +100,8 @@ pub enum Look {
     Line,
     /// A dotted line.
     Fit,
+    /// Tiles, from pale to strong.
+    Tiles,
 }
 
 impl Key {
@@ -306,6 +314,9 @@ pub enum Shape {
     /// The buffer from which on calls cost no more than a share ε of what their bytes cost, which is
     /// for the reader to choose: `call_ns` / (ε · `byte_ns`).
     Recommended {
+        /// ε before a reader of the page has said another.
+        #[serde(serialize_with = "short_one")]
+        epsilon: f64,
         /// What a read and a write cost whatever they move.
         #[serde(serialize_with = "short_one")]
         call_ns: f64,
@@ -456,46 +467,4 @@ impl Axis {
             |name: &str| Category { label: name.to_owned(), variant: Some(name.to_owned()) };
         Axis { categories: variants.into_iter().map(category).collect(), ..Axis::default() }
     }
-}
-
-/// Four digits are more than any drawing shows, and a page holds many numbers.
-#[must_use]
-pub fn shortened(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    format!("{value:.3e}").parse().unwrap_or(value)
-}
-
-fn number(value: f64) -> Option<serde_json::Value> {
-    let value = shortened(value);
-    // Whole numbers without their point; beyond 2^53 not every float is the integer it seems.
-    #[allow(clippy::cast_possible_truncation)]
-    match value {
-        value if value.fract() == 0.0 && value.abs() < 9e15 => Some((value as i64).into()),
-        value if value.is_finite() => Some(value.into()),
-        _ => None,
-    }
-}
-
-fn short_one<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
-    number(*value).serialize(to)
-}
-
-fn short<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
-    value.and_then(number).serialize(to)
-}
-
-fn short_list<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(values.iter().map(|value| number(*value)))
-}
-
-fn short_pairs<S: Serializer>(pairs: &[[f64; 2]], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(pairs.iter().map(|pair| pair.map(number)))
-}
-
-fn short_rows<S: Serializer>(rows: &[Vec<Option<f64>>], to: S) -> Result<S::Ok, S::Error> {
-    let row =
-        |row: &Vec<Option<f64>>| -> Vec<_> { row.iter().map(|v| v.and_then(number)).collect() };
-    to.collect_seq(rows.iter().map(row))
 }

@@ -4,11 +4,10 @@ use lab::bench::analysis::Estimated;
 use lab::bench::analysis::Finding;
 use lab::bench::analysis::per_call::{CallCost, CallLine, CellCalls, PerCall};
 use lab::bench::record::SequenceRecord;
-use lab::words::{bytes, nanoseconds, three_digits};
+use lab::words::{bytes, nanoseconds};
 
 use super::{
-    Along, Axis, Dot, EPSILON, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
-    Stroke, Unit,
+    Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Unit,
 };
 use crate::summary::{Summary, state_words};
 use crate::table::{Entry, Table};
@@ -36,7 +35,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
                     let title = format!("{title}, reads in their order");
                     groups.push(Group { title, panels: sequences, height: Height::Strip });
                 }
-                notes.push(recommendation(cell));
+                notes.push(recommendation(cell, per_call.overhead / summary.epsilon, summary));
             }
             tables.push(lines(&summary.titled(&part.name), per_call));
             tables.push(table(&summary.titled(&part.name), per_call));
@@ -49,7 +48,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         id: "per-call",
         title: "What one call costs".to_owned(),
         reading: "Dots are medians of single calls; their bars are no intervals of the median but reach \
-                  from the 5 % to the 95 % quantile of all calls. Small points are modes, times around \
+                  from the 5 % to the 95 % quantile of all calls; one that leaves the picture goes on beyond it. Small points are modes, times around \
                   which calls gather; reads that wait for a device, or for a step of readahead, are a mode \
                   of their own, and stand out in the reads drawn in their order. The dotted line is the \
                   fit c + f·n through the means. The strong line is the buffer from which on the calls of a \
@@ -89,7 +88,7 @@ fn costs(summary: &Summary<'_>, title: &str, cell: &CellCalls) -> Group {
             },
             x: Axis::buffers(),
             y: Axis::time("time of a call"),
-            marks: marks(op, &calls, line, recommended(cell)),
+            marks: marks(op, &calls, line, recommended(cell, summary.epsilon)),
         }
     };
     let panels = vec![panel("read", cell.read.as_ref()), panel("write", cell.write.as_ref())];
@@ -155,12 +154,13 @@ fn marks(
     marks
 }
 
-fn recommended(cell: &CellCalls) -> Option<Shape> {
+fn recommended(cell: &CellCalls, epsilon: f64) -> Option<Shape> {
     let (read, write) = (cell.read?, cell.write?);
     let call_ns = read.call_ns.value + write.call_ns.value;
     let byte_ns = read.byte_ns.value + write.byte_ns.value;
     let Estimated { value, low, high } = cell.recommended_bytes?;
     (call_ns > 0.0 && byte_ns > 0.0 && value > 0.0).then(|| Shape::Recommended {
+        epsilon,
         call_ns,
         byte_ns,
         low_share: low.map(|low| low / value),
@@ -173,10 +173,17 @@ fn whole(value: f64) -> String {
     bytes(value.round() as u64)
 }
 
-fn recommendation(cell: &CellCalls) -> String {
+/// The buffer for the share ε of the summary, which is `factor` times the one that was found: half the
+/// share takes twice the buffer, at the ends of the interval too.
+fn recommendation(cell: &CellCalls, factor: f64, summary: &Summary<'_>) -> String {
     let at = of(cell);
-    let percent = three_digits(EPSILON * 100.0);
-    match cell.recommended_bytes {
+    let percent = crate::scale::shown(Unit::Ratio, summary.epsilon * 100.0);
+    let scaled = |it: Estimated| Estimated {
+        value: it.value * factor,
+        low: it.low.map(|low| low * factor),
+        high: it.high.map(|high| high * factor),
+    };
+    match cell.recommended_bytes.map(scaled) {
         Some(Estimated { value, low: Some(low), high: Some(high) }) if value > 0.0 => format!(
             "{at}: for ε = {percent} % the buffer is {} (95 % interval {} to {})",
             whole(value),

@@ -1,13 +1,15 @@
 //! Time against file size: distributions, medians, and what a call and a byte cost.
 
+mod fits;
+
+use lab::bench::analysis::size_fit::FittedLine;
 use lab::bench::definition::{Analysis, Part};
 use lab::stats::density::{Density, quantiles_supported};
-use lab::stats::models::{self, Estimate, Point, Segments};
 use lab::stats::quantile;
 use lab::words::{nanoseconds, three_digits};
 
 use super::{
-    Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
+    Along, Axis, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
 };
 use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
 use crate::table::{Entry, Table};
@@ -24,8 +26,8 @@ const VIOLINS_IN_FULL: usize = 1000;
 /// Variants drawn before anybody asks for more: beyond these, violins become needles.
 const SHOWN: usize = 6;
 
-/// What the test for a break draws from.
-const SEED: u64 = 0;
+/// Violins of one size must not look like several sizes: they spread over no more than this factor.
+const ROOM_MAX: f64 = 6.0;
 
 /// Columns of the strip of histograms.
 const BINS: usize = 60;
@@ -42,12 +44,17 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         reading: "Each violin is the distribution of a variant's runs at a size, its width the \
                   density of the logarithm of time; the tick is the median, and a line joins the \
                   medians. Fewer than ten runs are drawn one by one. Violins on one shaded ground are of one size and stand side by side only \
-                  to be seen apart. Thin dotted lines are fits t = c + f·n; where two lines \
+                  to be seen apart. Thin dotted lines are fits t = c + f·n, of times without what a run waited for a processor \
+                  that other programs had; where two lines \
                   that meet fit significantly better, they are drawn and the break is marked. The \
                   strip below counts runs by their time over the median of their variant and size, \
                   which shows tails and second modes. Both axes are logarithmic."
             .to_owned(),
-        keys: vec![Key::new(Look::Line, "medians"), Key::new(Look::Fit, "fit t = c + f·n")],
+        keys: vec![
+            Key::new(Look::Line, "medians"),
+            Key::new(Look::Fit, "fit t = c + f·n"),
+            Key::new(Look::Tiles, "few to many runs"),
+        ],
         groups: Vec::new(),
         notes: Vec::new(),
         tables: Vec::new(),
@@ -105,10 +112,7 @@ fn groups_of(
     };
     let what = measure_words(part.measure);
     let title = cells[0].titled_part();
-    let fits: Vec<(&str, Fit)> = match part.analyses.contains(&Analysis::SizeFit) {
-        true => variants.iter().filter_map(|name| Some((*name, fit(cells, name)?))).collect(),
-        false => Vec::new(),
-    };
+    let lines: Vec<&FittedLine> = fits::of(summary, part, cells);
     let mut marks = Vec::new();
     let room = room(cells);
     if cells.len() > 1 {
@@ -116,8 +120,8 @@ fn groups_of(
     }
     for (index, variant) in variants.iter().enumerate() {
         let mut own = violins(cells, variant, (index, room), points);
-        if let Some((_, fit)) = fits.iter().find(|(name, _)| name == variant) {
-            own.extend(fit.marks(variant, cells));
+        if let Some(line) = lines.iter().find(|line| line.variant == *variant) {
+            own.extend(fits::marks(line, cells));
         }
         own.iter_mut().for_each(|mark| mark.hidden = !shown.contains(variant));
         marks.extend(own);
@@ -137,12 +141,16 @@ fn groups_of(
     let alt = alt(part, cells);
     let y = Axis::time(what);
     let panel = Panel { title: String::new(), alt, facets: facets.clone(), x, y, marks };
-    let (panels, height) = (vec![panel], Height::Plot);
+    let height = if cells.len() == 1 { Height::Strip } else { Height::Plot };
+    let panels = vec![panel];
     figure.groups.push(Group { title: summary.titled(&title), panels, height });
     figure.groups.push(strip(summary, &title, cells, &shown, facets));
     figure.tables.push(times(summary, &title, cells));
-    if !fits.is_empty() {
-        figure.tables.push(fit_table(summary, &title, &fits));
+    if let Some(words) = fits::lack(&lines) {
+        figure.notes.push(format!("{title}: {words}"));
+    }
+    if !lines.is_empty() {
+        figure.tables.push(fits::table(&summary.titled(&title), &lines));
     }
 }
 
@@ -187,7 +195,7 @@ fn shown_at_first<'v>(
 fn room(cells: &[&CellSummary<'_>]) -> f64 {
     let ratio =
         |pair: &[&CellSummary<'_>]| pair[1].cell.file_bytes as f64 / pair[0].cell.file_bytes as f64;
-    cells.windows(2).map(ratio).fold(16.0, f64::min).powf(0.8)
+    cells.windows(2).map(ratio).fold(ROOM_MAX, f64::min).powf(0.8)
 }
 
 /// The ground on which the violins of one size stand.
@@ -304,151 +312,6 @@ fn strip(
     };
     let title = summary.titled(&format!("{title}, spread of runs"));
     Group { title, panels: vec![panel], height: Height::Rows }
-}
-
-/// One line, and two where they fit better.
-struct Fit {
-    line: models::CostLine,
-    segments: Option<Segments>,
-}
-
-fn fit(cells: &[&CellSummary<'_>], name: &str) -> Option<Fit> {
-    let mut points = Vec::new();
-    for cell in cells {
-        let Some(variant) = cell.variant(name) else { continue };
-        for (record, value) in variant.counted.iter().zip(&variant.values_ns) {
-            points.push(Point {
-                bytes: cell.cell.run_bytes() as f64,
-                elapsed_ns: *value,
-                session: record.session,
-            });
-        }
-    }
-    let line = models::cost_line(&points)?;
-    Some(Fit { line, segments: models::segments(&points, SEED) })
-}
-
-impl Fit {
-    fn broken(&self) -> Option<&models::Broken> {
-        self.segments.as_ref().filter(|segments| segments.is_broken()).map(|it| &it.two)
-    }
-
-    fn misfit(&self) -> models::Misfit {
-        self.broken().map_or(self.line.misfit, |two| two.misfit)
-    }
-
-    /// The modelled time, in nanoseconds.
-    fn time(&self, bytes: f64) -> f64 {
-        match self.broken() {
-            Some(two) => {
-                let at = two.break_bytes.value;
-                two.call_ns.value
-                    + two.below_byte_ns.value * bytes.min(at)
-                    + two.above_byte_ns.value * (bytes - at).max(0.0)
-            }
-            None => self.line.call_ns.value + self.line.byte_ns.value * bytes,
-        }
-    }
-
-    fn marks(&self, name: &str, cells: &[&CellSummary<'_>]) -> Vec<Mark> {
-        let (Some(first), Some(last)) = (cells.first(), cells.last()) else { return Vec::new() };
-        let (low, high) = (first.cell.file_bytes as f64, last.cell.file_bytes as f64);
-        let at = |step: u32| low * (high / low).powf(f64::from(step) / 48.0);
-        // A line that begins below zero has no place on a logarithmic axis there.
-        let points: Vec<[f64; 2]> = (0..=48)
-            .map(|step| [at(step), self.time(at(step))])
-            .filter(|[_, time]| *time > 0.0)
-            .collect();
-        let mut marks =
-            vec![Mark::of(name, Shape::Line { points, stroke: Stroke::Fit }).unlisted()];
-        if let Some(two) = self.broken() {
-            let at = two.break_bytes;
-            let dot = Dot {
-                x: at.value,
-                y: self.time(at.value),
-                low: at.interval.map(|it| it.low),
-                high: at.interval.map(|it| it.high),
-                text: format!("{name}: break at {}", estimate_words(&at, bytes_words)),
-            };
-            let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow: true };
-            marks.push(Mark::of(name, dots).unlisted());
-        }
-        marks
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Lengths are not negative.
-fn bytes_words(bytes: f64) -> String {
-    lab::words::bytes(bytes.round() as u64)
-}
-
-/// An estimate with its interval.
-fn estimate_words(estimate: &Estimate, show: impl Fn(f64) -> String) -> String {
-    match estimate.interval {
-        Some(it) => format!("{} ({} to {})", show(estimate.value), show(it.low), show(it.high)),
-        None => show(estimate.value),
-    }
-}
-
-fn estimate_entry(estimate: &Estimate, show: impl Fn(f64) -> String) -> Entry {
-    Entry::Number { value: estimate.value, shown: estimate_words(estimate, show) }
-}
-
-fn signed_ns(ns: f64) -> String {
-    if ns < 0.0 { format!("−{}", nanoseconds(-ns)) } else { nanoseconds(ns) }
-}
-
-fn fit_table(summary: &Summary<'_>, title: &str, fits: &[(&str, Fit)]) -> Table {
-    let mut table = Table::new(
-        &summary.titled(&format!("{title}: fits t = c + f·n, with 95 % intervals")),
-        &[
-            "variant",
-            "c, per file",
-            "f, ns/byte",
-            "break at",
-            "f beyond, ns/byte",
-            "largest misfit, %",
-            "at size",
-            "p of fit",
-            "p of one line",
-        ],
-    );
-    for (name, fit) in fits {
-        let digits = |value: f64| format!("{value:.3}");
-        let (call, byte) = match fit.broken() {
-            Some(two) => (two.call_ns, two.below_byte_ns),
-            None => (fit.line.call_ns, fit.line.byte_ns),
-        };
-        let (break_at, beyond) = match fit.broken() {
-            Some(two) => (
-                estimate_entry(&two.break_bytes, bytes_words),
-                estimate_entry(&two.above_byte_ns, digits),
-            ),
-            None => (Entry::Nothing, Entry::Nothing),
-        };
-        let misfit = fit.misfit();
-        let share = misfit.largest * 100.0;
-        table.rows.push(vec![
-            Entry::words(name),
-            estimate_entry(&call, signed_ns),
-            estimate_entry(&byte, digits),
-            break_at,
-            beyond,
-            Entry::Number { value: share, shown: format!("{share:+.0}") },
-            Entry::bytes(Some(misfit.at_bytes)),
-            p_entry(misfit.p),
-            p_entry(fit.segments.as_ref().map(|segments| segments.p)),
-        ]);
-    }
-    table
-}
-
-fn p_entry(p: Option<f64>) -> Entry {
-    match p {
-        Some(value) if value < 0.001 => Entry::Number { value, shown: "< 0.001".to_owned() },
-        Some(value) => Entry::Number { value, shown: format!("{value:.3}") },
-        None => Entry::Nothing,
-    }
 }
 
 /// Medians and the percentiles that so many runs can tell.

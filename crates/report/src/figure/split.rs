@@ -2,6 +2,7 @@
 
 use lab::bench::cell::Cell;
 use lab::bench::definition::Analysis;
+use lab::words::grouped;
 
 use super::{Axis, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Unit};
 use crate::summary::{CellSummary, Summary, VariantSummary};
@@ -37,7 +38,9 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
                   (medium), and the rest, in which no thread of it ran (pale). With several workers \
                   processor time adds up over threads and may exceed the time that passed; the rest is \
                   then nothing. Many kernels split user from kernel time by the timer tick, so for \
-                  runs under some milliseconds only their sum means something. The axis is linear."
+                  runs under some milliseconds only their sum means something. Bars of page faults, where there \
+                  are any, are medians too: those that waited for the device in full colour, the others \
+                  medium. The axes are linear."
             .to_owned(),
         keys: vec![
             Key::new(Look::Strong, "user mode"),
@@ -60,15 +63,18 @@ fn groups_of(summary: &Summary<'_>, cells: &[&CellSummary<'_>]) -> Vec<Group> {
             None => groups.push((words, vec![cell])),
         }
     }
-    let group = |(_, cells): (String, Vec<&CellSummary<'_>>)| {
+    let groups_of = |(_, cells): (String, Vec<&CellSummary<'_>>)| {
         let ranked = ranked(&cells);
-        Group {
-            title: summary.titled(&cells[0].titled_part()),
-            panels: cells.iter().map(|cell| panel(cell, &ranked)).collect(),
-            height: Height::Rows,
-        }
+        let title = cells[0].titled_part();
+        let group = |title: &str, panels: Vec<Panel>| {
+            let title = summary.titled(title);
+            (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
+        };
+        let times = cells.iter().map(|cell| panel(cell, &ranked)).collect();
+        let faults = cells.iter().filter_map(|cell| faults(cell, &ranked)).collect();
+        [group(&title, times), group(&format!("{title}, page faults"), faults)]
     };
-    groups.into_iter().map(group).collect()
+    groups.into_iter().flat_map(groups_of).flatten().collect()
 }
 
 /// Variants by their median in the largest cell that has them, the fastest first.
@@ -143,6 +149,39 @@ fn panel(cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
         y: Axis::variants(variants.iter().copied()),
         marks,
     }
+}
+
+/// Page faults of each variant; none where nobody had any.
+fn faults(cell: &CellSummary<'_>, variants: &[&str]) -> Option<Panel> {
+    let mut marks = Vec::new();
+    let mut any = false;
+    for variant in &cell.variants {
+        let row = variants.iter().position(|name| *name == variant.variant).unwrap_or(0) as f64;
+        let major = variant.median_of(|it| Some(it.major_faults));
+        let minor = variant.median_of(|it| Some(it.minor_faults));
+        for (what, strength, count) in [("major", 1.0, major), ("minor", 0.55, minor)] {
+            let Some(count) = count else { continue };
+            any |= count > 0.0;
+            let name = variant.variant;
+            let texts =
+                vec![format!("{name}: {} {what} page faults", grouped(&format!("{count:.0}")))];
+            let bars = Shape::Bars { bars: vec![[row, count]], texts, strength };
+            marks.push(Mark::of(name, bars).unlisted());
+        }
+    }
+    any.then(|| Panel {
+        title: cell.size_words(),
+        alt: format!("Page faults of each variant at {}.", cell.words()),
+        facets: cell.facets(),
+        x: Axis {
+            label: "page faults".to_owned(),
+            unit: Unit::Count,
+            reach: Some(0.0),
+            ..Axis::default()
+        },
+        y: Axis::variants(variants.iter().copied()),
+        marks,
+    })
 }
 
 fn table(summary: &Summary<'_>, part: &str, cells: &[&CellSummary<'_>]) -> Table {

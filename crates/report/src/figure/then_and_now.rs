@@ -2,12 +2,12 @@
 
 use lab::bench::analysis::Finding;
 use lab::bench::analysis::then_and_now::{Row, ThenAndNow};
-use lab::words::{bytes, nanoseconds, three_digits};
+use lab::words::{nanoseconds, three_digits};
 
 use super::{
     Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
 };
-use crate::summary::{Summary, state_words};
+use crate::summary::{Summary, size_words, state_words};
 use crate::table::{Entry, Table};
 
 /// The figure; none when no part has published figures beside it.
@@ -67,7 +67,7 @@ fn group(summary: &Summary<'_>, part: &str, of: &ThenAndNow) -> Option<Group> {
     let panel = |cell: &&str| {
         let of_cell: Vec<&&Row> = rows.iter().filter(|row| row.cell == **cell).collect();
         let first = of_cell[0];
-        let at = format!("{}, {}", bytes(first.now_bytes), state_words(first.now_state));
+        let at = format!("{}, {}", size_words(first.now_bytes), state_words(first.now_state));
         Panel {
             title: at.clone(),
             alt: format!("Published ratios to {} and this run's at {at}.", of.baseline),

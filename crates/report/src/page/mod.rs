@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::figure::Figure;
+use crate::figure::{EPSILON, Figure};
 use crate::palette::Style;
 use crate::report::Report;
 pub(crate) use escape::escaped;
@@ -21,10 +21,11 @@ use escape::json;
 
 const TEMPLATE: &str = include_str!("../../assets/page.html");
 const CSS: &str = include_str!("../../assets/page.css");
-const JS: [&str; 4] = [
+const JS: [&str; 5] = [
     include_str!("../../assets/axes.js"),
     include_str!("../../assets/marks.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/controls.js"),
     include_str!("../../assets/page.js"),
 ];
 const PLOTLY: &str = include_str!("../../assets/plotly-cartesian-4.1.1.min.js");
@@ -38,6 +39,7 @@ struct Data<'r> {
     file_bytes: Vec<u64>,
     states: Vec<&'static str>,
     file_systems: Vec<String>,
+    epsilon: f64,
 }
 
 /// The page, for a file in the directory `home`, which links to samples are relative to.
@@ -86,7 +88,15 @@ fn data<'r>(report: &'r Report<'_>) -> Data<'r> {
             file_systems.push(cell.file_system.clone());
         }
     }
-    Data { figures: &report.figures, styles: &report.styles, file_bytes, states, file_systems }
+    let epsilon = report.summaries.first().map_or(EPSILON, |summary| summary.epsilon);
+    Data {
+        figures: &report.figures,
+        styles: &report.styles,
+        file_bytes,
+        states,
+        file_systems,
+        epsilon,
+    }
 }
 
 fn nav(report: &Report<'_>) -> String {

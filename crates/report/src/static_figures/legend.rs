@@ -78,6 +78,7 @@ fn concerns(look: Look, group: &Group) -> bool {
             matches!(shape, Shape::Line { stroke: Stroke::Own | Stroke::Thin, .. })
         }),
         Look::Fit => Box::new(|shape| matches!(shape, Shape::Line { stroke: Stroke::Fit, .. })),
+        Look::Tiles => Box::new(|shape| matches!(shape, Shape::Heat { .. })),
     };
     marks.any(|mark| is(&mark.shape))
 }
@@ -105,5 +106,11 @@ fn look(svg: &mut Svg, look: Look, x: f64, y: f64) {
         }
         Look::Line => svg.line(&across, Pen { width: 1.4, ..Pen::thin(NEUTRAL) }),
         Look::Fit => svg.line(&across, Pen { dash: "1.5 2", ..Pen::thin(NEUTRAL) }),
+        Look::Tiles => {
+            for (step, strength) in [0.06, 0.37, 0.69, 1.0].into_iter().enumerate() {
+                let from = x + 1.0 + 5.6 * step as f64;
+                svg.rect([from, y - 5.0], [from + 5.6, y + 5.0], super::marks::STRONG, strength);
+            }
+        }
     }
 }

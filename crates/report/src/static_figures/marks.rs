@@ -1,7 +1,7 @@
 //! Marks as shapes of SVG.
 
 use super::{Frame, INK, SOFT, TEXT_PX, style};
-use crate::figure::{Along, Dot, EPSILON, Mark, Panel, Scale, Shape, Stroke};
+use crate::figure::{Along, Dot, Mark, Panel, Scale, Shape, Stroke};
 use crate::palette::{Style, Symbol};
 use crate::report::Report;
 use crate::svg::{Anchor, Pen, Svg, Type, dashes};
@@ -10,7 +10,7 @@ use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 pub(super) const WARNING: &str = "#d55e00";
 
 /// The colour of tiles at their strongest, and of the buffer recommended.
-const STRONG: &str = "#b5451b";
+pub(super) const STRONG: &str = "#b5451b";
 
 /// Draws the marks of a panel that are shown at first.
 pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<'_>) {
@@ -73,8 +73,8 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<
                 let (first, last) = (across(frame, *cuts, *from), across(frame, *cuts, *to));
                 svg.rect(first[0], last[1], colour, opacity);
             }
-            Shape::Recommended { call_ns, byte_ns, low_share, high_share } => {
-                let at = call_ns / (EPSILON * byte_ns);
+            Shape::Recommended { epsilon, call_ns, byte_ns, low_share, high_share } => {
+                let at = call_ns / (epsilon * byte_ns);
                 if let (Some(low), Some(high)) = (low_share, high_share) {
                     let (first, last) =
                         (across(frame, Along::X, at * low), across(frame, Along::X, at * high));
@@ -91,9 +91,9 @@ pub(super) fn notes(svg: &mut Svg, panel: &Panel, frame: &Frame) {
     for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
         let (at, text) = match &mark.shape {
             Shape::Rule { cuts: Along::X, at, text, .. } if !text.is_empty() => (*at, text.clone()),
-            Shape::Recommended { call_ns, byte_ns, .. } => {
-                let at = call_ns / (EPSILON * byte_ns);
-                let percent = lab::words::three_digits(EPSILON * 100.0);
+            Shape::Recommended { epsilon, call_ns, byte_ns, .. } => {
+                let at = call_ns / (epsilon * byte_ns);
+                let percent = crate::scale::shown(crate::figure::Unit::Ratio, epsilon * 100.0);
                 let bytes = crate::scale::shown(crate::figure::Unit::Bytes, at);
                 (at, format!("ε {percent} %: {bytes}"))
             }

@@ -243,6 +243,32 @@ CASES["the keyboard reaches filters and works them"] = async (browser, { address
   await close();
 };
 
+CASES["nothing in the page but what it is made of"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  await scrollThrough(page);
+  const found = await page.evaluate(() => ({
+    scripts: document.querySelectorAll("script").length,
+    frames: document.querySelectorAll("iframe, object, embed, img, base, form, meta[http-equiv=refresh]").length,
+    handlers: [...document.querySelectorAll("*")].filter((it) => [...it.attributes].some(({ name }) => name.startsWith("on"))).length,
+    links: [...document.querySelectorAll("a[href], a")].filter((it) => it.protocol === "javascript:" || it.getAttribute("xlink:href")).length,
+    obeyed: typeof window.pwned,
+  }));
+  equal(found, { scripts: 3, frames: 0, handlers: 0, links: 0, obeyed: "undefined" }, "what names could have made");
+  await close();
+};
+
+CASES["a link to a figure keeps the choice"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address);
+  await chip(page, "Engines", "sendfile").click();
+  await page.locator('nav a[href="#drift"]').click();
+  await same(async () => new URLSearchParams(page.url().split("#")[1]).get("at"), "drift", "the figure in the address");
+  await page.reload();
+  await usable(page);
+  await same(() => chip(page, "Engines", "sendfile").getAttribute("aria-pressed"), "false", "the choice");
+  await same(() => page.locator("#drift h2").evaluate((it) => it.getBoundingClientRect().top < innerHeight), true, "the figure is in sight");
+  await close();
+};
+
 CASES["dark follows the system and the switch"] = async (browser, { address }) => {
   const { page, close } = await open(browser, address, { scheme: "dark" });
   const ground = () => page.evaluate(() => getComputedStyle(document.querySelector("section")).backgroundColor);
@@ -277,4 +303,22 @@ CASES["it can be used soon"] = async (browser, { address, usable_ms_max }) => {
   }
   console.log(`        the first screen was drawn ${times.join(", ")} ms after navigation began`);
   holds(Math.min(...times) <= usable_ms_max, `the first screen took ${times.join(", ")} ms, ${usable_ms_max} are allowed`);
+};
+
+/** Cases for particular pages, which have to be asked for. */
+export const PARTICULAR = {};
+
+PARTICULAR["what is shown is text"] = async (browser, { address, names }) => {
+  const { page, close } = await open(browser, address);
+  await drawnIn(page, "ratio");
+  const shown = await page.$$eval("#ratio .ytick text", (texts) => texts.map((text) => text.textContent));
+  for (const name of names) holds(shown.includes(name), `${name} is not among ${JSON.stringify(shown)}`);
+  await drawnIn(page, "size");
+  const entry = () => page.locator("#size .legend").first().locator("button", { hasText: names[2] });
+  await entry().click();
+  await same(() => entry().getAttribute("aria-pressed"), "false", "hidden");
+  await page.reload();
+  await usable(page);
+  await same(() => entry().getAttribute("aria-pressed"), "false", "the address keeps any name");
+  await close();
 };

@@ -1,7 +1,7 @@
 // Runs the cases on a page and writes a line for each: node run.js '{"page": ..., "chromium": ..., ...}'
 
 import { pathToFileURL } from "node:url";
-import { CASES } from "./cases.js";
+import { CASES, PARTICULAR } from "./cases.js";
 import { autopsy, open, scrollThrough, start } from "./browser.js";
 
 /** Beyond this a browser hangs, and whoever waits for this program wants to know where. */
@@ -18,7 +18,8 @@ setTimeout(() => {
 const browser = await start(wanted);
 console.log(`chromium ${browser.version()}, node ${process.version}`);
 let failed = 0;
-for (const [name, run] of Object.entries(CASES)) {
+const cases = wanted.only ? { ...CASES, ...PARTICULAR } : CASES;
+for (const [name, run] of Object.entries(cases)) {
   if (wanted.only && !wanted.only.includes(name)) continue;
   at = name;
   const begun = Date.now();
@@ -35,7 +36,7 @@ for (const [name, run] of Object.entries(CASES)) {
 
 // For a person to look at: no picture is no failure, but is said.
 const VIEWS = [["desktop", 1280, "light"], ["desktop-dark", 1280, "dark"], ["phone", 390, "light"], ["phone-dark", 390, "dark"]];
-for (const [name, width, scheme] of VIEWS) {
+for (const [name, width, scheme] of wanted.pictures ? VIEWS : []) {
   at = `picture ${name}`;
   try {
     const { page, close } = await open(browser, wanted.address, { width, height: width < 600 ? 844 : 900, scheme });

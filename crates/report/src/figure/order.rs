@@ -1,0 +1,213 @@
+//! What other orders of runs would have made of the same samples.
+
+use lab::bench::analysis::order::{Off, OrderOfRuns, Unproved};
+use lab::bench::analysis::{Estimated, Finding};
+use lab::bench::definition::Part;
+use lab::words::{nanoseconds, three_digits};
+
+use super::{Along, Axis, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use crate::summary::{CellSummary, Summary, measure_words};
+use crate::table::{Entry, Table};
+
+/// The figure; none when no part asks for it.
+#[must_use]
+pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
+    let (mut groups, mut tables, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for summary in summaries {
+        for (part, finding) in summary.findings() {
+            let Finding::Order(order) = finding else { continue };
+            let mut table = table(&summary.titled(&part.name));
+            for (kind, pairs) in kinds(order) {
+                groups.extend(groups_of(summary, part, kind, &pairs));
+                table.rows.extend(pairs.iter().map(|pair| row(kind, pair)));
+            }
+            groups.extend(unproved(summary, part, &order.unproved));
+            if !table.rows.is_empty() {
+                tables.push(table);
+            }
+            let sentences = finding.sheet().sentences.into_iter();
+            let note = |words: String| {
+                format!("{}: {}", summary.titled(&part.name), words.trim_end_matches('.'))
+            };
+            notes.extend(sentences.map(note));
+        }
+    }
+    if groups.is_empty() {
+        return None;
+    }
+    Some(Figure {
+        id: "order",
+        title: "What the order of runs would have made of it".to_owned(),
+        reading: "Full symbols are ratios of interleaved rounds, with 95 % intervals. Hollow ones are \
+                  what the same machine says to whoever takes a shortcut: one run of each and no more; \
+                  the first half of a variant's runs against the second half of the baseline's, as when \
+                  one is measured after the other; or runs that were really made so. A line joins the \
+                  two, and where it is longer than the interval, the shortcut made the difference. Of \
+                  runs whose page cache nobody looked at, hollow symbols are the medians of the state \
+                  that was proved. Axes are logarithmic."
+            .to_owned(),
+        keys: vec![
+            Key::new(Look::Full, "interleaved rounds; the page cache as it came"),
+            Key::new(Look::Hollow, "the shortcut; a proved state"),
+        ],
+        groups,
+        notes,
+        tables,
+    })
+}
+
+/// A ratio by a shortcut and by interleaved rounds.
+struct Pair<'s> {
+    cell: &'s str,
+    variant: &'s str,
+    shortcut: f64,
+    interleaved: Estimated,
+}
+
+/// The shortcuts that there are ratios of.
+fn kinds(order: &OrderOfRuns) -> Vec<(&'static str, Vec<Pair<'_>>)> {
+    let really = order.one_after_another.iter().map(|naive| Pair {
+        cell: &naive.cell,
+        variant: &naive.variant,
+        shortcut: naive.ratio,
+        interleaved: naive.interleaved,
+    });
+    let kinds: Vec<(&str, Vec<Pair<'_>>)> = vec![
+        ("run one after another", really.collect()),
+        ("the first run of each", order.first_runs.each.iter().map(pair).collect()),
+        ("first half against the baseline's second", order.blocks.each.iter().map(pair).collect()),
+    ];
+    kinds.into_iter().filter(|(_, pairs)| !pairs.is_empty()).collect()
+}
+
+fn pair(off: &Off) -> Pair<'_> {
+    Pair {
+        cell: &off.cell,
+        variant: &off.variant,
+        shortcut: off.ratio,
+        interleaved: off.interleaved,
+    }
+}
+
+/// Cells that differ in nothing but the size stand side by side.
+fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[Pair<'_>]) -> Vec<Group> {
+    let mut variants: Vec<&str> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for pair in pairs {
+        if !variants.contains(&pair.variant) {
+            variants.push(pair.variant);
+        }
+    }
+    for cell in summary.of_part(part) {
+        let id = cell.cell.id();
+        let of_cell: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.cell == id).collect();
+        if of_cell.is_empty() {
+            continue;
+        }
+        let words = format!("{}; {kind}, as a ratio to {}", cell.titled_part(), part.baseline);
+        let title = summary.titled(&words);
+        let panel = panel(part, cell, kind, &variants, &of_cell);
+        match groups.iter_mut().find(|group| group.title == title) {
+            Some(group) => group.panels.push(panel),
+            None => groups.push(Group { title, panels: vec![panel], height: Height::Rows }),
+        }
+    }
+    groups
+}
+
+fn panel(
+    part: &Part,
+    cell: &CellSummary<'_>,
+    kind: &str,
+    variants: &[&str],
+    pairs: &[&Pair<'_>],
+) -> Panel {
+    let rule = Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin };
+    let mut marks = vec![Mark::neutral(&part.baseline, rule)];
+    for pair in pairs {
+        let row = variants.iter().position(|name| *name == pair.variant).unwrap_or(0) as f64;
+        let Pair { variant, shortcut, interleaved, .. } = pair;
+        let points = vec![[*shortcut, row], [interleaved.value, row]];
+        marks.push(Mark::of(variant, Shape::Line { points, stroke: Stroke::Thin }).unlisted());
+        let dot = |x: f64, [low, high]: [Option<f64>; 2], what: &str| {
+            let text = format!("{variant}, {what}: {} ×", three_digits(x));
+            Dot { x, y: row, low, high, text }
+        };
+        let hollow = dot(*shortcut, [None, None], kind);
+        let full = dot(interleaved.value, [interleaved.low, interleaved.high], "interleaved");
+        for (dot, hollow) in [(hollow, true), (full, false)] {
+            let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
+            marks.push(Mark::of(variant, dots).unlisted());
+        }
+    }
+    Panel {
+        title: cell.size_words(),
+        alt: format!("Ratios at {} by interleaved rounds, and by {kind}.", cell.words()),
+        facets: cell.facets(),
+        x: Axis::ratio(&format!("{} / {}", measure_words(part.measure), part.baseline)),
+        y: Axis::variants(variants.iter().copied()),
+        marks,
+    }
+}
+
+/// Times with a page cache that nobody looked at, between those of proved states.
+fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Group> {
+    let mut variants: Vec<&str> = Vec::new();
+    for of in all {
+        if !variants.contains(&of.variant.as_str()) {
+            variants.push(&of.variant);
+        }
+    }
+    let panel = |cell: &CellSummary<'_>| {
+        let id = cell.cell.id();
+        let mut marks = Vec::new();
+        for of in all.iter().filter(|of| of.cell == id) {
+            let row = variants.iter().position(|name| *name == of.variant).unwrap_or(0) as f64;
+            let proved = [("warm", of.warm_median_ns), ("cold", of.cold_median_ns)];
+            let proved = proved.into_iter().filter_map(|(state, ns)| Some((state, ns?)));
+            let times = || proved.clone().map(|(_, ns)| ns).chain([of.median_ns]);
+            let [low, high] = [times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max)];
+            let points = vec![[low, row], [high, row]];
+            let line = Shape::Line { points, stroke: Stroke::Thin };
+            marks.push(Mark::of(&of.variant, line).unlisted());
+            let dots = |x: f64, what: &str, hollow: bool| {
+                let text = format!("{}, {what}: {}", of.variant, nanoseconds(x));
+                let dots = vec![Dot { x, y: row, low: None, high: None, text }];
+                let dots = Shape::Dots { dots, along: Along::X, hollow };
+                Mark::of(&of.variant, dots).unlisted()
+            };
+            marks.extend(proved.clone().map(|(state, ns)| dots(ns, state, true)));
+            marks.push(dots(of.median_ns, "as it came", false));
+        }
+        (!marks.is_empty()).then(|| Panel {
+            title: cell.size_words(),
+            alt: format!("Times with a page cache as it came, at {}.", cell.words()),
+            facets: cell.facets(),
+            x: Axis::time(measure_words(part.measure)),
+            y: Axis::variants(variants.iter().copied()),
+            marks,
+        })
+    };
+    let panels: Vec<Panel> = summary.of_part(part).filter_map(panel).collect();
+    let title = summary.titled(&format!("{}: the page cache as it came", part.name));
+    (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
+}
+
+fn table(title: &str) -> Table {
+    Table::new(
+        &format!("{title}: ratios by other orders of runs"),
+        &["order", "cell", "variant", "ratio so", "interleaved", "95 % from", "to"],
+    )
+}
+
+fn row(kind: &str, pair: &Pair<'_>) -> Vec<Entry> {
+    vec![
+        Entry::words(kind),
+        Entry::words(pair.cell),
+        Entry::words(pair.variant),
+        Entry::digits(Some(pair.shortcut)),
+        Entry::digits(Some(pair.interleaved.value)),
+        Entry::digits(pair.interleaved.low),
+        Entry::digits(pair.interleaved.high),
+    ]
+}

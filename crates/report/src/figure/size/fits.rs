@@ -1,0 +1,193 @@
+//! What a file and a byte of it cost: the lines that the run's own answers give, drawn and as rows.
+
+use lab::bench::analysis::size_fit::FittedLine;
+use lab::bench::analysis::{Estimated, Finding};
+use lab::bench::definition::Part;
+use lab::words::{bytes, nanoseconds};
+
+use crate::figure::{Along, Dot, Mark, Shape, Stroke};
+use crate::summary::{CellSummary, Summary};
+use crate::table::{Entry, Table};
+
+/// Stretches of which a line is drawn, since on logarithmic axes it is a curve.
+const STRETCHES: u32 = 48;
+
+/// A distance from the line, as a share of it, that a reader should know of.
+const MISFIT_WORTH_TELLING: f64 = 0.1;
+
+/// The lines through `cells`, which differ in nothing but the size.
+pub(super) fn of<'s>(
+    summary: &Summary<'s>,
+    part: &Part,
+    cells: &[&CellSummary<'_>],
+) -> Vec<&'s FittedLine> {
+    let Some(first) = cells.first().map(|cell| &cell.cell) else { return Vec::new() };
+    let parts = summary.source.verdict.parts.iter().filter(|verdict| verdict.part == part.name);
+    let lines = parts.flat_map(|verdict| &verdict.analyses).filter_map(|finding| match finding {
+        Finding::SizeFit(of) => Some(&of.lines),
+        _ => None,
+    });
+    let through = |line: &&FittedLine| {
+        (line.state, line.destination, line.at_once)
+            == (first.state, first.destination, first.at_once)
+    };
+    lines.flatten().filter(through).collect()
+}
+
+/// The modelled time, in nanoseconds.
+fn time_ns(line: &FittedLine, bytes: f64) -> f64 {
+    let below = line.fixed_ns.value + line.byte_ns.value * bytes;
+    match (line.break_bytes, line.above_byte_ns) {
+        (Some(at), Some(above)) if bytes > at.value => {
+            below + (above.value - line.byte_ns.value) * (bytes - at.value)
+        }
+        _ => below,
+    }
+}
+
+/// A line from the least to the greatest size, and its break.
+pub(super) fn marks(line: &FittedLine, cells: &[&CellSummary<'_>]) -> Vec<Mark> {
+    let (Some(first), Some(last)) = (cells.first(), cells.last()) else { return Vec::new() };
+    let (low, high) = (first.cell.file_bytes as f64, last.cell.file_bytes as f64);
+    let at = |step: u32| low * (high / low).powf(f64::from(step) / f64::from(STRETCHES));
+    // A line that begins below zero has no place on a logarithmic axis there.
+    let points: Vec<[f64; 2]> = (0..=STRETCHES)
+        .map(|step| [at(step), time_ns(line, at(step))])
+        .filter(|[_, time]| *time > 0.0)
+        .collect();
+    let stroke = Stroke::Fit;
+    let mut marks = vec![Mark::of(&line.variant, Shape::Line { points, stroke }).unlisted()];
+    if let Some(at) = line.break_bytes {
+        let dot = Dot {
+            x: at.value,
+            y: time_ns(line, at.value),
+            low: at.low,
+            high: at.high,
+            text: format!("{}: break at {}", line.variant, in_words(at, whole)),
+        };
+        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow: true };
+        marks.push(Mark::of(&line.variant, dots).unlisted());
+    }
+    marks
+}
+
+/// The line that fits worst, in words; none where all fit well.
+pub(super) fn lack(lines: &[&FittedLine]) -> Option<String> {
+    let off = |line: &&&FittedLine| line.misfit_largest.abs() > MISFIT_WORTH_TELLING;
+    let by_misfit = |a: &&&FittedLine, b: &&&FittedLine| {
+        a.misfit_largest.abs().total_cmp(&b.misfit_largest.abs())
+    };
+    let worst = lines.iter().filter(off).max_by(by_misfit)?;
+    Some(format!(
+        "{} of {} fits are off by more than {:.0} % at some size, {} the most with {:+.0} % at {}: \
+         there the two costs describe the times badly, and the violins are to be believed",
+        lines.iter().filter(off).count(),
+        lines.len(),
+        MISFIT_WORTH_TELLING * 100.0,
+        worst.variant,
+        worst.misfit_largest * 100.0,
+        bytes(worst.misfit_at_bytes)
+    ))
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Lengths are not negative.
+fn whole(length: f64) -> String {
+    bytes(length.round().max(0.0) as u64)
+}
+
+/// An estimate with its interval.
+fn in_words(of: Estimated, show: impl Fn(f64) -> String) -> String {
+    match (of.low, of.high) {
+        (Some(low), Some(high)) => format!("{} ({} to {})", show(of.value), show(low), show(high)),
+        _ => show(of.value),
+    }
+}
+
+fn entry(of: Estimated, show: impl Fn(f64) -> String) -> Entry {
+    Entry::Number { value: of.value, shown: in_words(of, show) }
+}
+
+fn optional(of: Option<Estimated>, show: impl Fn(f64) -> String) -> Entry {
+    of.map_or(Entry::Nothing, |of| entry(of, show))
+}
+
+fn signed_ns(ns: f64) -> String {
+    if ns < 0.0 { format!("−{}", nanoseconds(-ns)) } else { nanoseconds(ns) }
+}
+
+/// The lines as rows.
+pub(super) fn table(title: &str, lines: &[&FittedLine]) -> Table {
+    let mut table = Table::new(
+        &format!("{title}: fits t = c + f·n, with 95 % intervals"),
+        &[
+            "variant",
+            "c, per file",
+            "f, ns/byte",
+            "break at",
+            "f beyond, ns/byte",
+            "largest misfit, %",
+            "at size",
+            "p of fit",
+            "p of one line",
+        ],
+    );
+    let digits = |value: f64| format!("{value:.3}");
+    for line in lines {
+        let share = line.misfit_largest * 100.0;
+        table.rows.push(vec![
+            Entry::words(&line.variant),
+            entry(line.fixed_ns, signed_ns),
+            entry(line.byte_ns, digits),
+            optional(line.break_bytes, whole),
+            optional(line.above_byte_ns, digits),
+            Entry::Number { value: share, shown: format!("{share:+.0}") },
+            Entry::bytes(Some(line.misfit_at_bytes as f64)),
+            p_entry(line.misfit_p),
+            p_entry(line.break_p),
+        ]);
+    }
+    table
+}
+
+fn p_entry(p: Option<f64>) -> Entry {
+    match p {
+        Some(value) if value < 0.001 => Entry::Number { value, shown: "< 0.001".to_owned() },
+        Some(value) => Entry::Number { value, shown: format!("{value:.3}") },
+        None => Entry::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lab::state::State;
+    use lab::trial::Destination;
+
+    use super::*;
+
+    #[test]
+    fn a_line_that_breaks_has_no_step_there() {
+        let of = |value: f64| Estimated { value, low: None, high: None };
+        let line = FittedLine {
+            variant: "splice".to_owned(),
+            state: State::Warm,
+            destination: Destination::Fresh,
+            at_once: 1,
+            sizes: 8,
+            fixed_ns: of(1_000.0),
+            byte_ns: of(0.5),
+            break_bytes: Some(of(100.0)),
+            above_byte_ns: Some(of(2.0)),
+            break_p: Some(0.001),
+            misfit_largest: 0.0,
+            misfit_at_bytes: 0,
+            misfit_p: None,
+        };
+        let check = |bytes: f64, expected: f64| {
+            let found = time_ns(&line, bytes);
+            assert!((found - expected).abs() < 1e-9, "{bytes}: {found}, expected {expected}");
+        };
+        check(50.0, 1_025.0);
+        check(100.0, 1_050.0);
+        check(110.0, 1_070.0);
+    }
+}
