@@ -4,7 +4,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
 /** A machine may be slow, and busy with other tests: only what never comes takes this long. */
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 90_000;
+
+/** Looks go by the clock: a browser that hangs may draw no frame, and waits by default from one to the next. */
+const LOOK = { polling: 100 };
 
 const STARTS = 3;
 
@@ -16,6 +19,22 @@ const FLAGS = [
 
 /** Pages that are open, with what was noted in them. */
 const OPENED = new Set();
+
+/** What came too late. Another browser may do better, unlike after a wrong answer. */
+export class Hung extends Error {}
+
+/** The outcome of `work`, if it comes within `ms`: much of what is asked of a browser has no limit of its own. */
+export async function within(ms, work, what) {
+  let timer;
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Hung(`${what}: nothing after ${ms / 1000} s`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
@@ -78,7 +97,7 @@ export async function open(browser, address, { width = 1280, height = 900, schem
 
 /** Waits until what is in the first screen is drawn; gives the time since navigation began. */
 export async function usable(page) {
-  await page.waitForFunction(() => performance.getEntriesByName("usable").length > 0);
+  await page.waitForFunction(() => performance.getEntriesByName("usable").length > 0, null, LOOK);
   return page.evaluate(() => performance.getEntriesByName("usable")[0].startTime);
 }
 
@@ -91,9 +110,9 @@ export async function autopsy(prefix) {
     for (const words of [...opened.problems, ...opened.heard]) console.log(`        ${words}`);
     try {
       const path = `${prefix}-${count}.png`;
-      await opened.page.screenshot({ path, timeout: 30_000 });
+      await within(20_000, opened.page.screenshot({ path }), "a picture");
       console.log(`        at ${opened.page.url()}, see ${path}`);
-      await opened.page.context().close();
+      await within(20_000, opened.page.context().close(), "closing");
     } catch (error) {
       console.log(`        no picture: ${error.message}`);
     }
@@ -119,7 +138,7 @@ export async function scrollThrough(page) {
     await page.waitForFunction((at) => {
       const group = document.querySelectorAll(".group")[at];
       return group.hidden || group.dataset.drawn === "true";
-    }, index).catch((error) => { throw new Error(`group ${index} of ${count} is not drawn: ${error.message}`); });
+    }, index, LOOK).catch((error) => { throw new Hung(`group ${index} of ${count} is not drawn: ${error.message}`); });
   }
   await page.evaluate(() => scrollTo(0, 0));
 }

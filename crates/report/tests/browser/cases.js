@@ -284,7 +284,7 @@ CASES["dark follows the system and the switch"] = async (browser, { address }) =
 CASES["paper gets all figures and no controls"] = async (browser, { address }) => {
   const { page, close } = await open(browser, address, { scheme: "dark" });
   await page.emulateMedia({ media: "print" });
-  await page.waitForFunction(() => [...document.querySelectorAll(".group")].every((group) => group.dataset.drawn || group.hidden));
+  await page.waitForFunction(() => [...document.querySelectorAll(".group")].every((group) => group.dataset.drawn || group.hidden), null, { polling: 100 });
   await same(() => page.locator("#filters").isVisible(), false, "filters are on paper");
   await same(() => page.evaluate(() => getComputedStyle(document.querySelector("section")).backgroundColor), "rgb(255, 255, 255)", "ground");
   await close();

@@ -2,10 +2,13 @@
 
 import { pathToFileURL } from "node:url";
 import { CASES, PARTICULAR } from "./cases.js";
-import { autopsy, open, scrollThrough, start } from "./browser.js";
+import { Hung, autopsy, open, scrollThrough, start, within } from "./browser.js";
 
 /** Beyond this a browser hangs, and whoever waits for this program wants to know where. */
-const OVERALL_MS = 15 * 60_000;
+const OVERALL_MS = 20 * 60_000;
+
+/** No case and no set of pictures takes this long. */
+const STEP_MS = 3 * 60_000;
 
 const wanted = JSON.parse(process.argv[2]);
 wanted.address = pathToFileURL(wanted.page).href;
@@ -15,41 +18,56 @@ setTimeout(() => {
   process.exit(1);
 }, OVERALL_MS).unref();
 
-const browser = await start(wanted);
+let browser = await start(wanted);
+
+/** Runs a step, and once more in another browser when the first hangs. */
+async function step(name, run) {
+  at = name;
+  const prefix = `${wanted.screenshots}/failed-${name.replace(/\W+/g, "-")}`;
+  try {
+    await within(STEP_MS, run(browser), name);
+  } catch (error) {
+    if (!(error instanceof Hung) && error.name !== "TimeoutError") throw error;
+    console.log(`hung    ${name}: ${error.message}`);
+    await autopsy(`${prefix}-hung`);
+    await within(20_000, browser.close(), "closing the browser").catch((why) => console.log(`        ${why.message}`));
+    browser = await start(wanted);
+    await within(STEP_MS, run(browser), `${name}, in another browser`);
+  } finally {
+    await autopsy(prefix);
+  }
+}
+
 console.log(`chromium ${browser.version()}, node ${process.version}`);
 let failed = 0;
 const cases = wanted.only ? { ...CASES, ...PARTICULAR } : CASES;
 for (const [name, run] of Object.entries(cases)) {
   if (wanted.only && !wanted.only.includes(name)) continue;
-  at = name;
   const begun = Date.now();
   const seconds = () => `${((Date.now() - begun) / 1000).toFixed(1)} s`;
   try {
-    await run(browser, wanted);
+    await step(name, (browser) => run(browser, wanted));
     console.log(`ok      ${name} (${seconds()})`);
   } catch (error) {
     failed += 1;
     console.log(`FAILED  ${name} (${seconds()}): ${error.stack || error.message}`);
   }
-  await autopsy(`${wanted.screenshots}/failed-${name.replace(/\W+/g, "-")}`);
 }
 
 // For a person to look at: no picture is no failure, but is said.
 const VIEWS = [["desktop", 1280, "light"], ["desktop-dark", 1280, "dark"], ["phone", 390, "light"], ["phone-dark", 390, "dark"]];
 for (const [name, width, scheme] of wanted.pictures ? VIEWS : []) {
-  at = `picture ${name}`;
-  try {
+  const pictures = async (browser) => {
     const { page, close } = await open(browser, wanted.address, { width, height: width < 600 ? 844 : 900, scheme });
     await page.screenshot({ path: `${wanted.screenshots}/${name}-first.png` });
     await scrollThrough(page);
     await page.screenshot({ path: `${wanted.screenshots}/${name}.png`, fullPage: true });
     if (name === "desktop") await page.pdf({ path: `${wanted.screenshots}/print.pdf`, format: "A4" });
     await close();
-  } catch (error) {
-    console.log(`no picture ${name}: ${error.message}`);
-    await autopsy(`${wanted.screenshots}/failed-${name}`);
-  }
+  };
+  await step(`pictures ${name}`, pictures).catch((error) => console.log(`no picture ${name}: ${error.message}`));
 }
 at = "ending chromium";
-await browser.close();
-process.exitCode = failed > 0 ? 1 : 0;
+await within(30_000, browser.close(), at).catch((error) => console.log(error.message));
+// Whatever still hangs must not keep this program.
+process.exit(failed > 0 ? 1 : 0);
