@@ -29,6 +29,9 @@ static SMALL: LazyLock<[Source; 2]> = LazyLock::new(|| {
 /// What playwright-core asks of node, and what Debian 12 has.
 const NODE_MIN: u32 = 18;
 
+/// Whatever hangs, this ends it.
+const LIMIT_SECONDS: &str = "1500";
+
 /// One browser at a time: each starts half a dozen processes.
 static BROWSER: Mutex<()> = Mutex::new(());
 
@@ -120,11 +123,13 @@ fn check(test: &str, name: &str, report: &Report<'_>, only: &Value) {
         "scratch": out.join("scratch"),
         "fonts": here("../assets"),
     });
-    let output = Command::new("node")
+    // TERM has it end the browser too; by its own limits it ends long before.
+    let output = Command::new("timeout")
+        .args(["--kill-after=20", LIMIT_SECONDS, "node"])
         .arg(here("browser/run.js"))
         .arg(wanted.to_string())
         .output()
-        .expect("node can be started");
+        .expect("timeout can be started");
     let said = String::from_utf8_lossy(&output.stdout);
     let complaints = String::from_utf8_lossy(&output.stderr);
     eprintln!("{said}{complaints}pictures: {}", out.display());
