@@ -164,6 +164,7 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Looks;
     use super::super::simulate::{Machine, Noise};
     use super::*;
 
@@ -234,6 +235,55 @@ mod tests {
         assert!(families(150, 0.0, differs) <= 0.03);
         assert!(families(150, edge, differs) <= 0.08);
         assert!(families(150, -edge, |answer| answer == Answer::Equivalent) <= 0.08);
+    }
+
+    /// In how many of `trials` families of equal arms any comparison is said to differ at all, when each is
+    /// looked at again and again until it is answered or 40 sessions are over, as an experiment does.
+    fn families_with_looks(trials: u32, cells: usize, noise: Noise) -> f64 {
+        let error = 0.05 / cells as f64;
+        let looks = Looks::with_error(40, 5, error);
+        let machine = Machine { noise, run_sd: 0.03, session_sd: 0.02 };
+        let mut rng = fastrand::Rng::with_seed(31);
+        let mut any = 0;
+        for _ in 0..trials {
+            let tested = (0..cells).map(|_| {
+                let measured = machine.measure(&mut rng, 40, 2, 0.0);
+                let at = |count: u32| Sessions::new(measured[..count as usize].to_vec());
+                let answered = |&count: &u32| {
+                    let alpha = looks.alpha_at(count).expect("a look");
+                    Answer::of(&at(count), 0.0, alpha) != Answer::Unresolved
+                };
+                let stop = looks.sessions().find(answered).unwrap_or(40);
+                let alpha = looks.alpha_at(stop).expect("a look");
+                at(stop).tested(0.0, alpha / error, 0.05)
+            });
+            let answers = decide(&tested.collect::<Vec<_>>(), 0.05);
+            any += u32::from(answers.iter().any(|it| *it != Answer::Unresolved));
+        }
+        f64::from(any) / f64::from(trials)
+    }
+
+    #[test]
+    fn families_seldom_err_however_often_they_are_looked_at() {
+        for noise in [Noise::Clean, Noise::Contaminated] {
+            let share = families_with_looks(250, 12, noise);
+            assert!(share <= 0.09, "{noise:?}: {share}");
+        }
+    }
+
+    /// The figures of METHODOLOGY.md:
+    /// `cargo test --release -p haulage-lab the_error_of_a_family -- --ignored --nocapture`
+    #[test]
+    #[ignore = "takes minutes"]
+    fn the_error_of_a_family() {
+        for noise in [Noise::Clean, Noise::Contaminated, Noise::TwoModes] {
+            for cells in [1, 12, 180] {
+                let trials = if cells == 180 { 1000 } else { 6000 };
+                let share = families_with_looks(trials, cells, noise);
+                println!("{noise:?}, {cells} comparisons: {share:.4}");
+                assert!(share <= 0.062, "{share}");
+            }
+        }
     }
 
     #[test]
