@@ -8,6 +8,7 @@ pub(crate) mod table;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -162,7 +163,12 @@ fn conduct(
     let badge = kept.as_ref().map_or_else(Badge::none, |kept| {
         kept.badge(&lab::environment::kernel(), env!("CARGO_PKG_VERSION"))
     });
-    let task = Task { command: "bench", deltas: badge.deltas, certificate: kept.as_ref() };
+    let task = Task {
+        command: "bench",
+        deltas: badge.deltas,
+        certificate: kept.as_ref(),
+        makes_certificate: false,
+    };
     let done = carry_out(definition, how, begin, &task, &interrupts, |conducted| {
         let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
         let dir = conducted.dir();
@@ -208,6 +214,8 @@ pub(crate) struct Task<'t> {
     pub(crate) deltas: Deltas,
     /// What is copied into the run directory.
     pub(crate) certificate: Option<&'t Kept>,
+    /// Whether it makes a certificate, which cannot be gone on with.
+    pub(crate) makes_certificate: bool,
 }
 
 /// Carries an experiment out in scratch directories of its own, which are removed in the end, and
@@ -222,7 +230,8 @@ pub(crate) fn carry_out<T>(
 ) -> anyhow::Result<T> {
     let (src, dst) = (&how.src_dir, &how.dst_dir);
     let command = task.command;
-    for left in fixture::abandoned(dst) {
+    let dirs = if src == dst { vec![dst] } else { vec![src, dst] };
+    for left in dirs.into_iter().flat_map(|dir| fixture::abandoned(dir)) {
         let left = left.display();
         eprintln!(
             "haulage {command}: '{left}' was left behind by a run that was killed; remove it"
@@ -232,11 +241,12 @@ pub(crate) fn carry_out<T>(
     let dst_scratch = if src == dst { None } else { Some(scratch_in(dst, interrupts)?) };
     let room = Room::of(definition);
     let dst_work = dst_scratch.as_ref().unwrap_or(&src_scratch);
-    if dst_scratch.is_some() {
+    // Two directories may share one file system and its room.
+    if device_of(src)? == device_of(dst)? {
+        src_scratch.require_space(room.src_bytes + room.dst_bytes)?;
+    } else {
         src_scratch.require_space(room.src_bytes)?;
         dst_work.require_space(room.dst_bytes)?;
-    } else {
-        src_scratch.require_space(room.src_bytes + room.dst_bytes)?;
     }
     plan::require_memory(&room)?;
 
@@ -256,8 +266,15 @@ pub(crate) fn carry_out<T>(
     let places = Places { src: src_scratch.path(), dst: dst_work.path() };
     let mut conducted = Conduct::new(definition, dir, places, limits, how.seed, before.as_deref());
     let running = conducted.running();
-    let kept =
-        format!("; what was measured is kept: haulage bench --resume {} goes on", path.display());
+    let kept = match task.makes_certificate {
+        true => format!("; what was measured is kept in '{}'", path.display()),
+        false => {
+            format!(
+                "; what was measured is kept: haulage bench --resume {} goes on",
+                path.display()
+            )
+        }
+    };
     interrupts.stopping(move || conduct::end(&running), kept.clone());
     let mut line = Line::new(command, &definition.name);
     let result = conducted.run(&mut |progress| line.draw(progress));
@@ -265,6 +282,11 @@ pub(crate) fn carry_out<T>(
     interrupts.give_way();
     result.map_err(|error| anyhow::anyhow!("{error}{kept}"))?;
     finish(&conducted)
+}
+
+fn device_of(dir: &Path) -> anyhow::Result<u64> {
+    let metadata = std::fs::metadata(dir);
+    Ok(metadata.with_context(|| format!("cannot stat '{}'", dir.display()))?.dev())
 }
 
 /// A scratch directory in `dir` that is removed when a signal comes, too.

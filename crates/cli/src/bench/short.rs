@@ -13,6 +13,9 @@ use super::table::{in_both_states, wrapped};
 /// Columns of the names of parts at the most.
 const NAME_COLUMNS_MAX: usize = 16;
 
+/// What would take longer than this is out of reach, however much longer.
+const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
+
 /// What the line of a part says.
 const LEGEND: &str = "A line for each part: the variant with the least ratio to the baseline, for the \
     largest files, with the 95 % interval; what else was found; the answers to all comparisons.";
@@ -76,9 +79,9 @@ fn of_unresolved(open: &Unresolved) -> String {
     let mut said = format!("Unresolved: {} of {} comparisons", open.count, open.of);
     if let (Some(half), Some(most)) = (open.seconds_of_half, open.seconds_of_most) {
         said.push_str(&format!(
-            "; half of their cells would take up to {} each, nine of ten up to {}",
+            "; half of their cells would take up to {} each, one in ten more than {}",
             words::duration(half),
-            words::duration(most),
+            if most > MONTH_SECONDS { "a month".to_owned() } else { words::duration(most) },
         ));
     }
     said + "."
@@ -114,8 +117,8 @@ mod tests {
         };
         assert_eq!(
             of_unresolved(&open),
-            "Unresolved: 3 of 9 comparisons; half of their cells would take up to 60 seconds each, nine \
-             of ten up to 2 hours."
+            "Unresolved: 3 of 9 comparisons; half of their cells would take up to 60 seconds each, one \
+             in ten more than 2 hours."
         );
         let nothing = Unresolved { seconds_of_half: None, seconds_of_most: None, ..open };
         assert_eq!(of_unresolved(&nothing), "Unresolved: 3 of 9 comparisons.");

@@ -61,7 +61,8 @@ fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result
         cells_max: request.cells_max,
         minutes: request.time.as_secs_f64() / 60.0,
     });
-    let task = Task { command: "certify", deltas: LEAST, certificate: None };
+    let task =
+        Task { command: "certify", deltas: LEAST, certificate: None, makes_certificate: true };
     let begun = std::time::Instant::now();
     bench::carry_out(&definition, &how, Begin::In(&request.runs), &task, interrupts, |conducted| {
         let kept = Kept {
