@@ -45,9 +45,14 @@ pub(crate) fn ways(options: &Options, src: Option<u64>, dst: Option<u64>) -> Way
 
 /// `ways` of a large file that `jobs` workers share; `None` when there is only one.
 pub(crate) fn shared(ways: &[Variant], jobs: usize) -> Option<Vec<Variant>> {
-    let workers = jobs.min(WORKERS_MAX);
+    let workers = workers(jobs);
     let shared = ways.iter().map(|way| way.clone().shared_by(workers));
     (workers > 1).then(|| shared.chain([variant(PLAIN)]).collect())
+}
+
+/// How many of `jobs` workers share one file, where it is known only that several help.
+pub(crate) fn workers(jobs: usize) -> usize {
+    jobs.min(WORKERS_MAX)
 }
 
 /// Whether the options leave it to the kernel to copy.

@@ -104,6 +104,8 @@ impl Routes {
         let workers = match way.variant.workers {
             1 => 1,
             _ if others_busy => 1,
+            // Those were all the processors of another machine.
+            _ if matches!(way.by, ChosenBy::BuiltIn(_)) => choice::workers(run.jobs()),
             workers => workers.min(run.jobs()),
         };
         let known = self.gone.iter().position(|(of, by, _)| (*of, *by) == (index, workers));

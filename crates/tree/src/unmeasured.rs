@@ -54,8 +54,11 @@ impl Unmeasured {
         let table = if no_cache { &self.table_no_cache } else { &self.table };
         let mut ways = Vec::new();
         if let Some(line) = table.get(size, in_flight, Some(residency)) {
-            ways.extend(self.lines[line].choice.variant());
-            ways.iter_mut().for_each(|way: &mut Variant| way.workers = way.workers.min(jobs));
+            let way = self.lines[line].choice.variant();
+            ways.extend(way.map(|way| match way.workers {
+                1 => way,
+                _ => way.shared_by(choice::workers(jobs)),
+            }));
         }
         ways.extend(self.ways_of_rule(situation, jobs));
         ways
@@ -111,8 +114,17 @@ mod tests {
                     }
                 }
             }
-            let shared = ways(1 << 30, InFlight::One, false).iter().any(|way| way.ends_with("@2"));
+            let situation = Situation {
+                size: SizeClass::of(1 << 30),
+                residency: Residency::Resident,
+                in_flight: InFlight::One,
+                no_cache: false,
+            };
+            let by_rule = unmeasured.ways_of_rule(&situation, 2);
+            let shared = by_rule.iter().any(|way| way.workers == 2);
             assert_eq!(shared, dst_kind != testfs::FsKind::Tmpfs, "{pair}");
+            let all = unmeasured.ways(&situation, 64);
+            assert!(all.iter().all(|way| matches!(way.workers, 1 | 4)), "{pair}: {all:?}");
         });
     }
 }

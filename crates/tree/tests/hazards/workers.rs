@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use testfs::{Aspects, FsKind, each_fs, random_bytes, tree_differences};
+use testfs::{Aspects, each_fs, random_bytes, tree_differences};
 use tree::{Diagnostic, ModeRule, Options};
 
 use crate::listener::{Listener, copy_exactly};
@@ -111,12 +111,9 @@ fn a_large_file_is_shared_while_others_have_nothing_to_do() {
         let listener = Listener::default();
         assert_eq!(copy_exactly(&src, &dst, &with_jobs(3, options), &listener).failures, 0);
         let receipts = listener.receipts.into_inner().expect("a list");
-        let ways = receipts[0].attempts.iter().map(|attempt| attempt.variant.to_string());
-        let expected = match kind {
-            FsKind::Tmpfs => "read_write:256K",
-            _ => "read_write:256K@3",
-        };
-        assert_eq!(ways.collect::<Vec<_>>(), [expected], "{kind}");
+        // Which way that is was measured; three of them go it wherever several are faster.
+        let workers = receipts[0].attempts.iter().map(|attempt| attempt.variant.workers);
+        assert_eq!(workers.collect::<Vec<_>>(), [3], "{kind}: {:?}", receipts[0].attempts);
         assert!(read(&src).expect("the source") == read(&dst).expect("the copy"), "{kind}");
     });
 }

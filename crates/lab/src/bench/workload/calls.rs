@@ -203,19 +203,20 @@ mod tests {
 
     fn run(trial: &OnTrial, variant: &str) -> (Measurement, CallTimes) {
         let mut arm = trial.arm(variant);
-        for _ in 0..2 {
+        for _ in 0..5 {
             match arm.run(Clock::default()).expect("no error") {
                 Outcome::Measured(measured) => {
                     let times = arm.take_call_times().expect("they were taken");
                     assert_eq!(arm.take_call_times(), None, "once only");
-                    if measured.minor_faults < 50 {
+                    // What other tests of the process read from a device is counted with it.
+                    if measured.minor_faults < 50 && measured.counted {
                         return (*measured, times);
                     }
                 }
                 Outcome::Refused(why) => panic!("{why}"),
             }
         }
-        panic!("{variant} faults in every run");
+        panic!("{variant} faults or reads from a device in every run");
     }
 
     fn sum_ns(times: &OpTimes) -> u64 {
@@ -240,7 +241,7 @@ mod tests {
             // The last read, which finds the end, is in the whole alone.
             assert!(parts_ns <= measured.elapsed_ns, "{parts_ns} {measured:?}");
             assert!(parts_ns * 10 > measured.elapsed_ns * 8, "{parts_ns} {measured:?}");
-            assert!(measured.verified && measured.counted);
+            assert!(measured.verified);
             assert!((1..10_000).contains(&times.clock_ns), "{}", times.clock_ns);
         }
     }
