@@ -274,7 +274,9 @@ fn an_interrupted_run_leaves_no_scratch_and_goes_on() {
         .stdout(Stdio::null())
         .spawn()
         .expect("haulage runs");
-    let lines = || match dir.join("runs").exists() {
+    // The directory of runs is there before the run is.
+    let has_run = || dir.join("runs").exists() && !names_in(&dir.join("runs")).is_empty();
+    let lines = || match has_run() {
         true => std::fs::read_to_string(only_run(dir).join("samples.csv")).unwrap_or_default(),
         false => String::new(),
     };

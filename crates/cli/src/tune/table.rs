@@ -13,7 +13,10 @@ const DIM: Style = Style::new().dimmed();
 const BEST: Style = AnsiColor::Green.on_default().bold();
 
 /// Columns of a situation within its class of sizes.
-const SITUATION: usize = 22;
+const SITUATION: usize = 19;
+
+/// The most columns of a way that leave room for the rest. What is longer has a line of its own.
+const WAY_MAX: usize = 22;
 
 /// Columns of each loss.
 const LOSS: usize = 9;
@@ -73,11 +76,12 @@ pub(super) fn of_record(
         out.push_str("nothing could be measured\n");
     } else {
         let ways = measured.iter().filter_map(|finding| finding.chosen());
-        let way = ways.map(|way| way.name.chars().count()).max().unwrap_or(0).max(8);
+        let way = ways.map(|way| way.name.chars().count()).max().unwrap_or(0).clamp(8, WAY_MAX);
         out.push_str(&styled(DIM, &head(way)));
-        for size in sizes(&measured) {
-            out.push_str(&format!("{}\n", class(size)));
-            for finding in measured.iter().filter(|finding| finding.size == size) {
+        for (size, no_cache) in classes(&measured) {
+            out.push_str(&format!("{}\n", class(size, no_cache)));
+            let of_class = |it: &&&Finding| it.size == size && it.no_cache == no_cache;
+            for finding in measured.iter().filter(of_class) {
                 out.push_str(&row(finding, way));
             }
         }
@@ -123,7 +127,10 @@ fn row(finding: &Finding, way: usize) -> String {
             format!(" {cell:>LOSS$}")
         });
     // Padded first: escape sequences have no width.
-    let name = format!("{:<way$}", chosen.name);
+    let name = match chosen.name.chars().count() > way {
+        true => format!("{}\n{:width$}", chosen.name, "", width = SITUATION + 1 + way),
+        false => format!("{:<way$}", chosen.name),
+    };
     let gains = finding.choice.as_deref() != Some(finding.default.as_str());
     let name = if gains { format!("{BEST}{name}{BEST:#}") } else { name };
     format!("{situation:<SITUATION$} {name} {rate:>RATE$}{}\n", losses.concat())
@@ -132,8 +139,7 @@ fn row(finding: &Finding, way: usize) -> String {
 /// The situation without its class of sizes.
 fn within_class(finding: &Finding) -> String {
     let in_flight = if finding.in_flight == "one" { "alone" } else { "several" };
-    let no_cache = if finding.no_cache { ", no-c" } else { "" };
-    format!("{}, {in_flight}{no_cache}", finding.residency)
+    format!("{}, {in_flight}", finding.residency)
 }
 
 /// Half an interval, in percent, from which on the estimate is not worth a look.
@@ -162,17 +168,21 @@ pub(super) fn of_loss(loss: Loss) -> String {
     }
 }
 
-fn sizes<'f>(measured: &[&'f Finding]) -> Vec<&'f str> {
-    let mut sizes: Vec<(u64, &str)> =
-        measured.iter().map(|finding| (finding.file_bytes, finding.size.as_str())).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes.into_iter().map(|(_, size)| size).collect()
+/// The classes that are in the table, each with whether the copies leave nothing in the page cache.
+fn classes<'f>(measured: &[&'f Finding]) -> Vec<(&'f str, bool)> {
+    let of = |finding: &&'f Finding| (finding.file_bytes, finding.size.as_str(), finding.no_cache);
+    let mut classes: Vec<(u64, &str, bool)> = measured.iter().map(of).collect();
+    classes.sort_unstable();
+    let mut classes: Vec<_> =
+        classes.into_iter().map(|(_, size, no_cache)| (size, no_cache)).collect();
+    classes.dedup();
+    classes
 }
 
 /// `16M to 256M` as it stands above its rows.
-fn class(size: &str) -> String {
-    format!("files of {size}").replace("of up", "up").replace("of over", "over")
+fn class(size: &str, no_cache: bool) -> String {
+    let class = format!("files of {size}").replace("of up", "up").replace("of over", "over");
+    class + if no_cache { ", --no-cache" } else { "" }
 }
 
 fn remarks(record: &Record) -> Vec<String> {
@@ -255,8 +265,8 @@ mod tests {
 
     #[test]
     fn a_class_reads_as_a_heading() {
-        assert_eq!(class("up to 4K"), "files up to 4K");
-        assert_eq!(class("16M to 256M"), "files of 16M to 256M");
-        assert_eq!(class("over 256M"), "files over 256M");
+        assert_eq!(class("up to 4K", false), "files up to 4K");
+        assert_eq!(class("16M to 256M", false), "files of 16M to 256M");
+        assert_eq!(class("over 256M", true), "files over 256M, --no-cache");
     }
 }
