@@ -1,7 +1,7 @@
 //! Completions for shells, written from the table of options.
 
 use super::flag::{Flag, Takes};
-use super::flags::FLAGS;
+use super::flags::flags;
 
 /// A shell that completes what is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn quoted(text: &str) -> String {
 fn bash(command: Command<'_>) -> String {
     let mut options = Vec::new();
     let (mut joined, mut apart) = (String::new(), String::new());
-    for flag in FLAGS {
+    for flag in flags() {
         let (argument, optional) = argument(flag);
         let takes = !matches!(argument, Argument::None);
         for name in spellings(flag) {
@@ -115,7 +115,7 @@ fn zsh(command: Command<'_>) -> String {
     // In a description a bracket or a colon would end it.
     let escaped = |text: &str| text.replace('[', "\\[").replace(']', "\\]").replace(':', "\\:");
     let mut specs = String::new();
-    for flag in FLAGS {
+    for flag in flags() {
         let (argument, optional) = argument(flag);
         let metavar = match flag.takes {
             Takes::Nothing(_) => "",
@@ -162,7 +162,7 @@ fn fish(command: Command<'_>) -> String {
             "complete -c haulage -n '__fish_seen_subcommand_from cp'",
         ),
     };
-    for flag in FLAGS {
+    for flag in flags() {
         let (argument, optional) = argument(flag);
         let shorts = flag.shorts.iter().map(|letter| format!(" -s {letter}"));
         let names: String =

@@ -1,7 +1,7 @@
 //! The texts of `--help` and `--version`.
 
 use super::flag::{Flag, Group, Origin};
-use super::flags::FLAGS;
+use super::flags::flags;
 
 /// Lines are no longer than this.
 const COLUMNS: usize = 80;
@@ -39,7 +39,7 @@ pub(crate) fn text(called: &str) -> String {
     text.push_str(&filled(SUMMARY, 0));
     for group in Group::ALL {
         text.push_str(&format!("\n{}:\n", group.heading()));
-        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+        for flag in flags().filter(|flag| flag.group == group) {
             text.push_str(&entry(flag));
         }
     }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn every_option_is_shown_within_the_columns() {
         let text = text("cp");
-        for flag in FLAGS {
+        for flag in flags() {
             assert!(text.contains(&flag.label()), "{} is missing", flag.label());
             assert!(!flag.help.is_empty(), "{} has no text", flag.label());
         }

@@ -1,7 +1,7 @@
 //! The manual page, written as roff from the table of options.
 
 use super::flag::{Flag, Group, Origin};
-use super::flags::FLAGS;
+use super::flags::flags;
 
 const HEAD: &str = r#".SH NAME
 cp \- copy files and directories
@@ -66,7 +66,7 @@ pub(crate) fn page() -> String {
     page.push_str(HEAD);
     for group in Group::ALL {
         page.push_str(&format!(".SS {}\n", group.heading()));
-        for flag in FLAGS.iter().filter(|flag| flag.group == group) {
+        for flag in flags().filter(|flag| flag.group == group) {
             page.push_str(&entry(flag));
         }
     }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn every_option_has_an_entry() {
         let page = page();
-        for flag in FLAGS {
+        for flag in flags() {
             let plain = ["\\fB", "\\fI", "\\fR"].iter().fold(page.clone(), |p, f| p.replace(f, ""));
             assert!(plain.contains(&dashes(&flag.label())), "{} is missing", flag.label());
         }

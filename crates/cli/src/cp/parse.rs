@@ -8,7 +8,7 @@ use super::args::Request;
 use super::draft::Draft;
 use super::environment::Environment;
 use super::flag::{Flag, Origin, Takes};
-use super::flags::FLAGS;
+use super::flags::flags;
 use super::usage_error::{UsageError, Warning};
 
 /// Reads the words that follow the command's name.
@@ -73,8 +73,7 @@ fn short_options(
     draft: &mut Draft<'_>,
 ) -> Result<(), UsageError> {
     while let Some((&letter, rest)) = cluster.split_first() {
-        let flag = FLAGS
-            .iter()
+        let flag = flags()
             .find(|flag| flag.shorts.contains(&char::from(letter)))
             .ok_or(UsageError::InvalidShort(letter))?;
         cluster = rest;
@@ -123,5 +122,5 @@ fn resolve(name: &[u8], as_given: &[u8]) -> Result<(&'static str, &'static Flag)
 }
 
 fn long_names() -> impl Iterator<Item = (&'static str, &'static Flag)> {
-    FLAGS.iter().flat_map(|flag| flag.longs.iter().map(move |long| (*long, flag)))
+    flags().flat_map(|flag| flag.longs.iter().map(move |long| (*long, flag)))
 }

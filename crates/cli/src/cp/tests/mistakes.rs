@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::super::environment::Environment;
 use super::super::flag::Origin;
-use super::super::flags::FLAGS;
+use super::super::flags::flags;
 use super::super::parse::parse;
 use super::super::quote::Charset;
 use super::{parse_quietly, words};
@@ -205,7 +205,7 @@ fn the_machines_cp_says_the_same() {
 #[test]
 fn every_beginning_of_every_option_means_what_it_means_to_the_machines_cp() {
     let Some(gnu) = Gnu::on_this_machine() else { return };
-    let names = FLAGS.iter().filter(|flag| flag.origin == Origin::Gnu).flat_map(|flag| flag.longs);
+    let names = flags().filter(|flag| flag.origin == Origin::Gnu).flat_map(|flag| flag.longs);
     for name in names.filter(|name| !SINCE_9_1.contains(name)) {
         for len in 1..=name.len() {
             for value in ["", "=", "=x"] {
