@@ -15,7 +15,7 @@ use crate::identity::{FileId, file_bytes, is_regular};
 use crate::journal::Journal;
 use crate::metadata::{self, NewMode, Target};
 use crate::observer::Announcement;
-use crate::open::{open_listed, open_looked_at};
+use crate::open::{look_at_new, open_listed, open_looked_at};
 use crate::options::{Make, Reflink};
 use crate::place::Trust;
 use crate::receipt::Loss;
@@ -73,14 +73,15 @@ pub(crate) fn copy_file(
     let mut dst = if is_staged(run, job, &ground) {
         let (fd, staged) = stage(run, job, &ground, (&src_now, mode))?;
         mode.at_first = staged.made_with(mode.at_first);
-        let stat = fstat(&fd).map_err(failed(Action::Fstat, &job.dst))?;
+        let stat = look_at_new(&fd, &src_now).map_err(failed(Action::Fstat, &job.dst))?;
         Opened { fd, stat, new: true, staged: Some(staged) }
     } else {
         if ground.gives_way {
             remove(run, job)?;
             ground.found = None;
         }
-        open_destination(run, job, ground.found.as_deref(), ground.dangling, mode)?
+        let found = ground.found.as_deref();
+        open_destination(run, job, found, ground.dangling, (&src_now, mode))?
     };
     let _shows = worker.station.show(&job.dst, file_bytes(&src_now), dst.staged.is_some());
     // The last moment at which nothing is lost: two descriptors of one file cannot be mistaken.
@@ -248,7 +249,7 @@ fn open_destination<'j>(
     job: &'j Job<'_>,
     found: Option<&Found>,
     dangling: bool,
-    mode: NewMode,
+    (src, mode): (&Stat, NewMode),
 ) -> Result<Opened<'j>, Diagnostic> {
     if let Some(found) = found
         && let Some(opened) = open_old(run, job, found)?
@@ -266,7 +267,8 @@ fn open_destination<'j>(
         let errno = if errno == Errno::ISDIR && slash { Errno::NOTDIR } else { errno };
         failed(Action::CreateRegular, &job.dst)(errno)
     })?;
-    look_at(job, opened, None)
+    let stat = look_at_new(&opened, src).map_err(failed(Action::Fstat, &job.dst))?;
+    Ok(Opened { fd: opened, stat, new: true, staged: None })
 }
 
 /// Opens what stands at the destination for writing; `None` where a new file is to take its place.
@@ -276,7 +278,7 @@ fn open_old<'j>(
     found: &Found,
 ) -> Result<Option<Opened<'j>>, Diagnostic> {
     match open_existing(run, job, found)? {
-        Ok(fd) => return look_at(job, fd, Some(found)).map(Some),
+        Ok(fd) => return look_at(job, fd, found).map(Some),
         Err(Errno::NOENT) => {}
         // Only what is no regular file has no such device.
         Err(Errno::NXIO) if is_regular(found.effective()) => {
@@ -334,17 +336,13 @@ pub(crate) fn may_yield(errno: Errno) -> bool {
     !matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
 }
 
-/// Looks at what was opened. Where something was found before, it must be that.
-fn look_at<'j>(
-    job: &Job<'_>,
-    fd: OwnedFd,
-    found: Option<&Found>,
-) -> Result<Opened<'j>, Diagnostic> {
+/// Looks at what was opened, which must be what was found before.
+fn look_at<'j>(job: &Job<'_>, fd: OwnedFd, found: &Found) -> Result<Opened<'j>, Diagnostic> {
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &job.dst))?;
-    if found.is_some_and(|found| FileId::of(found.effective()) != FileId::of(&stat)) {
+    if FileId::of(found.effective()) != FileId::of(&stat) {
         return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
     }
-    Ok(Opened { fd, stat, new: found.is_none(), staged: None })
+    Ok(Opened { fd, stat, new: false, staged: None })
 }
 
 /// Opens an existing destination for writing, its contents untouched. The outer error is ours, the
