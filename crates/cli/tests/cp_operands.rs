@@ -76,3 +76,36 @@ fn many_operands_are_copied_as_gnu_copies_them() {
         assert_eq!(differences, [""; 0], "{options:?}");
     }
 }
+
+#[test]
+fn what_fails_underway_is_told_in_the_order_of_the_operands() {
+    let dir = tempfile::tempdir().expect("a directory");
+    make(dir.path());
+    // So long that a thread which met a short one first would speak up before its turn.
+    write(dir.path().join("f0"), random_bytes(3 << 20, 1)).expect("a file");
+    create_dir(dir.path().join("new")).expect("a directory");
+    // Nobody may write more than 512 bytes to a file.
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" cp --jobs=8 \"$@\" new";
+    let output = testfs::command("/bin/sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_haulage")])
+        .args((0..FILES).map(|number| format!("f{number}")))
+        .current_dir(dir.path())
+        .env("LC_ALL", "C")
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let number = |line: &str| {
+        let name = line.split_once("'new/f").map(|(_, rest)| rest.split('\'').next())??;
+        name.parse::<usize>().ok()
+    };
+    let numbers: Vec<usize> = said.lines().filter_map(number).collect();
+    let long = (0..FILES).filter(|number| *number == 0 || number * 7 > 512);
+    assert!(long.eq(deduplicated(&numbers)), "{said}");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+}
+
+fn deduplicated(numbers: &[usize]) -> Vec<usize> {
+    let mut numbers = numbers.to_vec();
+    numbers.dedup();
+    numbers
+}

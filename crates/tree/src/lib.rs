@@ -34,6 +34,8 @@ mod metadata;
 mod observer;
 mod open;
 mod options;
+mod order;
+mod pace;
 mod page_cache;
 mod parents;
 mod place;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::listing::Listing;
 use crate::lock::lock;
+use crate::pace::Pace;
 use crate::walk::DirTask;
 
 /// Names in a directory, for whoever takes them.
@@ -25,6 +26,8 @@ pub(crate) struct Pool {
     /// Workers that wait and for whom nothing lies ready. A busy worker looks at it after each
     /// entry, so it can be read without the lock.
     hungry: AtomicUsize,
+    /// How many of them work at once.
+    pub(crate) pace: Arc<Pace>,
 }
 
 #[derive(Default)]
@@ -46,7 +49,12 @@ pub(crate) const SHARES_PER_WORKER: usize = 4;
 impl Pool {
     pub(crate) fn new(workers: usize) -> Pool {
         let state = State { lent_max: workers * SHARES_PER_WORKER, ..State::default() };
-        Pool { state: Mutex::new(state), changed: Condvar::new(), hungry: AtomicUsize::new(0) }
+        Pool {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            hungry: AtomicUsize::new(0),
+            pace: Arc::new(Pace::new(workers)),
+        }
     }
 
     /// How many workers wait in vain.
@@ -89,6 +97,7 @@ impl Pool {
     pub(crate) fn close(&self) {
         lock(&self.state).closed = true;
         self.changed.notify_all();
+        self.pace.open();
     }
 
     fn recount(&self, state: &State) {

@@ -26,6 +26,8 @@ use crate::listing;
 use crate::measured::{End, Measured};
 use crate::observer::{Announcement, Observer};
 use crate::options::Options;
+use crate::order::Order;
+use crate::pace::Turn;
 use crate::page_cache::Held;
 use crate::place::Place;
 use crate::receipt::Receipt;
@@ -55,6 +57,8 @@ pub(crate) struct Run<'r> {
     pub(crate) measured: Measured,
     /// Nothing is to be made.
     pub(crate) rehearsal: Option<Rehearsal>,
+    /// For messages about operands that are copied together.
+    pub(crate) order: Order,
     in_earnest: Once,
     jobs: OnceLock<usize>,
     failures: AtomicU64,
@@ -80,6 +84,7 @@ impl<'r> Run<'r> {
             rehearsal: options.dry_run.then(Rehearsal::default),
             throttle: options.limit_rate.map(Throttle::new),
             measured: Measured::default(),
+            order: Order::default(),
             in_earnest: Once::new(),
             jobs: OnceLock::new(),
             failures: AtomicU64::new(0),
@@ -91,7 +96,7 @@ impl<'r> Run<'r> {
         if diagnostic.severity() == Severity::Failure {
             self.failures.fetch_add(1, Ordering::Relaxed);
         }
-        self.observer.diagnose(diagnostic);
+        self.order.tell(self.observer, diagnostic);
     }
 
     /// The user has said no, which is a failure without a message.
@@ -191,12 +196,16 @@ pub(crate) struct Worker {
     pairs: Vec<(FileId, Routes)>,
     /// File systems by device number, and the numbers that statfs(2) gives them.
     kinds: Vec<(u64, Option<u64>)>,
-    /// For looking at data.
+    /// For looking at data. Empty until that is done: most copies never do.
     buffer: Vec<u8>,
     /// For listing directories.
     pub(crate) listing: Vec<MaybeUninit<u8>>,
     /// All other workers have something to do.
     pub(crate) others_busy: bool,
+    /// Where workers get into each other's way.
+    pub(crate) turn: Turn,
+    /// The file at hand shares the blocks of its source.
+    pub(crate) has_shared: bool,
     unsynced: Unsynced,
     /// Entries met so far.
     pub(crate) entries: u64,
@@ -219,9 +228,11 @@ impl Worker {
         Worker {
             pairs: Vec::new(),
             kinds: Vec::new(),
-            buffer: vec![0; BUFFER_BYTES],
+            buffer: Vec::new(),
             listing: listing::buffer(),
             others_busy: false,
+            turn: Turn::default(),
+            has_shared: false,
             unsynced: Unsynced::default(),
             entries: 0,
             data_bytes: 0,
@@ -282,13 +293,13 @@ impl Worker {
         End { fd, dev, kind: self.file_system(fd, dev) }
     }
 
-    /// The routes from one file system to the other, and the buffer.
+    /// The routes from one file system to the other, the buffer, and the place among other workers.
     pub(crate) fn routes(
         &mut self,
         src: End<'_>,
         dst: End<'_>,
         options: &Options,
-    ) -> (&mut Routes, &mut [u8]) {
+    ) -> (&mut Routes, &mut Vec<u8>, &mut Turn) {
         // Any two numbers that belong together; there are never more than a handful of pairs.
         let key = FileId { dev: src.dev, ino: dst.dev };
         let at = match self.pairs.iter().position(|(pair, _)| *pair == key) {
@@ -299,6 +310,6 @@ impl Worker {
                 self.pairs.len() - 1
             }
         };
-        (&mut self.pairs[at].1, &mut self.buffer)
+        (&mut self.pairs[at].1, &mut self.buffer, &mut self.turn)
     }
 }

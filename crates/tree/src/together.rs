@@ -7,12 +7,14 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat, statat};
 use rustix::io::Errno;
 
 use crate::identity::is_regular;
+use crate::pace::{Opening, Pace, Turn};
 use crate::plan::{c_name, last_component, source_name};
 use crate::run::{Run, Worker};
 use crate::walk::{Alone, Means, in_order};
@@ -74,16 +76,25 @@ fn share(
     run.begin_in_earnest();
     let workers = Means::of_process(run.options, run.jobs()).workers.min(sources.len());
     let next = AtomicUsize::new(0);
+    let pace = Arc::new(Pace::new(workers));
     let work = |worker: &mut Worker| {
-        while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+        worker.turn = Turn::at(&pace);
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = sources.get(at) else { break };
             if run.observer.interrupted() {
-                return;
+                break;
             }
             // A large file among the last may be shared by those who have none.
             worker.others_busy = next.load(Ordering::Relaxed) < sources.len();
             worker.entries += 1;
-            copy(worker, source);
+            worker.turn.take();
+            run.order.about(run.observer, at, || copy(worker, source));
+            if std::mem::take(&mut worker.has_shared) {
+                worker.turn.count(!worker.others_busy);
+            }
         }
+        worker.turn = Turn::default();
     };
     std::thread::scope(|scope| {
         for _ in 1..workers {
@@ -96,8 +107,10 @@ fn share(
                 worker.sync(run);
             });
         }
+        let _opening = Opening(&pace);
         work(worker);
     });
+    run.order.end(run.observer);
     worker.others_busy = false;
 }
 

@@ -25,6 +25,7 @@ use crate::filter;
 use crate::identity::FileId;
 use crate::listing::Listing;
 use crate::options::Options;
+use crate::pace::Turn;
 use crate::page_cache::HELD_FILES_MAX;
 use crate::place::{Place, Shown, Trust};
 use crate::plan::Operand;
@@ -191,7 +192,9 @@ pub(crate) fn walk(
         }
         // Should this worker panic, the others must not wait for it.
         let _closing = Closing(&pool);
+        worker.turn = Turn::at(&pool.pace);
         shared.go(worker, &mut stack, |_| true);
+        worker.turn = Turn::default();
     });
 }
 
@@ -230,16 +233,20 @@ impl<'w> Walk<'w> {
     fn serve(&self) {
         let mut worker = Worker::new(self.run);
         let mut stack = Stack::default();
-        while self.borrow(&mut stack, || false) {
+        worker.turn = self.pool.map_or_else(Turn::default, |pool| Turn::at(&pool.pace));
+        while self.borrow(&mut worker, &mut stack, || false) {
             self.go(&mut worker, &mut stack, |_| true);
         }
+        worker.turn.pass();
         worker.held.drop_all(self.run);
         worker.sync(self.run);
     }
 
     /// Takes names from another worker, unless `sated` says first that they are not needed. Returns
     /// whether it has some.
-    fn borrow(&self, stack: &mut Stack<'w>, sated: impl Fn() -> bool) -> bool {
+    fn borrow(&self, worker: &mut Worker, stack: &mut Stack<'w>, sated: impl Fn() -> bool) -> bool {
+        // Those who have something to give may be waiting for their turn.
+        worker.turn.pass();
         let Some((share, loan)) = self.pool.and_then(|pool| pool.take(sated)) else { return false };
         let (task, listing) = (share.task, share.names);
         stack.frames.push(Frame { task, listing, lost: false, loan: Some(loan) });
@@ -252,7 +259,7 @@ impl<'w> Walk<'w> {
             && on(worker)
         {
             let Some((name, kind)) = self.next_name(worker, frame) else {
-                self.leave(stack);
+                self.leave(worker, stack);
                 continue;
             };
             if let Some(pool) = self.pool {
@@ -263,9 +270,13 @@ impl<'w> Walk<'w> {
                 continue;
             }
             worker.entries += 1;
+            worker.turn.take();
             if let Next::Enter(task, listing) = copy_entry(self.run, worker, &job) {
                 stack.frames.push(Frame { task, listing, lost: false, loan: None });
                 stack.close_far_above(self.open_levels);
+            }
+            if std::mem::take(&mut worker.has_shared) {
+                worker.turn.count(self.pool.is_some_and(|pool| pool.hungry() > 0));
             }
             self.share(stack);
         }
@@ -329,12 +340,12 @@ impl<'w> Walk<'w> {
 
     /// Leaves the directory on top of the stack for the one below it, and sets its attributes. While
     /// others still have names from it, this worker takes some of theirs.
-    fn leave(&self, stack: &mut Stack<'w>) {
+    fn leave(&self, worker: &mut Worker, stack: &mut Stack<'w>) {
         let Some(frame) = stack.frames.last_mut() else { return };
         if frame.loan.is_none() && frame.sole().is_none() {
             let task = frame.task.clone();
             // This very clone is the second.
-            self.borrow(stack, || Arc::strong_count(&task) == 2);
+            self.borrow(worker, stack, || Arc::strong_count(&task) == 2);
             return;
         }
         let Some(frame) = stack.frames.pop() else { return };

@@ -1,0 +1,68 @@
+//! What was copied: whether it is the file.
+
+use engines::Span;
+use rustix::fs::{Stat, fstat};
+
+use super::Copying;
+use super::moving::Ended;
+use crate::diagnostic::{Action, Diagnostic};
+use crate::extents;
+use crate::identity::{file_bytes, mtime};
+use crate::routes::Way;
+use crate::run::{BUFFER_BYTES, failed};
+
+impl Copying<'_, '_, '_> {
+    /// Finds out whether what was copied is the file: another look at the source, and a read past
+    /// the length seen at first where there may be more.
+    pub(super) fn settle(&mut self, size: u64) -> Result<(), Diagnostic> {
+        if self.at < size {
+            return self.ended_early(size);
+        }
+        if self.contents.offload.reflink == "yes" {
+            // A clone is the whole source as it was at one instant.
+            return Ok(());
+        }
+        let mut now = self.src_now()?;
+        if !self.honest || file_bytes(&now) > size {
+            self.read_past(size)?;
+            now = self.src_now()?;
+        }
+        self.contents.changed |= mtime(&now) != mtime(self.files.src_stat)
+            || file_bytes(&now) != file_bytes(self.files.src_stat);
+        if self.contents.changed {
+            self.run.report(Diagnostic::Changed { src: self.files.src_place.path() });
+        }
+        Ok(())
+    }
+
+    /// Reads on after the length seen at first. A file that a writer makes longer, perhaps for
+    /// ever, is read once more; one whose length says nothing, as in /proc, to its end.
+    fn read_past(&mut self, size: u64) -> Result<(), Diagnostic> {
+        loop {
+            let len = self.next_piece(self.at + BUFFER_BYTES as u64, Way::Plain)?;
+            let moved = self.span(Span::at(self.at, len), Way::Plain);
+            self.count(moved.bytes);
+            if self.proceed(moved)? == Ended::Yes || file_bytes(&self.src_now()?) > size {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The source ended before the length it had when it was opened.
+    fn ended_early(&mut self, size: u64) -> Result<(), Diagnostic> {
+        if extents::is_pseudo(self.files.src) && file_bytes(&self.src_now()?) == size {
+            return Ok(());
+        }
+        self.contents.changed = true;
+        self.run.report(Diagnostic::Shrank {
+            src: self.files.src_place.path(),
+            bytes: self.at,
+            bytes_expected: size,
+        });
+        Ok(())
+    }
+
+    pub(super) fn src_now(&self) -> Result<Stat, Diagnostic> {
+        fstat(self.files.src).map_err(failed(Action::Fstat, self.files.src_place))
+    }
+}
