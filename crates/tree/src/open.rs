@@ -105,3 +105,27 @@ fn open_leased(
 fn restarting(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
     retry_on_intr(|| openat(dir, name, flags, Mode::empty()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::{FileExt, PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn a_new_file_is_seen_whole_but_for_its_times() {
+        let file = tempfile::tempfile().expect("a file");
+        file.write_all_at(&[1; 5000], 0).expect("written");
+        file.set_permissions(std::fs::Permissions::from_mode(0o640)).expect("its own mode");
+        let like = fstat(File::open("/").expect("the root")).expect("looked at");
+        let fd = OwnedFd::from(file);
+        let (seen, whole) = (look_at_new(&fd, &like).expect("seen"), fstat(&fd).expect("seen"));
+        let fields = |stat: &Stat| {
+            let owner = (stat.st_uid, stat.st_gid, stat.st_mode, stat.st_nlink);
+            let room = (stat.st_size, stat.st_blocks, stat.st_blksize, stat.st_rdev);
+            (FileId::of(stat), owner, room)
+        };
+        assert_eq!(fields(&seen), fields(&whole));
+    }
+}
