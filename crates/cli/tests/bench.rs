@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use testfs::FsKind;
+use testfs::{FsKind, json, names_in, only, stderr, stdout};
 
 const DOCUMENT: &str = include_str!("../../../docs/runs.md");
 
@@ -93,9 +93,8 @@ baseline = "read_write:64K"
 "#;
 
 fn command(dir: &Path, args: &[&str]) -> Command {
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    command.env("XDG_STATE_HOME", "/nonexistent");
-    command.arg("bench").args(args).current_dir(dir);
+    let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), &["bench"], dir);
+    command.args(args);
     command
 }
 
@@ -103,24 +102,8 @@ fn bench(dir: &Path, args: &[&str]) -> Output {
     command(dir, args).output().expect("haulage runs")
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("text")
-}
-
-fn names_in(dir: &Path) -> BTreeSet<String> {
-    let entries = std::fs::read_dir(dir).expect("listed");
-    entries.map(|entry| entry.expect("an entry").file_name().display().to_string()).collect()
-}
-
 fn only_run(dir: &Path) -> PathBuf {
-    let runs = dir.join("runs");
-    let names = names_in(&runs);
-    assert_eq!(names.len(), 1, "{names:?}");
-    runs.join(names.first().expect("one"))
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+    only(&dir.join("runs"))
 }
 
 /// The fields that each section's table names.
@@ -196,8 +179,8 @@ fn a_run_leaves_what_the_document_says() {
     let dir = scratch.path();
     std::fs::write(dir.join("everything.toml"), EVERYTHING).expect("written");
     let output = bench(dir, &["everything.toml", "--rounds", "3", "--details"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(names_in(dir), ["everything.toml", "runs"].map(str::to_owned).into());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(names_in(dir), ["everything.toml", "runs"]);
 
     let run = only_run(dir);
     let files = DOCUMENT.lines().skip_while(|line| *line != "| file | what it is |").skip(2);
@@ -205,7 +188,8 @@ fn a_run_leaves_what_the_document_says() {
     let files = files.filter_map(|line| line.split('`').nth(1)).map(str::to_owned);
     // No certificate of this machine is found where the tests look.
     let files = files.filter(|file| file != "certificate.json");
-    assert_eq!(names_in(&run), files.collect(), "{DOCUMENT}");
+    let files: BTreeSet<String> = files.collect();
+    assert_eq!(BTreeSet::from_iter(names_in(&run)), files, "{DOCUMENT}");
     for file in ["samples.csv", "rounds.csv", "refusals.csv", "calls.csv", "sequences.csv"] {
         check_columns(&run, file);
     }
@@ -237,7 +221,7 @@ fn a_run_leaves_what_the_document_says() {
         });
         check_fields(&name, &joined);
     }
-    let said = text(&output.stdout);
+    let said = stdout(&output);
     for expected in [
         "A little of everything\n",
         "t = c + f n",
@@ -252,7 +236,7 @@ fn a_run_leaves_what_the_document_says() {
 
     // Without --details only what is in short at the end, here of the same samples.
     let again = bench(dir, &["--resume", run.to_str().expect("text"), "--time", "0.001"]);
-    let short = text(&again.stdout);
+    let short = stdout(&again);
     assert!(short.starts_with("In short\nDoes all of it work?\n"), "{short}");
     assert!(short.lines().count() <= 25, "{short}");
     let parts = ["warm", "in_turn", "calls", "page", "two", "commands"];
@@ -288,31 +272,31 @@ fn an_interrupted_run_leaves_no_scratch_and_goes_on() {
     kill_process(Pid::from_child(&child), Signal::INT).expect("it is running");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.signal(), Some(2), "{output:?}");
-    let said = text(&output.stderr);
+    let said = stderr(&output);
     let run = only_run(dir);
     let words = "its scratch files are removed; what was measured is kept: haulage bench --resume";
     assert!(said.contains(words), "{said}");
-    assert_eq!(names_in(dir), ["runs", "small.toml"].map(str::to_owned).into());
+    assert_eq!(names_in(dir), ["runs", "small.toml"]);
     assert!(!run.join("verdict.json").exists());
 
     let before = lines();
     let run_text = run.to_str().expect("text");
     let output = bench(dir, &["--resume", run_text, "--time", "3"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     let after = lines();
     let whole = &before[..=before.rfind('\n').expect("whole lines")];
     assert!(after.starts_with(whole) && after.len() > whole.len(), "{before}\n{after}");
     let verdict = json(&run.join("verdict.json"));
     assert_eq!(verdict["parts"][0]["cells"][0]["cell"], "copies/64K");
-    assert_eq!(names_in(dir), ["runs", "small.toml"].map(str::to_owned).into());
+    assert_eq!(names_in(dir), ["runs", "small.toml"]);
 }
 
 #[test]
 fn a_plan_is_told_and_nothing_made() {
     let home = tempfile::tempdir().expect("a directory");
     let output = bench(home.path(), &["closson-2007", "--dry-run", "--scale", "0.1"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
     assert!(said.contains("windows (copy): Is a mapped window"), "{said}");
     assert!(said.contains("for sources and") && said.contains("at most 40 minutes"), "{said}");
     assert!(names_in(home.path()).is_empty());
@@ -333,7 +317,7 @@ fn what_cannot_be_run_is_refused_in_words() {
         (["small.toml", "--on=missing"], 1, "cannot open 'missing'"),
     ] {
         let output = bench(dir, &args);
-        let said = text(&output.stderr);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
         assert!(said.contains(expected), "{args:?}: {said}");
         assert!(!dir.join("runs").exists(), "{args:?} began a run");
@@ -345,7 +329,7 @@ fn what_there_is_is_listed() {
     let home = tempfile::tempdir().expect("a directory");
     let output = bench(home.path(), &["--list"]);
     assert!(output.status.success());
-    let said = text(&output.stdout);
+    let said = stdout(&output);
     for name in ["copying-disk-bytes", "closson-2007", "teterin-2004", "nordstrom-1998", "peers"] {
         assert!(said.lines().any(|line| line == name), "{name} in\n{said}");
     }
@@ -372,11 +356,11 @@ fn a_disk_that_becomes_full_loses_nothing_that_was_measured() {
     std::fs::write(dir.join("full.toml"), experiment).expect("written");
     let on = on.to_str().expect("text");
     let output = bench(dir, &["full.toml", "--on", on, "--rounds", "10"]);
-    let said = text(&output.stderr);
+    let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("No space left on device"), "{said}");
     assert!(said.contains("what was measured is kept: haulage bench --resume"), "{said}");
-    assert_eq!(names_in(Path::new(on)), ["hog".to_owned()].into(), "no scratch is left");
+    assert_eq!(names_in(Path::new(on)), ["hog"], "no scratch is left");
     let samples = std::fs::read_to_string(only_run(dir).join("samples.csv")).expect("samples");
     assert!(samples.lines().count() > 3, "{samples}");
 
@@ -384,7 +368,7 @@ fn a_disk_that_becomes_full_loses_nothing_that_was_measured() {
     std::fs::write(&script, "cat \"$1\" > \"$2\"\n").expect("written");
     let run = only_run(dir);
     let output = bench(dir, &["--resume", run.to_str().expect("text")]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(&output));
     let after = std::fs::read_to_string(run.join("samples.csv")).expect("samples");
     assert!(after.starts_with(&samples) && after.len() > samples.len(), "{after}");
 }

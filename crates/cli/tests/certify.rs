@@ -2,41 +2,16 @@
 //! nothing, and that cold is cold.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lab::block_device::BlockDevice;
-use serde_json::Value;
-use testfs::FsKind;
+use testfs::{FsKind, json, names_in, only, stderr, stdout};
 
 fn haulage(args: &[&str], dir: &Path) -> Output {
-    testfs::command(env!("CARGO_BIN_EXE_haulage"))
-        .args(args)
-        .current_dir(dir)
-        .env("XDG_STATE_HOME", dir.join("state"))
-        .output()
-        .expect("haulage runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("text")
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).expect("it is there")).expect("JSON")
-}
-
-/// The one entry of a directory.
-fn only(dir: &Path) -> PathBuf {
-    let mut entries = fs::read_dir(dir).expect("listed").map(|entry| entry.expect("listed").path());
-    let one = entries.next().expect("an entry");
-    assert_eq!(entries.next(), None, "another entry in {}", dir.display());
-    one
+    let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), args, dir);
+    command.output().expect("haulage runs")
 }
 
 const SMALL: [&str; 7] = ["certify", "--time", "4", "--cells", "2", "--max-size", "1M"];
@@ -66,12 +41,7 @@ fn a_certificate_is_kept_and_found() {
     let of_kind = |kind: &str| cells.iter().filter(|cell| cell["truth"]["kind"] == kind).count();
     assert_eq!((of_kind("same"), of_kind("slow_at_times")), (2, 2));
     // Nothing is left behind beside what was asked for.
-    let mut names: Vec<String> = fs::read_dir(dir)
-        .expect("listed")
-        .map(|entry| entry.expect("listed").file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["runs", "state"]);
+    assert_eq!(names_in(dir), ["runs", "state"]);
 
     let experiment = experiment("copy", &["sendfile", "sendfile [again]"], "256K", "");
     fs::write(dir.join("x.toml"), experiment).expect("written");

@@ -5,22 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::Value;
+use testfs::{only, stderr, stdout};
 
 fn haulage(args: &[&str], dir: &Path) -> Output {
-    testfs::command(env!("CARGO_BIN_EXE_haulage"))
-        .args(args)
-        .current_dir(dir)
-        .env("XDG_STATE_HOME", dir.join("state"))
-        .output()
-        .expect("haulage runs")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("text")
+    let mut command = testfs::measuring(env!("CARGO_BIN_EXE_haulage"), args, dir);
+    command.output().expect("haulage runs")
 }
 
 /// Runs an experiment of two variants in which `slowed` of the first is slower by half, and returns its
@@ -36,8 +25,7 @@ fn run(dir: &Path, name: &str, slowed: &str) -> PathBuf {
     let output =
         haulage(&["bench", &format!("./{name}.toml"), "--rounds", "40", "--runs", name], dir);
     assert!(output.status.success(), "{}", stderr(&output));
-    let mut runs = fs::read_dir(dir.join(name)).expect("listed");
-    runs.next().expect("a run").expect("an entry").path()
+    only(&dir.join(name))
 }
 
 #[test]

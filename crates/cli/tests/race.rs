@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testfs::FsKind;
+use testfs::{FsKind, json, names_in, stderr, stdout};
 
 /// A number of bytes that is no multiple of anything.
 const SRC_BYTES: usize = (3 << 20) + 4321;
@@ -22,30 +22,9 @@ fn command(args: &[&str], dir: &Path) -> Command {
     command
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("text")
-}
-
 /// Writes `source` in `dir`.
 fn write_source(dir: &Path) {
     fs::write(dir.join("source"), testfs::random_bytes(SRC_BYTES, 1)).expect("written");
-}
-
-fn names_in(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(dir)
-        .expect("listed")
-        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    names
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).expect("the results")).expect("JSON")
 }
 
 fn array<'j>(value: &'j Value, field: &str) -> &'j Vec<Value> {

@@ -29,18 +29,18 @@ fn a_page_text_and_drawings_are_made() {
     let home = tempfile::tempdir().expect("a directory");
     let run = small(home.path());
     let output = haulage(&["report", text(&run)]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", testfs::stderr(&output));
     let page = fs::read_to_string(run.join("report.html")).expect("the page is in the run");
     assert!(page.starts_with("<!doctype html>") && page.contains("href=\"samples.csv\""));
 
     let output = haulage(&["report", text(&run), "--text"]);
-    let said = String::from_utf8(output.stdout).expect("text");
+    let said = testfs::stdout(&output);
     assert!(said.contains("A little of everything"), "{said}");
     assert!(!said.contains('\x1b'), "no colour where nobody looks");
 
     let dir = home.path().join("figures");
     let output = haulage(&["report", text(&run), "--svg", text(&dir)]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", testfs::stderr(&output));
     let drawings = fs::read_dir(&dir).expect("listed").count();
     assert!(drawings > 20, "{drawings} drawings");
 }
@@ -51,7 +51,7 @@ fn the_overhead_for_which_a_buffer_is_recommended_can_be_chosen() {
     let run = small(home.path());
     let recommended = |args: &[&str]| {
         let output = haulage(&[&["report", text(&run), "--text"], args].concat());
-        let said = String::from_utf8(output.stdout).expect("text").replace('\n', " ");
+        let said = testfs::stdout(&output).replace('\n', " ");
         let (_, after) = said.split_once("256 KiB, warm: for ε = ").expect("a recommendation");
         after.split_once(" (").expect("an interval").0.to_owned()
     };
@@ -67,7 +67,7 @@ fn two_runs_are_compared() {
     let run = small(home.path());
     let file = home.path().join("change.html");
     let output = haulage(&["report", "--compare", text(&run), text(&run), "-o", text(&file)]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", testfs::stderr(&output));
     let page = fs::read_to_string(&file).expect("the page is written");
     let (change, others) = (page.find("id=\"change\""), page.find("id=\"ratio\""));
     assert!(change.is_some() && change < others, "what changed comes first");
@@ -77,7 +77,7 @@ fn two_runs_are_compared() {
 fn mistakes_are_told() {
     let check = |args: &[&str], status: i32, words: &str| {
         let output = haulage(args);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = testfs::stderr(&output);
         assert_eq!(output.status.code(), Some(status), "{said}");
         assert!(said.starts_with("haulage report: ") && said.contains(words), "{said}");
     };
@@ -94,7 +94,7 @@ fn a_tuning_becomes_a_page_beside_its_file() {
     let record = home.path().join("tuned.json");
     fs::copy(committed, &record).expect("copied");
     let output = haulage(&["report", text(&record)]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", testfs::stderr(&output));
     let page = fs::read_to_string(home.path().join("tuned.html")).expect("the page");
     for expected in
         ["Which way of copying is the fastest?", "id=\"best-ways\"", "id=\"losses\"", "within ext4"]
@@ -102,18 +102,18 @@ fn a_tuning_becomes_a_page_beside_its_file() {
         assert!(page.contains(expected), "{expected}");
     }
     let output = haulage(&["report", text(&record), "--text"]);
-    let said = String::from_utf8(output.stdout).expect("text");
+    let said = testfs::stdout(&output);
     for expected in ["within ext4", "situations measured", "What not using it costs"] {
         assert!(said.contains(expected), "{expected} in\n{said}");
     }
     let dir = home.path().join("figures");
     let output = haulage(&["report", text(&record), "--svg", text(&dir)]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", testfs::stderr(&output));
     assert!(fs::read_dir(&dir).expect("listed").count() >= 2);
 
     fs::write(&record, "{}").expect("written");
     let output = haulage(&["report", text(&record)]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = testfs::stderr(&output);
     assert!(said.contains("tuned.json': missing field"), "{said}");
 }

@@ -14,7 +14,7 @@ mod slow;
 mod tree;
 
 pub use fuse::{Lies, LyingFs};
-pub use program::command;
+pub use program::{command, json, measuring, names_in, only, stderr, stdout};
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs};
 pub use skip::{is_root, skip, test_name};
 pub use slow::SlowFs;
