@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use lab::bench::compare::Change;
-use lab::bench::conduct::Deltas;
 use lab::bench::definition::Analysis;
 use lab::tune::Record;
 
@@ -69,7 +68,7 @@ impl<'s> Report<'s> {
         let mut report = Report::of(sources, epsilon);
         let [first, second] = sources;
         let (one, other) = (first.deltas(), second.deltas());
-        let deltas = Deltas { warm: one.warm.max(other.warm), cold: one.cold.max(other.cold) };
+        let deltas = one.larger(other);
         let change = Change::of(&first.run, &second.run, deltas);
         report.figures.splice(0..0, figure::change::figure(&change, &report.summaries));
         report.change = Some(change);

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use lab::bench::answer::{Delta, Verdict};
-use lab::bench::certificate::LEAST;
 use lab::bench::certificates::Kept;
-use lab::bench::conduct::{self, Deltas};
+use lab::bench::conduct;
+use lab::bench::deltas::{Deltas, LEAST};
 use lab::bench::run_dir::{self, Run, RunError};
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ fn verdict_of(run: &Run) -> Verdict {
     let from = "the least that is assumed".to_owned();
     let delta = Delta { shares: LEAST, from };
     let verdict = Verdict::of(&run.definition, &cells, &delta, run.how.rounds);
-    let mut verdict = verdict.analysed(&run.definition, run.samples());
+    let mut verdict = verdict.analysed(&run.definition, run.samples(), run.how.rounds);
     verdict.notes.push("the run was ended before it had written its answers".to_owned());
     verdict
 }

@@ -16,8 +16,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use lab::bench::answer::{Delta, Verdict};
 use lab::bench::certificates::{Badge, Kept, Subject};
-use lab::bench::conduct::{self, Conduct, Deltas, Limits, Places, Room};
+use lab::bench::conduct::{self, Conduct, Limits, Places, Room};
 use lab::bench::definition::Definition;
+use lab::bench::deltas::Deltas;
 use lab::bench::library::{BUILT_IN, BuiltIn};
 use lab::bench::run_dir::{self, HowRun, Run, RunDir};
 use lab::environment::Environment;
@@ -169,23 +170,24 @@ fn conduct(
         certificate: kept.as_ref(),
         makes_certificate: false,
     };
-    let done = carry_out(definition, how, begin, &task, &interrupts, |conducted| {
-        let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
-        let dir = conducted.dir();
-        let mut line = Line::new("bench", &definition.name);
-        line.say("what the samples come to is worked out");
-        let samples = Run::read(dir.path())?;
-        let mut verdict = Verdict::of(definition, conducted.cells(), &delta, how.rounds)
-            .analysed(definition, samples.samples());
-        line.clear();
-        verdict.certificate.clone_from(&badge.words);
-        dir.write(run_dir::files::VERDICT, &verdict)?;
-        let columns = columns();
-        let tables = table::render(definition, &verdict, columns);
-        let short = short::render(definition, &verdict, dir.path(), columns);
-        dir.write_text(run_dir::files::DETAILS, &format!("{tables}\n{short}"))?;
-        Ok(if details { format!("{tables}\n{short}") } else { short })
-    });
+    let done =
+        carry_out(definition, how, begin, &task, &interrupts, |conducted| {
+            let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
+            let dir = conducted.dir();
+            let mut line = Line::new("bench", &definition.name);
+            line.say("what the samples come to is worked out");
+            let samples = Run::read(dir.path())?;
+            let mut verdict = Verdict::of(definition, conducted.cells(), &delta, how.rounds)
+                .analysed(definition, samples.samples(), how.rounds);
+            line.clear();
+            verdict.certificate.clone_from(&badge.words);
+            dir.write(run_dir::files::VERDICT, &verdict)?;
+            let columns = columns();
+            let tables = table::render(definition, &verdict, columns);
+            let short = short::render(definition, &verdict, dir.path(), columns);
+            dir.write_text(run_dir::files::DETAILS, &format!("{tables}\n{short}"))?;
+            Ok(if details { format!("{tables}\n{short}") } else { short })
+        });
     interrupts.give_way();
     print(&done?)
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use lab::bench::conduct::{Room, SESSIONS_MIN};
+use lab::bench::conduct::Room;
 use lab::bench::definition::{Definition, Part};
 use lab::bench::estimate;
 use lab::bench::library::BuiltIn;
+use lab::bench::looks::SESSIONS_MIN;
 use lab::environment::memory_bytes;
 use lab::words;
 

@@ -6,6 +6,7 @@ use lab::bench::answer::{PartVerdict, Verdict};
 use lab::bench::definition::Definition;
 use lab::bench::headline::Unresolved;
 use lab::bench::run_dir::files;
+use lab::stats::{median, quantile};
 use lab::words;
 
 use super::table::{in_both_states, wrapped};
@@ -13,12 +14,16 @@ use super::table::{in_both_states, wrapped};
 /// Columns of the names of parts at the most.
 const NAME_COLUMNS_MAX: usize = 16;
 
+/// Fewer cells than these have no quantiles to speak of.
+const CELLS_MANY: usize = 10;
+
 /// What would take longer than this is out of reach, however much longer.
 const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
 
 /// What the line of a part says.
-const LEGEND: &str = "A line for each part: the variant with the least ratio to the baseline, for the \
-    largest files, with the 95 % interval; what else was found; the answers to all comparisons.";
+const LEGEND: &str = "A line for each part: for the largest files, the fastest of what is shown to be \
+    faster than the baseline, or else the slowest of what is shown to be slower, with the 95 % interval; \
+    what else was found; the answers to all comparisons.";
 
 /// The question and each part's answer with its interval, what is unresolved, and how far that can be
 /// believed.
@@ -77,12 +82,24 @@ fn of_part(part: &PartVerdict, definition: &Definition) -> String {
 
 fn of_unresolved(open: &Unresolved) -> String {
     let mut said = format!("Unresolved: {} of {} comparisons", open.count, open.of);
-    if let (Some(half), Some(most)) = (open.seconds_of_half, open.seconds_of_most) {
-        said.push_str(&format!(
-            "; half of their cells would take up to {} each, one in ten more than {}",
-            words::duration(half),
-            if most > MONTH_SECONDS { "a month".to_owned() } else { words::duration(most) },
-        ));
+    let takes = |seconds: f64| match seconds > MONTH_SECONDS {
+        true => "more than a month".to_owned(),
+        false => words::duration(seconds),
+    };
+    match open.cells_seconds.as_slice() {
+        [] => {}
+        [one] => said.push_str(&format!("; its cell would take about {} in all", takes(*one))),
+        [least, .., most] if open.cells_seconds.len() < CELLS_MANY => {
+            let (least, most) = (takes(*least), takes(*most));
+            said.push_str(&format!("; their cells would take from {least} to {most} each"));
+        }
+        many => {
+            let half = median(many).map_or_else(String::new, takes);
+            let most = quantile(many, 0.9).map_or_else(String::new, takes);
+            said.push_str(&format!(
+                "; half of their cells would take up to {half} each, one in ten {most} or more"
+            ));
+        }
     }
     said + "."
 }
@@ -109,18 +126,24 @@ mod tests {
 
     #[test]
     fn what_is_open_is_told_with_its_time() {
-        let open = Unresolved {
-            count: 3,
-            of: 9,
-            seconds_of_half: Some(60.0),
-            seconds_of_most: Some(7200.0),
+        let said = |cells_seconds: &[f64]| {
+            of_unresolved(&Unresolved { count: 3, of: 9, cells_seconds: cells_seconds.to_vec() })
         };
+        assert_eq!(said(&[]), "Unresolved: 3 of 9 comparisons.");
         assert_eq!(
-            of_unresolved(&open),
-            "Unresolved: 3 of 9 comparisons; half of their cells would take up to 60 seconds each, one \
-             in ten more than 2 hours."
+            said(&[60.0]),
+            "Unresolved: 3 of 9 comparisons; its cell would take about 60 seconds in all."
         );
-        let nothing = Unresolved { seconds_of_half: None, seconds_of_most: None, ..open };
-        assert_eq!(of_unresolved(&nothing), "Unresolved: 3 of 9 comparisons.");
+        assert_eq!(
+            said(&[432.0, 1e9]),
+            "Unresolved: 3 of 9 comparisons; their cells would take from 7 minutes to more than a month \
+             each."
+        );
+        let many: Vec<f64> = (1..=11).map(|minutes| f64::from(minutes) * 60.0).collect();
+        assert_eq!(
+            said(&many),
+            "Unresolved: 3 of 9 comparisons; half of their cells would take up to 6 minutes each, one in \
+             ten 10 minutes or more."
+        );
     }
 }

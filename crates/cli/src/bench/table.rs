@@ -74,7 +74,8 @@ fn percent(share: f64) -> String {
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
-/// Columns side by side as far as they fit, and then the rest below, each time behind the names.
+/// Columns side by side as far as they fit, and then the rest below, each time behind those that tell a row
+/// from the others.
 fn of_sheet(sheet: &Sheet, columns: usize) -> String {
     let mut text = String::new();
     push_wrapped(&mut text, &sheet.title, columns);
@@ -85,16 +86,24 @@ fn of_sheet(sheet: &Sheet, columns: usize) -> String {
     };
     let mut widths: Vec<usize> = (0..sheet.columns.len()).map(width).collect();
     widths[0] = name_columns(widths[0], columns);
+    let width_of = |block: &[usize]| block.iter().map(|&column| 2 + widths[column]).sum::<usize>();
     let mut rest = 1;
     while rest < widths.len() && !sheet.rows.is_empty() {
-        let first = rest;
-        let mut used = widths[0];
-        while rest < widths.len() && (rest == first || used + 2 + widths[rest] <= columns) {
-            used += 2 + widths[rest];
+        let mut block: Vec<usize> = (1..sheet.telling.min(rest)).collect();
+        // Where these alone fill a line the name has to do.
+        if widths[0] + width_of(&block) > columns / 2 {
+            block.clear();
+        }
+        let repeated = block.len();
+        while rest < widths.len()
+            && (block.len() == repeated
+                || widths[0] + width_of(&block) + 2 + widths[rest] <= columns)
+        {
+            block.push(rest);
             rest += 1;
         }
         for row in std::iter::once(&sheet.columns).chain(&sheet.rows) {
-            let cells = row[first..rest].iter().zip(&widths[first..rest]);
+            let cells = block.iter().map(|&column| (&row[column], widths[column]));
             let cells: String = cells.map(|(cell, width)| format!("  {cell:>width$}")).collect();
             push_row(&mut text, &row[0], widths[0], &cells);
         }
@@ -152,7 +161,7 @@ fn matrix(part: &PartVerdict, of: &Part, columns: usize) -> String {
             push_row(&mut text, variant, name_width, &cells);
         }
     }
-    if !part.baseline.is_empty() {
+    if part.cells.iter().any(|cell| !cell.comparisons.is_empty()) {
         let what = match part.measure {
             _ if calls > 1 => "time of one call",
             Measure::Elapsed => "time",
@@ -231,5 +240,20 @@ mod tests {
         let blank = " ".repeat(32);
         assert_eq!(text, format!("{long}\n{blank}  1.2 >\n{:<32}  45 ms\n", "cp {src} {dst}"));
         assert_eq!(name_columns(20, 80), 20, "short ones take what they need");
+    }
+
+    #[test]
+    fn rows_that_go_on_below_say_which_they_are() {
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let sheet = Sheet {
+            title: "Title".to_owned(),
+            columns: words(&["name", "state", "one", "two"]),
+            telling: 2,
+            rows: vec![words(&["a", "warm", "1", "22222222"]), words(&["a", "cold", "3", "4"])],
+            sentences: Vec::new(),
+        };
+        let expected = "Title\nname  state  one\na      warm    1\na      cold    3\n\
+                        name  state       two\na      warm  22222222\na      cold         4\n";
+        assert_eq!(of_sheet(&sheet, 25), expected);
     }
 }

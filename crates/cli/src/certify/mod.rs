@@ -7,8 +7,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::bench::certificate::{self, Certificate, Choice, LEAST};
+use lab::bench::certificate::{self, Certificate, Choice};
 use lab::bench::certificates::{Kept, Subject};
+use lab::bench::deltas::LEAST;
 use lab::bench::prover_check::{self, ProverCheck};
 use lab::bench::run_dir::{self, HowRun};
 use lab::state::Prover;

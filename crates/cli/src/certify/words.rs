@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use lab::bench::certificate::{Certificate, DELTA_LEAST, percent, share_in_words};
+use lab::bench::certificate::{Certificate, percent, share_in_words};
 use lab::bench::certificates::Kept;
-use lab::bench::conduct::Deltas;
+use lab::bench::deltas::{DELTA_LEAST, Deltas};
 use lab::words;
 
 use crate::bench::table::{in_both_states, wrapped};

@@ -7,10 +7,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::bench::certificate::LEAST;
 use lab::bench::certificates::Kept;
 use lab::bench::compare::Change;
-use lab::bench::conduct::Deltas;
+use lab::bench::deltas::{Deltas, LEAST};
 use lab::bench::run_dir::{Run, files};
 
 use args::Request;
@@ -52,8 +51,5 @@ fn compare(request: &Request) -> anyhow::Result<Change> {
 /// The larger of what the certificates of both runs say.
 fn deltas_of(runs: [&Run; 2]) -> Deltas {
     let kept = runs.map(|run| Kept::read(&run.path.join(files::CERTIFICATE)));
-    kept.iter().flatten().map(|kept| kept.certificate.deltas).fold(LEAST, |all, one| Deltas {
-        warm: all.warm.max(one.warm),
-        cold: all.cold.max(one.cold),
-    })
+    kept.iter().flatten().map(|kept| kept.certificate.deltas).fold(LEAST, Deltas::larger)
 }

@@ -10,20 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{Comparison, Delta, Verdict};
 use super::cell::Shape;
-use super::conduct::{self, CellRun, Deltas};
+use super::conduct::CellRun;
 use super::definition::{self, Definition, Measure, Order, Part, Slowed, without_label};
+use super::deltas::{DELTA_LEAST, Deltas, LEAST};
+use super::looks;
 use super::prover_check::{Finding, ProverCheck};
 use crate::state::State;
 use crate::stats::{Answer, Pilot, Share, detect, median, quantile};
 use crate::trial::Destination;
 use crate::words;
-
-/// Differences up to this share never matter: the placement of pages alone makes as much for one and
-/// the same program.
-pub const DELTA_LEAST: f64 = 0.02;
-
-/// That in both states.
-pub const LEAST: Deltas = Deltas { warm: DELTA_LEAST, cold: DELTA_LEAST };
 
 /// The version of the form of a certificate.
 pub const SCHEMA: u32 = 1;
@@ -440,7 +435,7 @@ impl Cell {
             session_ns: seconds * 1e9 / f64::from(run.sessions.max(1)),
         });
         let smallest = pilot.map(|pilot| {
-            let beyond = pilot.smallest_effect(sessions.count() as u64, conduct::ERROR);
+            let beyond = pilot.smallest_effect(sessions.count() as u64, looks::ERROR);
             (1.0 + delta) * (1.0 + beyond) - 1.0
         });
         Some(Cell {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::certificate::{Certificate, DELTA_LEAST, LEAST};
-use super::conduct::Deltas;
+use super::certificate::Certificate;
+use super::deltas::{Deltas, LEAST};
 use super::run_dir::{self, RunError};
 use crate::environment::{self, FileSystem};
 
@@ -176,8 +176,7 @@ impl Kept {
                 (Standing::Stale, format!("certificate out of date: {said} {made}, {changed}"))
             }
         };
-        let Deltas { warm, cold } = self.certificate.deltas;
-        let deltas = Deltas { warm: warm.max(DELTA_LEAST), cold: cold.max(DELTA_LEAST) };
+        let deltas = self.certificate.deltas.larger(LEAST);
         let delta_from = if deltas == LEAST {
             "the least that is assumed; equal arms differed by less when it was tried"
         } else {

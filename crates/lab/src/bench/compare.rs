@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::conduct::{self, Deltas};
 use super::definition::{Definition, Measure};
+use super::deltas::Deltas;
+use super::looks::ERROR;
 use super::points::Points;
 use super::run_dir::Run;
 use crate::state::State;
@@ -151,12 +152,12 @@ fn compared(both: &[(&Key, [&Arm; 2])], deltas: Deltas) -> Vec<CellChange> {
         .zip(&samples)
         .map(|((_, [first, _]), samples)| tested(samples.as_ref(), deltas.of(first.state)))
         .collect();
-    let answers = decide(&tested, conduct::ERROR);
+    let answers = decide(&tested, ERROR);
     both.iter()
         .zip(samples)
         .zip(answers)
         .map(|(((key, arms), samples), answer)| {
-            let ratio = samples.map(|samples| samples.ratio(conduct::ERROR));
+            let ratio = samples.map(|samples| samples.ratio(ERROR));
             CellChange {
                 cell: key.cell.clone(),
                 variant: key.variant.clone(),
@@ -180,7 +181,7 @@ fn ratio_of(first: &Arm, second: &Arm) -> Option<TwoSamples> {
 
 fn tested(samples: Option<&TwoSamples>, delta: f64) -> Tested {
     let Some(samples) = samples else { return Tested::new(None, delta, |_| 1.0, |_| 1.0) };
-    let estimate = Some(samples.ratio(conduct::ERROR).estimate);
+    let estimate = Some(samples.ratio(ERROR).estimate);
     Tested::new(
         estimate,
         delta,

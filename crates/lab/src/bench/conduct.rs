@@ -11,29 +11,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
 use super::cell::Cell;
 use super::cell_run::ROUNDS_MAX;
 pub use super::cell_run::{CellRun, Ended};
 use super::conversation::converse;
 pub use super::conversation::end;
-use super::definition::{Definition, Order, Part, Slowed};
+use super::definition::{Definition, Order, Slowed};
+use super::deltas::Deltas;
 use super::estimate;
+use super::looks::{self, SESSIONS_MAX, SESSIONS_MIN, SESSIONS_OF_GIVEN_ROUNDS};
 pub use super::room::Room;
 use super::run_dir::{Run, RunDir, RunError};
 use super::session::{self, Event};
-use crate::state::State;
 use crate::stats::{Answer, Looks};
-
-/// Sessions before the first look: fewer cannot tell noise from effect.
-pub const SESSIONS_MIN: u32 = 5;
-
-/// Sessions after which a cell has had enough, whatever it shows.
-pub const SESSIONS_MAX: u32 = 320;
-
-/// Sessions that given rounds are divided into.
-const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
 
 /// What the first session of a cell takes for its rounds, about: it finds out what a round costs.
 const FIRST_SESSION: Duration = Duration::from_millis(30);
@@ -60,24 +50,6 @@ pub struct Limits {
     pub rounds: Option<u32>,
     /// Differences up to these shares do not matter.
     pub deltas: Deltas,
-}
-
-/// Differences up to these shares do not matter. Cold and warm are never mixed: what comes from a device
-/// varies more.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Deltas {
-    /// Of runs whose source is in the page cache, or is read from no device.
-    pub warm: f64,
-    /// Of runs whose source comes from a device.
-    pub cold: f64,
-}
-
-impl Deltas {
-    /// That of runs in `state`.
-    #[must_use]
-    pub fn of(&self, state: State) -> f64 {
-        if state == State::Cold { self.cold } else { self.warm }
-    }
 }
 
 /// An experiment under way.
@@ -157,7 +129,7 @@ impl<'c> Conduct<'c> {
         before: Option<&Run>,
     ) -> Conduct<'c> {
         let cells = cells(definition, before);
-        let looks = looks(definition, limits.rounds);
+        let looks = looks::of_parts(definition, limits.rounds);
         let running = Arc::new(AtomicI32::new(0));
         let begun = Instant::now();
         let mut conduct =
@@ -426,9 +398,6 @@ impl<'c> Conduct<'c> {
     }
 }
 
-/// The chance of any false answer to one part's question.
-pub const ERROR: f64 = 0.05;
-
 /// The least that a clock of ours tells apart.
 const MICRO: Duration = Duration::from_micros(1);
 
@@ -439,39 +408,10 @@ pub fn cells(definition: &Definition, before: Option<&Run>) -> Vec<CellRun> {
     cells.map(|(part, cell)| CellRun::new(definition, part, cell, before)).collect()
 }
 
-/// The looks at the cells of each part, for an error of 5 % in all comparisons of the part together.
-#[must_use]
-pub fn looks(definition: &Definition, rounds: Option<u32>) -> Vec<Looks> {
-    let of = |part: &Part| looks_of(rounds, definition.comparisons(part));
-    definition.parts.iter().map(of).collect()
-}
-
-/// The looks at a cell whose part makes `family` comparisons in all its cells.
-#[must_use]
-pub fn looks_of(rounds: Option<u32>, family: usize) -> Looks {
-    let error = ERROR / family.max(1) as f64;
-    match rounds {
-        Some(rounds) => {
-            let sessions = rounds.clamp(2, SESSIONS_OF_GIVEN_ROUNDS);
-            Looks::with_error(sessions, sessions, error)
-        }
-        None => Looks::with_error(SESSIONS_MAX, SESSIONS_MIN, error),
-    }
-}
-
-impl Definition {
-    /// Comparisons that a part makes in all its cells together.
-    #[must_use]
-    pub fn comparisons(&self, part: &Part) -> usize {
-        let cells = self.cells().iter().filter(|(_, cell)| cell.part == part.name).count();
-        (cells * part.compared().count()).max(1)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::analysis::synthetic::Synthetic;
-    use super::super::certificate::LEAST;
+    use super::super::deltas::LEAST;
     use super::super::record::RoundRecord;
     use super::super::run_dir::{HowRun, SCHEMA};
     use super::*;

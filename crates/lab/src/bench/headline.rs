@@ -6,24 +6,22 @@ use super::answer::{CellVerdict, Comparison, PartVerdict, Verdict};
 use super::cell::Cell;
 use super::definition::{Definition, Order};
 use super::workload;
-use crate::stats::{Answer, median, quantile};
+use crate::stats::Answer;
 use crate::words;
 
 /// Clauses about one part, unless its analyses alone have more: of so many states, say.
 const CLAUSES_MAX: usize = 3;
 
 /// What is not answered yet, and about how long answering would take.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Unresolved {
     /// Comparisons without an answer.
     pub count: usize,
     /// All comparisons.
     pub of: usize,
-    /// Half of the cells with such comparisons take so many seconds or less, in all; none where nothing
-    /// can be said.
-    pub seconds_of_half: Option<f64>,
-    /// Nine of ten of them.
-    pub seconds_of_most: Option<f64>,
+    /// About how many seconds each cell with such comparisons would take in all, ascending, as far as that
+    /// can be told.
+    pub cells_seconds: Vec<f64>,
 }
 
 impl Verdict {
@@ -39,18 +37,18 @@ impl Verdict {
                 needed.insert(&cell.cell, longest);
             }
         }
-        let seconds: Vec<f64> = needed.into_values().collect();
+        let mut cells_seconds: Vec<f64> = needed.into_values().collect();
+        cells_seconds.sort_by(f64::total_cmp);
         Unresolved {
             count: self.comparisons().filter(|it| it.answer == Answer::Unresolved).count(),
             of: self.comparisons().count(),
-            seconds_of_half: median(&seconds),
-            seconds_of_most: quantile(&seconds, 0.9),
+            cells_seconds,
         }
     }
 }
 
 impl PartVerdict {
-    /// The answer in short: for the largest cells the least ratio to the baseline with its interval, then
+    /// The answer in short: for the largest cells the comparison that says most, with its interval, then
     /// what the analyses found. Empty when nothing was measured or nothing compared.
     #[must_use]
     pub fn headline(&self, definition: &Definition) -> String {
@@ -94,8 +92,8 @@ impl PartVerdict {
         }
     }
 
-    /// Of each state and number at once the largest cell in which anything was compared: who takes the
-    /// least time of the baseline there.
+    /// Of each state and number at once the largest cell in which anything was compared, and what that
+    /// comes to.
     fn leading(&self, definition: &Definition) -> Vec<String> {
         let cells: Vec<Cell> = definition
             .cells()
@@ -105,40 +103,60 @@ impl PartVerdict {
             .collect();
         let compared = |verdict: &CellVerdict| {
             let cell = cells.iter().find(|cell| cell.id() == verdict.cell)?;
-            let known = verdict.comparisons.iter().filter(|it| !it.floor);
-            let known = known.filter_map(|it| Some((it.ratio?, it)));
-            let (_, least) = known.min_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some((cell.run_bytes(), cell.clone(), least.clone()))
+            Some((cell.run_bytes(), cell.clone(), verdict.in_short(&self.baseline)?))
         };
-        let compared: Vec<(u64, Cell, Comparison)> =
-            self.cells.iter().filter_map(compared).collect();
+        let compared: Vec<(u64, Cell, String)> = self.cells.iter().filter_map(compared).collect();
         let largest = compared.iter().map(|(bytes, ..)| *bytes).max().unwrap_or(0);
         compared
             .into_iter()
             .filter(|(bytes, ..)| *bytes == largest)
-            .filter_map(|(_, cell, least)| {
-                let of = least.in_short(&self.baseline)?;
+            .filter_map(|(_, cell, said)| {
                 let id = cell.id();
                 let place = id.strip_prefix(&format!("{}/", self.part)).unwrap_or(&id);
                 Some(match workload::by_name(&cell.workload)?.calls_of_run {
                     // No file, and so no size.
-                    Some(_) => of,
-                    None => format!("{place}: {of}"),
+                    Some(_) => said,
+                    None => format!("{place}: {said}"),
                 })
             })
             .collect()
     }
 }
 
+impl CellVerdict {
+    /// The fastest of those that are shown to be faster than the baseline; where none is, the slowest of
+    /// those that are shown to be slower; otherwise the least ratio, whatever it is worth.
+    fn in_short(&self, baseline: &str) -> Option<String> {
+        let known: Vec<(f64, &Comparison)> = self
+            .comparisons
+            .iter()
+            .filter(|it| !it.floor)
+            .filter_map(|it| Some((it.ratio?, it)))
+            .collect();
+        let shown = |answer: Answer| known.iter().filter(move |(_, it)| it.answer == answer);
+        let by_ratio = |a: &&(f64, &Comparison), b: &&(f64, &Comparison)| a.0.total_cmp(&b.0);
+        if let Some((_, fastest)) = shown(Answer::Faster).min_by(by_ratio) {
+            return fastest.in_short(&format!("the time of {baseline}"));
+        }
+        match shown(Answer::Slower).max_by(by_ratio) {
+            Some((_, slowest)) if known.len() > 1 => {
+                let said = slowest.in_short("its time")?;
+                Some(format!("nothing is shown to be faster than {baseline}; {said}"))
+            }
+            _ => {
+                let (_, least) = known.iter().min_by(by_ratio)?;
+                least.in_short(&format!("the time of {baseline}"))
+            }
+        }
+    }
+}
+
 impl Comparison {
     /// As `sendfile 0.75 x (0.73 to 0.77) the time of read_write:64K, faster`.
-    fn in_short(&self, baseline: &str) -> Option<String> {
+    fn in_short(&self, of: &str) -> Option<String> {
         let [ratio, low, high] = [self.ratio?, self.low?, self.high?].map(words::three_digits);
         let answer = self.answer.word();
-        Some(format!(
-            "{} {ratio} x ({low} to {high}) the time of {baseline}, {answer}",
-            self.variant
-        ))
+        Some(format!("{} {ratio} x ({low} to {high}) {of}, {answer}", self.variant))
     }
 }
 
@@ -146,8 +164,8 @@ impl Comparison {
 mod tests {
     use super::super::analysis::synthetic::Synthetic;
     use super::super::answer::Delta;
-    use super::super::certificate::LEAST;
     use super::super::conduct::{self, CellRun};
+    use super::super::deltas::LEAST;
     use super::super::run_dir::{HowRun, Run, SCHEMA};
     use super::*;
 
@@ -175,8 +193,11 @@ mod tests {
         };
         let cells: Vec<CellRun> = conduct::cells(&made.definition, Some(&run));
         let delta = Delta { shares: LEAST, from: String::new() };
-        Verdict::of(&made.definition, &cells, &delta, None)
-            .analysed(&made.definition, made.samples())
+        Verdict::of(&made.definition, &cells, &delta, None).analysed(
+            &made.definition,
+            made.samples(),
+            None,
+        )
     }
 
     #[test]
@@ -199,20 +220,39 @@ mod tests {
     }
 
     #[test]
+    fn where_nothing_is_faster_the_slowest_says_most() {
+        let mut made = Synthetic::new("copy", &["sendfile", "splice", "mmap"], &["1M"]);
+        made.measure(20, 4, |_, variant| match variant {
+            "splice" => 1.3e6,
+            "mmap" => 1.1e6,
+            _ => 1e6,
+        });
+        let said = verdict(&made).parts[0].headline(&made.definition);
+        let begins = "1M: nothing is shown to be faster than sendfile; splice 1.3";
+        assert!(said.starts_with(begins) && said.ends_with(") its time, slower"), "{said}");
+    }
+
+    #[test]
+    fn runs_one_after_another_are_no_comparison_to_be_answered() {
+        let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);
+        made.part().order = Order::OneAfterAnother;
+        made.measure(1, 10, |_, variant| if variant == "splice" { 2e6 } else { 1e6 });
+        let verdict = verdict(&made);
+        assert_eq!((verdict.unresolved().of, verdict.parts[0].counts()), (0, String::new()));
+        let said = &verdict.parts[0].sentence;
+        assert!(said.contains("splice seems to take 2."), "{said}");
+    }
+
+    #[test]
     fn what_is_open_is_counted_with_the_time_that_it_would_take() {
         let mut made = Synthetic::new("copy", &["read_write:64K", "sendfile"], &["4K", "1M"]);
         made.measure(3, 1, |_, _| 1e6);
         let mut verdict = verdict(&made);
-        for (cell, seconds) in verdict.parts[0].cells.iter_mut().zip([30.0, 90.0]) {
+        for (cell, seconds) in verdict.parts[0].cells.iter_mut().zip([90.0, 30.0]) {
             cell.comparisons[0].answer = Answer::Unresolved;
             cell.comparisons[0].seconds_needed = Some(seconds);
         }
-        let expected = Unresolved {
-            count: 2,
-            of: 2,
-            seconds_of_half: Some(60.0),
-            seconds_of_most: Some(84.0),
-        };
+        let expected = Unresolved { count: 2, of: 2, cells_seconds: vec![30.0, 90.0] };
         assert_eq!(verdict.unresolved(), expected);
         let part = &verdict.parts[0];
         assert_eq!(part.counts(), "2 unresolved of 2");

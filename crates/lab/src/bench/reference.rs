@@ -13,7 +13,7 @@ use crate::stats::median;
 pub struct Data {
     /// What an experiment calls it.
     pub name: &'static str,
-    /// What it is, for readers.
+    /// What it is, for readers; `{years}` stands for the years of the figures in hand.
     pub title: &'static str,
     /// How its series are named, for an error message.
     pub names: &'static str,
@@ -34,7 +34,7 @@ pub static DATA: [Data; 2] = [
     },
     Data {
         name: "earlier-measurements",
-        title: "figures published from 1998 on",
+        title: "figures published in {years}",
         names: "SOURCE/METHOD, where that is not enough with / and the experiment, system or state",
         text: include_str!("../../../../experiments/reference/earlier-measurements.csv"),
         read: measurements,

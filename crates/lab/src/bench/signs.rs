@@ -374,7 +374,7 @@ mod tests {
 
     fn said(made: &Synthetic) -> String {
         let samples = made.samples();
-        of(&View::all(&made.definition, samples), samples.around).join("\n")
+        of(&View::all(&made.definition, samples, made.rules), samples.around).join("\n")
     }
 
     fn quiet(variants: &[&str]) -> Synthetic {

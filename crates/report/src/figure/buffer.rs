@@ -3,6 +3,7 @@
 use lab::bench::analysis::Finding;
 use lab::bench::analysis::buffer::{Buffer, Sweep};
 use lab::bench::analysis::view::buffer_of;
+use lab::bench::deltas::Deltas;
 use lab::words::{bytes, nanoseconds};
 
 use super::{
@@ -21,7 +22,8 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     for summary in summaries {
         for (part, finding) in summary.findings() {
             let Finding::Buffer(buffer) = finding else { continue };
-            epsilons.push(buffer.epsilon);
+            let deltas = Deltas { warm: buffer.epsilon, cold: buffer.epsilon_cold };
+            epsilons.extend(buffer.sweeps.iter().map(|sweep| deltas.of(sweep.state)));
             for sweeps in families(buffer) {
                 let title = summary.titled(&format!("{}: {}", part.name, of(&sweeps)));
                 if sweeps.len() > 1 {

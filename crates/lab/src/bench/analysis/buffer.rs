@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sheet::{Sheet, circumstances, plain_percent, size};
+use super::sheet::{Sheet, circumstances, in_both_states, size};
 use super::view::{CellView, View, buffer_of};
+use crate::bench::deltas::Deltas;
 use crate::state::State;
 use crate::stats::models::{Setting, plateau};
 use crate::words;
@@ -16,8 +17,11 @@ const BUFFERS_MIN: usize = 3;
 pub struct Buffer {
     /// Each sweep in each cell.
     pub sweeps: Vec<Sweep>,
-    /// The share within which buffers are called equal.
+    /// The share within which buffers are called equal where the source is in the page cache.
     pub epsilon: f64,
+    /// The same of cold runs.
+    #[serde(default = "Deltas::least")]
+    pub epsilon_cold: f64,
 }
 
 /// One sweep in one cell.
@@ -55,8 +59,8 @@ pub struct Heat {
     pub ratio_to_best: f64,
 }
 
-/// The sweeps of a part. Buffers within the share `epsilon` of each other count as equal.
-pub(super) fn of(view: &View<'_>, epsilon: f64) -> Option<Buffer> {
+/// The sweeps of a part. Buffers that differ by no more than what does not matter count as equal.
+pub(super) fn of(view: &View<'_>) -> Option<Buffer> {
     let mut families: Vec<(String, Vec<(usize, u64)>)> = Vec::new();
     for (index, variant) in view.part.variants.iter().enumerate() {
         let Some((family, bytes)) = buffer_of(variant) else { continue };
@@ -69,10 +73,11 @@ pub(super) fn of(view: &View<'_>, epsilon: f64) -> Option<Buffer> {
         .iter()
         .filter(|(_, buffers)| buffers.len() >= BUFFERS_MIN)
         .flat_map(|(family, buffers)| {
-            view.cells.iter().filter_map(move |cell| sweep(view, cell, family, buffers, epsilon))
+            view.cells.iter().filter_map(move |cell| sweep(view, cell, family, buffers))
         })
         .collect();
-    (!sweeps.is_empty()).then_some(Buffer { sweeps, epsilon })
+    let Deltas { warm, cold } = view.rules.deltas;
+    (!sweeps.is_empty()).then_some(Buffer { sweeps, epsilon: warm, epsilon_cold: cold })
 }
 
 fn sweep(
@@ -80,7 +85,6 @@ fn sweep(
     cell: &CellView<'_>,
     family: &str,
     buffers: &[(usize, u64)],
-    epsilon: f64,
 ) -> Option<Sweep> {
     let measure = view.part.measure;
     let settings: Vec<Setting> = buffers
@@ -101,7 +105,7 @@ fn sweep(
         })
         .collect();
     heats.sort_by_key(|heat| heat.buffer_bytes);
-    let flat = plateau(&settings, epsilon);
+    let flat = plateau(&settings, view.rules.deltas.of(cell.cell.state));
     Some(Sweep {
         cell: cell.cell.id(),
         file_bytes: cell.cell.file_bytes,
@@ -128,7 +132,8 @@ impl Buffer {
                 "fastest",
                 "smallest costs",
             ],
-        );
+        )
+        .told_apart_by(3);
         for sweep in &self.sweeps {
             let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), size);
             let smallest = &sweep.buffers[0];
@@ -147,9 +152,9 @@ impl Buffer {
             ]);
         }
         sheet.say(format!(
-            "Flat: every buffer from there up to the fastest is shown to be within {} % of it; perhaps: \
+            "Flat: every buffer from there up to the fastest is shown to be within {} of it; perhaps: \
              none is shown not to be. Between the two more sessions would tell.",
-            plain_percent(self.epsilon)
+            in_both_states(Deltas { warm: self.epsilon, cold: self.epsilon_cold })
         ));
         sheet.drop_if_uniform("state");
         sheet
@@ -196,7 +201,8 @@ mod tests {
             let bytes = cell.file_bytes as f64;
             bytes * 0.25 + bytes / buffer as f64 * 1_000.0
         });
-        let found = of(&made.view(), 0.03).expect("a sweep");
+        made.rules.deltas.warm = 0.03;
+        let found = of(&made.view()).expect("a sweep");
         let sweep = &found.sweeps[0];
         assert_eq!((sweep.family.as_str(), sweep.buffers.len()), ("read_write:*", 6));
         assert_eq!(sweep.plateau_shown_from_bytes, Some(256 << 10), "{sweep:?}");
@@ -210,6 +216,22 @@ mod tests {
     fn two_buffers_are_no_sweep() {
         let mut made = Synthetic::new("copy", &["read_write:4K", "read_write:8K"], &["1M"]);
         made.measure(3, 1, |_, _| 1_000.0);
-        assert_eq!(of(&made.view(), 0.02), None);
+        assert_eq!(of(&made.view()), None);
+    }
+
+    #[test]
+    fn what_counts_as_equal_depends_on_the_state() {
+        let variants = ["read_write:64K", "read_write:256K", "read_write:1M"];
+        let mut made = Synthetic::new("copy", &variants, &["16M"]);
+        made.part().states = vec![State::Warm, State::Cold];
+        // 64 KiB takes 5 % longer in either state: a cold machine that noisy calls it equal.
+        made.measure(12, 4, |_, variant| if variant.ends_with(":64K") { 1.05e6 } else { 1e6 });
+        made.rules.deltas = Deltas { warm: 0.02, cold: 0.10 };
+        let found = of(&made.view()).expect("sweeps");
+        let from = |sweep: &Sweep| sweep.plateau_shown_from_bytes;
+        let from: Vec<Option<u64>> = found.sweeps.iter().map(from).collect();
+        assert_eq!(from, [Some(256 << 10), Some(64 << 10)], "{found:?}");
+        let said = found.sheet().sentences.join(" ");
+        assert!(said.contains("within 2 % warm and 10 % cold of it"), "{said}");
     }
 }

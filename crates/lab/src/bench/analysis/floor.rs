@@ -9,9 +9,6 @@ use crate::bench::definition::is_floor;
 use crate::state::State;
 use crate::words;
 
-/// The level of the intervals.
-const ALPHA: f64 = 0.05;
-
 /// Ratios to the floor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Floor {
@@ -48,7 +45,7 @@ pub(super) fn of(view: &View<'_>) -> Option<Floor> {
             let Some(median_ns) = cell.median_ns(index, view.part.measure) else { continue };
             let ratio = match index == floor {
                 true => Some(Estimated { value: 1.0, low: None, high: None }),
-                false => points.compare(index, floor).ratio(ALPHA).map(Estimated::from),
+                false => view.ratio(cell, &points, (index, floor)).map(Estimated::from),
             };
             ratios.push(RatioToFloor {
                 cell: cell.cell.id(),

@@ -59,23 +59,23 @@ pub struct Estimated {
 }
 
 /// The analyses of the part with this index in `views`: those that it asks for, as far as the samples
-/// allow, and published figures where it names some. `delta` is the share that does not matter.
+/// allow, and published figures where it names some.
 #[must_use]
-pub fn findings(views: &[View<'_>], index: usize, delta: f64) -> Vec<Finding> {
+pub fn findings(views: &[View<'_>], index: usize) -> Vec<Finding> {
     let view = &views[index];
     let mut findings = Vec::new();
     for analysis in &view.part.analyses {
         findings.extend(match analysis {
             Analysis::SizeFit => size_fit::of(view).map(Finding::SizeFit),
-            Analysis::Buffer => buffer::of(view, delta).map(Finding::Buffer),
+            Analysis::Buffer => buffer::of(view).map(Finding::Buffer),
             Analysis::PerCall => per_call::of(view).map(Finding::PerCall),
-            Analysis::Page => page::of(view, delta).map(Finding::Page),
+            Analysis::Page => page::of(view).map(Finding::Page),
             Analysis::Split => split::of(view).map(Finding::Split),
             Analysis::Scaling => scaling::of(view).map(Finding::Scaling),
             Analysis::Order => {
                 let others: Vec<&View<'_>> =
                     views.iter().filter(|other| other.part.name != view.part.name).collect();
-                order::of(view, &others, delta).map(Finding::Order)
+                order::of(view, &others).map(Finding::Order)
             }
             Analysis::Floor => floor::of(view).map(Finding::Floor),
         });

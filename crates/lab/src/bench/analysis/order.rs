@@ -6,15 +6,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::Estimated;
-use super::sheet::{Sheet, plain_percent};
+use super::sheet::{Sheet, in_both_states};
 use super::view::{CellView, View};
 use crate::bench::definition::Order;
+use crate::bench::deltas::Deltas;
 use crate::bench::points::value_ns;
 use crate::state::State;
 use crate::stats::{median, rank_sum_p};
 use crate::words;
 
-/// The level of the intervals, and of the usual test.
+/// The level of the usual test.
 const ALPHA: f64 = 0.05;
 
 /// Fewer runs have no halves to speak of.
@@ -23,8 +24,11 @@ const RUNS_MIN: usize = 8;
 /// What became of shortcuts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OrderOfRuns {
-    /// δ: the share that does not matter.
+    /// δ: the share that does not matter, of runs whose source is in the page cache.
     pub delta: f64,
+    /// The same of cold runs.
+    #[serde(default = "Deltas::least")]
+    pub delta_cold: f64,
     /// One run of each variant: the first.
     pub first_runs: Shortcut,
     /// A variant's first half against the baseline's second half: one after the other.
@@ -112,10 +116,11 @@ pub struct Unproved {
 }
 
 /// What the runs of `view` come to in other orders; `others` are the other parts.
-pub(super) fn of(view: &View<'_>, others: &[&View<'_>], delta: f64) -> Option<OrderOfRuns> {
+pub(super) fn of(view: &View<'_>, others: &[&View<'_>]) -> Option<OrderOfRuns> {
     let baseline = view.part.variants.iter().position(|name| *name == view.part.baseline);
     let mut of = OrderOfRuns {
-        delta,
+        delta: view.rules.deltas.warm,
+        delta_cold: view.rules.deltas.cold,
         first_runs: Shortcut::default(),
         blocks: Shortcut::default(),
         halves: Against::default(),
@@ -138,7 +143,7 @@ pub(super) fn of(view: &View<'_>, others: &[&View<'_>], delta: f64) -> Option<Or
         if view.part.order == Order::OneAfterAnother {
             of.one_after_another.extend(one_after_another(view, cell, baseline, others));
         } else {
-            shortcuts(view, cell, baseline, delta, &mut of);
+            shortcuts(view, cell, baseline, &mut of);
         }
     }
     (of.halves.tests > 0 || of.first_runs.comparisons > 0 || !of.one_after_another.is_empty())
@@ -151,19 +156,14 @@ fn values(view: &View<'_>, cell: &CellView<'_>, index: usize) -> Vec<f64> {
     cell.counted[index].iter().map(value).collect()
 }
 
-fn shortcuts(
-    view: &View<'_>,
-    cell: &CellView<'_>,
-    baseline: usize,
-    delta: f64,
-    of: &mut OrderOfRuns,
-) {
+fn shortcuts(view: &View<'_>, cell: &CellView<'_>, baseline: usize, of: &mut OrderOfRuns) {
+    let delta = view.rules.deltas.of(cell.cell.state);
     let points = cell.points(view.part.measure);
     let base = values(view, cell, baseline);
     for variant in view.part.compared() {
         let index = view.part.variants.iter().position(|name| name == variant);
         let Some(index) = index else { continue };
-        let Some(interleaved) = points.compare(index, baseline).ratio(ALPHA) else { continue };
+        let Some(interleaved) = view.ratio(cell, &points, (index, baseline)) else { continue };
         let interleaved = Estimated::from(interleaved);
         let own = values(view, cell, index);
         let off =
@@ -198,13 +198,13 @@ impl Shortcut {
         self.each.push(off);
     }
 
-    fn in_words(&self, what: &str, delta: f64) -> Option<String> {
+    fn in_words(&self, what: &str, deltas: Deltas) -> Option<String> {
         let worst = self.worst.as_ref()?;
         Some(format!(
-            "{what} would have given a ratio outside the interval, and off by more than {} %, in {} of \
+            "{what} would have given a ratio outside the interval, and off by more than {}, in {} of \
              {} comparisons, and one the wrong way round in {}; farthest off {} at {}: {} instead of \
              {}.",
-            plain_percent(delta),
+            in_both_states(deltas),
             self.off,
             self.comparisons,
             self.reversed,
@@ -262,13 +262,13 @@ fn one_after_another(
         let index = view.part.variants.iter().position(|name| name == variant)?;
         let own = median(&values(view, cell, index))?;
         let base = median(&values(view, cell, baseline))?;
-        let interleaved = points.compare(place(variant)?, place(&view.part.baseline)?);
+        let pair = (place(variant)?, place(&view.part.baseline)?);
         Some(OneAfterAnother {
             cell: cell.cell.id(),
             interleaved_cell: beside.cell.id(),
             variant: variant.clone(),
             ratio: own / base,
-            interleaved: interleaved.ratio(ALPHA)?.into(),
+            interleaved: other.ratio(beside, &points, pair)?.into(),
         })
     };
     view.part.compared().filter_map(naive).collect()
@@ -321,7 +321,8 @@ impl OrderOfRuns {
         let mut sheet = Sheet::new(
             "What the order of runs would have made of it",
             &["variant", "cell", "one after another", "interleaved"],
-        );
+        )
+        .told_apart_by(2);
         for naive in &self.one_after_another {
             sheet.row(vec![
                 naive.variant.clone(),
@@ -330,11 +331,12 @@ impl OrderOfRuns {
                 naive.interleaved.in_words(words::three_digits),
             ]);
         }
-        sheet.sentences.extend(self.first_runs.in_words("One run of each, the first,", self.delta));
+        let deltas = Deltas { warm: self.delta, cold: self.delta_cold };
+        sheet.sentences.extend(self.first_runs.in_words("One run of each, the first,", deltas));
         sheet.sentences.extend(self.blocks.in_words(
             "A first half of runs against the baseline's second half, as when one is measured after \
              the other,",
-            self.delta,
+            deltas,
         ));
         if self.halves.tests > 0 {
             sheet.say(format!(
@@ -386,14 +388,12 @@ mod tests {
     use super::super::synthetic::Synthetic;
     use super::*;
 
-    const DELTA: f64 = 0.02;
-
     #[test]
     fn drift_misleads_whoever_measures_one_after_the_other() {
         let mut made = Synthetic::new("copy", &["sendfile", "read_write:64K"], &["1M"]);
         // Equal variants on a machine that becomes slower by half.
         made.measure_with(12, 2, |_, _, record| 1e6 * (1.0 + f64::from(record.session) / 24.0));
-        let order = of(&made.view(), &[], DELTA).expect("runs");
+        let order = of(&made.view(), &[]).expect("runs");
         assert_eq!((order.blocks.comparisons, order.blocks.off), (1, 1));
         assert_eq!(order.blocks.each.first(), order.blocks.worst.as_deref());
         let worst = order.blocks.worst.as_ref().expect("one");
@@ -406,7 +406,8 @@ mod tests {
     fn a_steady_machine_misleads_nobody() {
         let mut made = Synthetic::new("copy", &["sendfile", "read_write:64K"], &["1M"]);
         made.measure(12, 4, |_, variant| if variant == "sendfile" { 1e6 } else { 1.5e6 });
-        let order = of(&made.view(), &[], 0.1).expect("runs");
+        made.rules.deltas.warm = 0.1;
+        let order = of(&made.view(), &[]).expect("runs");
         assert_eq!((order.first_runs.off, order.blocks.off, order.blocks.reversed), (0, 0, 0));
     }
 
@@ -423,8 +424,8 @@ mod tests {
             // Whoever comes first in an unproved cache reads from the device.
             if cell.state == State::AsItComes && variant == "sendfile" { 3e6 } else { 1e6 }
         });
-        let views = View::all(&made.definition, made.samples());
-        let order = of(&views[1], &[&views[0]], DELTA).expect("runs");
+        let views = View::all(&made.definition, made.samples(), made.rules);
+        let order = of(&views[1], &[&views[0]]).expect("runs");
         assert_eq!(order.first_runs.comparisons, 0);
         let naive = &order.one_after_another[0];
         assert_eq!(naive.interleaved_cell, "part/1M");

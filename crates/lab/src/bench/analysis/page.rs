@@ -6,6 +6,7 @@ use super::Estimated;
 use super::sheet::{Sheet, circumstances, size};
 use super::view::View;
 use crate::bench::cell::Cell;
+use crate::bench::deltas::Deltas;
 use crate::state::State;
 use crate::stats::unpaired;
 use crate::words;
@@ -18,8 +19,11 @@ const ALPHA: f64 = 0.05;
 pub struct Page {
     /// Each variant and step.
     pub steps: Vec<Step>,
-    /// The share that does not matter.
+    /// The share that does not matter, of runs whose source is in the page cache.
     pub delta: f64,
+    /// The same of cold runs.
+    #[serde(default = "Deltas::least")]
+    pub delta_cold: f64,
 }
 
 /// Two neighbouring sizes of one variant.
@@ -41,7 +45,7 @@ pub struct Step {
     pub ratio: Option<Estimated>,
 }
 
-pub(super) fn of(view: &View<'_>, delta: f64) -> Option<Page> {
+pub(super) fn of(view: &View<'_>) -> Option<Page> {
     let mut steps = Vec::new();
     let measure = view.part.measure;
     let alike = |cell: &Cell| (cell.state, cell.destination, cell.at_once);
@@ -65,22 +69,28 @@ pub(super) fn of(view: &View<'_>, delta: f64) -> Option<Page> {
             }
         }
     }
-    (!steps.is_empty()).then_some(Page { steps, delta })
+    let Deltas { warm, cold } = view.rules.deltas;
+    (!steps.is_empty()).then_some(Page { steps, delta: warm, delta_cold: cold })
 }
 
 impl Step {
-    /// Whether the larger is shown to take longer, by more than the share `delta`.
-    fn is_up(&self, delta: f64) -> bool {
+    /// Whether the larger is shown to take longer, by more than what does not matter.
+    fn is_up(&self, deltas: Deltas) -> bool {
+        let delta = deltas.of(self.state);
         self.ratio.and_then(|ratio| ratio.low).is_some_and(|low| low > 1.0 + delta)
     }
 }
 
 impl Page {
+    fn shown(&self) -> impl Iterator<Item = &Step> {
+        let deltas = Deltas { warm: self.delta, cold: self.delta_cold };
+        self.steps.iter().filter(move |step| step.is_up(deltas))
+    }
+
     /// The largest step that is shown.
     pub(super) fn headline(&self) -> Option<String> {
         let ratio = |step: &Step| step.ratio.map_or(0.0, |ratio| ratio.value);
-        let up = self.steps.iter().filter(|step| step.is_up(self.delta));
-        let most = up.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        let most = self.shown().max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
         Some(match most {
             None => "no step to the next size is shown to cost anything".to_owned(),
             Some(step) => format!(
@@ -97,7 +107,8 @@ impl Page {
         let mut sheet = Sheet::new(
             "From one size to the next",
             &["variant", "state", "from", "to", "before", "after", "ratio"],
-        );
+        )
+        .told_apart_by(4);
         for step in &self.steps {
             sheet.row(vec![
                 step.variant.clone(),
@@ -110,9 +121,7 @@ impl Page {
             ]);
         }
         let up: Vec<String> = self
-            .steps
-            .iter()
-            .filter(|step| step.is_up(self.delta))
+            .shown()
             .map(|step| format!("{} from {} to {}", step.variant, step.from_bytes, step.to_bytes))
             .collect();
         sheet.say(if up.is_empty() {
@@ -135,7 +144,7 @@ mod tests {
         let sizes = ["4095", "4096", "4097", "4098"];
         let mut made = Synthetic::new("copy", &["stdio:4K"], &sizes);
         made.measure(10, 3, |cell, _| if cell.file_bytes > 4096 { 24_000.0 } else { 20_000.0 });
-        let page = of(&made.view(), 0.05).expect("steps");
+        let page = of(&made.view()).expect("steps");
         assert_eq!(page.steps.len(), 3);
         let ratio = page.steps[1].ratio.expect("sessions");
         assert!(ratio.low < Some(1.2) && ratio.high > Some(1.2), "{ratio:?}");

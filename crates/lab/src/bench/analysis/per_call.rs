@@ -365,7 +365,8 @@ impl PerCall {
                 "waits every",
                 "then",
             ],
-        );
+        )
+        .told_apart_by(3);
         for cell in &self.cells {
             let file =
                 format!("{} {}", size(cell.file_bytes), circumstances(cell.state, cell.at_once));

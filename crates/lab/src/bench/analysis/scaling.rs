@@ -92,7 +92,7 @@ fn with_workers(view: &View<'_>, cell: &CellView<'_>) -> Vec<Step> {
         for (alone, workers, index) in family {
             let Some(elapsed_ns) = cell.median_ns(*index, measure) else { continue };
             let speed_up = (*index != least)
-                .then(|| points.compare(least, *index).ratio(ALPHA).map(Estimated::from));
+                .then(|| view.ratio(cell, &points, (least, *index)).map(Estimated::from));
             steps.push(Step {
                 of: Of::Workers,
                 variant: alone.clone(),
@@ -166,7 +166,8 @@ impl Scaling {
         let mut sheet = Sheet::new(
             "How the rate grows",
             &["variant", "file", "state", "with", "time", "each", "together", "times as fast"],
-        );
+        )
+        .told_apart_by(4);
         for step in &self.steps {
             let of = match (step.of, step.count) {
                 (Of::AtOnce, _) => "at once",

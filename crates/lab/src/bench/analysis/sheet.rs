@@ -1,5 +1,6 @@
 //! An analysis as people read it.
 
+use crate::bench::deltas::Deltas;
 use crate::state::State;
 
 /// A table with a title above and sentences below.
@@ -9,6 +10,8 @@ pub struct Sheet {
     pub title: String,
     /// The heads of the columns; the first stands over names.
     pub columns: Vec<String>,
+    /// So many of the first columns tell a row from the others.
+    pub telling: usize,
     /// The rows, with a value for each column.
     pub rows: Vec<Vec<String>>,
     /// What it means.
@@ -20,8 +23,14 @@ impl Sheet {
         Sheet {
             title: title.to_owned(),
             columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            telling: 1,
             ..Sheet::default()
         }
+    }
+
+    /// The same, with rows that the first `telling` columns together tell apart.
+    pub(super) fn told_apart_by(self, telling: usize) -> Sheet {
+        Sheet { telling, ..self }
     }
 
     /// Adds a row.
@@ -45,6 +54,7 @@ impl Sheet {
     pub(super) fn drop(&mut self, name: &str) {
         if let Some(at) = self.columns.iter().position(|column| column == name) {
             self.columns.remove(at);
+            self.telling -= usize::from(at < self.telling);
             self.rows.iter_mut().for_each(|row| {
                 row.remove(at);
             });
@@ -97,6 +107,15 @@ pub(super) fn percent(share: f64) -> String {
 pub(super) fn plain_percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// δ in percent, or one for each state.
+pub(super) fn in_both_states(deltas: Deltas) -> String {
+    let [warm, cold] = [deltas.warm, deltas.cold].map(plain_percent);
+    match warm == cold {
+        true => format!("{warm} %"),
+        false => format!("{warm} % warm and {cold} % cold"),
+    }
 }
 
 /// What tells a group of cells from others: the state, and how many at once where that is several.

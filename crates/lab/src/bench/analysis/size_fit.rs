@@ -114,7 +114,8 @@ impl SizeFit {
                 "beyond it",
                 "off by",
             ],
-        );
+        )
+        .told_apart_by(2);
         for line in &self.lines {
             let state = match line.destination {
                 Destination::Fresh => circumstances(line.state, line.at_once),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sheet::{Sheet, circumstances, size};
+use super::sheet::{Sheet, circumstances};
 use super::view::{CellView, View, workers_of};
 use crate::bench::record::Record;
 use crate::state::State;
@@ -33,7 +33,7 @@ pub struct Parts {
     pub at_once: u32,
     /// By the clock.
     pub elapsed_ns: f64,
-    /// Of the processor in user mode, all threads.
+    /// Of the processor in user mode, all threads: a share of the median of both together.
     pub user_ns: f64,
     /// Of the processor in the kernel, all threads.
     pub system_ns: f64,
@@ -72,6 +72,7 @@ fn parts(cell: &CellView<'_>, index: usize, variant: &str) -> Option<Parts> {
     let known = |field: fn(&Record) -> Option<u64>| {
         cell.median_of(index, |record| Some(field(record)? as f64))
     };
+    let (user_ns, system_ns) = cell.user_and_system_ns(index)?;
     let workers = f64::from(workers_of(variant).1);
     let waiting = |record: &Record| {
         let measured = &record.measured;
@@ -90,8 +91,8 @@ fn parts(cell: &CellView<'_>, index: usize, variant: &str) -> Option<Parts> {
         destination: cell.cell.destination,
         at_once: cell.cell.at_once,
         elapsed_ns: of(|r| r.measured.elapsed_ns)?,
-        user_ns: of(|r| r.measured.user_ns)?,
-        system_ns: of(|r| r.measured.system_ns)?,
+        user_ns,
+        system_ns,
         waiting_ns: cell.median_of(index, waiting)?,
         processor_wait_ns: known(|r| r.measured.processor_wait_ns),
         minor_faults: of(|r| r.measured.minor_faults)?,
@@ -106,7 +107,10 @@ impl Split {
     /// The largest size only: of short runs the kernel cannot tell user from system time.
     pub(super) fn sheet(&self) -> Sheet {
         let largest = self.parts.iter().map(|parts| parts.file_bytes).max().unwrap_or(0);
-        let title = format!("Where the time goes, at {}", size(largest));
+        let of_largest = || self.parts.iter().filter(|parts| parts.file_bytes == largest);
+        // What stands behind the part's name: the size, and of several files how many.
+        let files = of_largest().find_map(|parts| parts.cell.split('/').nth(1)).unwrap_or("");
+        let title = format!("Where the time goes, at {files}");
         let mut sheet = Sheet::new(
             &title,
             &[
@@ -120,8 +124,9 @@ impl Split {
                 "faults",
                 "major",
             ],
-        );
-        for parts in self.parts.iter().filter(|parts| parts.file_bytes == largest) {
+        )
+        .told_apart_by(2);
+        for parts in of_largest() {
             let state = circumstances(parts.state, parts.at_once);
             sheet.row(vec![
                 parts.variant.clone(),
@@ -138,11 +143,22 @@ impl Split {
                 words::grouped(&format!("{:.0}", parts.major_faults)),
             ]);
         }
-        sheet.say(
-            "Waiting is the time of all workers and runs at once that no processor was at work on \
-             them; for a cpu, the part of it in which other programs had it. These are medians, which \
-             do not add up exactly.",
-        );
+        let waiting = "Waiting is the time of all workers and runs at once that no processor was at work on \
+                       them";
+        let waits_known = of_largest().any(|parts| parts.processor_wait_ns.is_some());
+        sheet.say(match waits_known {
+            true => format!(
+                "{waiting}; for a cpu, the part of it in which other programs had it. These are medians, \
+                 which do not add up exactly."
+            ),
+            false => format!("{waiting}. These are medians, which do not add up exactly."),
+        });
+        if !waits_known {
+            sheet.drop("for a cpu");
+        }
+        if of_largest().all(|parts| parts.major_faults == 0.0) {
+            sheet.drop("major");
+        }
         sheet.drop_if_uniform("state");
         sheet
     }
@@ -152,6 +168,7 @@ impl Split {
 mod tests {
     use super::super::synthetic::Synthetic;
     use super::*;
+    use crate::bench::cell::Shape;
 
     #[test]
     fn what_no_processor_worked_on_is_waiting() {
@@ -171,5 +188,25 @@ mod tests {
         let sheet = split.sheet();
         assert_eq!((sheet.rows.len(), sheet.rows[0].last().expect("columns").as_str()), (2, "7"));
         assert!(sheet.title.ends_with("at 1M"));
+    }
+
+    #[test]
+    fn what_a_kernel_samples_at_ticks_is_divided_over_all_runs() {
+        let mut made = Synthetic::new("copy", &["sendfile"], &["1M"]);
+        made.part().shape = Shape::Tree;
+        made.part().files = 20;
+        // One run in eight is met in the kernel by the only tick in it, the others in user mode.
+        made.measure_with(2, 16, |_, _, record| {
+            let in_kernel = record.round % 8 == 0;
+            let (user, system) = if in_kernel { (0, 4_000_000) } else { (4_000_000, 0) };
+            (record.measured.user_ns, record.measured.system_ns) = (user, system);
+            4_000_000.0
+        });
+        let split = of(&made.view()).expect("parts");
+        assert_eq!((split.parts[0].user_ns, split.parts[0].system_ns), (3_500_000.0, 500_000.0));
+        let sheet = split.sheet();
+        assert_eq!(sheet.title, "Where the time goes, at 1Mx20-tree");
+        assert!(!sheet.columns.contains(&"for a cpu".to_owned()), "nothing is known of it");
+        assert_eq!(sheet.columns.last().map(String::as_str), Some("faults"));
     }
 }

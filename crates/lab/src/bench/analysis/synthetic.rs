@@ -1,6 +1,6 @@
 //! For tests: samples of an experiment that never ran, with times that are known.
 
-use super::view::{Samples, View};
+use super::view::{Rules, Samples, View};
 use crate::bench::cell::Cell;
 use crate::bench::definition::{Definition, Part};
 use crate::bench::record::{CallRecord, Place, Record, SequenceRecord};
@@ -12,6 +12,7 @@ pub(in crate::bench) struct Synthetic {
     pub(in crate::bench) samples: Vec<Record>,
     pub(in crate::bench) calls: Vec<CallRecord>,
     pub(in crate::bench) sequences: Vec<SequenceRecord>,
+    pub(in crate::bench) rules: Rules,
     rng: fastrand::Rng,
 }
 
@@ -29,6 +30,7 @@ impl Synthetic {
             samples: Vec::new(),
             calls: Vec::new(),
             sequences: Vec::new(),
+            rules: Rules::default(),
             rng: fastrand::Rng::with_seed(7),
         }
     }
@@ -94,6 +96,6 @@ impl Synthetic {
     }
 
     pub(in crate::bench) fn view(&self) -> View<'_> {
-        View::all(&self.definition, self.samples()).swap_remove(0)
+        View::all(&self.definition, self.samples(), self.rules).swap_remove(0)
     }
 }

@@ -1,5 +1,7 @@
 //! What was published beside what was measured: times, and the ratios between methods.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::Estimated;
@@ -12,8 +14,9 @@ use crate::state::State;
 use crate::stats::median;
 use crate::words;
 
-/// The level of the intervals.
-const ALPHA: f64 = 0.05;
+/// The heads of what part of the time the kernel took.
+const KERNEL_THEN: &str = "in the kernel then";
+const KERNEL_NOW: &str = "in the kernel now";
 
 /// A table of more rows than this is for programs; people get a row a size.
 const ROWS_MAX: usize = 32;
@@ -50,7 +53,7 @@ pub struct Row {
     pub now_state: State,
     /// The median of the runs now.
     pub now_ns: f64,
-    /// The medians of processor time in user mode and in the kernel.
+    /// Processor time in user mode: a share of the median of both together.
     pub now_user_ns: Option<f64>,
     /// The same in the kernel.
     pub now_system_ns: Option<f64>,
@@ -79,8 +82,10 @@ pub(super) fn of(view: &View<'_>) -> Option<ThenAndNow> {
         .filter(|cell| reference.is_like(cell))
         .flat_map(|cell| rows(view, cell, reference, data, baseline))
         .collect();
+    let years: BTreeSet<String> = rows.iter().map(|row| row.then.year.to_string()).collect();
+    let years: Vec<String> = years.into_iter().collect();
     (!rows.is_empty()).then(|| ThenAndNow {
-        source: data.title.to_owned(),
+        source: data.title.replace("{years}", &words::listed(&years)),
         not_controlled: reference.not_controlled.clone(),
         baseline: baseline.clone(),
         rows,
@@ -116,6 +121,7 @@ fn rows(
     let base_index = view.part.variants.iter().position(|name| name == baseline);
     let base_figure = reference.series.get(baseline).and_then(|series| figure(data, series, bytes));
     let row = |(index, variant): (usize, &String)| {
+        let processor = cell.user_and_system_ns(index);
         let series = reference.series.get(variant)?;
         let then = figure(data, series, bytes)?;
         let same_place =
@@ -123,7 +129,7 @@ fn rows(
         let base = base_figure.as_ref().filter(same_place);
         let is_base = Some(index) == base_index;
         let compared = base_index.filter(|_| !is_base);
-        let now_ratio = compared.and_then(|base| points.compare(index, base).ratio(ALPHA));
+        let now_ratio = compared.and_then(|base| view.ratio(cell, &points, (index, base)));
         Some(Row {
             cell: cell.cell.id(),
             variant: variant.clone(),
@@ -133,8 +139,8 @@ fn rows(
             now_bytes: bytes,
             now_state: cell.cell.state,
             now_ns: cell.median_ns(index, Measure::Elapsed)?,
-            now_user_ns: cell.median_of(index, |record| Some(record.measured.user_ns as f64)),
-            now_system_ns: cell.median_of(index, |record| Some(record.measured.system_ns as f64)),
+            now_user_ns: processor.map(|(user_ns, _)| user_ns),
+            now_system_ns: processor.map(|(_, system_ns)| system_ns),
             now_ratio: now_ratio.map(Estimated::from),
         })
     };
@@ -179,29 +185,42 @@ impl ThenAndNow {
             &[
                 "variant",
                 "cell",
+                "file then",
                 "then",
-                "for",
                 "now",
-                "for",
                 "times the rate",
+                KERNEL_THEN,
+                KERNEL_NOW,
                 &then,
                 "now, to it",
             ],
-        );
+        )
+        .told_apart_by(2);
+        let none = || "-".to_owned();
         for row in &self.rows {
-            let ratio =
-                |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), words::three_digits);
+            let ratio = |ratio: Option<f64>| ratio.map_or_else(none, words::three_digits);
+            let share = |system_ns: Option<f64>, elapsed_ns: f64| {
+                system_ns.map_or_else(none, |ns| format!("{:.0} %", ns / elapsed_ns * 100.0))
+            };
             sheet.row(vec![
                 row.variant.clone(),
                 row.cell.clone(),
-                words::nanoseconds(row.then.elapsed_ns),
                 size(row.then.file_bytes),
+                words::nanoseconds(row.then.elapsed_ns),
                 words::nanoseconds(row.now_ns),
-                size(row.now_bytes),
                 ratio(Some(row.times_the_rate())),
+                share(row.then.system_ns, row.then.elapsed_ns),
+                share(row.now_system_ns, row.now_ns),
                 ratio(row.then_ratio),
-                row.now_ratio.map_or_else(|| "-".to_owned(), |r| r.in_words(words::three_digits)),
+                row.now_ratio.map_or_else(none, |r| r.in_words(words::three_digits)),
             ]);
+        }
+        if self.rows.iter().all(|row| row.then.file_bytes == row.now_bytes) {
+            sheet.drop("file then");
+        }
+        if self.rows.iter().all(|row| row.then.system_ns.is_none()) {
+            sheet.drop(KERNEL_THEN);
+            sheet.drop(KERNEL_NOW);
         }
         if self.rows.iter().all(|row| row.now_ratio.is_none()) {
             sheet.drop("now, to it");
@@ -249,11 +268,18 @@ impl ThenAndNow {
             same += usize::from((slower && *then > 1.0) || (faster && *then < 1.0));
             other += usize::from((slower && *then < 1.0) || (faster && *then > 1.0));
         }
+        let baseline = &self.baseline;
+        if both.len() == 1 {
+            return Some(match (same, other) {
+                (1, _) => format!("The ratio to {baseline} lies on the same side of 1 as then."),
+                (_, 1) => format!("The ratio to {baseline} lies on the other side of 1 than then."),
+                _ => format!("The ratio to {baseline} is not told from 1 now."),
+            });
+        }
         Some(format!(
-            "Of {} ratios to {}, {same} lie on the same side of 1 as then, {other} on the other, and {} \
+            "Of {} ratios to {baseline}, {same} lie on the same side of 1 as then, {other} on the other, and {} \
              are not told from 1 now.",
             both.len(),
-            self.baseline,
             both.len() - same - other
         ))
     }
@@ -322,7 +348,8 @@ mod tests {
         let found = of(&made.view()).expect("rows");
         assert!((found.rows[1].then_ratio.expect("one") - 137.504 / 116.217).abs() < 1e-9);
         let said = found.sheet().sentences;
-        assert!(said[0].starts_with("Of 1 ratios to read_write:8M, 0 lie on the same"), "{said:?}");
+        assert_eq!(said[0], "The ratio to read_write:8M lies on the other side of 1 than then.");
+        assert_eq!(found.sheet().title, "Then and now: figures published in 2007");
         assert!(said[1].contains("not of one size"), "{said:?}");
     }
 }

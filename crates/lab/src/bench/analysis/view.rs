@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::bench::cell::Cell;
 use crate::bench::definition::{Definition, Measure, Part, without_label};
+use crate::bench::deltas::{Deltas, LEAST};
+use crate::bench::looks::{self, Stand};
 use crate::bench::points::{Points, undisturbed_ns, value_ns};
 use crate::bench::record::{CallRecord, Record, SequenceRecord};
 use crate::stats::models::Point;
-use crate::stats::{Runs, median};
+use crate::stats::{Looks, Ratio, Runs, median};
 
 /// One part of an experiment and its samples.
 #[derive(Debug)]
@@ -16,6 +18,25 @@ pub struct View<'r> {
     pub part: &'r Part,
     /// Its cells, in the order of the definition.
     pub cells: Vec<CellView<'r>>,
+    /// By what comparisons are judged.
+    pub rules: Rules,
+    /// The looks at a comparison by itself.
+    looks: Looks,
+}
+
+/// By what comparisons are judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Differences up to these shares do not matter.
+    pub deltas: Deltas,
+    /// The rounds that were asked for, where there was one look alone.
+    pub rounds: Option<u32>,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { deltas: LEAST, rounds: None }
+    }
 }
 
 /// One cell and its samples.
@@ -82,14 +103,31 @@ impl Surroundings {
 impl<'r> View<'r> {
     /// Every part with its samples, in the order of the definition.
     #[must_use]
-    pub fn all(definition: &'r Definition, samples: Samples<'r>) -> Vec<View<'r>> {
+    pub fn all(definition: &'r Definition, samples: Samples<'r>, rules: Rules) -> Vec<View<'r>> {
         let mut by_cell = ByCell::of(samples);
         let part = |(index, part): (usize, &'r Part)| {
             let cells = definition.cells().into_iter().filter(|(of, _)| *of == index);
             let cells = cells.map(|(_, cell)| CellView::of(part, cell, &mut by_cell));
-            View { part, cells: cells.collect() }
+            let looks = looks::of_family(rules.rounds, 1);
+            View { part, cells: cells.collect(), rules, looks }
         };
         definition.parts.iter().enumerate().map(part).collect()
+    }
+
+    /// The ratio of two variants in a cell, `points` being those of the cell: with the interval of the look
+    /// at which they stand, as in the verdict.
+    #[must_use]
+    pub fn ratio(
+        &self,
+        cell: &CellView<'_>,
+        points: &Points,
+        (one, other): (usize, usize),
+    ) -> Option<Ratio> {
+        let compared = &points.compare(one, other);
+        let last_session = points.last_session(one).min(points.last_session(other));
+        let delta = self.rules.deltas.of(cell.cell.state);
+        let stand = Stand { compared, last_session, answered: false, delta };
+        compared.ratio(stand.level(&self.looks))
     }
 
     /// Groups of cells that differ in what `key` does not hold, in their order.
@@ -178,6 +216,23 @@ impl<'r> CellView<'r> {
         let values: Vec<f64> =
             self.counted[variant].iter().filter_map(|record| field(record)).collect();
         median(&values)
+    }
+
+    /// A variant's processor time in user mode and in the kernel: the median of both together, divided as
+    /// in all its runs together. Many kernels know the sum exactly and divide it by where they find the
+    /// program at the ticks of a clock, so that of runs of a few ticks the medians of the two would be
+    /// whole ticks, or nothing.
+    #[must_use]
+    pub fn user_and_system_ns(&self, variant: usize) -> Option<(f64, f64)> {
+        let both =
+            |record: &Record| Some((record.measured.user_ns + record.measured.system_ns) as f64);
+        let processor_ns = self.median_of(variant, both)?;
+        let sum = |field: fn(&Record) -> u64| -> f64 {
+            self.counted[variant].iter().map(|&record| field(record) as f64).sum()
+        };
+        let (user, system) = (sum(|r| r.measured.user_ns), sum(|r| r.measured.system_ns));
+        let in_kernel = system / (user + system).max(1.0);
+        Some((processor_ns * (1.0 - in_kernel), processor_ns * in_kernel))
     }
 
     /// A variant's values by session and round, without the waiting for a processor where that is

@@ -1,15 +1,17 @@
 //! The answer to an experiment's question, in words and figures, without I/O.
 
+mod words;
+
 use serde::{Deserialize, Serialize};
 
-use super::analysis::view::{Samples, View};
+use super::analysis::view::{Rules, Samples, View};
 use super::analysis::{self, Finding};
-use super::certificate::DELTA_LEAST;
-use super::conduct::{self, CellRun, Deltas, Ended};
+use super::cell_run::CellRun;
 use super::definition::{Definition, Measure, Order, Part};
+use super::deltas::Deltas;
+use super::looks::{self, ERROR, Stand};
 use super::signs;
 use crate::stats::{Answer, Looks, Sessions, Tested, decide, median};
-use crate::words;
 
 /// Everything that an experiment comes to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,7 +23,7 @@ pub struct Verdict {
     /// Differences up to this share do not matter, in the warm state.
     pub delta: f64,
     /// The same in the cold state.
-    #[serde(default = "least")]
+    #[serde(default = "Deltas::least")]
     pub delta_cold: f64,
     /// Where δ comes from, in words.
     pub delta_from: String,
@@ -134,14 +136,6 @@ struct PartLooks<'l> {
 /// The version of the form of a verdict.
 const SCHEMA: u32 = 1;
 
-/// What runs had that knew of one δ only.
-fn least() -> f64 {
-    DELTA_LEAST
-}
-
-/// Cells that a sentence names one by one.
-const NAMED_MAX: usize = 4;
-
 impl Verdict {
     /// The verdict on what was measured.
     #[must_use]
@@ -151,8 +145,8 @@ impl Verdict {
         delta: &Delta,
         rounds: Option<u32>,
     ) -> Verdict {
-        let looks = conduct::looks(definition, rounds);
-        let alone = conduct::looks_of(rounds, 1);
+        let looks = looks::of_parts(definition, rounds);
+        let alone = looks::of_family(rounds, 1);
         let part = |(index, part): (usize, &Part)| {
             let of: Vec<&CellRun> = cells.iter().filter(|cell| cell.part == index).collect();
             let looks = PartLooks { family: &looks[index], alone: &alone };
@@ -166,17 +160,23 @@ impl Verdict {
             delta_from: delta.from.clone(),
             certificate: String::new(),
             parts: definition.parts.iter().enumerate().map(part).collect(),
-            notes: notes(cells),
+            notes: words::notes(cells),
         }
     }
 
     /// The verdict with what its samples come to besides comparisons, and with the signs in them that
-    /// something is not what it is taken for.
+    /// something is not what it is taken for. `rounds` are those that were asked for.
     #[must_use]
-    pub fn analysed(mut self, definition: &Definition, samples: Samples<'_>) -> Verdict {
-        let views = View::all(definition, samples);
+    pub fn analysed(
+        mut self,
+        definition: &Definition,
+        samples: Samples<'_>,
+        rounds: Option<u32>,
+    ) -> Verdict {
+        let deltas = Deltas { warm: self.delta, cold: self.delta_cold };
+        let views = View::all(definition, samples, Rules { deltas, rounds });
         for (index, part) in self.parts.iter_mut().enumerate() {
-            part.analyses = analysis::findings(&views, index, self.delta);
+            part.analyses = analysis::findings(&views, index);
         }
         self.notes.extend(signs::of(&views, samples.around));
         self
@@ -200,20 +200,20 @@ impl PartVerdict {
         let family = definition.comparisons(part) as f64;
         let delta_of = |place: usize| delta.shares.of(cells[place].cell.state);
         let mut compared = Vec::new();
-        for (place, run) in cells.iter().enumerate() {
+        // Ratios of runs one after another tell the method from its turn as little as an answer would.
+        let shuffled = part.order == Order::Shuffled;
+        for (place, run) in cells.iter().enumerate().filter(|_| shuffled) {
             for (one, other) in run.compared(part) {
                 let sessions = run.points.compare(one, other);
                 let alpha = level(looks.family, run, (one, &sessions), delta_of(place));
-                compared.push((place, one, sessions, alpha / (conduct::ERROR / family)));
+                compared.push((place, one, sessions, alpha / (ERROR / family)));
             }
         }
         let tested: Vec<Tested> = compared
             .iter()
-            .map(|(place, _, sessions, level)| {
-                sessions.tested(delta_of(*place), *level, conduct::ERROR)
-            })
+            .map(|(place, _, sessions, level)| sessions.tested(delta_of(*place), *level, ERROR))
             .collect();
-        let answers = decide(&tested, conduct::ERROR);
+        let answers = decide(&tested, ERROR);
         let mut verdicts: Vec<CellVerdict> =
             cells.iter().map(|run| CellVerdict::of(part, run)).collect();
         for ((place, one, sessions, _), answer) in compared.iter().zip(answers) {
@@ -227,7 +227,7 @@ impl PartVerdict {
                 delta_of(*place),
             ));
         }
-        for (run, verdict) in cells.iter().zip(&mut verdicts) {
+        for (run, verdict) in cells.iter().zip(&mut verdicts).filter(|_| shuffled) {
             for (floor, baseline) in run.floors(part) {
                 let sessions = run.points.compare(floor, baseline);
                 let share = delta.shares.of(run.cell.state);
@@ -254,94 +254,6 @@ impl PartVerdict {
         };
         verdict.sentence = verdict.in_words(part);
         verdict
-    }
-
-    fn in_words(&self, part: &Part) -> String {
-        if part.order == Order::OneAfterAnother {
-            return self.naive_words(part);
-        }
-        let comparisons: Vec<(&CellVerdict, &Comparison)> = self
-            .cells
-            .iter()
-            .flat_map(|cell| cell.comparisons.iter().map(move |comparison| (cell, comparison)))
-            .filter(|(_, comparison)| !comparison.floor)
-            .collect();
-        if comparisons.is_empty() {
-            return self.fastest_words();
-        }
-        if comparisons.len() <= NAMED_MAX {
-            let sentences: Vec<String> = comparisons
-                .iter()
-                .map(|(cell, comparison)| comparison.in_words(&self.baseline, &cell.cell))
-                .collect();
-            return sentences.join(" ");
-        }
-        let count = |answer: Answer| {
-            comparisons.iter().filter(|(_, comparison)| comparison.answer == answer).count()
-        };
-        let mut words = format!(
-            "Of {} comparisons with {}: {} faster, {} slower, {} equivalent, {} unresolved.",
-            comparisons.len(),
-            self.baseline,
-            count(Answer::Faster),
-            count(Answer::Slower),
-            count(Answer::Equivalent),
-            count(Answer::Unresolved)
-        );
-        words.push(' ');
-        words.push_str(&self.fastest_words());
-        words
-    }
-
-    /// Which variant has the least time, by cell.
-    fn fastest_words(&self) -> String {
-        let mut by_variant: Vec<(&str, Vec<&str>)> = Vec::new();
-        for cell in &self.cells {
-            let Some(fastest) = &cell.fastest else { continue };
-            match by_variant.iter_mut().find(|(variant, _)| variant == fastest) {
-                Some((_, cells)) => cells.push(&cell.cell),
-                None => by_variant.push((fastest, vec![&cell.cell])),
-            }
-        }
-        by_variant.sort_by_key(|(_, cells)| std::cmp::Reverse(cells.len()));
-        let all = self.cells.len();
-        match by_variant.as_slice() {
-            [] => "Nothing was measured.".to_owned(),
-            [(variant, _)] if all > 1 => {
-                format!("{variant} took the least time in all {all} cells.")
-            }
-            [(variant, _)] => format!("{variant} took the least time."),
-            several => {
-                let named: Vec<String> = several
-                    .iter()
-                    .take(NAMED_MAX)
-                    .map(|(variant, cells)| format!("{variant} in {}", cells.len()))
-                    .collect();
-                format!("The least time took, of {all} cells, {}.", words::listed(&named))
-            }
-        }
-    }
-
-    /// What the usual way of measuring says: means of runs one after another.
-    fn naive_words(&self, part: &Part) -> String {
-        let median_of = |cell: &CellVerdict, name: &str| {
-            cell.variants.iter().find(|v| v.variant == name).and_then(|v| v.median_ns)
-        };
-        let mut sentences = Vec::new();
-        for cell in &self.cells {
-            let Some(base) = median_of(cell, &part.baseline) else { continue };
-            for variant in part.compared() {
-                let Some(median) = median_of(cell, variant) else { continue };
-                sentences.push(format!(
-                    "Run one after another, {variant} seems to take {} x the time of {} at {}; this \
-                     way of measuring cannot tell the method from its turn.",
-                    words::three_digits(median / base),
-                    part.baseline,
-                    cell.cell
-                ));
-            }
-        }
-        sentences.join(" ")
     }
 }
 
@@ -409,60 +321,10 @@ impl Comparison {
             seconds_needed: needed.map(|sessions| sessions as f64 * each).filter(|s| *s > 0.0),
         }
     }
-
-    fn in_words(&self, baseline: &str, cell: &str) -> String {
-        let Comparison { variant, answer, .. } = self;
-        let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.low, self.high) else {
-            return format!(
-                "{variant} and {baseline} were not compared at {cell}: too few sessions."
-            );
-        };
-        let [ratio, low, high] = [ratio, low, high].map(words::three_digits);
-        let said = answer.word();
-        let mut words = format!(
-            "{variant} takes {ratio} x the time of {baseline} (95 % {low} to {high}) at {cell}: {said}"
-        );
-        if let Some(seconds) = self.seconds_needed {
-            words.push_str(&format!(", it would take about {} in all", words::duration(seconds)));
-        }
-        words.push('.');
-        words
-    }
 }
 
-/// The level of the look at which a variant's comparison stands. Where it was not answered there, and the
-/// time was over, there will be no other look, and this one spends all that is left; that it is also one
-/// of the regular looks would else leave most of the error unspent.
 fn level(looks: &Looks, run: &CellRun, (variant, compared): (usize, &Sessions), delta: f64) -> f64 {
-    let sessions = run.points.last_session(variant);
-    let done = looks.sessions().filter(|&count| count < sessions).count();
-    // What was read from a run directory does not say why a variant left.
-    let answered = |alpha: &f64| {
-        run.answered[variant] || Answer::of(compared, delta, *alpha) != Answer::Unresolved
-    };
-    let regular = looks.alpha_at(sessions).filter(answered);
-    regular.unwrap_or_else(|| looks.alpha_last(done))
-}
-
-fn notes(cells: &[CellRun]) -> Vec<String> {
-    let mut notes = Vec::new();
-    let sum = |field: fn(&CellRun) -> u32| cells.iter().map(field).sum::<u32>();
-    let (rounds, again) = (sum(|cell| cell.rounds), sum(|cell| cell.rounds_again));
-    let disturbed = sum(|cell| cell.rounds_disturbed);
-    if again > 0 {
-        notes.push(format!(
-            "{again} rounds were disturbed and run again, {disturbed} of {rounds} were disturbed every \
-             time and count nevertheless"
-        ));
-    }
-    let out_of_reach: Vec<String> = cells
-        .iter()
-        .filter(|cell| cell.ended == Some(Ended::OutOfReach))
-        .map(|cell| cell.cell.id())
-        .collect();
-    if !out_of_reach.is_empty() {
-        let named = words::listed(&out_of_reach);
-        notes.push(format!("the page cache state asked for was out of reach in {named}"));
-    }
-    notes
+    let last_session = run.points.last_session(variant);
+    let answered = run.answered[variant];
+    Stand { compared, last_session, answered, delta }.level(looks)
 }
