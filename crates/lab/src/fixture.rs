@@ -60,6 +60,21 @@ pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The file in a scratch directory that names the run directory it is for.
+const OWNER: &str = "belongs-to";
+
+/// Removes scratch directories in `dst_dir` that were left behind by the run in `run`. What cannot be
+/// removed remains [`abandoned`]. Those of others are left alone: on a file system that several machines
+/// share, a lock may be one that only its own machine knows of.
+pub fn remove_left_by(run: &Path, dst_dir: &Path) {
+    for left in abandoned(dst_dir) {
+        let owner = std::fs::read(left.join(OWNER));
+        if owner.is_ok_and(|owner| owner == run.as_os_str().as_bytes()) {
+            let _ = std::fs::remove_dir_all(left);
+        }
+    }
+}
+
 fn is_scratch(name: &OsStr) -> bool {
     let rest = name.as_bytes().strip_prefix(PREFIX.as_bytes());
     rest.is_some_and(|rest| {
@@ -107,6 +122,17 @@ impl Scratch {
                 Err(failed(errno))
             }
         }
+    }
+
+    /// Notes that the directory is for the run in `run`, an absolute path: whoever takes that up after a
+    /// kill finds it by this.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub fn belongs_to(&self, run: &Path) -> Result<(), Error> {
+        let fd = self.create_file(OWNER)?;
+        let written = engines::pwrite_all(fd.as_fd(), run.as_os_str().as_bytes(), 0).1;
+        written.map_err(Error::path("cannot write", self.path().join(OWNER)))
     }
 
     /// A second handle that can remove the directory.
@@ -281,6 +307,28 @@ mod tests {
         let scratch = Scratch::create(home.path(), "race").expect("scratch");
         assert_eq!(abandoned(home.path()), [left]);
         drop(scratch);
+    }
+
+    #[test]
+    fn a_run_that_is_taken_up_finds_what_it_left() {
+        let home = tempfile::tempdir().expect("a directory");
+        let left_by = |run: &str| {
+            let scratch = Scratch::create(home.path(), "bench").expect("scratch");
+            scratch.belongs_to(Path::new(run)).expect("noted");
+            std::fs::create_dir(scratch.path().join("tree")).expect("made");
+            // As a kill leaves it: the lock is gone, and nothing was removed.
+            let path = scratch.path().to_owned();
+            let copy = path.with_extension("left");
+            std::fs::create_dir(&copy).expect("made");
+            std::fs::copy(path.join(OWNER), copy.join(OWNER)).expect("copied");
+            std::fs::create_dir(copy.join("tree")).expect("made");
+            copy
+        };
+        let (own, other) = (left_by("/runs/a"), left_by("/runs/b"));
+        let working = Scratch::create(home.path(), "bench").expect("scratch");
+        working.belongs_to(Path::new("/runs/a")).expect("noted");
+        remove_left_by(Path::new("/runs/a"), home.path());
+        assert!(!own.exists() && other.exists() && working.path().exists());
     }
 
     #[test]

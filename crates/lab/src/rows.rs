@@ -70,6 +70,22 @@ impl<W: Write> Rows<W> {
     }
 }
 
+/// How many bytes of `csv` are whole rows: those before the last end of a line that stands in no quotes.
+/// Whoever was killed may have left a part of another behind them.
+#[must_use]
+pub fn whole_rows(csv: &[u8]) -> usize {
+    let (mut whole, mut quoted) = (0, false);
+    for (index, byte) in csv.iter().enumerate() {
+        match byte {
+            // A quote within quotes is written twice, and so leaves and enters them.
+            b'"' => quoted = !quoted,
+            b'\n' if !quoted => whole = index + 1,
+            _ => {}
+        }
+    }
+    whole
+}
+
 fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -109,5 +125,20 @@ mod tests {
         let mut rows = Rows::following(Vec::new());
         rows.add(&row).expect("written");
         assert_eq!(rows.into_inner().iter().filter(|&&byte| byte == b'\n').count(), 1);
+    }
+
+    #[test]
+    fn a_line_that_ends_within_quotes_is_no_row() {
+        for (csv, whole) in [
+            ("", 0),
+            ("a,b", 0),
+            ("a\n", 2),
+            ("a\nb", 2),
+            ("a\n\"b\nc", 2),
+            ("a\n\"b\nc\"\n", 8),
+            ("\"say \"\"b\nc\"\"\"\nd", 14),
+        ] {
+            assert_eq!(whole_rows(csv.as_bytes()), whole, "{csv:?}");
+        }
     }
 }

@@ -117,6 +117,7 @@ impl Place {
             slowed_by: Vec::new(),
             slow_share: Vec::new(),
             hand: None,
+            parent: None,
         }
     }
 

@@ -233,6 +233,10 @@ pub(crate) fn carry_out<T>(
     let (src, dst) = (&how.src_dir, &how.dst_dir);
     let command = task.command;
     let dirs = if src == dst { vec![dst] } else { vec![src, dst] };
+    if let Begin::Again(run) = &begin {
+        let run = absolute(&run.path)?;
+        dirs.iter().for_each(|dir| fixture::remove_left_by(&run, dir));
+    }
     for left in dirs.into_iter().flat_map(|dir| fixture::abandoned(dir)) {
         let left = left.display();
         eprintln!(
@@ -263,6 +267,9 @@ pub(crate) fn carry_out<T>(
         dir.write(run_dir::files::CERTIFICATE, certificate)?;
     }
     let path = dir.path().to_owned();
+    let owner = absolute(&path)?;
+    src_scratch.belongs_to(&owner)?;
+    dst_scratch.as_ref().map_or(Ok(()), |scratch| scratch.belongs_to(&owner))?;
     let time = how.seconds.map(Duration::from_secs_f64);
     let limits = Limits { time, rounds: how.rounds, deltas: task.deltas };
     let places = Places { src: src_scratch.path(), dst: dst_work.path() };

@@ -19,6 +19,7 @@ pub use super::conversation::end;
 use super::definition::{Definition, Order, Slowed};
 use super::deltas::Deltas;
 use super::estimate;
+use super::guard::Guard;
 use super::looks::{self, SESSIONS_MAX, SESSIONS_MIN, SESSIONS_OF_GIVEN_ROUNDS};
 pub use super::room::Room;
 use super::run_dir::{Run, RunDir, RunError};
@@ -105,6 +106,9 @@ pub enum ConductError {
     /// The run directory cannot be written.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// What is to end sessions after the conductor's own end cannot be started.
+    #[error("cannot start a process: {0}")]
+    Guard(std::io::Error),
     /// A session failed, in its own words.
     #[error("{cell}: {why}")]
     Session {
@@ -182,12 +186,13 @@ impl<'c> Conduct<'c> {
     /// When a sample cannot be written, or a session failed: a wrong copy, a full disk.
     pub fn run(&mut self, watch: &mut Watch<'_>) -> Result<(), ConductError> {
         // Sessions before an interruption had orders of their own.
+        let mut guard = Guard::start().map_err(ConductError::Guard)?;
         let before: u64 = self.cells.iter().map(|cell| u64::from(cell.sessions)).sum();
         let mut rng = fastrand::Rng::with_seed(self.seed.wrapping_add(before));
         for turn in before.. {
             let Some(cell) = self.next(&mut rng) else { break };
             self.announce(cell, watch);
-            self.session(cell, self.seed.wrapping_add(turn))?;
+            self.session(cell, self.seed.wrapping_add(turn), &mut guard)?;
             self.look(cell);
         }
         Ok(())
@@ -256,7 +261,7 @@ impl<'c> Conduct<'c> {
     }
 
     /// Runs one session of a cell and keeps what it tells.
-    fn session(&mut self, index: usize, seed: u64) -> Result<(), ConductError> {
+    fn session(&mut self, index: usize, seed: u64, guard: &mut Guard) -> Result<(), ConductError> {
         let rounds = self.rounds_for(index);
         let order = self.order(index, rounds, seed);
         let begun = Instant::now();
@@ -266,7 +271,7 @@ impl<'c> Conduct<'c> {
         let mut rounds_done = 0;
         let dir = &mut self.dir;
         let part = &self.definition.parts[run.part];
-        converse(&order, &self.running, |event| {
+        converse(&order, &self.running, guard, |event| {
             first_event.get_or_insert_with(Instant::now);
             rounds_done += u32::from(matches!(event, Event::Round { .. }));
             run.take(event, part, dir)
@@ -330,6 +335,7 @@ impl<'c> Conduct<'c> {
             slowed_by: injected(|slowed| slowed.by),
             slow_share: injected(|slowed| slowed.sometimes),
             hand: None,
+            parent: Some(session::own_number()),
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use rustix::process::{Pid, Signal};
 
 use super::conduct::ConductError;
+use super::guard::Guard;
 use super::hands::SUBCOMMAND;
 use super::session::{self, Event};
 
@@ -14,6 +15,7 @@ use super::session::{self, Event};
 pub(super) fn converse(
     order: &session::Order,
     running: &AtomicI32,
+    guard: &mut Guard,
     mut take: impl FnMut(Event) -> Result<(), ConductError>,
 ) -> Result<(), ConductError> {
     let failed = |why: String| ConductError::Session { cell: order.cell.id(), why, wrong: false };
@@ -27,7 +29,9 @@ pub(super) fn converse(
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| failed(format!("cannot start a session: {error}")))?;
-    running.store(i32::try_from(child.id()).unwrap_or(0), Ordering::SeqCst);
+    let group = i32::try_from(child.id()).unwrap_or(0);
+    running.store(group, Ordering::SeqCst);
+    guard.watch_over(group);
     let mut line = serde_json::to_vec(order).expect("plain data");
     line.push(b'\n');
     let mut input = child.stdin.take().expect("it is piped");
@@ -50,6 +54,7 @@ pub(super) fn converse(
         end(running);
     }
     let status = child.wait();
+    guard.watch_over(0);
     running.store(0, Ordering::SeqCst);
     result?;
     match status {

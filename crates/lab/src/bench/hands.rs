@@ -188,7 +188,8 @@ impl Hand {
         let cues = child.stdin.take().expect("it is piped");
         let answers = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut hand = Hand { child, cues, answers };
-        hand.say(&Order { hand: Some(nth), ..order.clone() })?;
+        let parent = Some(session::own_number());
+        hand.say(&Order { hand: Some(nth), parent, ..order.clone() })?;
         Ok(hand)
     }
 

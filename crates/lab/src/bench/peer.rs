@@ -20,6 +20,8 @@ pub(super) struct Errand {
     peer: Role,
     /// Bytes of one connection.
     bytes: u64,
+    /// The number of the process whose peer it is.
+    parent: Option<i32>,
 }
 
 /// Which end it is.
@@ -80,7 +82,9 @@ impl Peer {
         let errand = child.stdin.take().expect("it is piped");
         // From here on it is ended when something goes wrong.
         let mut peer = Peer { child, words, port: 0 };
-        let mut line = serde_json::to_vec(&Errand { peer: role, bytes }).expect("plain data");
+        let mut line =
+            serde_json::to_vec(&Errand { peer: role, bytes, parent: Some(session::own_number()) })
+                .expect("plain data");
         line.push(b'\n');
         (&errand).write_all(&line).map_err(cannot)?;
         match peer.word()? {

@@ -12,6 +12,7 @@ use super::call_times::{Bucket, CallTimes};
 use super::cell::{Cell, Shape};
 use super::gates::Gate;
 use crate::measurement::Measurement;
+use crate::rows::whole_rows;
 use crate::state::State;
 use crate::trial::Destination;
 
@@ -201,7 +202,7 @@ pub struct ReadError {
 pub fn read<T: for<'r> Deserialize<'r>>(path: &Path) -> Result<Vec<T>, ReadError> {
     let wrong = |problem: String| ReadError { path: path.to_owned(), problem };
     let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let whole = whole_rows(&bytes);
     let mut csv = csv::Reader::from_reader(&bytes[..whole]);
     let names = csv.headers().map_err(|error| wrong(error.to_string()))?.clone();
     let kinds: Vec<Kind> = names.iter().map(Kind::of).collect();

@@ -1,7 +1,7 @@
 //! A run directory: the experiment as it was run, where, and every sample, appended at once.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::analysis::view::{Samples, Surroundings};
 use super::definition::Definition;
 use super::record::{self, CallRecord, Record, RoundRecord, SequenceRecord};
+use super::torn::{append, drop_calls_without_sample};
 use crate::rows::Rows;
 
 /// The version of the files in a run directory; it changes when a field changes its meaning or goes.
@@ -186,8 +187,10 @@ impl RunDir {
                 _ => {}
             }
         }
+        let samples = append(&path.join(files::SAMPLES))?;
+        drop_calls_without_sample(&path)?;
         Ok(RunDir {
-            samples: append(&path.join(files::SAMPLES))?,
+            samples,
             rounds: append(&path.join(files::ROUNDS))?,
             refusals: append(&path.join(files::REFUSALS))?,
             calls: None,
@@ -226,7 +229,7 @@ impl RunDir {
         self.refusals.add(refusal).map_err(|error| self.not_written(files::REFUSALS, error))
     }
 
-    /// Appends the calls of one run.
+    /// Appends the calls of one run, before its sample: only with that the run is known.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -349,23 +352,6 @@ pub(super) fn write(path: &Path, text: &[u8]) -> Result<(), RunError> {
         file.write_all(b"\n")
     });
     written.and_then(|()| std::fs::rename(&part, path)).map_err(failed("write", path))
-}
-
-/// Opens a CSV file to append to, without what follows its last whole line.
-fn append(path: &Path) -> Result<Rows<File>, RunError> {
-    let failed = |error| failed("open", path)(error);
-    let mut file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(failed)?;
-    let text = std::fs::read(path).map_err(failed)?;
-    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    file.set_len(whole as u64).map_err(failed)?;
-    file.seek(SeekFrom::End(0)).map_err(failed)?;
-    Ok(if whole == 0 { Rows::new(file) } else { Rows::following(file) })
 }
 
 pub(super) fn failed(

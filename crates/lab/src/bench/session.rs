@@ -8,12 +8,14 @@
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use super::call_times::CallTimes;
 use super::cell::Cell;
 use super::definition::without_label;
 use super::gates::{Gate, Gates};
+use super::guard;
 use super::hands::{self, Hands};
 use super::peer;
 use super::probe::Probe;
@@ -62,6 +64,21 @@ pub struct Order {
     /// Which of the runs at once this process carries out; `None` for the session itself.
     #[serde(default)]
     pub hand: Option<u32>,
+    /// The number of the process that gives the order.
+    #[serde(default)]
+    pub parent: Option<i32>,
+}
+
+/// What everything begins with that such a process is told to do.
+#[derive(Deserialize)]
+struct Given {
+    #[serde(default)]
+    parent: Option<i32>,
+}
+
+/// The number of this process, for those that it starts.
+pub(super) fn own_number() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
 }
 
 /// What a session tells.
@@ -90,7 +107,7 @@ pub enum Event {
         /// What came of it.
         measured: Box<Measurement>,
     },
-    /// What the single calls of the run just told of took.
+    /// What the single calls of the run took that is told of next: with the run all of it is told.
     Calls {
         /// The variant's index.
         variant: usize,
@@ -125,18 +142,26 @@ pub enum Event {
 const SLOW_MODE: f64 = 0.5;
 
 /// Carries out what the first line on standard input asks for, the whole work of the process: an
-/// order, or the errand of a peer. Returns whether it went well; when it did not, that was said as an
-/// event.
+/// order, the errand of a peer, or a guard's watch. Returns whether it went well; when it did not, that
+/// was said as an event.
 pub fn main() -> bool {
     // Nobody would read what comes after the conductor's end, or remove what is made.
-    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let mut line = String::new();
     let mut input = std::io::stdin().lock();
     if input.read_line(&mut line).is_err() {
         return false;
     }
+    // Whoever was gone before this process could ask to be ended with them is its parent no more.
+    let Ok(Given { parent }) = serde_json::from_str(&line) else { return false };
+    if parent.is_some() && parent != getppid().map(|parent| parent.as_raw_nonzero().get()) {
+        return false;
+    }
     if let Ok(errand) = serde_json::from_str(&line) {
         return peer::main(&errand);
+    }
+    if let Ok(watch) = serde_json::from_str(&line) {
+        return guard::main(watch, input);
     }
     let Ok(order) = serde_json::from_str::<Order>(&line) else { return false };
     let carried_out = match order.hand {
@@ -215,13 +240,13 @@ fn carry_out(order: &Order) -> Result<(), Error> {
                 let probe_ns = probe.run();
                 let Some(mut measured) = cast.run(variant, slowed_by)? else { continue };
                 measured.calls = measured.calls.or(calls[variant]);
-                tell(&Event::Ran { variant, round, repeat, place, probe_ns, measured });
                 if let Some(mut times) = cast.take_call_times(variant) {
                     if (round, repeat) != (0, 0) {
                         times.forget_sequences();
                     }
                     tell(&Event::Calls { variant, round, repeat, times });
                 }
+                tell(&Event::Ran { variant, round, repeat, place, probe_ns, measured });
             }
             let gate = gates.close();
             let may_repeat = repeat < order.repeats && !is_over(order.repeats_ns);
