@@ -48,6 +48,10 @@ impl Definition {
         if !is_name(raw.name.get_ref()) {
             return Err(at(raw.name.span(), not_a_name(raw.name.get_ref())));
         }
+        if !(*raw.minutes.get_ref() > 0.0 && *raw.minutes.get_ref() <= MINUTES_MAX) {
+            let problem = format!("expected minutes over 0, up to {MINUTES_MAX}");
+            return Err(at(raw.minutes.span(), problem));
+        }
         let mut parts: Vec<Part> = Vec::new();
         for part in raw.part {
             let span = part.span();
@@ -67,7 +71,7 @@ impl Definition {
             title: raw.title,
             question: raw.question,
             analysis: raw.analysis,
-            minutes: raw.minutes,
+            minutes: raw.minutes.into_inner(),
             parts,
         })
     }
@@ -82,7 +86,7 @@ struct RawDefinition {
     question: String,
     analysis: String,
     #[serde(default = "default_minutes")]
-    minutes: f64,
+    minutes: Spanned<f64>,
     part: Vec<Spanned<RawPart>>,
     /// How a run of it was made; written into run directories and of no meaning here.
     #[serde(default, rename = "run")]
@@ -97,7 +101,7 @@ struct RawPart {
     workload: Spanned<String>,
     variants: Vec<Spanned<String>>,
     #[serde(default)]
-    each: BTreeMap<String, Vec<String>>,
+    each: BTreeMap<Spanned<String>, Vec<String>>,
     #[serde(default)]
     sizes: Vec<Spanned<String>>,
     #[serde(default = "one")]
@@ -108,8 +112,8 @@ struct RawPart {
     states: Spanned<Vec<State>>,
     #[serde(default)]
     at_once: Vec<Spanned<u32>>,
-    #[serde(default)]
-    destinations: Vec<Destination>,
+    #[serde(default = "fresh")]
+    destinations: Spanned<Vec<Destination>>,
     #[serde(default)]
     durable: bool,
     #[serde(default)]
@@ -142,8 +146,8 @@ struct RawReference {
     at_once: Spanned<u32>,
 }
 
-fn default_minutes() -> f64 {
-    10.0
+fn default_minutes() -> Spanned<f64> {
+    Spanned::new(0..0, 10.0)
 }
 
 fn one() -> Spanned<u32> {
@@ -153,6 +157,13 @@ fn one() -> Spanned<u32> {
 fn warm() -> Spanned<Vec<State>> {
     Spanned::new(0..0, vec![State::Warm])
 }
+
+fn fresh() -> Spanned<Vec<Destination>> {
+    Spanned::new(0..0, vec![Destination::Fresh])
+}
+
+/// The longest experiment: a year.
+const MINUTES_MAX: f64 = 525_600.0;
 
 /// The most runs at once: more processes than this measure the scheduler.
 const AT_ONCE_MAX: u32 = 256;
@@ -166,72 +177,42 @@ struct Wrong {
     problem: String,
 }
 
+impl Wrong {
+    fn at<T>(what: &Spanned<T>, problem: impl Into<String>) -> Wrong {
+        Wrong { span: what.span(), problem: problem.into() }
+    }
+}
+
 impl RawPart {
     fn checked(self) -> Result<Part, Wrong> {
-        let wrong = |span: Range<usize>, problem: String| Wrong { span, problem };
         let name = self.name.get_ref().clone();
         if !is_name(&name) {
-            return Err(wrong(self.name.span(), not_a_name(&name)));
+            return Err(Wrong::at(&self.name, not_a_name(&name)));
         }
-        let Some(workload) = workload::by_name(self.workload.get_ref()) else {
-            let known: Vec<&str> = workload::WORKLOADS.iter().map(|row| row.name).collect();
-            let problem = format!(
-                "no workload is called '{}', expected one of {}",
-                self.workload.get_ref(),
-                known.join(", ")
-            );
-            return Err(wrong(self.workload.span(), problem));
-        };
+        let workload = self.checked_workload()?;
         let variants = self.expanded_variants(workload)?;
         let listed = |variant: &Spanned<String>| match variants.contains(variant.get_ref()) {
             true => Ok(variant.get_ref().clone()),
             false => {
                 let problem = format!("'{}' is not among the variants", variant.get_ref());
-                Err(wrong(variant.span(), problem))
+                Err(Wrong::at(variant, problem))
             }
         };
         let named = self.baseline.as_ref().filter(|name| !name.get_ref().is_empty());
         let baseline = named.map(listed).transpose()?.unwrap_or_default();
+        if let Some(first) = self.compare.first().filter(|_| baseline.is_empty()) {
+            return Err(Wrong::at(first, "there is no baseline to compare it with"));
+        }
         let compare = self.compare.iter().map(listed).collect::<Result<Vec<_>, _>>()?;
         let slowed = self
             .slowed
             .iter()
-            .map(|(variant, slowed)| Ok((listed(variant)?, *slowed)))
+            .map(|(variant, slowed)| Ok((listed(variant)?, slowed.checked(variant)?)))
             .collect::<Result<BTreeMap<_, _>, Wrong>>()?;
-        let mut sizes = Vec::new();
-        for size in &self.sizes {
-            let parsed = size.get_ref().parse::<Bytes>();
-            if !parsed.is_ok_and(|bytes| bytes.0 > 0) {
-                let problem = format!(
-                    "'{}' is no size, expected bytes as 4096, 64K, 10M or 1G",
-                    size.get_ref()
-                );
-                return Err(wrong(size.span(), problem));
-            }
-            sizes.push(size.get_ref().clone());
-        }
-        if sizes.is_empty() {
-            let needs = (workload.needs)(&blank_cell(workload.name));
-            if needs.src_bytes + needs.dst_bytes + needs.memory_bytes > 0 {
-                let problem = format!("the workload {} needs sizes, as [\"1M\"]", workload.name);
-                return Err(wrong(self.workload.span(), problem));
-            }
-            sizes.push("1".to_owned());
-        }
-        let files = *self.files.get_ref();
-        if files == 0 || (files > 1) != (self.shape != Shape::File) {
-            let problem =
-                "several files need shape = \"flat\" or \"tree\", and one file has neither";
-            return Err(wrong(self.files.span(), problem.to_owned()));
-        }
-        if self.states.get_ref().is_empty() {
-            let problem = "expected at least one of warm, cold, as_it_comes";
-            return Err(wrong(self.states.span(), problem.to_owned()));
-        }
-        if let Some(many) = self.at_once.iter().find(|n| !(1..=AT_ONCE_MAX).contains(n.get_ref())) {
-            return Err(wrong(many.span(), format!("expected 1 to {AT_ONCE_MAX} runs at once")));
-        }
-        let reference = self.reference.map(|raw| raw.checked(&self.each, &variants)).transpose()?;
+        let sizes = self.checked_sizes(workload)?;
+        self.check_factors(workload)?;
+        let each = unspanned(&self.each);
+        let reference = self.reference.map(|raw| raw.checked(&each, &variants)).transpose()?;
         let at_once: Vec<u32> = self.at_once.iter().map(|n| *n.get_ref()).collect();
         Ok(Part {
             name,
@@ -239,14 +220,11 @@ impl RawPart {
             workload: workload.name.to_owned(),
             variants,
             sizes,
-            files,
+            files: *self.files.get_ref(),
             shape: self.shape,
             states: self.states.into_inner(),
             at_once: if at_once.is_empty() { vec![1] } else { at_once },
-            destinations: match self.destinations.is_empty() {
-                true => vec![Destination::Fresh],
-                false => self.destinations,
-            },
+            destinations: self.destinations.into_inner(),
             durable: self.durable || self.measure == Measure::Durable,
             order: self.order,
             baseline,
@@ -259,15 +237,107 @@ impl RawPart {
         })
     }
 
+    fn checked_workload(&self) -> Result<&'static workload::Workload, Wrong> {
+        let name = self.workload.get_ref();
+        let Some(workload) = workload::by_name(name) else {
+            let known: Vec<&str> = workload::WORKLOADS.iter().map(|row| row.name).collect();
+            let known = known.join(", ");
+            let problem = format!("no workload is called '{name}', expected one of {known}");
+            return Err(Wrong::at(&self.workload, problem));
+        };
+        if (self.durable || self.measure == Measure::Durable) && !workload.can_be_durable {
+            let problem = format!("the workload {name} brings nothing to a medium to wait for");
+            return Err(Wrong::at(&self.workload, problem));
+        }
+        Ok(workload)
+    }
+
+    fn checked_sizes(&self, workload: &workload::Workload) -> Result<Vec<String>, Wrong> {
+        let mut sizes: Vec<(Bytes, String)> = Vec::new();
+        for size in &self.sizes {
+            let text = size.get_ref();
+            let Some(bytes) = text.parse::<Bytes>().ok().filter(|bytes| bytes.0 > 0) else {
+                let problem =
+                    format!("'{text}' is no size, expected bytes as 4096, 64K, 10M or 1G");
+                return Err(Wrong::at(size, problem));
+            };
+            // Cells are told apart by what they are and not by how that is written.
+            if let Some((_, earlier)) = sizes.iter().find(|(known, _)| *known == bytes) {
+                return Err(Wrong::at(size, format!("'{text}' is the same size as '{earlier}'")));
+            }
+            sizes.push((bytes, text.clone()));
+        }
+        if sizes.is_empty() {
+            let needs = (workload.needs)(&blank_cell(workload.name));
+            if needs.src_bytes + needs.dst_bytes + needs.memory_bytes > 0 {
+                let problem = format!("the workload {} needs sizes, as [\"1M\"]", workload.name);
+                return Err(Wrong::at(&self.workload, problem));
+            }
+            return Ok(vec!["1".to_owned()]);
+        }
+        Ok(sizes.into_iter().map(|(_, text)| text).collect())
+    }
+
+    fn check_factors(&self, workload: &workload::Workload) -> Result<(), Wrong> {
+        let files = *self.files.get_ref();
+        if files == 0 || (files > 1) != (self.shape != Shape::File) {
+            let problem =
+                "several files need shape = \"flat\" or \"tree\", and one file has neither";
+            return Err(Wrong::at(&self.files, problem));
+        }
+        let states = self.states.get_ref();
+        if states.is_empty() {
+            return Err(Wrong::at(
+                &self.states,
+                "expected at least one of warm, cold, as_it_comes",
+            ));
+        }
+        if !workload.has_state && states.iter().any(|&state| state != State::Warm) {
+            let problem = format!(
+                "the workload {} reads no file, so that the page cache has no state: leave states out",
+                workload.name
+            );
+            return Err(Wrong::at(&self.states, problem));
+        }
+        if repeats(states) {
+            return Err(Wrong::at(&self.states, "a state is there twice"));
+        }
+        let destinations = self.destinations.get_ref();
+        if destinations.is_empty() || repeats(destinations) {
+            let problem = "expected fresh, overwritten or both";
+            return Err(Wrong::at(&self.destinations, problem));
+        }
+        for (index, many) in self.at_once.iter().enumerate() {
+            let number = many.get_ref();
+            if !(1..=AT_ONCE_MAX).contains(number) {
+                return Err(Wrong::at(many, format!("expected 1 to {AT_ONCE_MAX} runs at once")));
+            }
+            if self.at_once[..index].iter().any(|earlier| earlier.get_ref() == number) {
+                return Err(Wrong::at(many, format!("{number} is there twice")));
+            }
+        }
+        let uses = |name: &str| {
+            let placeholder = format!("{{{name}}}");
+            self.variants.iter().any(|variant| variant.get_ref().contains(&placeholder))
+        };
+        match self.each.keys().find(|name| !uses(name.get_ref())) {
+            Some(name) => {
+                let problem = format!("no variant has {{{}}} in it", name.get_ref());
+                Err(Wrong::at(name, problem))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The variants with every `{name}` replaced by each of its values in turn.
     fn expanded_variants(&self, workload: &workload::Workload) -> Result<Vec<String>, Wrong> {
         let mut all = Vec::new();
         for variant in &self.variants {
-            for [text] in expanded([variant.get_ref()], &self.each) {
+            for [text] in expanded([variant.get_ref()], &unspanned(&self.each)) {
                 if let Err(why) = (workload.check)(without_label(&text)) {
                     let problem =
                         format!("variant '{text}': {why}; expected {}", workload.variants);
-                    return Err(Wrong { span: variant.span(), problem });
+                    return Err(Wrong::at(variant, problem));
                 }
                 if !all.contains(&text) {
                     all.push(text);
@@ -276,9 +346,18 @@ impl RawPart {
         }
         if all.is_empty() || all.len() > VARIANTS_MAX {
             let problem = format!("expected 1 to {VARIANTS_MAX} variants, found {}", all.len());
-            return Err(Wrong { span: self.name.span(), problem });
+            return Err(Wrong::at(&self.name, problem));
         }
         Ok(all)
+    }
+}
+
+impl Slowed {
+    fn checked(self, variant: &Spanned<String>) -> Result<Slowed, Wrong> {
+        // A hundred times as long is slower than anything.
+        let right = (0.0..=100.0).contains(&self.by) && (0.0..=1.0).contains(&self.sometimes);
+        let problem = "expected `by` from 0 to 100 and `sometimes` from 0 to 1";
+        if right { Ok(self) } else { Err(Wrong::at(variant, problem)) }
     }
 }
 
@@ -295,21 +374,21 @@ impl RawReference {
                 self.data.get_ref(),
                 known.join(", ")
             );
-            return Err(Wrong { span: self.data.span(), problem });
+            return Err(Wrong::at(&self.data, problem));
         };
         let mut series = BTreeMap::new();
         for (variant, name) in &self.series {
             for [variant_text, name_text] in expanded([variant.get_ref(), name.get_ref()], each) {
                 if !variants.contains(&variant_text) {
                     let problem = format!("'{variant_text}' is not among the variants");
-                    return Err(Wrong { span: variant.span(), problem });
+                    return Err(Wrong::at(variant, problem));
                 }
                 if data.figures(&name_text).is_empty() {
                     let problem = format!(
                         "'{name_text}' is no series of {}, expected {}",
                         data.name, data.names
                     );
-                    return Err(Wrong { span: name.span(), problem });
+                    return Err(Wrong::at(name, problem));
                 }
                 series.insert(variant_text, name_text);
             }
@@ -322,6 +401,14 @@ impl RawReference {
             at_once: *self.at_once.get_ref(),
         })
     }
+}
+
+fn unspanned(each: &BTreeMap<Spanned<String>, Vec<String>>) -> BTreeMap<String, Vec<String>> {
+    each.iter().map(|(name, values)| (name.get_ref().clone(), values.clone())).collect()
+}
+
+fn repeats<T: PartialEq>(all: &[T]) -> bool {
+    (1..all.len()).any(|index| all[..index].contains(&all[index]))
 }
 
 /// The texts with every `{name}` in any of them replaced by each of its values in turn, in all of

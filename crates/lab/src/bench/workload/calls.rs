@@ -26,6 +26,7 @@ pub(super) static CALLS: Workload = Workload {
     start,
     needs,
     has_state: true,
+    can_be_durable: false,
     calls_of_run: None,
 };
 

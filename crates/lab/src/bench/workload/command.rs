@@ -33,6 +33,7 @@ pub(super) static COMMAND: Workload = Workload {
     start,
     needs,
     has_state: true,
+    can_be_durable: true,
     calls_of_run: None,
 };
 

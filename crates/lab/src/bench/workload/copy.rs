@@ -20,6 +20,7 @@ pub(super) static COPY: Workload = Workload {
     start,
     needs,
     has_state: true,
+    can_be_durable: true,
     calls_of_run: None,
 };
 

@@ -26,6 +26,7 @@ pub(super) static CREATE: Workload = Workload {
     start,
     needs,
     has_state: false,
+    can_be_durable: true,
     calls_of_run: None,
 };
 

@@ -26,6 +26,7 @@ pub(super) static DIGEST: Workload = Workload {
     start: |setting, variant| start(setting, variant, Purpose::Digest),
     needs,
     has_state: true,
+    can_be_durable: false,
     calls_of_run: None,
 };
 
@@ -37,6 +38,7 @@ pub(super) static READ: Workload = Workload {
     start: |setting, variant| start(setting, variant, Purpose::Read),
     needs,
     has_state: true,
+    can_be_durable: false,
     calls_of_run: None,
 };
 

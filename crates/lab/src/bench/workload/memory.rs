@@ -20,6 +20,7 @@ pub(super) static MEMORY: Workload = Workload {
     start,
     needs,
     has_state: false,
+    can_be_durable: false,
     calls_of_run: None,
 };
 

@@ -41,6 +41,8 @@ pub struct Workload {
     pub needs: fn(&Cell) -> Needs,
     /// Whether it reads a file, so that the state of the page cache means something.
     pub has_state: bool,
+    /// Whether it can go on until all is on the medium, or with the receiver.
+    pub can_be_durable: bool,
     /// Calls of a run, where what is asked is the time of one of them.
     pub calls_of_run: Option<u64>,
 }

@@ -33,6 +33,7 @@ pub(super) static RECEIVE: Workload = Workload {
     start,
     needs,
     has_state: false,
+    can_be_durable: true,
     calls_of_run: None,
 };
 

@@ -28,6 +28,7 @@ pub(super) static SEND: Workload = Workload {
     start,
     needs,
     has_state: true,
+    can_be_durable: true,
     calls_of_run: None,
 };
 

@@ -21,6 +21,7 @@ pub(super) static SYSCALL: Workload = Workload {
     start,
     needs: |_| Needs::default(),
     has_state: false,
+    can_be_durable: false,
     calls_of_run: Some(CALLS),
 };
 
