@@ -4,36 +4,24 @@
 //! that what is certified is what is used. Each comparison is a part of its own: a question asked
 //! once, not one of a family.
 
-use std::collections::BTreeMap;
+mod trials;
+mod words;
 
 use serde::{Deserialize, Serialize};
+pub use trials::{Choice, NAME, Truth, experiment, truth};
+pub use words::{percent, share_in_words};
 
 use super::answer::{Comparison, Delta, Verdict};
-use super::cell::Shape;
 use super::conduct::CellRun;
-use super::definition::{self, Definition, Measure, Order, Part, Slowed, without_label};
+use super::definition::{Definition, Part};
 use super::deltas::{DELTA_LEAST, Deltas, LEAST};
 use super::looks;
 use super::prover_check::{Finding, ProverCheck};
 use crate::state::State;
 use crate::stats::{Answer, Pilot, Share, detect, median, quantile};
-use crate::trial::Destination;
-use crate::words;
 
 /// The version of the form of a certificate.
 pub const SCHEMA: u32 = 1;
-
-/// The name of the experiment.
-pub const NAME: &str = "certificate";
-
-/// What is run against itself.
-const VARIANTS: [&str; 4] = ["read_write:64K", "sendfile", "copy_file_range", "mmap"];
-
-/// The sizes: from where opening a file costs more than its bytes to where caches are too small.
-const SIZES: [&str; 5] = ["4K", "64K", "1M", "8M", "64M"];
-
-/// The share of runs that the slow mode takes, each half as long again.
-const AT_TIMES: f64 = 0.1;
 
 /// The share of two equal arms that may be said to differ.
 const FALSE_MAX: f64 = 0.05;
@@ -49,144 +37,6 @@ const PRECISE: f64 = 0.05;
 
 /// The share of slow modes that has to be seen in the runs.
 const SEEN_MIN: f64 = 0.8;
-
-/// What is true of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Truth {
-    /// Both arms run the same.
-    Same,
-    /// One is made slower by this share.
-    Slower {
-        /// The share.
-        by: f64,
-    },
-    /// One is made slower in some of its runs, and typical runs are the same.
-    SlowAtTimes {
-        /// The share of runs.
-        share: f64,
-    },
-    /// One is known to be slower: small buffers.
-    Control,
-}
-
-/// Which comparisons are made.
-#[derive(Clone, Copy, Debug)]
-pub struct Choice {
-    /// Whether the cold state can be had and proved here.
-    pub cold: bool,
-    /// No file is larger than this.
-    pub file_bytes_max: u64,
-    /// At most so many cells of each kind.
-    pub cells_max: usize,
-    /// Minutes for all of it.
-    pub minutes: f64,
-}
-
-/// The experiment.
-#[must_use]
-pub fn experiment(choice: &Choice) -> Definition {
-    let mut parts = Vec::new();
-    let mut add = |truth: Truth, rows: &[(State, &[&str])]| {
-        let mut cells: Vec<Part> = Vec::new();
-        for &(state, sizes) in rows.iter().filter(|(state, _)| choice.cold || *state != State::Cold)
-        {
-            for size in sizes.iter().filter(|size| bytes(size) <= choice.file_bytes_max) {
-                match truth {
-                    Truth::Control => cells.push(part(truth, "read_write:64K", size, state)),
-                    _ => cells.extend(VARIANTS.map(|variant| part(truth, variant, size, state))),
-                }
-            }
-        }
-        parts.extend(spread(cells, choice.cells_max));
-    };
-    let cold = (State::Cold, ["1M", "8M"].as_slice());
-    add(Truth::Same, &[(State::Warm, &SIZES), cold]);
-    add(Truth::Slower { by: 0.05 }, &[(State::Warm, &SIZES), (State::Cold, &["8M"])]);
-    add(Truth::Slower { by: 0.10 }, &[(State::Warm, &["64K", "1M", "8M"])]);
-    // As large as what does not matter, so that it is never answered: it would take its time from others.
-    add(Truth::Slower { by: 0.02 }, &[(State::Warm, &["1M"])]);
-    add(Truth::SlowAtTimes { share: AT_TIMES }, &[(State::Warm, &["1M", "8M"])]);
-    add(Truth::Control, &[(State::Warm, &["1M", "8M", "64M"])]);
-    Definition {
-        schema: definition::SCHEMA,
-        name: NAME.to_owned(),
-        title: "The protocol against itself".to_owned(),
-        question: "Can what is measured here be believed?".to_owned(),
-        analysis:
-            "Each part compares two arms of which the truth is known: the same variant twice, \
-                   or one of the two made slower on purpose."
-                .to_owned(),
-        minutes: choice.minutes,
-        parts,
-    }
-}
-
-/// `count` of the cells, from all over the list.
-fn spread(cells: Vec<Part>, count: usize) -> Vec<Part> {
-    let all = cells.len();
-    let chosen = |index: usize| (index + 1) * count / all.max(1) > index * count / all.max(1);
-    let cells = cells.into_iter().enumerate();
-    cells.filter(|(index, _)| count >= all || chosen(*index)).map(|(_, part)| part).collect()
-}
-
-fn bytes(size: &str) -> u64 {
-    size.parse::<engines::Bytes>().map_or(0, |bytes| bytes.0)
-}
-
-fn part(truth: Truth, variant: &str, size: &str, state: State) -> Part {
-    let percent = |share: f64| format!("{:.0}", share * 100.0);
-    let (kind, other, slowed) = match truth {
-        Truth::Same => ("same".to_owned(), format!("{variant} [again]"), None),
-        Truth::Slower { by } => (
-            format!("slower-{}", percent(by)),
-            format!("{variant} [slower by {} %]", percent(by)),
-            Some(Slowed { by, sometimes: 0.0 }),
-        ),
-        Truth::SlowAtTimes { share } => (
-            "at-times".to_owned(),
-            format!("{variant} [slow at times]"),
-            Some(Slowed { by: 0.0, sometimes: share }),
-        ),
-        Truth::Control => ("control".to_owned(), "read_write:4K".to_owned(), None),
-    };
-    let engine = variant.split(':').next().unwrap_or(variant);
-    let size_name = size.to_ascii_lowercase();
-    Part {
-        name: format!("{kind}-{engine}-{size_name}-{}", state.name()),
-        question: "What is said of two arms of which the truth is known?".to_owned(),
-        workload: "copy".to_owned(),
-        variants: vec![variant.to_owned(), other.clone()],
-        sizes: vec![size.to_owned()],
-        files: 1,
-        shape: Shape::File,
-        states: vec![state],
-        at_once: vec![1],
-        destinations: vec![Destination::Fresh],
-        durable: false,
-        order: Order::Shuffled,
-        baseline: variant.to_owned(),
-        compare: Vec::new(),
-        measure: Measure::Elapsed,
-        scaled: false,
-        analyses: Vec::new(),
-        slowed: slowed.map(|slowed| BTreeMap::from([(other, slowed)])).unwrap_or_default(),
-        reference: None,
-    }
-}
-
-/// What is true of the comparison that a part makes; `None` when it makes none.
-#[must_use]
-pub fn truth(part: &Part) -> Option<Truth> {
-    let variant = part.compared().next()?;
-    let slowed = part.slowed.get(variant).copied().unwrap_or_default();
-    Some(match slowed {
-        Slowed { by, .. } if by > 0.0 => Truth::Slower { by },
-        Slowed { sometimes, .. } if sometimes > 0.0 => Truth::SlowAtTimes { share: sometimes },
-        _ if without_label(variant) == without_label(&part.baseline) => Truth::Same,
-        _ => Truth::Control,
-    })
-}
 
 /// A comparison and what was said of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -472,57 +322,9 @@ fn mode_seen(run: &CellRun, variant: usize, baseline: usize) -> bool {
     detect::slow_mode_beside(&values, &others).is_some_and(|it| it.is_beyond_noise())
 }
 
-/// `19 of 20 (95 %, 75 to 100)`: with what it says of all cells there might be.
-#[must_use]
-pub fn share_in_words(share: Share) -> String {
-    let Some(value) = share.value() else { return "not measured".to_owned() };
-    let interval = share.interval();
-    let [value, low, high] = [value, interval.low, interval.high].map(|it| it * 100.0);
-    format!("{} of {} ({value:.0} %, 95 % interval {low:.0} to {high:.0} %)", share.count, share.of)
-}
-
-/// A share as `2.4 %`.
-#[must_use]
-pub fn percent(share: f64) -> String {
-    let text = words::three_digits(share * 100.0);
-    let text =
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} %")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const CHOICE: Choice =
-        Choice { cold: true, file_bytes_max: 64 << 20, cells_max: usize::MAX, minutes: 8.0 };
-
-    #[test]
-    fn the_experiment_reads_back_and_its_truths_with_it() {
-        let experiment = experiment(&CHOICE);
-        let text = experiment.to_toml();
-        let again = Definition::parse(&text, "certificate").expect("right");
-        assert_eq!(again, experiment);
-        let count =
-            |wanted: Truth| again.parts.iter().filter(|part| truth(part) == Some(wanted)).count();
-        assert_eq!(count(Truth::Same), VARIANTS.len() * (SIZES.len() + 2));
-        assert_eq!(count(Truth::Slower { by: 0.05 }), VARIANTS.len() * (SIZES.len() + 1));
-        assert_eq!(count(Truth::SlowAtTimes { share: AT_TIMES }), VARIANTS.len() * 2);
-        assert_eq!(count(Truth::Control), 3);
-        // A family of one each, or a cell would be harder to find here than it says.
-        assert!(again.parts.iter().all(|part| again.comparisons(part) == 1));
-    }
-
-    #[test]
-    fn what_there_is_no_room_for_is_left_out() {
-        let small = Choice { cold: false, file_bytes_max: 1 << 20, cells_max: 2, ..CHOICE };
-        let experiment = experiment(&small);
-        assert!(experiment.cells().iter().all(|(_, cell)| cell.file_bytes <= 1 << 20));
-        assert!(experiment.cells().iter().all(|(_, cell)| cell.state == State::Warm));
-        let same = experiment.parts.iter().filter(|part| truth(part) == Some(Truth::Same));
-        let names: Vec<&str> = same.map(|part| part.name.as_str()).collect();
-        assert_eq!(names, ["same-sendfile-64k-warm", "same-mmap-1m-warm"]);
-    }
 
     fn cell(truth: Truth, answer: Answer, ratio: f64) -> Cell {
         Cell {
@@ -593,12 +395,5 @@ mod tests {
             Certificate::from_cells(good(), (None, None), vec![check]).passes
         };
         assert!(with(Finding::Agrees) && with(Finding::NotProved) && !with(Finding::Differs));
-    }
-
-    #[test]
-    fn figures_in_words() {
-        let share = Share { count: 19, of: 20 };
-        assert_eq!(share_in_words(share), "19 of 20 (95 %, 95 % interval 75 to 100 %)");
-        assert_eq!([0.02, 0.0345, 0.1].map(percent), ["2 %", "3.45 %", "10 %"]);
     }
 }

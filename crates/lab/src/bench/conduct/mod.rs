@@ -6,41 +6,31 @@
 //! cell when its comparison is answered, at one of a few looks that were fixed before, and a cell
 //! when all are; the time then goes to those that are not.
 
+mod next_session;
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
 use super::cell::Cell;
-use super::cell_run::ROUNDS_MAX;
 pub use super::cell_run::{CellRun, Ended};
 use super::conversation::converse;
 pub use super::conversation::end;
-use super::definition::{Definition, Order, Slowed};
+use super::definition::{Definition, Order};
 use super::deltas::Deltas;
 use super::estimate;
 use super::guard::Guard;
-use super::looks::{self, SESSIONS_MAX, SESSIONS_MIN, SESSIONS_OF_GIVEN_ROUNDS};
+use super::looks::{self, SESSIONS_MIN};
 pub use super::room::Room;
 use super::run_dir::{Run, RunDir, RunError};
-use super::session::{self, Event};
+use super::session::Event;
 use crate::stats::{Answer, Looks};
-
-/// What the first session of a cell takes for its rounds, about: it finds out what a round costs.
-const FIRST_SESSION: Duration = Duration::from_millis(30);
 
 /// Sessions after which the rounds of the next ones are planned anew.
 const PLANNED_AFTER: [u32; 5] = [3, 5, 10, 20, 40];
-
-/// Runs of each variant where they follow one after another.
-const RUNS_ONE_AFTER_ANOTHER: usize = 10;
-
-/// How often a disturbed round is run again.
-const REPEATS: u32 = 2;
-
-/// Runs that take longer than this have none before them that does not count, but in the first
-/// session of a cell: what a new process has to warm up takes microseconds.
-const WARM_UP_MAX: Duration = Duration::from_millis(20);
 
 /// How long, and how precisely.
 #[derive(Clone, Copy, Debug)]
@@ -230,36 +220,6 @@ impl<'c> Conduct<'c> {
         self.begun.elapsed() + round + run.session_cost > time
     }
 
-    /// Rounds for the next session of a cell.
-    fn rounds_for(&self, cell: usize) -> u32 {
-        let run = &self.cells[cell];
-        if let Some(rounds) = self.limits.rounds {
-            let (each, last) = (self.sessions_max(), rounds);
-            return last.div_ceil(each).min(last.saturating_sub(run.rounds)).max(1);
-        }
-        // The first session ends by time.
-        let Some(round) = run.round_cost else { return ROUNDS_MAX };
-        // Beginning a session should not take longer than what it is begun for.
-        let by_overhead = run.session_cost.as_secs_f64() / round.as_secs_f64().max(1e-6);
-        let wanted = by_overhead.ceil().max(run.rounds_wanted.map_or(0.0, f64::from));
-        // The sessions still needed for a first look have to fit into the time.
-        let open = self.cells.iter().filter(|cell| cell.ended.is_none()).count().max(1);
-        let left = self
-            .limits
-            .time
-            .map_or(f64::INFINITY, |time| time.saturating_sub(self.begun.elapsed()).as_secs_f64());
-        let needed = f64::from(SESSIONS_MIN.saturating_sub(run.sessions).max(1)) * open as f64;
-        let by_time =
-            (left / needed - run.session_cost.as_secs_f64()) / round.as_secs_f64().max(1e-6);
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Within 1 to 64.
-        let rounds = wanted.min(by_time).clamp(1.0, f64::from(ROUNDS_MAX)) as u32;
-        rounds
-    }
-
-    fn sessions_max(&self) -> u32 {
-        self.limits.rounds.map_or(SESSIONS_MAX, |rounds| rounds.min(SESSIONS_OF_GIVEN_ROUNDS))
-    }
-
     /// Runs one session of a cell and keeps what it tells.
     fn session(&mut self, index: usize, seed: u64, guard: &mut Guard) -> Result<(), ConductError> {
         let rounds = self.rounds_for(index);
@@ -289,61 +249,6 @@ impl<'c> Conduct<'c> {
             run.ended = Some(Ended::NothingToCompare);
         }
         Ok(())
-    }
-
-    fn order(&self, index: usize, rounds: u32, seed: u64) -> session::Order {
-        let run = &self.cells[index];
-        let part = &self.definition.parts[run.part];
-        let runs_on = |&variant: &usize| run.refused[variant].is_none() && !run.answered[variant];
-        let works: Vec<usize> = (0..part.variants.len()).filter(runs_on).collect();
-        let mut rng = fastrand::Rng::with_seed(seed);
-        let rounds = match part.order {
-            Order::Shuffled => (0..rounds)
-                .map(|_| {
-                    let mut order = works.clone();
-                    rng.shuffle(&mut order);
-                    order
-                })
-                .collect(),
-            Order::OneAfterAnother => {
-                let runs = self.limits.rounds.map_or(RUNS_ONE_AFTER_ANOTHER, |n| n as usize);
-                vec![works.iter().flat_map(|&variant| vec![variant; runs]).collect()]
-            }
-        };
-        let injected = |field: fn(&Slowed) -> f64| -> Vec<f64> {
-            let of = |variant: &String| part.slowed.get(variant).map_or(0.0, field);
-            if part.slowed.is_empty() { Vec::new() } else { part.variants.iter().map(of).collect() }
-        };
-        let shuffled = part.order == Order::Shuffled;
-        let first =
-            (run.round_cost.is_none() && self.limits.rounds.is_none()).then_some(FIRST_SESSION);
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let runs = u32::try_from(works.len()).unwrap_or(u32::MAX);
-        session::Order {
-            cell: run.cell.clone(),
-            variants: part.variants.clone(),
-            rounds,
-            src_dir: self.places.src.to_owned(),
-            dst_dir: self.places.dst.to_owned(),
-            seed,
-            rounds_ns: self.left().into_iter().chain(first).min().map(nanos).filter(|_| shuffled),
-            repeats_ns: self.left().map(nanos),
-            // What most measurements do has no run before the first one either.
-            warm_up: shuffled && run.round_cost.is_none_or(|cost| cost < WARM_UP_MAX * runs),
-            count_calls: shuffled && run.calls.is_empty(),
-            repeats: if shuffled && !run.is_always_disturbed() { REPEATS } else { 0 },
-            slowed_by: injected(|slowed| slowed.by),
-            slow_share: injected(|slowed| slowed.sometimes),
-            hand: None,
-            parent: Some(session::own_number()),
-        }
-    }
-
-    /// The time that is left; none where it does not matter, since rounds that were asked for are run
-    /// whatever they take.
-    fn left(&self) -> Option<Duration> {
-        let time = self.limits.time.filter(|_| self.limits.rounds.is_none())?;
-        Some(time.saturating_sub(self.begun.elapsed()))
     }
 
     /// Decides whether a cell has had enough.
@@ -412,86 +317,4 @@ const MICRO: Duration = Duration::from_micros(1);
 pub fn cells(definition: &Definition, before: Option<&Run>) -> Vec<CellRun> {
     let cells = definition.cells().into_iter();
     cells.map(|(part, cell)| CellRun::new(definition, part, cell, before)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::analysis::synthetic::Synthetic;
-    use super::super::deltas::LEAST;
-    use super::super::record::RoundRecord;
-    use super::super::run_dir::{HowRun, SCHEMA};
-    use super::*;
-
-    /// An experiment of two variants that was interrupted after `sessions` sessions of four rounds.
-    fn interrupted(made: &mut Synthetic, sessions: u32) -> Run {
-        // One that is twice as slow is answered at the first look.
-        made.measure(sessions, 4, |_, variant| if variant == "splice" { 2e6 } else { 1e6 });
-        let rounds = (1..=sessions).flat_map(|session| {
-            (1..=4).map(move |round| RoundRecord {
-                cell: "part/1M".to_owned(),
-                session,
-                round,
-                ..RoundRecord::default()
-            })
-        });
-        Run {
-            path: "/run".into(),
-            definition: made.definition.clone(),
-            how: HowRun {
-                schema: SCHEMA,
-                src_dir: "/a".into(),
-                dst_dir: "/a".into(),
-                seed: 1,
-                seconds: Some(60.0),
-                rounds: None,
-                scale: 1.0,
-                haulage_version: "0".to_owned(),
-            },
-            environment: serde_json::Value::Null,
-            samples: std::mem::take(&mut made.samples),
-            rounds: rounds.collect(),
-            refusals: Vec::new(),
-            calls: Vec::new(),
-            sequences: Vec::new(),
-        }
-    }
-
-    fn taken_up(run: &Run, check: impl FnOnce(&Conduct<'_>)) {
-        let home = tempfile::tempdir().expect("a directory");
-        let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
-        let limits = Limits { time: Some(Duration::from_secs(60)), rounds: None, deltas: LEAST };
-        let places = Places { src: home.path(), dst: home.path() };
-        check(&Conduct::new(&run.definition, dir, places, limits, 1, Some(run)));
-    }
-
-    #[test]
-    fn what_was_answered_before_an_interruption_is_not_asked_again() {
-        let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);
-        taken_up(&interrupted(&mut made, SESSIONS_MIN), |conduct| {
-            let cell = &conduct.cells()[0];
-            assert_eq!((cell.sessions, cell.ended), (SESSIONS_MIN, Some(Ended::Answered)));
-        });
-        // Between two looks nothing is decided, but who had left stays away.
-        let mut made = Synthetic::new("copy", &["sendfile", "splice", "mmap"], &["1M"]);
-        let mut run = interrupted(&mut made, SESSIONS_MIN + 2);
-        run.samples.retain(|it| it.variant != "splice" || it.session <= SESSIONS_MIN);
-        taken_up(&run, |conduct| {
-            let cell = &conduct.cells()[0];
-            assert_eq!(cell.ended, None);
-            assert_eq!(cell.answered, [false, true, false]);
-            let order = conduct.order(0, 2, 1);
-            assert!(order.rounds.iter().flatten().all(|&variant| variant != 1), "{order:?}");
-        });
-    }
-
-    #[test]
-    fn no_session_outlasts_the_time() {
-        let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);
-        taken_up(&interrupted(&mut made, 2), |conduct| {
-            let order = conduct.order(0, 2, 1);
-            let second = Some(1_000_000_000);
-            assert!(order.rounds_ns <= second, "the first session of a process is short");
-            assert!(order.repeats_ns > second && order.repeats_ns <= Some(60_000_000_000));
-        });
-    }
 }
