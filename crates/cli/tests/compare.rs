@@ -66,6 +66,13 @@ fn tells_what_got_slower_and_what_else_differs() {
     let cells = change["cells"].as_array().expect("cells");
     let sendfile = cells.iter().find(|cell| cell["variant"] == "sendfile").expect("it is there");
     assert_eq!(sendfile["answer"], "faster", "{sendfile}");
+    // Of runs that have nothing in common nobody can say that nothing got slower.
+    let other = run(dir, "other", "states = [\"as_it_comes\"]\n");
+    let other = other.to_str().expect("text");
+    let output = compare(&[before, other, "--fail-on", "slower"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stderr(&output).contains("no cell in common"), "{}", stderr(&output));
+    assert_eq!(compare(&[before, other]).status.code(), Some(0));
     // Without being asked to, it fails for no change.
     assert_eq!(compare(&[before, after]).status.code(), Some(0));
 }

@@ -20,7 +20,7 @@ use clap::{Parser, ValueEnum};
     bin_name = "haulage compare",
     infer_long_args = true,
     after_help = "Exit status: 0, or with --fail-on slower 1 when something takes longer by more than \
-        matters; 1 when a run cannot be read; 2 for bad usage.\n\n\
+        matters, or the runs have nothing in common; 1 when a run cannot be read; 2 for bad usage.\n\n\
         Examples:\n  \
         haulage compare runs/20260131T120000Z-host-engines runs/20260207T120000Z-host-engines\n  \
         haulage compare before after --fail-on slower --delta 5"

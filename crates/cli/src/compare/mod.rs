@@ -14,8 +14,8 @@ use lab::bench::run_dir::{Run, files};
 
 use args::Request;
 
-/// Runs the command. Exit status 1 when something got slower and that is to be a failure, or a run
-/// cannot be read; 2 for bad usage.
+/// Runs the command. Exit status 1 when something got slower, or nothing was compared, and that is to be a
+/// failure, or a run cannot be read; 2 for bad usage.
 pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     let request = match args::parse(args) {
         Ok(request) => request,
@@ -23,6 +23,11 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     };
     match compare(&request) {
         Ok(change) if request.fail_on_slower && change.slower() => ExitCode::FAILURE,
+        // Whoever asks to be stopped is not to go on because nothing was looked at.
+        Ok(change) if request.fail_on_slower && change.cells.is_empty() => {
+            eprintln!("haulage compare: nothing was compared: the two runs have no cell in common");
+            ExitCode::FAILURE
+        }
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("haulage compare: {}", crate::complaint::words(&error));
