@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use lab::bench::answer::{Delta, Verdict};
-use lab::bench::certificates::Kept;
+use lab::bench::certificates::{Badge, Kept};
 use lab::bench::conduct;
-use lab::bench::deltas::{Deltas, LEAST};
+use lab::bench::deltas::Deltas;
 use lab::bench::run_dir::{self, Run, RunError};
 use serde_json::Value;
 
@@ -108,10 +108,15 @@ impl Source {
 
 fn verdict_of(run: &Run) -> Verdict {
     let cells = conduct::cells(&run.definition, Some(run));
-    let from = "the least that is assumed".to_owned();
-    let delta = Delta { shares: LEAST, from };
+    // What δ was when it was begun it remains.
+    let kept = Kept::read(&run.path.join(run_dir::files::CERTIFICATE));
+    let badge = kept.map_or_else(Badge::none, |kept| {
+        kept.badge(run.environment["kernel"].as_str().unwrap_or(""), &run.how.haulage_version)
+    });
+    let delta = Delta { shares: badge.deltas, from: badge.delta_from };
     let verdict = Verdict::of(&run.definition, &cells, &delta, run.how.rounds);
     let mut verdict = verdict.analysed(&run.definition, run.samples(), run.how.rounds);
+    verdict.certificate = badge.words;
     verdict.notes.push("the run was ended before it had written its answers".to_owned());
     verdict
 }
