@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Writes rows with the names of their fields above the first; nested structs that serde flattens
 /// lie flat. Nothing is an empty field, and of a list the items are joined by blanks.
@@ -22,6 +22,20 @@ impl<W: Write> Rows<W> {
     /// Rows that follow others, whose names stand above already.
     pub fn following(out: W) -> Rows<W> {
         Rows { csv: csv::Writer::from_writer(out), head_written: true }
+    }
+
+    /// The same, with the names of `row`'s fields above rows that are still to come: a file without any
+    /// is then one that others open, too.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    ///
+    /// # Panics
+    /// When `row` is no struct.
+    pub fn headed_as(mut self, row: &impl Serialize) -> csv::Result<Rows<W>> {
+        self.head(&fields_of(row))?;
+        self.csv.flush()?;
+        Ok(self)
     }
 
     /// Adds `row`, a struct, and hands it to the writer below at once.
@@ -52,13 +66,17 @@ impl<W: Write> Rows<W> {
     }
 
     fn put(&mut self, row: &impl Serialize) -> csv::Result<()> {
-        let row = serde_json::to_value(row).expect("rows hold plain data");
-        let Value::Object(fields) = row else { panic!("a row is a struct") };
+        let fields = fields_of(row);
+        self.head(&fields)?;
+        self.csv.write_record(fields.values().map(text_of))
+    }
+
+    fn head(&mut self, fields: &Map<String, Value>) -> csv::Result<()> {
         if !self.head_written {
             self.csv.write_record(fields.keys())?;
             self.head_written = true;
         }
-        self.csv.write_record(fields.values().map(text_of))
+        Ok(())
     }
 
     /// The writer below.
@@ -68,6 +86,12 @@ impl<W: Write> Rows<W> {
     pub fn into_inner(self) -> W {
         self.csv.into_inner().unwrap_or_else(|_| unreachable!("nothing is left to be written"))
     }
+}
+
+fn fields_of(row: &impl Serialize) -> Map<String, Value> {
+    let row = serde_json::to_value(row).expect("rows hold plain data");
+    let Value::Object(fields) = row else { panic!("a row is a struct") };
+    fields
 }
 
 /// How many bytes of `csv` are whole rows: those before the last end of a line that stands in no quotes.

@@ -129,7 +129,7 @@ pub struct Run {
 }
 
 /// A variant that does not work in a cell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusalRecord {
     /// The cell's short name.
     pub cell: String,
@@ -187,12 +187,12 @@ impl RunDir {
                 _ => {}
             }
         }
-        let samples = append(&path.join(files::SAMPLES))?;
+        let samples = append(&path.join(files::SAMPLES), &Record::default())?;
         drop_calls_without_sample(&path)?;
         Ok(RunDir {
             samples,
-            rounds: append(&path.join(files::ROUNDS))?,
-            refusals: append(&path.join(files::REFUSALS))?,
+            rounds: append(&path.join(files::ROUNDS), &RoundRecord::default())?,
+            refusals: append(&path.join(files::REFUSALS), &RefusalRecord::default())?,
             calls: None,
             _lock: lock,
             path,
@@ -240,8 +240,8 @@ impl RunDir {
         let [of_calls, of_sequences] = match &mut self.calls {
             Some(rows) => rows,
             none => none.insert([
-                append(&self.path.join(files::CALLS))?,
-                append(&self.path.join(files::SEQUENCES))?,
+                append(&self.path.join(files::CALLS), &CallRecord::default())?,
+                append(&self.path.join(files::SEQUENCES), &SequenceRecord::default())?,
             ]),
         };
         let written = of_calls.add_all(calls).and_then(|()| of_sequences.add_all(sequence));
@@ -398,6 +398,9 @@ mod tests {
             haulage_version: "0".to_owned(),
         };
         let mut dir = RunDir::create(home.path(), &definition, &how, &"here").expect("made");
+        // Files without rows have their names, and open as any other.
+        let refusals = std::fs::read_to_string(dir.path().join(files::REFUSALS)).expect("read");
+        assert_eq!(refusals, "cell,variant,refusals\n");
         let sample = Record { cell: "p/4K".to_owned(), ..Record::default() };
         dir.add_sample(&sample).expect("written");
         dir.add_sample(&sample).expect("written");

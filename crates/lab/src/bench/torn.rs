@@ -6,14 +6,14 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::record;
 use super::run_dir::{RunError, failed, files};
 use crate::rows::{Rows, whole_rows};
 
-/// Opens a CSV file to append to, without what follows its last whole row.
-pub(super) fn append(path: &Path) -> Result<Rows<File>, RunError> {
+/// Opens a CSV file of rows like `row` to append to, without what follows its last whole row.
+pub(super) fn append(path: &Path, row: &impl Serialize) -> Result<Rows<File>, RunError> {
     let failed = |error| failed("open", path)(error);
     let mut file = File::options()
         .read(true)
@@ -25,7 +25,8 @@ pub(super) fn append(path: &Path) -> Result<Rows<File>, RunError> {
     let whole = whole_rows(&std::fs::read(path).map_err(failed)?);
     file.set_len(whole as u64).map_err(failed)?;
     file.seek(SeekFrom::End(0)).map_err(failed)?;
-    Ok(if whole == 0 { Rows::new(file) } else { Rows::following(file) })
+    let rows = if whole == 0 { Rows::new(file) } else { Rows::following(file) };
+    rows.headed_as(row).map_err(|error| failed(std::io::Error::other(error)))
 }
 
 /// The run that a row belongs to.
@@ -89,8 +90,8 @@ mod tests {
     use crate::bench::call_times::Bucket;
     use crate::bench::record::{CallRecord, Record, SequenceRecord};
 
-    fn rows<T: serde::Serialize>(path: &Path, rows: &[T]) {
-        append(path)
+    fn rows<T: Serialize>(path: &Path, rows: &[T]) {
+        append(path, &rows[0])
             .and_then(|mut to| {
                 to.add_all(rows)
                     .map_err(|error| failed("write", path)(std::io::Error::other(error)))
