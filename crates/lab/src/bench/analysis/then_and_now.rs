@@ -14,9 +14,9 @@ use crate::state::State;
 use crate::stats::median;
 use crate::words;
 
-/// The heads of what part of the time the kernel took.
-const KERNEL_THEN: &str = "in the kernel then";
-const KERNEL_NOW: &str = "in the kernel now";
+/// The heads of what part of the time was the processor's in the kernel.
+const KERNEL_THEN: &str = "kernel then";
+const KERNEL_NOW: &str = "kernel now";
 
 /// A table of more rows than this is for programs; people get a row a size.
 const ROWS_MAX: usize = 32;
@@ -163,6 +163,9 @@ impl ThenAndNow {
         if let Some(said) = self.ways_in_words() {
             sheet.say(said);
         }
+        if sheet.columns.iter().any(|column| column == KERNEL_NOW) {
+            sheet.say("Kernel: the processor's time there, as a share of the time by the clock.");
+        }
         if self.rows.iter().any(|row| row.then.file_bytes != row.now_bytes) {
             sheet.say(
                 "Files then and now are not of one size: compare ratios and rates, not times.",
@@ -189,10 +192,10 @@ impl ThenAndNow {
                 "then",
                 "now",
                 "times the rate",
-                KERNEL_THEN,
-                KERNEL_NOW,
                 &then,
                 "now, to it",
+                KERNEL_THEN,
+                KERNEL_NOW,
             ],
         )
         .told_apart_by(2);
@@ -209,10 +212,10 @@ impl ThenAndNow {
                 words::nanoseconds(row.then.elapsed_ns),
                 words::nanoseconds(row.now_ns),
                 ratio(Some(row.times_the_rate())),
-                share(row.then.system_ns, row.then.elapsed_ns),
-                share(row.now_system_ns, row.now_ns),
                 ratio(row.then_ratio),
                 row.now_ratio.map_or_else(none, |r| r.in_words(words::three_digits)),
+                share(row.then.system_ns, row.then.elapsed_ns),
+                share(row.now_system_ns, row.now_ns),
             ]);
         }
         if self.rows.iter().all(|row| row.then.file_bytes == row.now_bytes) {
@@ -350,6 +353,6 @@ mod tests {
         let said = found.sheet().sentences;
         assert_eq!(said[0], "The ratio to read_write:8M lies on the other side of 1 than then.");
         assert_eq!(found.sheet().title, "Then and now: figures published in 2007");
-        assert!(said[1].contains("not of one size"), "{said:?}");
+        assert!(said[1].starts_with("Kernel: ") && said[2].contains("not of one size"), "{said:?}");
     }
 }
