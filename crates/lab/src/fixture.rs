@@ -70,9 +70,29 @@ pub fn remove_left_by(run: &Path, dst_dir: &Path) {
     for left in abandoned(dst_dir) {
         let owner = std::fs::read(left.join(OWNER));
         if owner.is_ok_and(|owner| owner == run.as_os_str().as_bytes()) {
-            let _ = std::fs::remove_dir_all(left);
+            // What was killed may be ending still, in the middle of a call that makes a file.
+            let _ = (0..100).find(|_| {
+                remove_with_owner_last(&left)
+                    .inspect_err(|_| std::thread::sleep(std::time::Duration::from_millis(10)))
+                    .is_ok()
+            });
         }
     }
+}
+
+/// Whatever fails, whose the directory is can be told as long as it is there.
+fn remove_with_owner_last(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_name() == OWNER {
+            continue;
+        }
+        match entry.file_type()?.is_dir() {
+            true => std::fs::remove_dir_all(entry.path())?,
+            false => std::fs::remove_file(entry.path())?,
+        }
+    }
+    std::fs::remove_dir_all(dir)
 }
 
 fn is_scratch(name: &OsStr) -> bool {
