@@ -2,6 +2,7 @@
 
 use lab::bench::certificates::{Badge as Said, Standing};
 
+use crate::machine;
 use crate::source::Source;
 
 /// What a badge says.
@@ -40,7 +41,7 @@ impl Badge {
     /// The badge that the certificate in a run's directory gives to a run of its kernel and version.
     #[must_use]
     pub fn of(source: &Source) -> Badge {
-        let kernel = source.environment(&["kernel"]).unwrap_or_default();
+        let kernel = machine::text(&source.run.environment, &["kernel"]).unwrap_or_default();
         let version = &source.run.how.haulage_version;
         let said =
             source.certificate.as_ref().map_or_else(Said::none, |kept| kept.badge(kernel, version));

@@ -7,6 +7,8 @@
 pub mod certificate;
 pub mod figure;
 pub mod headline;
+mod in_order;
+mod machine;
 pub mod page;
 pub mod palette;
 pub mod report;

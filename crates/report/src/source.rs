@@ -7,7 +7,8 @@ use lab::bench::certificates::{Badge, Kept};
 use lab::bench::conduct;
 use lab::bench::deltas::Deltas;
 use lab::bench::run_dir::{self, Run, RunError};
-use serde_json::Value;
+
+use crate::machine;
 
 /// A run directory with its answers.
 #[derive(Debug)]
@@ -68,41 +69,13 @@ impl Source {
     /// The file system of the copies, and of the sources where that is another.
     #[must_use]
     pub fn file_system(&self) -> String {
-        let of = |place: &str| self.environment(&[place, "fs_type"]).unwrap_or("?").to_owned();
-        let (src, dst) = (of("src"), of("dst"));
-        if src == dst { dst } else { format!("{src} to {dst}") }
-    }
-
-    /// A text of the environment.
-    #[must_use]
-    pub fn environment(&self, path: &[&str]) -> Option<&str> {
-        path.iter().try_fold(&self.run.environment, |value, key| value.get(key))?.as_str()
-    }
-
-    /// A number of the environment.
-    #[must_use]
-    pub fn environment_number(&self, key: &str) -> Option<u64> {
-        self.run.environment.get(key)?.as_u64()
+        machine::file_systems(&self.run.environment)
     }
 
     /// Machine, kernel and file system in a line.
     #[must_use]
     pub fn machine(&self) -> String {
-        let mut words =
-            vec![self.environment(&["cpu_model"]).unwrap_or("processor unknown").to_owned()];
-        if let Some(count) = self.environment_number("cpu_count") {
-            words.push(format!("{count} processor{}", if count == 1 { "" } else { "s" }));
-        }
-        if let Some(bytes) = self.environment_number("memory_bytes") {
-            words.push(lab::words::bytes(bytes));
-        }
-        if self.run.environment.get("virtual_machine").and_then(Value::as_bool) == Some(true) {
-            words.push("virtual machine".to_owned());
-        }
-        let kernel = self.environment(&["kernel"]).unwrap_or("kernel unknown");
-        words.push(kernel.split(' ').take(2).collect::<Vec<_>>().join(" "));
-        words.push(self.file_system());
-        words.join(", ")
+        machine::line(&self.run.environment)
     }
 }
 

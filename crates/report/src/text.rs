@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::certificate::Badge;
 use crate::figure::{Along, Dot, Figure, Group, Panel, Shape};
 use crate::headline;
@@ -11,8 +13,8 @@ use crate::scale::Range;
 use crate::summary::Summary;
 use crate::table::{Entry, Table};
 
-/// Columns that the name of a row takes at most.
-const NAME_COLUMNS: usize = 24;
+/// Columns that names of rows have, and that longer ones may take at most.
+const NAME_COLUMNS: [usize; 2] = [24, 36];
 
 /// Columns that the figures at the end of a row take at most.
 const VALUE_COLUMNS: usize = 20;
@@ -65,7 +67,7 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
 
 fn of_figure(text: &mut String, figure: &Figure, report: &Report<'_>, columns: usize) {
     let _ = writeln!(text, "\x1b[1m{}\x1b[0m", figure.title);
-    let _ = writeln!(text, "{}", "─".repeat(figure.title.chars().count()));
+    let _ = writeln!(text, "{}", "─".repeat(figure.title.width()));
     let before = text.len();
     for group in &figure.groups {
         of_group(text, group, report, columns);
@@ -94,18 +96,21 @@ fn of_group(text: &mut String, group: &Group, report: &Report<'_>, columns: usiz
         };
         text.push('\n');
         paragraph(text, &title, columns);
-        let strip_columns = columns - NAME_COLUMNS - VALUE_COLUMNS - 2;
+        let [least, most] = NAME_COLUMNS;
+        let longest = rows.iter().map(|row| row.name.width()).max().unwrap_or(least);
+        let name_columns = longest.clamp(least, most.min(columns - 36));
+        let strip_columns = columns - name_columns - VALUE_COLUMNS - 2;
         for row in rows {
             let style = row.variant.and_then(|variant| report.styles.get(variant));
             let _ = writeln!(
                 text,
                 "{} {} {}",
-                padded(&row.name, NAME_COLUMNS),
+                padded(&row.name, name_columns),
                 coloured(&row.picture(strip_columns), style),
                 row.value
             );
         }
-        scale(text, panel, strip_columns);
+        scale(text, panel, name_columns, strip_columns);
     }
 }
 
@@ -142,7 +147,8 @@ fn strips(panel: &Panel) -> Vec<Row<'_>> {
                 Shape::Dots { dots: of, along: Along::X, hollow } => {
                     dots.extend(of.iter().filter(|dot| here(dot.y)).map(|dot| (dot, *hollow)));
                 }
-                Shape::Bars { bars: of, strength, .. } => {
+                // Where names stand at bars they are half of the answer, and a table has room for them.
+                Shape::Bars { bars: of, strength, named: false, .. } => {
                     bars.extend(
                         of.iter().filter(|bar| here(bar[0])).map(|bar| (bar[1], *strength)),
                     );
@@ -262,7 +268,7 @@ impl Row<'_> {
 }
 
 /// The axis under strips: some values where they lie.
-fn scale(text: &mut String, panel: &Panel, columns: usize) {
+fn scale(text: &mut String, panel: &Panel, name_columns: usize, columns: usize) {
     let along_x = !panel.y.categories.is_empty();
     let (axis, range) = match along_x {
         true => (&panel.x, Range::of_x(panel)),
@@ -288,8 +294,8 @@ fn scale(text: &mut String, panel: &Panel, columns: usize) {
     let log = if range.log { ", log scale" } else { "" };
     let label = padded(&format!("{}{log}", axis.label), columns + VALUE_COLUMNS);
     let label = label.trim_end();
-    let _ = writeln!(text, "{} {}", " ".repeat(NAME_COLUMNS), line.trim_end());
-    let _ = writeln!(text, "{} {label}", " ".repeat(NAME_COLUMNS));
+    let _ = writeln!(text, "{} {}", " ".repeat(name_columns), line.trim_end());
+    let _ = writeln!(text, "{} {label}", " ".repeat(name_columns));
 }
 
 /// A table in as many blocks of columns as it takes, each with the first column.
@@ -297,8 +303,8 @@ fn of_table(text: &mut String, table: &Table, columns: usize) {
     text.push('\n');
     paragraph(text, &table.title, columns);
     let width = |column: usize| {
-        let entries = table.rows.iter().map(|row| row[column].shown().chars().count());
-        entries.chain([table.columns[column].chars().count()]).max().unwrap_or(0).min(36)
+        let entries = table.rows.iter().map(|row| visible(row[column].shown()).width());
+        entries.chain([table.columns[column].width()]).max().unwrap_or(0).min(36)
     };
     let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
     let mut next = 1;
@@ -325,12 +331,13 @@ fn of_table(text: &mut String, table: &Table, columns: usize) {
 /// One line; columns whose first row holds a number stand to the right.
 fn line(text: &mut String, row: &[Entry], first: &[Entry], block: &[usize], widths: &[usize]) {
     let cell = |&column: &usize| {
-        let shown: String = visible(row[column].shown()).chars().take(widths[column]).collect();
+        let shown = padded(row[column].shown(), widths[column]);
         match first[column] {
-            Entry::Words(_) if !matches!(row[column], Entry::Number { .. }) => {
-                padded(&shown, widths[column])
+            Entry::Words(_) if !matches!(row[column], Entry::Number { .. }) => shown,
+            _ => {
+                let words = shown.trim_end();
+                format!("{}{words}", " ".repeat(widths[column] - words.width()))
             }
-            _ => format!("{}{shown}", " ".repeat(widths[column] - shown.chars().count())),
         }
     };
     let cells: Vec<String> = block.iter().map(cell).collect();
@@ -342,14 +349,15 @@ fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
+/// A text that takes exactly so many columns of a terminal.
 fn padded(text: &str, columns: usize) -> String {
-    let text = visible(text);
-    let count = text.chars().count();
-    if count <= columns {
-        return format!("{text}{}", " ".repeat(columns - count));
+    let mut text = visible(text);
+    if text.width() > columns {
+        while text.width() >= columns && text.pop().is_some() {}
+        text.push('…');
     }
-    let kept: String = text.chars().take(columns - 1).collect();
-    format!("{kept}…")
+    let free = columns.saturating_sub(text.width());
+    text + &" ".repeat(free)
 }
 
 /// In the colour of its engine. The colours for a dark ground can be read on a light one too.
@@ -362,7 +370,7 @@ fn coloured(text: &str, style: Option<&Style>) -> String {
 fn paragraph(text: &mut String, words: &str, columns: usize) {
     let mut used = 0;
     for word in words.split_whitespace().map(visible) {
-        let width = word.chars().count();
+        let width = word.width();
         if used > 0 && used + 1 + width > columns {
             text.push('\n');
             used = 0;
@@ -375,4 +383,22 @@ fn paragraph(text: &mut String, words: &str, columns: usize) {
         used += width;
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_take_the_columns_that_they_are_given() {
+        let check = |text: &str, columns: usize, expected: &str| {
+            assert_eq!(padded(text, columns), expected, "{text:?} in {columns} columns");
+        };
+        check("splice", 8, "splice  ");
+        check("splice:1M,pipe=1M", 8, "splice:…");
+        // Some characters take two columns, and one that is cut off may leave a column free.
+        check("漢字漢字", 8, "漢字漢字");
+        check("漢字漢字", 6, "漢字… ");
+        check("\u{1b}[2J", 5, "\u{fffd}[2J ");
+    }
 }

@@ -10,6 +10,7 @@ use haulage_report::figure::EPSILON;
 use haulage_report::table::Entry;
 use haulage_report::{Report, Source, page, static_figures, text};
 use lab::bench::analysis::Finding;
+use lab::tune::Records;
 
 /// The committed run, whose answers are made anew from its samples: once for all tests.
 static SMALL: LazyLock<[Source; 1]> = LazyLock::new(|| {
@@ -100,6 +101,29 @@ fn names_from_a_run_are_text_in_drawings_and_terminals() {
     assert!(controls.is_empty(), "{controls:?} would be obeyed by a terminal");
 }
 
+#[test]
+fn what_was_tuned_is_told_and_drawn() {
+    let record = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record/ext4-btrfs.json");
+    let record = std::fs::read(record).expect("the committed record can be read");
+    let records = Records::parse(&record).expect("the committed record can be read");
+    let finding = &records.pairs[0].situations[0];
+    let (situation, way) = (finding.words.clone(), finding.choice.clone().expect("an answer"));
+    let report = Report::of_tuning(records.pairs);
+    let text = plain(&text::render(&report, 80));
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    let row = text.lines().find(|line| line.starts_with(&situation) && line.contains(&way));
+    assert!(row.is_some(), "{situation} and {way} are not told together:\n{text}");
+    let drawings = static_figures::drawings(&report);
+    assert_eq!(drawings.len(), report.figures.len(), "a drawing a figure for one record");
+    let named = format!(">{way}</text>");
+    let bars = report.figures[0].groups[0].panels[0].marks.iter().filter(|it| it.name == way);
+    let expected = bars.count() + 1;
+    let found = drawings[0].svg.matches(&named).count();
+    assert_eq!(found, expected, "{way} stands at its bars, and once in the legend");
+    static_figures::png(&drawings[0].svg, 0.5).expect("a drawing");
+}
+
 /// The most that a page may have, in bytes.
 const PAGE_BYTES_MAX: usize = 5_000_000;
 
@@ -111,6 +135,8 @@ fn the_page_of_200_000_samples_stays_small() {
     let report = Report::of(&sources, EPSILON);
     let page = page::render(&report, home.path());
     assert!(page.len() < PAGE_BYTES_MAX, "{} bytes", page.len());
+    let figures: Vec<&str> = report.figures.iter().map(|figure| figure.id).collect();
+    assert_eq!(figures, ["ratio", "size", "split", "drift"], "what such a run has figures of");
     let thinned = report.figures.iter().flat_map(|figure| &figure.notes);
     let said = thinned.filter(|note| note.contains("of 200,000 runs are drawn")).count();
     assert_eq!(said, 1, "what is left out is said once");

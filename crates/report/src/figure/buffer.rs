@@ -7,36 +7,31 @@ use lab::bench::deltas::Deltas;
 use lab::words::{bytes, nanoseconds};
 
 use super::{
-    Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
-    Unit,
+    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape,
+    Stroke, Unit,
 };
+use crate::in_order::gathered;
 use crate::summary::{Summary, state_words};
 use crate::table::{Entry, Table};
 
 /// The figure; none when no part is a sweep over buffers.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
     let mut epsilons = Vec::new();
-    for summary in summaries {
-        for (part, finding) in summary.findings() {
-            let Finding::Buffer(buffer) = finding else { continue };
+    let Content { groups, tables, .. } =
+        Content::of_findings(summaries, |content, summary, part, finding| {
+            let Finding::Buffer(buffer) = finding else { return };
             let deltas = Deltas { warm: buffer.epsilon, cold: buffer.epsilon_cold };
             epsilons.extend(buffer.sweeps.iter().map(|sweep| deltas.of(sweep.state)));
             for sweeps in families(buffer) {
                 let title = summary.titled(&format!("{}: {}", part.name, of(&sweeps)));
                 if sweeps.len() > 1 {
-                    groups.push(tiles(summary, &title, &sweeps));
+                    content.groups.push(tiles(summary, &title, &sweeps));
                 }
-                groups.extend(curve(summary, &title, &sweeps));
+                content.groups.extend(curve(summary, &title, &sweeps));
             }
-            tables.push(table(&summary.titled(&part.name), buffer));
-        }
-    }
-    if groups.is_empty() {
-        return None;
-    }
+            content.tables.push(table(&summary.titled(&part.name), buffer));
+        })?;
     let epsilon = epsilons.into_iter().fold(0.0, f64::max) * 100.0;
     Some(Figure {
         id: "buffer",
@@ -62,21 +57,13 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
 }
 
 /// Sweeps that differ in nothing but the file size, ascending.
-fn families(buffer: &Buffer) -> Vec<Vec<&Sweep>> {
-    let mut families: Vec<Vec<&Sweep>> = Vec::new();
-    for sweep in &buffer.sweeps {
-        let same = |of: &&Sweep| {
-            (&of.family, of.state, of.at_once) == (&sweep.family, sweep.state, sweep.at_once)
-        };
-        match families.iter_mut().find(|sweeps| sweeps.first().is_some_and(same)) {
-            Some(sweeps) => sweeps.push(sweep),
-            None => families.push(vec![sweep]),
-        }
-    }
-    for sweeps in &mut families {
+fn families<'b>(buffer: &'b Buffer) -> Vec<Vec<&'b Sweep>> {
+    let common = |sweep: &&Sweep| (sweep.family.clone(), sweep.state, sweep.at_once);
+    let ascending = |(_, mut sweeps): (_, Vec<&'b Sweep>)| {
         sweeps.sort_by_key(|sweep| sweep.file_bytes);
-    }
-    families
+        sweeps
+    };
+    gathered(&buffer.sweeps, common).into_iter().map(ascending).collect()
 }
 
 fn of(sweeps: &[&Sweep]) -> String {

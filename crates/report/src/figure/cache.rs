@@ -9,7 +9,9 @@ use lab::words::nanoseconds;
 
 use super::size::elsewhere;
 use super::split::ranked;
-use super::{Along, Axis, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Unit};
+use super::{
+    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Unit,
+};
 use crate::summary::{CellSummary, Summary, VariantSummary};
 use crate::table::{Entry, Table};
 
@@ -17,16 +19,11 @@ use crate::table::{Entry, Table};
 /// of resident pages.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
-    for summary in summaries {
-        states(summary, &mut groups, &mut tables);
-        durable(summary, &mut groups, &mut tables);
-        left_behind(summary, &mut groups, &mut tables);
-    }
-    if groups.is_empty() {
-        return None;
-    }
+    let Content { groups, tables, .. } = Content::of_runs(summaries, |content, summary| {
+        states(summary, content);
+        durable(summary, content);
+        left_behind(summary, content);
+    })?;
     Some(Figure {
         id: "cache",
         title: "The page cache: cold, durable, left behind".to_owned(),
@@ -56,7 +53,7 @@ struct Pair<'s> {
 }
 
 /// Warm and cold cells that are otherwise the same, of whatever part.
-fn states(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<Table>) {
+fn states(summary: &Summary<'_>, content: &mut Content) {
     let key = |cell: &Cell| {
         (
             cell.workload.clone(),
@@ -99,11 +96,11 @@ fn states(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<Table
         add_rows(&mut table, cold, &pairs);
         panels.push(dumbbells(cold, &rows, &pairs, "time", ["warm", "cold"]));
     }
-    add(summary, "cold against warm", panels, table, groups, tables);
+    add(summary, "cold against warm", panels, table, content);
 }
 
 /// Cells whose runs were synced, by the return of the last call and of fsync.
-fn durable(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<Table>) {
+fn durable(summary: &Summary<'_>, content: &mut Content) {
     let mut panels = Vec::new();
     let mut table = table(
         &summary.titled("Until return and until durable"),
@@ -127,11 +124,11 @@ fn durable(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<Tabl
         add_rows(&mut table, cell, &pairs);
         panels.push(dumbbells(cell, &rows, &pairs, "time", ["returned", "durable"]));
     }
-    add(summary, "until return and until durable", panels, table, groups, tables);
+    add(summary, "until return and until durable", panels, table, content);
 }
 
 /// Resident bytes after a run, at the largest size of each state.
-fn left_behind(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<Table>) {
+fn left_behind(summary: &Summary<'_>, content: &mut Content) {
     let mut table = Table::new(
         &summary.titled("Left in the page cache after a run"),
         &["variant", "file size", "state", "source", "copy"],
@@ -161,7 +158,12 @@ fn left_behind(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<
             for (what, bytes, strength) in [("source", src, 1.0), ("copy", dst, 0.45)] {
                 let text =
                     format!("{}: {what} {}", variant.variant, Entry::bytes(Some(bytes)).shown());
-                let bars = Shape::Bars { bars: vec![[row, bytes]], texts: vec![text], strength };
+                let bars = Shape::Bars {
+                    bars: vec![[row, bytes]],
+                    texts: vec![text],
+                    strength,
+                    named: false,
+                };
                 marks.push(Mark::of(variant.variant, bars).unlisted());
             }
             table.rows.push(vec![
@@ -189,7 +191,7 @@ fn left_behind(summary: &Summary<'_>, groups: &mut Vec<Group>, tables: &mut Vec<
             marks,
         });
     }
-    add(summary, "left in the page cache after a run", panels, table, groups, tables);
+    add(summary, "left in the page cache after a run", panels, table, content);
 }
 
 fn dumbbells(
@@ -252,11 +254,10 @@ fn add(
     title: &str,
     panels: Vec<Panel>,
     table: Table,
-    groups: &mut Vec<Group>,
-    tables: &mut Vec<Table>,
+    content: &mut Content,
 ) {
     if !panels.is_empty() {
-        groups.push(Group { title: summary.titled(title), panels, height: Height::Rows });
-        tables.push(table);
+        content.groups.push(Group { title: summary.titled(title), panels, height: Height::Rows });
+        content.tables.push(table);
     }
 }

@@ -6,6 +6,7 @@ use lab::words::three_digits;
 
 use super::ratio::answer_words;
 use super::{Along, Axis, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use crate::in_order::{distinct, gathered};
 use crate::summary::{CellSummary, Summary};
 use crate::table::{Entry, Table};
 
@@ -15,16 +16,8 @@ pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
     let summary = summaries.first()?;
     let mut groups = Vec::new();
     for part in &summary.source.run.definition.parts {
-        let mut circumstances: Vec<String> = Vec::new();
-        for cell in summary.of_part(part) {
-            let words = cell.titled_part();
-            if !circumstances.contains(&words) {
-                circumstances.push(words);
-            }
-        }
-        for title in circumstances {
-            let cells = summary.of_part(part).filter(|cell| cell.titled_part() == title);
-            groups.extend(group(change, title.clone(), &cells.collect::<Vec<_>>()));
+        for (title, cells) in gathered(summary.of_part(part), |cell| cell.titled_part()) {
+            groups.extend(group(change, title, &cells));
         }
     }
     if groups.is_empty() {
@@ -57,12 +50,8 @@ fn of_cell<'c>(change: &'c Change, cell: &CellSummary<'_>) -> Vec<(&'c CellChang
 }
 
 fn group(change: &Change, title: String, cells: &[&CellSummary<'_>]) -> Option<Group> {
-    let mut variants: Vec<&str> = Vec::new();
-    for (of, _) in cells.iter().flat_map(|cell| of_cell(change, cell)) {
-        if !variants.contains(&of.variant.as_str()) {
-            variants.push(&of.variant);
-        }
-    }
+    let compared = cells.iter().flat_map(|cell| of_cell(change, cell));
+    let variants = distinct(compared.map(|(of, _)| of.variant.as_str()));
     let panels: Vec<Panel> = cells
         .iter()
         .filter(|cell| !of_cell(change, cell).is_empty())

@@ -5,29 +5,25 @@ use lab::bench::analysis::scaling::{Of, Scaling, Step};
 use lab::words::{bytes, nanoseconds, three_digits};
 
 use super::{
-    Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Unit,
+    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
+    Stroke, Unit,
 };
+use crate::in_order::{distinct, gathered};
 use crate::summary::{Summary, state_words};
 use crate::table::{Entry, Table};
 
 /// The figure; none when no part asks how things scale.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
-    for summary in summaries {
-        for (part, finding) in summary.findings() {
-            let Finding::Scaling(scaling) = finding else { continue };
+    let Content { groups, tables, .. } =
+        Content::of_findings(summaries, |content, summary, part, finding| {
+            let Finding::Scaling(scaling) = finding else { return };
             for (title, steps) in kinds(scaling) {
                 let title = summary.titled(&format!("{}: {title}", part.name));
-                groups.push(group(summary, &title, &steps));
+                content.groups.push(group(summary, &title, &steps));
             }
-            tables.push(table(&summary.titled(&part.name), scaling));
-        }
-    }
-    if groups.is_empty() {
-        return None;
-    }
+            content.tables.push(table(&summary.titled(&part.name), scaling));
+        })?;
     Some(Figure {
         id: "concurrency",
         title: "Several at once".to_owned(),
@@ -46,16 +42,9 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
 
 /// Steps that differ in variant and number only.
 fn kinds(scaling: &Scaling) -> Vec<(String, Vec<&Step>)> {
-    let mut kinds: Vec<(String, Vec<&Step>)> = Vec::new();
-    for step in &scaling.steps {
-        let title =
-            format!("{}, {}, {}", of(step.of), bytes(step.file_bytes), state_words(step.state));
-        match kinds.iter_mut().find(|(of, _)| *of == title) {
-            Some((_, steps)) => steps.push(step),
-            None => kinds.push((title, vec![step])),
-        }
-    }
-    kinds
+    gathered(&scaling.steps, |step| {
+        format!("{}, {}, {}", of(step.of), bytes(step.file_bytes), state_words(step.state))
+    })
 }
 
 fn of(of: Of) -> &'static str {
@@ -73,12 +62,7 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
         file_system: Some(summary.source.file_system()),
     };
     let x = Axis { label: of(first.of).to_owned(), unit: Unit::Count, ..Axis::default() };
-    let mut variants: Vec<&str> = Vec::new();
-    for step in steps {
-        if !variants.contains(&step.variant.as_str()) {
-            variants.push(&step.variant);
-        }
-    }
+    let variants = distinct(steps.iter().map(|step| step.variant.as_str()));
     let (mut times, mut rates) = (Vec::new(), Vec::new());
     let most = steps.iter().map(|step| step.count).max().unwrap_or(1);
     let points = vec![[1.0, 1.0], [f64::from(most), f64::from(most)]];

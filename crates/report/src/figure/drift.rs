@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use lab::bench::points::value_ns;
 use lab::stats::median;
 
-use super::{Along, Axis, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use super::{Along, Axis, Content, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
 use crate::summary::{CellSummary, Summary};
 use crate::table::{Entry, Table};
 
@@ -21,10 +21,8 @@ const POINTS_MIN: usize = 120;
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let cells: usize = summaries.iter().map(|summary| summary.cells.len()).sum();
     let points_max = (POINTS_MAX / cells.max(1)).max(POINTS_MIN);
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
     let (mut all, mut drawn) = (0, 0);
-    for summary in summaries {
+    let Content { groups, tables, .. } = Content::of_runs(summaries, |content, summary| {
         let mut table = Table::new(
             &summary.titled("Rounds and what disturbed them"),
             &[
@@ -42,17 +40,16 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
             all += counts.all;
             drawn += counts.drawn;
             let title = summary.titled(&cell.part.name);
-            match groups.last_mut().filter(|group: &&mut Group| group.title == title) {
+            match content.groups.last_mut().filter(|group: &&mut Group| group.title == title) {
                 Some(group) => group.panels.push(panel),
-                None => groups.push(Group { title, panels: vec![panel], height: Height::Strip }),
+                None => {
+                    content.groups.push(Group { title, panels: vec![panel], height: Height::Strip })
+                }
             }
             table.rows.push(row(cell));
         }
-        tables.push(table);
-    }
-    if groups.is_empty() {
-        return None;
-    }
+        content.tables.push(table);
+    })?;
     let mut notes = Vec::new();
     if drawn < all {
         notes.push(format!(

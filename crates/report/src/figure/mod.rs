@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use content::Content;
 pub use digits::shortened;
 use digits::{short, short_list, short_one, short_pairs, short_rows};
 
@@ -15,6 +16,7 @@ pub mod buffer;
 pub mod cache;
 pub mod change;
 pub mod concurrency;
+mod content;
 mod digits;
 pub mod drift;
 pub mod order;
@@ -282,6 +284,8 @@ pub enum Shape {
         texts: Vec<String>,
         /// How strong their colour is, 0 to 1.
         strength: f32,
+        /// Whether the name of the mark stands at each.
+        named: bool,
     },
     /// Tiles whose colour stands for a value.
     Heat {

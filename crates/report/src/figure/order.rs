@@ -5,36 +5,34 @@ use lab::bench::analysis::{Estimated, Finding};
 use lab::bench::definition::Part;
 use lab::words::{nanoseconds, three_digits};
 
-use super::{Along, Axis, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use super::{
+    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
+};
+use crate::in_order::{distinct, gathered};
 use crate::summary::{CellSummary, Summary, measure_words};
 use crate::table::{Entry, Table};
 
 /// The figure; none when no part asks for it.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let (mut groups, mut tables, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for summary in summaries {
-        for (part, finding) in summary.findings() {
-            let Finding::Order(order) = finding else { continue };
+    let Content { groups, tables, notes } =
+        Content::of_findings(summaries, |content, summary, part, finding| {
+            let Finding::Order(order) = finding else { return };
             let mut table = table(&summary.titled(&part.name));
             for (kind, pairs) in kinds(order) {
-                groups.extend(groups_of(summary, part, kind, &pairs));
+                content.groups.extend(groups_of(summary, part, kind, &pairs));
                 table.rows.extend(pairs.iter().map(|pair| row(kind, pair)));
             }
-            groups.extend(unproved(summary, part, &order.unproved));
+            content.groups.extend(unproved(summary, part, &order.unproved));
             if !table.rows.is_empty() {
-                tables.push(table);
+                content.tables.push(table);
             }
             let sentences = finding.sheet().sentences.into_iter();
             let note = |words: String| {
                 format!("{}: {}", summary.titled(&part.name), words.trim_end_matches('.'))
             };
-            notes.extend(sentences.map(note));
-        }
-    }
-    if groups.is_empty() {
-        return None;
-    }
+            content.notes.extend(sentences.map(note));
+        })?;
     Some(Figure {
         id: "order",
         title: "What the order of runs would have made of it".to_owned(),
@@ -91,28 +89,18 @@ fn pair(off: &Off) -> Pair<'_> {
 
 /// Cells that differ in nothing but the size stand side by side.
 fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[Pair<'_>]) -> Vec<Group> {
-    let mut variants: Vec<&str> = Vec::new();
-    let mut groups: Vec<Group> = Vec::new();
-    for pair in pairs {
-        if !variants.contains(&pair.variant) {
-            variants.push(pair.variant);
-        }
-    }
-    for cell in summary.of_part(part) {
+    let variants = distinct(pairs.iter().map(|pair| pair.variant));
+    let of_cell = |cell: &CellSummary<'_>| -> Vec<&Pair<'_>> {
         let id = cell.cell.id();
-        let of_cell: Vec<&Pair<'_>> = pairs.iter().filter(|pair| pair.cell == id).collect();
-        if of_cell.is_empty() {
-            continue;
-        }
-        let words = format!("{}; {kind}, as a ratio to {}", cell.titled_part(), part.baseline);
-        let title = summary.titled(&words);
-        let panel = panel(part, cell, kind, &variants, &of_cell);
-        match groups.iter_mut().find(|group| group.title == title) {
-            Some(group) => group.panels.push(panel),
-            None => groups.push(Group { title, panels: vec![panel], height: Height::Rows }),
-        }
-    }
-    groups
+        pairs.iter().filter(|pair| pair.cell == id).collect()
+    };
+    let cells = summary.of_part(part).filter(|cell| !of_cell(cell).is_empty());
+    let group = |(title, cells): (String, Vec<&CellSummary<'_>>)| {
+        let panels = cells.iter().map(|cell| panel(part, cell, kind, &variants, &of_cell(cell)));
+        let title = summary.titled(&format!("{title}; {kind}, as a ratio to {}", part.baseline));
+        Group { title, panels: panels.collect(), height: Height::Rows }
+    };
+    gathered(cells, |cell| cell.titled_part()).into_iter().map(group).collect()
 }
 
 fn panel(
@@ -152,12 +140,7 @@ fn panel(
 
 /// Times with a page cache that nobody looked at, between those of proved states.
 fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Group> {
-    let mut variants: Vec<&str> = Vec::new();
-    for of in all {
-        if !variants.contains(&of.variant.as_str()) {
-            variants.push(&of.variant);
-        }
-    }
+    let variants = distinct(all.iter().map(|of| of.variant.as_str()));
     let panel = |cell: &CellSummary<'_>| {
         let id = cell.cell.id();
         let mut marks = Vec::new();

@@ -5,25 +5,20 @@ use lab::bench::analysis::page::Page;
 use lab::bench::definition::Part;
 use lab::words::{grouped, nanoseconds};
 
-use super::{Along, Axis, Dot, Facets, Figure, Group, Height, Mark, Panel, Shape, Stroke};
+use super::{Along, Axis, Content, Dot, Facets, Figure, Group, Height, Mark, Panel, Shape, Stroke};
+use crate::in_order::gathered;
 use crate::summary::{CellSummary, Summary, state_words};
 use crate::table::{Entry, Table};
 
 /// The figure; none when no part asks for it.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
-    for summary in summaries {
-        for (part, finding) in summary.findings() {
-            let Finding::Page(page) = finding else { continue };
-            groups.extend(groups_of(summary, part));
-            tables.push(table(&summary.titled(&part.name), page));
-        }
-    }
-    if groups.is_empty() {
-        return None;
-    }
+    let Content { groups, tables, .. } =
+        Content::of_findings(summaries, |content, summary, part, finding| {
+            let Finding::Page(page) = finding else { return };
+            content.groups.extend(groups_of(summary, part));
+            content.tables.push(table(&summary.titled(&part.name), page));
+        })?;
     Some(Figure {
         id: "page-boundary",
         title: "Around a page".to_owned(),
@@ -41,19 +36,12 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
 
 /// A panel for each state.
 fn groups_of(summary: &Summary<'_>, part: &Part) -> Vec<Group> {
-    let mut groups: Vec<(String, Vec<&CellSummary<'_>>)> = Vec::new();
-    for cell in summary.of_part(part) {
-        let title = summary.titled(&cell.titled_part());
-        match groups.iter_mut().find(|(of, _)| *of == title) {
-            Some((_, cells)) => cells.push(cell),
-            None => groups.push((title, vec![cell])),
-        }
-    }
     let group = |(title, mut cells): (String, Vec<&CellSummary<'_>>)| {
         cells.sort_by_key(|cell| cell.cell.file_bytes);
         Group { title, panels: vec![panel(part, &cells)], height: Height::Plot }
     };
-    groups.into_iter().map(group).collect()
+    let cells = gathered(summary.of_part(part), |cell| summary.titled(&cell.titled_part()));
+    cells.into_iter().map(group).collect()
 }
 
 fn panel(part: &Part, cells: &[&CellSummary<'_>]) -> Panel {

@@ -7,7 +7,8 @@ use lab::bench::record::SequenceRecord;
 use lab::words::{bytes, nanoseconds};
 
 use super::{
-    Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Unit,
+    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
+    Stroke, Unit,
 };
 use crate::summary::{Summary, state_words};
 use crate::table::{Entry, Table};
@@ -21,29 +22,26 @@ const SEQUENCE_POINTS: usize = 600;
 /// The figure; none when no part times single calls.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
-    let mut notes = Vec::new();
-    for summary in summaries {
-        for (part, finding) in summary.findings() {
-            let Finding::PerCall(per_call) = finding else { continue };
+    let Content { groups, tables, notes } =
+        Content::of_findings(summaries, |content, summary, part, finding| {
+            let Finding::PerCall(per_call) = finding else { return };
             for cell in &per_call.cells {
                 let title = summary.titled(&format!("{}: {}", part.name, of(cell)));
-                groups.push(costs(summary, &title, cell));
+                content.groups.push(costs(summary, &title, cell));
                 let sequences = sequences(summary, cell);
                 if !sequences.is_empty() {
                     let title = format!("{title}, reads in their order");
-                    groups.push(Group { title, panels: sequences, height: Height::Strip });
+                    content.groups.push(Group { title, panels: sequences, height: Height::Strip });
                 }
-                notes.push(recommendation(cell, per_call.overhead / summary.epsilon, summary));
+                content.notes.push(recommendation(
+                    cell,
+                    per_call.overhead / summary.epsilon,
+                    summary,
+                ));
             }
-            tables.push(lines(&summary.titled(&part.name), per_call));
-            tables.push(table(&summary.titled(&part.name), per_call));
-        }
-    }
-    if groups.is_empty() {
-        return None;
-    }
+            content.tables.push(lines(&summary.titled(&part.name), per_call));
+            content.tables.push(table(&summary.titled(&part.name), per_call));
+        })?;
     Some(Figure {
         id: "per-call",
         title: "What one call costs".to_owned(),

@@ -6,7 +6,10 @@ use lab::bench::definition::Part;
 use lab::stats::Answer;
 use lab::words::{nanoseconds, three_digits};
 
-use super::{Along, Axis, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use super::{
+    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
+};
+use crate::in_order::gathered;
 use crate::palette;
 use crate::summary::{CellSummary, Summary, measure_words};
 use crate::table::{Entry, Table};
@@ -14,22 +17,15 @@ use crate::table::{Entry, Table};
 /// The figure; none when nothing is compared.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
-    for summary in summaries {
-        for part in &summary.source.run.definition.parts {
-            let cells: Vec<&CellSummary<'_>> =
-                summary.of_part(part).filter(|cell| !compared(cell).is_empty()).collect();
-            if cells.is_empty() {
-                continue;
-            }
-            tables.push(table(summary, part, &cells));
-            groups.extend(groups_of(summary, part, &cells));
+    let Content { groups, tables, .. } = Content::of_parts(summaries, |content, summary, part| {
+        let cells: Vec<&CellSummary<'_>> =
+            summary.of_part(part).filter(|cell| !compared(cell).is_empty()).collect();
+        if cells.is_empty() {
+            return;
         }
-    }
-    if groups.is_empty() {
-        return None;
-    }
+        content.tables.push(table(summary, part, &cells));
+        content.groups.extend(groups_of(summary, part, &cells));
+    })?;
     Some(Figure {
         id: "ratio",
         title: "How many times the baseline's time".to_owned(),
@@ -66,16 +62,7 @@ fn compared<'s>(cell: &CellSummary<'s>) -> Vec<(&'s Comparison, f64)> {
 
 /// Cells that differ in nothing but the size stand side by side.
 fn groups_of(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Vec<Group> {
-    let mut circumstances: Vec<String> = Vec::new();
-    for cell in cells {
-        let words = cell.circumstances();
-        if !circumstances.contains(&words) {
-            circumstances.push(words);
-        }
-    }
-    let group = |words: &String| {
-        let cells: Vec<&CellSummary<'_>> =
-            cells.iter().copied().filter(|cell| cell.circumstances() == *words).collect();
+    let group = |(_, cells): (String, Vec<&CellSummary<'_>>)| {
         let variants = ranked(&cells);
         let delta = cells[0].delta(summary.source);
         let title = format!(
@@ -90,7 +77,8 @@ fn groups_of(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> 
             height: Height::Rows,
         }
     };
-    circumstances.iter().map(group).collect()
+    let cells = gathered(cells.iter().copied(), |cell| cell.circumstances());
+    cells.into_iter().map(group).collect()
 }
 
 /// Variants by what they come to in the largest cell that has them, the fastest first.

@@ -11,6 +11,7 @@ use lab::words::{nanoseconds, three_digits};
 use super::{
     Along, Axis, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
 };
+use crate::in_order::gathered;
 use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
 use crate::table::{Entry, Table};
 
@@ -78,18 +79,12 @@ pub(super) fn elsewhere(part: &Part) -> bool {
 
 /// Cells that differ in nothing but the size, ascending.
 fn series<'a, 's>(summary: &'a Summary<'s>, part: &'a Part) -> Vec<Vec<&'a CellSummary<'s>>> {
-    let mut series: Vec<Vec<&CellSummary<'_>>> = Vec::new();
-    for cell in summary.of_part(part) {
-        let same = |other: &&CellSummary<'_>| other.circumstances() == cell.circumstances();
-        match series.iter_mut().find(|cells| cells.first().is_some_and(same)) {
-            Some(cells) => cells.push(cell),
-            None => series.push(vec![cell]),
-        }
-    }
-    for cells in &mut series {
+    let ascending = |(_, mut cells): (String, Vec<&'a CellSummary<'s>>)| {
         cells.sort_by_key(|cell| cell.cell.file_bytes);
-    }
-    series
+        cells
+    };
+    let series = gathered(summary.of_part(part), |cell| cell.circumstances());
+    series.into_iter().map(ascending).collect()
 }
 
 fn groups_of(

@@ -4,32 +4,26 @@ use lab::bench::cell::Cell;
 use lab::bench::definition::Analysis;
 use lab::words::grouped;
 
-use super::{Axis, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Unit};
+use super::{Axis, Content, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Unit};
+use crate::in_order::gathered;
 use crate::summary::{CellSummary, Summary, VariantSummary};
 use crate::table::{Entry, Table};
 
 /// The figure; none when nothing was measured.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
-    for summary in summaries {
-        for part in &summary.source.run.definition.parts {
-            // A part that asks for other things only has nothing to show here.
-            if !part.analyses.is_empty() && !part.analyses.contains(&Analysis::Split) {
-                continue;
-            }
-            let cells: Vec<&CellSummary<'_>> = summary.of_part(part).collect();
-            if cells.is_empty() {
-                continue;
-            }
-            groups.extend(groups_of(summary, &cells));
-            tables.push(table(summary, &part.name, &cells));
+    let Content { groups, tables, .. } = Content::of_parts(summaries, |content, summary, part| {
+        // A part that asks for other things only has nothing to show here.
+        if !part.analyses.is_empty() && !part.analyses.contains(&Analysis::Split) {
+            return;
         }
-    }
-    if groups.is_empty() {
-        return None;
-    }
+        let cells: Vec<&CellSummary<'_>> = summary.of_part(part).collect();
+        if cells.is_empty() {
+            return;
+        }
+        content.groups.extend(groups_of(summary, &cells));
+        content.tables.push(table(summary, &part.name, &cells));
+    })?;
     Some(Figure {
         id: "split",
         title: "Where the time goes".to_owned(),
@@ -55,14 +49,6 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
 
 /// Cells of the same circumstances side by side. Their sizes differ, so each has an axis of its own.
 fn groups_of(summary: &Summary<'_>, cells: &[&CellSummary<'_>]) -> Vec<Group> {
-    let mut groups: Vec<(String, Vec<&CellSummary<'_>>)> = Vec::new();
-    for cell in cells {
-        let words = cell.circumstances();
-        match groups.iter_mut().find(|(of, _)| *of == words) {
-            Some((_, cells)) => cells.push(cell),
-            None => groups.push((words, vec![cell])),
-        }
-    }
     let groups_of = |(_, cells): (String, Vec<&CellSummary<'_>>)| {
         let ranked = ranked(&cells);
         let title = cells[0].titled_part();
@@ -74,7 +60,8 @@ fn groups_of(summary: &Summary<'_>, cells: &[&CellSummary<'_>]) -> Vec<Group> {
         let faults = cells.iter().filter_map(|cell| faults(cell, &ranked)).collect();
         [group(&title, times), group(&format!("{title}, page faults"), faults)]
     };
-    groups.into_iter().flat_map(groups_of).flatten().collect()
+    let cells = gathered(cells.iter().copied(), |cell| cell.circumstances());
+    cells.into_iter().flat_map(groups_of).flatten().collect()
 }
 
 /// Variants by their median in the largest cell that has them, the fastest first.
@@ -137,7 +124,12 @@ fn panel(cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
                 lab::words::nanoseconds(length),
                 lab::words::nanoseconds(split.elapsed_ns)
             );
-            let bars = Shape::Bars { bars: vec![[row, length]], texts: vec![text], strength };
+            let bars = Shape::Bars {
+                bars: vec![[row, length]],
+                texts: vec![text],
+                strength,
+                named: false,
+            };
             marks.push(Mark::of(variant.variant, bars).unlisted());
         }
     }
@@ -165,7 +157,7 @@ fn faults(cell: &CellSummary<'_>, variants: &[&str]) -> Option<Panel> {
             let name = variant.variant;
             let texts =
                 vec![format!("{name}: {} {what} page faults", grouped(&format!("{count:.0}")))];
-            let bars = Shape::Bars { bars: vec![[row, count]], texts, strength };
+            let bars = Shape::Bars { bars: vec![[row, count]], texts, strength, named: false };
             marks.push(Mark::of(name, bars).unlisted());
         }
     }

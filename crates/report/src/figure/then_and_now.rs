@@ -5,32 +5,26 @@ use lab::bench::analysis::then_and_now::{Row, ThenAndNow};
 use lab::words::{nanoseconds, three_digits};
 
 use super::{
-    Along, Axis, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
+    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
 };
+use crate::in_order::{distinct, gathered};
 use crate::summary::{Summary, size_words, state_words};
 use crate::table::{Entry, Table};
 
 /// The figure; none when no part has published figures beside it.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
-    let mut notes = Vec::new();
-    for summary in summaries {
-        for (part, finding) in summary.findings() {
-            let Finding::ThenAndNow(of) = finding else { continue };
-            groups.extend(group(summary, &part.name, of));
-            tables.push(table(&summary.titled(&part.name), of));
+    let Content { groups, tables, notes } =
+        Content::of_findings(summaries, |content, summary, part, finding| {
+            let Finding::ThenAndNow(of) = finding else { return };
+            content.groups.extend(group(summary, &part.name, of));
+            content.tables.push(table(&summary.titled(&part.name), of));
             let uncontrolled = of.not_controlled.trim().trim_end_matches('.');
-            notes.push(format!(
+            content.notes.push(format!(
                 "{}: not controlled then: {uncontrolled} ({})",
                 part.name, of.source
             ));
-        }
-    }
-    if groups.is_empty() {
-        return None;
-    }
+        })?;
     Some(Figure {
         id: "then-and-now",
         title: "Then and now".to_owned(),
@@ -51,21 +45,12 @@ fn group(summary: &Summary<'_>, part: &str, of: &ThenAndNow) -> Option<Group> {
     let compared = |row: &&Row| row.then_ratio.is_some() && row.now_ratio.is_some();
     let rows: Vec<&Row> =
         of.rows.iter().filter(compared).filter(|row| row.variant != of.baseline).collect();
-    let mut variants: Vec<&str> = Vec::new();
-    let mut cells: Vec<&str> = Vec::new();
-    for row in &rows {
-        if !variants.contains(&row.variant.as_str()) {
-            variants.push(&row.variant);
-        }
-        if !cells.contains(&row.cell.as_str()) {
-            cells.push(&row.cell);
-        }
-    }
+    let variants = distinct(rows.iter().map(|row| row.variant.as_str()));
+    let cells = gathered(&rows, |row| row.cell.as_str());
     if cells.is_empty() {
         return None;
     }
-    let panel = |cell: &&str| {
-        let of_cell: Vec<&&Row> = rows.iter().filter(|row| row.cell == **cell).collect();
+    let panel = |(_, of_cell): &(&str, Vec<&&Row>)| {
         let first = of_cell[0];
         let at = format!("{}, {}", size_words(first.now_bytes), state_words(first.now_state));
         Panel {

@@ -7,6 +7,7 @@ use super::{
     Along, Axis, Category, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
     Stroke,
 };
+use crate::machine;
 use crate::table::{Entry, Table};
 
 /// The figures of these records; none where nothing was measured.
@@ -23,82 +24,56 @@ pub fn figures(records: &[Record]) -> Vec<Figure> {
 /// The file systems of a record, as `ext4 to xfs`.
 #[must_use]
 pub fn place(record: &Record) -> String {
-    let of = |side: &str| {
-        let fs_type = record.environment.get(side).and_then(|side| side.get("fs_type"));
-        fs_type.and_then(|fs_type| fs_type.as_str()).unwrap_or("?").to_owned()
-    };
-    let (src, dst) = (of("src"), of("dst"));
+    let [src, dst] = machine::sides(&record.environment);
     if src == dst { format!("within {dst}") } else { format!("{src} to {dst}") }
 }
 
-/// The situations with an answer, the shortest files first.
+/// The situations with an answer, those of one state together and in these the shortest files first.
 fn answered(record: &Record) -> Vec<&Finding> {
     let mut found: Vec<&Finding> =
         record.situations.iter().filter(|finding| finding.choice.is_some()).collect();
-    found
-        .sort_by_key(|it| (it.file_bytes, it.no_cache, it.in_flight.clone(), it.residency.clone()));
+    found.sort_by_key(|it| {
+        (it.no_cache, it.residency != "resident", it.in_flight != "one", it.file_bytes)
+    });
     found
 }
 
-/// The circumstances besides the size, as `resident, alone`.
-fn state(finding: &Finding) -> String {
-    let in_flight = if finding.in_flight == "one" { "alone" } else { "several" };
-    let no_cache = if finding.no_cache { ", --no-cache" } else { "" };
-    format!("{}, {in_flight}{no_cache}", finding.residency)
-}
-
-/// A map: sizes down, states across, the colour of a bar for the best way and its length for the rate.
+/// A row a situation, the colour of its bar for the best way and its length for the rate.
 fn best(records: &[&Record]) -> Figure {
-    let mut groups = Vec::new();
-    let mut tables = Vec::new();
-    for record in records {
-        let found = answered(record);
-        let mut sizes: Vec<&str> = found.iter().map(|finding| finding.size.as_str()).collect();
-        sizes.dedup();
-        let mut states: Vec<String> = found.iter().map(|finding| state(finding)).collect();
-        states.sort();
-        states.dedup();
-        let panels = states.iter().map(|of| {
-            let of_state: Vec<&Finding> =
-                found.iter().copied().filter(|finding| state(finding) == *of).collect();
-            best_panel(of, &sizes, &of_state)
-        });
-        groups.push(Group { title: place(record), panels: panels.collect(), height: Height::Rows });
-        tables.push(table(record, &found));
-    }
+    let group = |record: &&Record| {
+        let panels = vec![best_panel(&answered(record))];
+        Group { title: place(record), panels, height: Height::Rows }
+    };
     Figure {
         id: "best-ways",
-        title: "The best way, by file size and state".to_owned(),
-        reading: "Each bar is a situation: files of that size, in the page cache or not, one alone or \
-                  one in each worker. Its colour is the engine that was the fastest, or as fast as the \
-                  fastest and simpler; its length is how many megabytes of one file it copies in a \
-                  second. Point at a bar for the variant. Where there is no bar nothing was measured."
+        title: "The best way in each situation".to_owned(),
+        reading: "Each bar is a situation: files of that size, resident in the page cache or absent from \
+                  it, copied one alone or several at once. Its colour and the words at it are the way that \
+                  was the fastest, or as fast as the fastest and simpler; its length is how many megabytes of \
+                  one file it copies in a second. What is not listed was not measured. The axis is linear."
             .to_owned(),
         keys: vec![Key::new(Look::Strong, "megabytes a second of the best way")],
-        groups,
+        groups: records.iter().map(group).collect(),
         notes: Vec::new(),
-        tables,
+        tables: records.iter().map(|record| table(record, &answered(record))).collect(),
     }
 }
 
-fn best_panel(state: &str, sizes: &[&str], found: &[&Finding]) -> Panel {
+fn best_panel(found: &[&Finding]) -> Panel {
     let mut marks: Vec<Mark> = Vec::new();
-    for finding in found {
+    for (row, finding) in found.iter().enumerate() {
         let Some(way) = finding.chosen() else { continue };
-        let Some(row) = sizes.iter().position(|size| *size == finding.size) else { continue };
         let rate = way.megabytes_per_second.unwrap_or(0.0);
         let text = format!("{}: {}, {} MB/s", finding.words, way.name, three_digits(rate));
-        let bars = Shape::Bars { bars: vec![[row as f64, rate]], texts: vec![text], strength: 1.0 };
-        let listed = marks.iter().any(|mark| mark.name == way.name);
-        let mark = Mark::of(&way.name, bars);
-        marks.push(if listed { mark.unlisted() } else { mark });
+        let (bars, texts) = (vec![[row as f64, rate]], vec![text]);
+        marks.push(Mark::of(&way.name, Shape::Bars { bars, texts, strength: 1.0, named: true }));
     }
     Panel {
-        title: state.to_owned(),
-        alt: format!("The best way and its rate for each file size, {state}."),
+        title: String::new(),
+        alt: "The best way and its rate in each situation.".to_owned(),
         facets: Facets::default(),
-        x: Axis { label: "MB/s".to_owned(), reach: Some(0.0), ..Axis::default() },
-        y: Axis::names("file size", sizes.iter().map(|size| (*size).to_owned())),
+        x: Axis { label: "MB/s of one file".to_owned(), reach: Some(0.0), ..Axis::default() },
+        y: Axis::names("situation", found.iter().map(|finding| finding.words.clone())),
         marks,
     }
 }
@@ -125,12 +100,18 @@ fn losses(records: &[&Record]) -> Figure {
         id: "losses",
         title: "What not using it costs".to_owned(),
         reading: "Each dot is the time of a copy that goes another way, divided by the time of the best \
-                  way found, taken within rounds; bars are 95 % intervals. The line is 1: nothing lost. \
+                  way found, taken within rounds; bars are 95 % intervals. The line is 1: nothing lost. A hollow \
+                  symbol is not shown to differ from the best: its interval reaches to 1, or it is itself \
+                  the best. \
                   'default' is what haulage does where nobody has measured; GNU cp tries a reflink and \
                   then leaves the copying to the kernel. No dot: it does not work there, shares \
                   extents, or was not measured well enough. The axis is logarithmic."
             .to_owned(),
-        keys: vec![Key::new(Look::Full, "time over that of the best"), Key::new(Look::Rule, "the best")],
+        keys: vec![
+            Key::new(Look::Full, "differs from the best"),
+            Key::new(Look::Hollow, "not shown to"),
+            Key::new(Look::Rule, "the best"),
+        ],
         groups: groups.collect(),
         notes: vec![
             "the best of several was the best also by luck, so that losses are a little too large"
@@ -146,7 +127,7 @@ fn loss_panel(
     rows: &[String],
     found: &[&Finding],
 ) -> Panel {
-    let mut dots = Vec::new();
+    let (mut resolved, mut unresolved) = (Vec::new(), Vec::new());
     for (row, finding) in found.iter().enumerate() {
         if let Some(Loss::Ratio { ratio, low, high }) = loss(finding) {
             let text = format!(
@@ -156,11 +137,13 @@ fn loss_panel(
                 three_digits(low),
                 three_digits(high)
             );
-            dots.push(Dot { x: ratio, y: row as f64, low: Some(low), high: Some(high), text });
+            let dot = Dot { x: ratio, y: row as f64, low: Some(low), high: Some(high), text };
+            let kind = if low <= 1.0 && high >= 1.0 { &mut unresolved } else { &mut resolved };
+            kind.push(dot);
         }
     }
     let best = Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin };
-    let dots = Shape::Dots { dots, along: Along::X, hollow: false };
+    let dots = |dots, hollow| Mark::neutral(name, Shape::Dots { dots, along: Along::X, hollow });
     let category = |label: &String| Category { label: label.clone(), variant: None };
     Panel {
         title: name.to_owned(),
@@ -168,7 +151,7 @@ fn loss_panel(
         facets: Facets::default(),
         x: Axis::ratio("time over that of the best"),
         y: Axis { categories: rows.iter().map(category).collect(), ..Axis::default() },
-        marks: vec![Mark::neutral("the best", best), Mark::neutral(name, dots)],
+        marks: vec![Mark::neutral("the best", best), dots(resolved, false), dots(unresolved, true)],
     }
 }
 

@@ -12,6 +12,8 @@ use super::escape::escaped;
 use crate::certificate::{Badge, Kind};
 use crate::figure;
 use crate::headline;
+use crate::in_order::distinct;
+use crate::machine;
 use crate::report::Report;
 use crate::summary::Summary;
 
@@ -20,12 +22,8 @@ pub(super) fn title(report: &Report<'_>) -> String {
     if !report.tuned.is_empty() {
         titles.push("The fastest way of copying");
     }
-    for summary in &report.summaries {
-        let title = summary.source.run.definition.title.as_str();
-        if !titles.contains(&title) {
-            titles.push(title);
-        }
-    }
+    let runs = report.summaries.iter();
+    titles.extend(distinct(runs.map(|it| it.source.run.definition.title.as_str())));
     titles.join(" · ")
 }
 
@@ -61,8 +59,9 @@ fn tuned(records: &[Record]) -> String {
         let sentence = figure::tuning::sentence(record);
         let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&sentence));
         let seconds = lab::words::duration(record.seconds);
-        let when = format!("measured {} in {seconds}", record.date);
-        let _ = writeln!(html, "<p class=\"machine\">{}</p>", escaped(&when));
+        let line = machine::line(&record.environment);
+        let line = format!("{line} · measured {} in {seconds}", record.date);
+        let _ = writeln!(html, "<p class=\"machine\">{}</p>", escaped(&line));
     }
     html.push_str("</div>\n");
     html
@@ -201,13 +200,8 @@ fn facts(summary: &Summary<'_>) -> Vec<(String, String)> {
 }
 
 fn refusals(html: &mut String, summary: &Summary<'_>) {
-    let mut seen: Vec<(&str, &str)> = Vec::new();
-    for refusal in &summary.source.run.refusals {
-        let pair = (refusal.variant.as_str(), refusal.refusals.as_str());
-        if !seen.contains(&pair) {
-            seen.push(pair);
-        }
-    }
+    let refusals = summary.source.run.refusals.iter();
+    let seen = distinct(refusals.map(|it| (it.variant.as_str(), it.refusals.as_str())));
     if !seen.is_empty() {
         html.push_str("<p>What does not work here:</p><ul>");
         for (variant, why) in seen {

@@ -2,6 +2,7 @@
 
 use super::{INK, TEXT_PX, WIDTH, style};
 use crate::figure::{Figure, Group, Look};
+use crate::in_order::distinct;
 use crate::report::Report;
 use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 
@@ -27,16 +28,18 @@ pub(super) fn draw(
         svg.text([x + 28.0, y + 3.5], &key.text, words, false);
     }
     let marks = group.panels.iter().flat_map(|panel| &panel.marks);
-    for mark in marks.filter(|mark| mark.legend && !mark.hidden) {
-        let Some(style) = style(report, mark.variant.as_deref()) else { continue };
-        let [x, y] = pen.next(&mark.name);
+    let listed = marks.filter(|mark| mark.legend && !mark.hidden);
+    // Panels may each have a mark of one name.
+    for (name, variant) in distinct(listed.map(|mark| (&mark.name, mark.variant.as_deref()))) {
+        let Some(style) = style(report, variant) else { continue };
+        let [x, y] = pen.next(name);
         let dash = dashes(style.dash);
         svg.line(
             &[[x, y], [x + 24.0, y]],
             Pen { colour: style.light, width: 1.4, opacity: 1.0, dash },
         );
         svg.symbol([x + 12.0, y], style.symbol, 3.0, style.light, false);
-        svg.text([x + 28.0, y + 3.5], &mark.name, words, false);
+        svg.text([x + 28.0, y + 3.5], name, words, false);
     }
     if pen.x > 0.0 { pen.y + LINE } else { pen.y.max(24.0) }
 }

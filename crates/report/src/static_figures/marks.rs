@@ -1,8 +1,11 @@
 //! Marks as shapes of SVG.
 
+use unicode_width::UnicodeWidthStr;
+
 use super::{Frame, INK, SOFT, TEXT_PX, style};
 use crate::figure::{Along, Dot, Mark, Panel, Scale, Shape, Stroke};
-use crate::palette::{Style, Symbol};
+use crate::in_order::distinct;
+use crate::palette::{self, Style, Symbol};
 use crate::report::Report;
 use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 
@@ -45,7 +48,7 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<
                     svg.symbol([frame.x(*x), frame.y(*y)], symbol, 1.4, colour, false);
                 }
             }
-            Shape::Bars { bars, strength, .. } => {
+            Shape::Bars { bars, strength, named, .. } => {
                 for [row, length] in bars {
                     let from = match ends.iter_mut().find(|(of, _)| of == row) {
                         Some((_, end)) => std::mem::replace(end, *end + length),
@@ -58,6 +61,9 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<
                     let (y0, y1) = (frame.y(row - 0.36), frame.y(row + 0.36));
                     let corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
                     svg.area(&corners, colour, f64::from(*strength), true);
+                    if *named {
+                        name(svg, &mark.name, [x0, x1, frame.y(*row)], colour);
+                    }
                 }
             }
             Shape::Heat { xs, ys, rows, scale, .. } => {
@@ -84,6 +90,15 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<
             }
         }
     }
+}
+
+/// A name in a bar where it is long enough, and else behind it.
+fn name(svg: &mut Svg, name: &str, [from, to, y]: [f64; 3], bar: &str) {
+    let px = TEXT_PX - 2.0;
+    let inside = to - from > name.width() as f64 * px * 0.62 + 8.0;
+    let (x, colour) = if inside { (from, palette::ink_on(bar)) } else { (to, INK) };
+    let of = Type { px, bold: false, colour, anchor: Anchor::Start };
+    svg.text([x + 4.0, y + px * 0.36], name, of, false);
 }
 
 /// What stands beside rules, on the side where there is room.
@@ -132,15 +147,8 @@ fn across(frame: &Frame, cuts: Along, at: f64) -> [[f64; 2]; 2] {
 
 /// The variants that have violins, which share the room of each size.
 fn violins(panel: &Panel) -> Vec<&str> {
-    let mut variants = Vec::new();
-    for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
-        if let (Shape::Violin { .. }, Some(variant)) = (&mark.shape, mark.variant.as_deref())
-            && !variants.contains(&variant)
-        {
-            variants.push(variant);
-        }
-    }
-    variants
+    let violin = |mark: &&Mark| !mark.hidden && matches!(mark.shape, Shape::Violin { .. });
+    distinct(panel.marks.iter().filter(violin).filter_map(|mark| mark.variant.as_deref()))
 }
 
 fn room(panel: &Panel) -> Option<f64> {

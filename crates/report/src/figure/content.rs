@@ -1,0 +1,49 @@
+//! What a figure gathers on its way through the runs of a report.
+
+use lab::bench::analysis::Finding;
+use lab::bench::definition::Part;
+
+use super::Group;
+use crate::summary::Summary;
+use crate::table::Table;
+
+/// The parts of a figure that follow from samples; the rest is words.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    pub(super) groups: Vec<Group>,
+    pub(super) tables: Vec<Table>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Content {
+    /// What `add` gathers of each run; `None` where that is no picture.
+    pub(super) fn of_runs(
+        summaries: &[Summary<'_>],
+        mut add: impl FnMut(&mut Content, &Summary<'_>),
+    ) -> Option<Content> {
+        let mut content = Content::default();
+        summaries.iter().for_each(|summary| add(&mut content, summary));
+        (!content.groups.is_empty()).then_some(content)
+    }
+
+    /// What `add` gathers of each part of each run.
+    pub(super) fn of_parts(
+        summaries: &[Summary<'_>],
+        mut add: impl FnMut(&mut Content, &Summary<'_>, &Part),
+    ) -> Option<Content> {
+        Content::of_runs(summaries, |content, summary| {
+            let parts = &summary.source.run.definition.parts;
+            parts.iter().for_each(|part| add(content, summary, part));
+        })
+    }
+
+    /// What `add` gathers of each answer beside a verdict, of each part of each run.
+    pub(super) fn of_findings(
+        summaries: &[Summary<'_>],
+        mut add: impl FnMut(&mut Content, &Summary<'_>, &Part, &Finding),
+    ) -> Option<Content> {
+        Content::of_runs(summaries, |content, summary| {
+            summary.findings().for_each(|(part, finding)| add(content, summary, part, finding));
+        })
+    }
+}
