@@ -35,6 +35,8 @@ function shown(unit, value) {
 
 /** Ticks between two values, at most `most` of them: [value, label]. */
 function ticks(axis, isLog, low, high, most) {
+  // Whoever zooms can reach what no scale divides.
+  if (!(high - low > Math.abs(high) * 1e-12) || !Number.isFinite(high) || (isLog && low <= 0)) return [];
   const inSight = axis.file_sizes ? DATA.file_bytes.filter((size) => size >= low && size <= high) : [];
   const own = inSight.filter((size, index) => index === 0 || size > inSight[index - 1] * 1.3);
   const values = isLog && own.length >= 2 && own.length <= most ? own : isLog ? logTicks(axis.unit, low, high, most) : evenTicks(axis.unit, low, high, most);

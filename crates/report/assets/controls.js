@@ -68,6 +68,7 @@ function showControls() {
     themeChoice(), resetButton(),
   ];
   box.replaceChildren(...parts.filter(Boolean));
+  showChoice();
   document.querySelectorAll("section.figure").forEach(showTools);
   GROUPS.forEach(showLegend);
   const [value, label] = key;
@@ -76,6 +77,22 @@ function showControls() {
       it.dataset.value === value && it.closest("[aria-label]")?.getAttribute("aria-label") === label);
     if (again && document.activeElement !== again) again.focus({ preventScroll: true });
   }
+}
+
+/** Where the filters are folded their title says how many of them hide something. */
+function showChoice() {
+  const choice = document.getElementById("choice");
+  const hiding = ["engines", "sizes", "states", "systems"].reduce((sum, set) => sum + STATE[set].size, 0);
+  choice.querySelector("summary").textContent = `Filters and colours${hiding > 0 ? ` · ${hiding} hidden` : ""}`;
+  choice.hidden = false;
+}
+
+/** Links and filters lie open where there is room for them, and are folded on a phone. */
+function foldWhereNarrow() {
+  const narrow = matchMedia("(max-width: 40rem)");
+  const fold = () => document.querySelectorAll(".fold").forEach((it) => { it.open = !narrow.matches; });
+  narrow.addEventListener("change", fold);
+  fold();
 }
 
 function themeChoice() {

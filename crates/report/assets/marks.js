@@ -220,7 +220,10 @@ const DRAW = {
     out.traces.push({
       type: "bar", orientation: "h", name: mark.name, width: inside ? 0.4 : 0.72,
       x: bars.map((bar) => bar.length), y: bars.map((bar) => bar.row + (inside ? 0.22 : 0)),
-      text: bars.map((bar) => plain(bar.text)), textposition: "none", hoverinfo: "text",
+      hovertext: bars.map((bar) => plain(bar.text)), hoverinfo: "text",
+      // In the bar where it is long enough, and else behind it, where there is room then.
+      text: bars.map(() => (mark.named ? plain(mark.name) : "")), textposition: mark.named ? "auto" : "none",
+      textfont: { size: 11 }, textangle: 0, constraintext: "none", insidetextanchor: "start",
       marker: {
         color: transparent(style.color, mark.strength),
         line: { color: style.color, width: 0.6 },

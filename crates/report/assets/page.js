@@ -132,8 +132,9 @@ function showLegend(group) {
   group.legend.replaceChildren(...made);
 }
 
+/** What filters have hidden is never in sight: only drawing it tells whether there is something again. */
 function drawVisible() {
-  for (const group of GROUPS) if (group.near && group.stale) draw(group);
+  for (const group of GROUPS) if (group.stale && (group.near || group.element.hidden)) draw(group);
 }
 
 function drawAll() {
@@ -393,6 +394,7 @@ function begin() {
   readAddress();
   applyTheme();
   showControls();
+  foldWhereNarrow();
   watchTables();
   const watcher = new IntersectionObserver((seen) => {
     for (const { target, isIntersecting } of seen) {

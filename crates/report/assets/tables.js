@@ -33,7 +33,7 @@ function csvOf(table) {
 }
 
 async function copyTable(button) {
-  const text = csvOf(button.parentNode.querySelector("table"));
+  const text = csvOf(button.closest("details").querySelector("table"));
   let done = true;
   try {
     await navigator.clipboard.writeText(text);
@@ -61,4 +61,12 @@ function watchTables() {
     button.addEventListener("click", () => sortBy(button.parentNode)));
   document.querySelectorAll("button.copy").forEach((button) =>
     button.addEventListener("click", () => copyTable(button)));
+  // What lies beyond the edge of a table must not be missed; a table that is closed has no width yet.
+  const widths = new ResizeObserver((changes) => {
+    for (const { target } of changes) {
+      const said = target.closest("details")?.querySelector(".wide");
+      if (said) said.hidden = target.scrollWidth <= target.clientWidth + 1;
+    }
+  });
+  document.querySelectorAll("details.table .scroll").forEach((box) => widths.observe(box));
 }

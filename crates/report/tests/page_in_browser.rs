@@ -10,6 +10,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use haulage_report::figure::EPSILON;
 use haulage_report::{Report, Source, page};
+use lab::tune::Records;
 use serde_json::{Value, json};
 
 /// A page may take this long from the beginning of navigation until its first screen is drawn, in
@@ -83,6 +84,7 @@ fn names_from_a_run_are_shown_and_never_obeyed() {
         "no error, no request, and every figure draws",
         "nothing in the page but what it is made of",
         "what is shown is text",
+        "no script runs but the page's own",
     ]);
     let test = "names_from_a_run_are_shown_and_never_obeyed";
     check(test, "hostile", &Report::of(&sources, EPSILON), &cases);
@@ -96,6 +98,27 @@ fn the_page_of_200_000_samples_can_be_used_soon() {
     let cases = json!(["no error, no request, and every figure draws", "it can be used soon"]);
     let test = "the_page_of_200_000_samples_can_be_used_soon";
     check(test, "large", &Report::of(&sources, EPSILON), &cases);
+}
+
+#[test]
+fn the_page_of_what_was_tuned_works() {
+    let cases = json!([
+        "no error, no request, and every figure draws",
+        "dark follows the system and the switch",
+        "paper gets all figures and no controls",
+        "nothing is clipped or overlaps at 1280 pixels",
+        "nothing is clipped or overlaps at 390 pixels",
+    ]);
+    let read = |name: &str| {
+        let file = here("../../../record").join(name);
+        let text = std::fs::read(file).expect("the committed record can be read");
+        Records::parse(&text).expect("the committed record can be read").pairs
+    };
+    let one = read("ext4-btrfs.json");
+    let two = [one.clone(), read("tmpfs-tmpfs.json")].concat();
+    let test = "the_page_of_what_was_tuned_works";
+    check(test, "tuned", &Report::of_tuning(one), &cases);
+    check(test, "tuned-two", &Report::of_tuning(two), &cases);
 }
 
 /// Has the page of `report` go through the cases called `only`, all when that is null.

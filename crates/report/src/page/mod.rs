@@ -5,6 +5,7 @@
 
 mod escape;
 mod head;
+mod policy;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::figure::{EPSILON, Figure};
+use crate::in_order::distinct;
 use crate::palette::Style;
 use crate::report::Report;
+use crate::summary::state_words;
 pub(crate) use escape::escaped;
 use escape::json;
 
@@ -45,7 +48,10 @@ struct Data<'r> {
 /// The page, for a file in the directory `home`, which links to samples are relative to.
 #[must_use]
 pub fn render(report: &Report<'_>, home: &Path) -> String {
+    // Nothing is global but plotly.
+    let js = format!("\"use strict\";\n(() => {{\n{}\n}})();\n", JS.join("\n"));
     let parts = [
+        ("policy", policy::policy(&[PLOTLY, &js], &[CSS])),
         ("title", escaped(&head::title(report))),
         ("head", head::head(report)),
         ("nav", nav(report)),
@@ -55,7 +61,7 @@ pub fn render(report: &Report<'_>, home: &Path) -> String {
         ("data", json(&data(report))),
         ("plotly_license", PLOTLY_LICENSE.to_owned()),
         ("plotly", PLOTLY.to_owned()),
-        ("js", JS.join("\n")),
+        ("js", js),
     ];
     let mut page = String::with_capacity(TEMPLATE.len() + PLOTLY.len() + (1 << 20));
     let mut rest = TEMPLATE;
@@ -77,24 +83,13 @@ fn data<'r>(report: &'r Report<'_>) -> Data<'r> {
     let mut file_bytes: Vec<u64> = cells().map(|cell| cell.cell.file_bytes).collect();
     file_bytes.sort_unstable();
     file_bytes.dedup();
-    let mut states = Vec::new();
-    let mut file_systems = Vec::new();
-    for cell in cells() {
-        let state = crate::summary::state_words(cell.cell.state);
-        if !states.contains(&state) {
-            states.push(state);
-        }
-        if !file_systems.contains(&cell.file_system) {
-            file_systems.push(cell.file_system.clone());
-        }
-    }
     let epsilon = report.summaries.first().map_or(EPSILON, |summary| summary.epsilon);
     Data {
         figures: &report.figures,
         styles: &report.styles,
         file_bytes,
-        states,
-        file_systems,
+        states: distinct(cells().map(|cell| state_words(cell.cell.state))),
+        file_systems: distinct(cells().map(|cell| cell.file_system.clone())),
         epsilon,
     }
 }

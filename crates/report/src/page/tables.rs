@@ -12,7 +12,9 @@ pub(super) fn html(table: &Table) -> String {
     let classes: Vec<&str> = (0..table.columns.len()).map(class).collect();
     let mut html = format!(
         "<details class=\"table\"><summary>{} <span class=\"count\">{} rows</span></summary>\
-         <button type=\"button\" class=\"copy\" aria-label=\"Copy as CSV: {0}\">Copy as CSV</button>\
+         <div class=\"copying\"><button type=\"button\" class=\"copy\" aria-label=\"Copy as CSV: \
+         {0}\">Copy as CSV</button>\
+         <span class=\"wide\" hidden>This table is wider than the page: it scrolls sideways.</span></div>\
          <div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\"><table><thead><tr>",
         escaped(&table.title),
         table.rows.len()

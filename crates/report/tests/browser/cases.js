@@ -1,5 +1,7 @@
 // What a page has to do, as a table: each case gets a fresh page, and throws when something is wrong.
 
+import { readFileSync, writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { becomes, open, scrollThrough, usable } from "./browser.js";
 
 function equal(found, expected, what) {
@@ -50,10 +52,21 @@ const collisions = (page) => page.evaluate(() => {
       if (wide > 2 && high > 4) found.push(`overlap: ${one.text} | ${other.text}`);
     }));
   }
-  for (const element of document.querySelectorAll("h1, h2, h3, p, .chip, summary, dd, dt, li")) {
+  return found;
+});
+
+/** What lies beyond the screen, and what hides a part of its own width. Only tables may, and have to say so. */
+const beyond = (page) => page.evaluate(() => {
+  const found = [];
+  for (const element of document.querySelectorAll("body *:not(svg, svg *, .skip, #said)")) {
     const box = element.getBoundingClientRect();
-    const scrolls = element.closest(".scroll, .choices, nav");
-    if (shown(box) && !scrolls && box.right > innerWidth + 1) found.push(`too wide: ${element.textContent.slice(0, 60)}`);
+    if (box.width === 0 || box.height === 0) continue;
+    const name = `${element.localName}.${element.className} ${element.textContent.trim().slice(0, 40)}`;
+    const table = element.closest("details.table .scroll");
+    if ((table === null || table === element) && (box.left < -1 || box.right > innerWidth + 1)) found.push(`beyond the screen: ${name}`);
+    if (element.scrollWidth <= element.clientWidth + 1 || getComputedStyle(element).overflowX === "visible") continue;
+    const says = table === element && element.closest("details").querySelector(".wide").checkVisibility();
+    if (!says) found.push(`hides a part of its width: ${name}`);
   }
   return found;
 });
@@ -63,6 +76,11 @@ async function fits(browser, address, width) {
   await scrollThrough(page);
   equal(await page.evaluate(() => document.documentElement.scrollWidth), width, "width of the page");
   equal(await collisions(page), [], "clipped or overlapping text");
+  await same(() => beyond(page), [], "too wide");
+  // What is folded has to fit as well when it is opened.
+  await page.evaluate(() => document.querySelectorAll("details").forEach((it) => { it.open = true; }));
+  await same(() => beyond(page), [], "too wide when all is unfolded");
+  equal(await page.evaluate(() => document.documentElement.scrollWidth), width, "width of the page when all is unfolded");
   await close();
 }
 
@@ -122,6 +140,8 @@ CASES["filters of sizes and states take panels away"] = async (browser, { addres
   await same(() => cold.isVisible(), true, "cold is there");
   await chip(page, "Page cache", "cold").click();
   await same(() => cold.isVisible(), false, "cold is away");
+  await chip(page, "Page cache", "cold").click();
+  await same(() => cold.isVisible(), true, "cold is back");
   await close();
 };
 
@@ -293,6 +313,23 @@ CASES["paper gets all figures and no controls"] = async (browser, { address }) =
 CASES["nothing is clipped or overlaps at 1280 pixels"] = (browser, { address }) => fits(browser, address, 1280);
 CASES["nothing is clipped or overlaps at 390 pixels"] = (browser, { address }) => fits(browser, address, 390);
 
+CASES["links and filters are folded on a phone, and can be used there"] = async (browser, { address }) => {
+  const { page, close } = await open(browser, address, { width: 390, height: 844 });
+  const first = page.locator("#filters button").first();
+  await same(() => first.isVisible(), false, "filters are folded");
+  await page.locator("#choice summary").click();
+  await first.click();
+  await same(() => page.locator("#choice summary").textContent(), "Filters and colours · 1 hidden", "what is folded says so");
+  await page.locator("nav summary").click();
+  await page.locator("nav a").last().click();
+  await same(() => page.locator("#environment h2").evaluate((it) => it.getBoundingClientRect().top < innerHeight), true, "the link leads there");
+  await close();
+  const wide = await open(browser, address);
+  await same(() => wide.page.locator("#filters button").first().isVisible(), true, "filters lie open where there is room");
+  await same(() => wide.page.locator("#choice summary").isVisible(), false, "and need no title");
+  await wide.close();
+};
+
 CASES["it can be used soon"] = async (browser, { address, usable_ms_max }) => {
   // Whatever else the machine does in one of these moments, it does not make a page faster.
   const times = [];
@@ -321,4 +358,36 @@ PARTICULAR["what is shown is text"] = async (browser, { address, names }) => {
   await usable(page);
   await same(() => entry().getAttribute("aria-pressed"), "false", "the address keeps any name");
   await close();
+};
+
+/** What could get into a page if a name were ever taken for a part of it. */
+const INJECTED = [
+  '<script>window.pwned = "script"</script>',
+  '<img src="data:," onerror="window.pwned = &quot;handler&quot;">',
+  '<a id="trap" href="javascript:void (window.pwned = &quot;link&quot;)">trap</a>',
+  "<style>h1 { color: rgb(1, 2, 3) }</style>",
+];
+
+PARTICULAR["no script runs but the page's own"] = async (browser, { page: file, scratch }) => {
+  const html = readFileSync(file, "utf8");
+  const made = (name, html) => {
+    writeFileSync(`${scratch}/${name}`, html);
+    return pathToFileURL(`${scratch}/${name}`).href;
+  };
+  const color = (page) => page.locator("h1").evaluate((it) => getComputedStyle(it).color);
+  for (const injected of INJECTED) {
+    const into = html.replace("</header>", () => `${injected}</header>`);
+    const trap = async (page) => {
+      if (injected.includes("trap")) await page.locator("#trap").click();
+      return [await page.evaluate(() => typeof window.pwned), await color(page) === "rgb(1, 2, 3)"];
+    };
+    // Without the policy it does what it wants: so the policy is what holds it.
+    const bare = await open(browser, made("bare.html", into.replace(/<meta http-equiv="Content-Security-Policy"[^>]*>/, "")));
+    await becomes(() => trap(bare.page), ([pwned, styled]) => pwned !== "undefined" || styled, `without a policy: ${injected}`);
+    await bare.close();
+    const held = await open(browser, made("held.html", into));
+    equal(await trap(held.page), ["undefined", false], injected);
+    await becomes(() => held.problems.filter((words) => words.includes("Content Security Policy")).length, (count) => count > 0, `a complaint of ${injected}`);
+    await held.close();
+  }
 };
