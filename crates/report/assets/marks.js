@@ -207,7 +207,7 @@ const DRAW = {
     });
   },
 
-  bars(mark, style, { out, place, inside }) {
+  bars(mark, style, { out, place, panel, inside }) {
     const bars = mark.bars
       .map(([row, length], index) => ({ row: place.y.at(row), length, text: mark.texts[index] }))
       .filter((bar) => bar.row !== null);
@@ -221,9 +221,7 @@ const DRAW = {
       type: "bar", orientation: "h", name: mark.name, width: inside ? 0.4 : 0.72,
       x: bars.map((bar) => bar.length), y: bars.map((bar) => bar.row + (inside ? 0.22 : 0)),
       hovertext: bars.map((bar) => plain(bar.text)), hoverinfo: "text",
-      // In the bar where it is long enough, and else behind it, where there is room then.
-      text: bars.map(() => (mark.named ? plain(mark.name) : "")), textposition: mark.named ? "auto" : "none",
-      textfont: { size: 11 }, textangle: 0, constraintext: "none", insidetextanchor: "start",
+      ...(mark.named ? namesOf(mark, bars, longestBar(panel), style.color) : { textposition: "none" }),
       marker: {
         color: transparent(style.color, mark.strength),
         line: { color: style.color, width: 0.6 },
@@ -293,6 +291,28 @@ const DRAW = {
     }
   },
 };
+
+/** The name of a mark in its bars where they are long, and behind the others, where there is room then. */
+function namesOf(mark, bars, longest, color) {
+  return {
+    text: bars.map(() => plain(mark.name)),
+    textposition: bars.map((bar) => (bar.length > 0.45 * longest ? "inside" : "outside")),
+    textfont: { size: 11 }, insidetextfont: { size: 11, color: inkOn(color) },
+    textangle: 0, constraintext: "none", insidetextanchor: "start", cliponaxis: false,
+  };
+}
+
+const longestBar = (panel) => panel.marks.flatMap((mark) => mark.bars || []).reduce((most, [, length]) => Math.max(most, length), 0);
+
+/** Black or white, whichever can be read better on a ground of this colour (WCAG 2.2, relative luminance). */
+function inkOn(ground) {
+  const channel = (at) => {
+    const share = parseInt(ground.slice(at, at + 2), 16) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  };
+  const luminance = 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
+  return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 ? "#ffffff" : "#000000";
+}
 
 /** The borders of tiles whose middles are given. */
 function edges(middles, isLog) {

@@ -245,6 +245,7 @@ function layoutOf(group, contents, width, colors) {
         const dropped = side === "y" && (column > 0 || inside);
         made.ticktext = names.map((name) => (dropped ? "" : plain(side === "x" ? shortened(name, slanted ? 90 : px / names.length) : name)));
         made.fixedrange = side === "y";
+        made.ticklabelstandoff = 4;
         if (side === "x") made.range = [-0.6, names.length - 0.4];
         if (side === "x") made.tickangle = slanted ? -45 : 0;
       } else {

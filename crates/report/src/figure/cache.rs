@@ -27,11 +27,12 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "cache",
         title: "The page cache: cold, durable, left behind".to_owned(),
-        reading: "A line joins two medians of one variant: the hollow symbol is the lesser case (the \
-                  source in the page cache; the return of the last call), the full one the other (the \
-                  source on the device only; all of the copy on the medium). The longer the line, the \
-                  more it costs. Time axes are logarithmic. Bars show how many bytes of source (full \
-                  colour) and copy (pale) the page cache holds after a run."
+        reading: "A line joins two medians of one variant: the hollow symbol is the lesser case \
+                  (the source in the page cache; the return of the last call), the full one the \
+                  other (the source on the device only; all of the copy on the medium). The \
+                  longer the line, the more it costs. Time axes are logarithmic. Bars show how \
+                  many bytes of source (full colour) and copy (pale) the page cache holds after \
+                  a run."
             .to_owned(),
         keys: vec![
             Key::new(Look::Hollow, "warm, or returned"),

@@ -26,11 +26,12 @@ pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "change",
         title: "The second run's time over the first's".to_owned(),
-        reading: "Each dot is a variant's time in the second run divided by its time in the first: right of \
-                  1 it became slower. Bars are 95 % intervals over the sessions of both. The runs were not \
-                  interleaved, so that everything that was different then is in the ratio; the sentence \
-                  about a piece of work that is always the same tells how much of it the machine is. The \
-                  shaded range is ±δ, and hollow symbols are unresolved. The axis is logarithmic."
+        reading: "Each dot is a variant's time in the second run divided by its time in the \
+                  first: right of 1 it became slower. Bars are 95 % intervals over the sessions \
+                  of both. The runs were not interleaved, so that everything that was different \
+                  then is in the ratio; the sentence about a piece of work that is always the \
+                  same tells how much of it the machine is. The shaded range is ±δ, and hollow \
+                  symbols are unresolved. The axis is logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "faster, slower or equivalent"),

@@ -27,11 +27,11 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "concurrency",
         title: "Several at once".to_owned(),
-        reading: "On the left the median time until all are done, against how many there are. Copies at \
-                  once each move a file of their own, so that a line that stays level costs nothing; \
-                  workers share one file, so that a line that falls gains. On the right how many times as \
-                  many bytes a second they move together, with 95 % intervals; on the dotted line each \
-                  moves as many as one alone."
+        reading: "On the left the median time until all are done, against how many there are. \
+                  Copies at once each move a file of their own, so that a line that stays level \
+                  costs nothing; workers share one file, so that a line that falls gains. On the \
+                  right how many times as many bytes a second they move together, with 95 % \
+                  intervals; on the dotted line each moves as many as one alone."
             .to_owned(),
         keys: vec![Key::new(Look::Fit, "as many times as fast as there are")],
         groups,

@@ -13,6 +13,9 @@ use crate::table::{Entry, Table};
 /// Points that all panels of a report may hold together.
 const POINTS_MAX: usize = 24_000;
 
+/// With more sessions than these, lines at their beginnings would hide what happened in them.
+const SESSIONS_MAX: usize = 60;
+
 /// Fewer than this are not worth leaving any out.
 const POINTS_MIN: usize = 120;
 
@@ -62,12 +65,14 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "drift",
         title: "Drift: runs in their order".to_owned(),
-        reading: "Each point is a run, its time over the median of its variant: a flat cloud around 1 \
-                  is a machine that stayed as it was. From one whole number to the next is a round, in \
-                  which each variant ran once in an order of its own. Vertical lines are the beginnings of sessions, \
-                  each of them a process of its own with files of its own. Shaded are the rounds that \
-                  the gates found disturbed; hovering says by what. The grey line is the speed probe \
-                  that runs before each sample, over its median. The vertical axis is logarithmic."
+        reading: "Each point is a run, its time over the median of its variant: a flat cloud \
+                  around 1 is a machine that stayed as it was. From one whole number to the next \
+                  is a round, in which each variant ran once in an order of its own. Vertical \
+                  lines are the beginnings of sessions, each of them a process of its own with \
+                  files of its own; more than 60 in a panel are not drawn. Shaded are the rounds \
+                  that the gates found disturbed; hovering says by what. The grey line is the \
+                  speed probe that runs before each sample, over its median. The vertical axis is \
+                  logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Rule, "a session begins"),
@@ -185,6 +190,9 @@ fn sessions(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
         text: String::new(),
         stroke: Stroke::Thin,
     };
+    if begun.len() > SESSIONS_MAX {
+        return Vec::new();
+    }
     begun.into_values().map(|at| Mark::neutral("session", rule(at))).collect()
 }
 

@@ -36,13 +36,14 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "order",
         title: "What the order of runs would have made of it".to_owned(),
-        reading: "Full symbols are ratios of interleaved rounds, with 95 % intervals. Hollow ones are \
-                  what the same machine says to whoever takes a shortcut: one run of each and no more; \
-                  the first half of a variant's runs against the second half of the baseline's, as when \
-                  one is measured after the other; or runs that were really made so. A line joins the \
-                  two, and where it is longer than the interval, the shortcut made the difference. Of \
-                  runs whose page cache nobody looked at, hollow symbols are the medians of the state \
-                  that was proved. Axes are logarithmic."
+        reading: "Full symbols are ratios of interleaved rounds, with 95 % intervals. Hollow \
+                  ones are what the same machine says to whoever takes a shortcut: one run of \
+                  each and no more; the first half of a variant's runs against the second half \
+                  of the baseline's, as when one is measured after the other; or runs that were \
+                  really made so. A line joins the two, and where it is longer than the \
+                  interval, the shortcut made the difference. Of runs whose page cache nobody \
+                  looked at, hollow symbols are the medians of the state that was proved. Axes \
+                  are logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "interleaved rounds; the page cache as it came"),

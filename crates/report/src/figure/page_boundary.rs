@@ -22,10 +22,10 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "page-boundary",
         title: "Around a page".to_owned(),
-        reading: "Dots are medians with their 95 % bootstrap intervals at sizes a byte apart; a step \
-                  between two of them is what the byte costs that needs a further page, block or call. \
-                  The vertical axis is logarithmic and does not begin at zero: the table has the step as \
-                  a ratio with its interval."
+        reading: "Dots are medians with their 95 % bootstrap intervals at sizes a byte apart; a \
+                  step between two of them is what the byte costs that needs a further page, \
+                  block or call. The vertical axis is logarithmic and does not begin at zero: \
+                  the table has the step as a ratio with its interval."
             .to_owned(),
         keys: Vec::new(),
         groups,

@@ -45,13 +45,15 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "per-call",
         title: "What one call costs".to_owned(),
-        reading: "Dots are medians of single calls; their bars are no intervals of the median but reach \
-                  from the 5 % to the 95 % quantile of all calls; one that leaves the picture goes on beyond it. Small points are modes, times around \
-                  which calls gather; reads that wait for a device, or for a step of readahead, are a mode \
-                  of their own, and stand out in the reads drawn in their order. The dotted line is the \
-                  fit c + f·n through the means. The strong line is the buffer from which on the calls of a \
-                  read and a write add no more than the share ε to what their bytes cost, (c_r + c_w) / \
-                  (ε (f_r + f_w)), with its 95 % interval shaded. Both axes are logarithmic."
+        reading: "Dots are medians of single calls; their bars are no intervals of the median \
+                  but reach from the 5 % to the 95 % quantile of all calls; one that leaves the \
+                  picture goes on beyond it. Small points are modes, times around which calls \
+                  gather; reads that wait for a device, or for a step of readahead, are a mode \
+                  of their own, and stand out in the reads drawn in their order. The dotted line \
+                  is the fit c + f·n through the means. The strong line is the buffer from which \
+                  on the calls of a read and a write add no more than the share ε to what their \
+                  bytes cost, (c_r + c_w) / (ε (f_r + f_w)), with its 95 % interval shaded. Both \
+                  axes are logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "median, 5 to 95 % of calls"),

@@ -29,15 +29,15 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "ratio",
         title: "How many times the baseline's time".to_owned(),
-        reading: "Each dot is a variant's time divided by the baseline's, taken within rounds, so \
-                  that what slowed a whole round slows both: left of 1 is faster. Bars are 95 % \
-                  intervals over sessions, widened for the number of looks. The shaded range around 1 \
-                  is ±δ, differences that do not matter. A hollow symbol is unresolved: its interval \
-                  reaches across an end of that range, or would not withstand correction for the \
-                  number of comparisons. A bar that leaves the picture goes on beyond it. A line called floor is a copy in memory, which \
-                  no copy of a file can undercut. The axis is \
-                  logarithmic: twice and half as long are equally \
-                  far from 1."
+        reading: "Each dot is a variant's time divided by the baseline's, taken within rounds, \
+                  so that what slowed a whole round slows both: left of 1 is faster. Bars are 95 \
+                  % intervals over sessions, widened for the number of looks. The shaded range \
+                  around 1 is ±δ, differences that do not matter. A hollow symbol is unresolved: \
+                  its interval reaches across an end of that range, or would not withstand \
+                  correction for the number of comparisons. A bar that leaves the picture goes \
+                  on beyond it. A line called floor is a copy in memory, which no copy of a file \
+                  can undercut. The axis is logarithmic: twice and half as long are equally far \
+                  from 1."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "faster, slower or equivalent"),

@@ -43,13 +43,15 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         id: "size",
         title: "Time against file size".to_owned(),
         reading: "Each violin is the distribution of a variant's runs at a size, its width the \
-                  density of the logarithm of time; the tick is the median, and a line joins the \
-                  medians. Fewer than ten runs are drawn one by one. Violins on one shaded ground are of one size and stand side by side only \
-                  to be seen apart. Thin dotted lines are fits t = c + f·n, of times without what a run waited for a processor \
-                  that other programs had; where two lines \
-                  that meet fit significantly better, they are drawn and the break is marked. The \
-                  strip below counts runs by their time over the median of their variant and size, \
-                  which shows tails and second modes. Both axes are logarithmic."
+                  density of the logarithm of time, and as great as any other's where it is \
+                  greatest; the tick is the median, and a line joins the medians. Fewer than ten \
+                  runs are drawn one by one. Violins on one shaded ground are of one size and \
+                  stand side by side only to be seen apart. Thin dotted lines are fits t = c + \
+                  f·n, of times without what a run waited for a processor that other programs \
+                  had; where two lines that meet fit significantly better, they are drawn and \
+                  the break is marked. The strip below counts runs by their time over the median \
+                  of their variant and size, which shows tails and second modes. Both axes are \
+                  logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Line, "medians"),

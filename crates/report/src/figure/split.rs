@@ -27,14 +27,15 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "split",
         title: "Where the time goes".to_owned(),
-        reading: "Each bar is a variant's median run, from the first byte to the return of the last \
-                  call: processor time in user mode (full colour), processor time in the kernel \
-                  (medium), and the rest, in which no thread of it ran (pale). With several workers \
-                  processor time adds up over threads and may exceed the time that passed; the rest is \
-                  then nothing. Many kernels split user from kernel time by the timer tick, so for \
-                  runs under some milliseconds only their sum means something. Bars of page faults, where there \
-                  are any, are medians too: those that waited for the device in full colour, the others \
-                  medium. The axes are linear."
+        reading: "Each bar is a variant's median run, from the first byte to the return of the \
+                  last call: processor time in user mode (full colour), processor time in the \
+                  kernel (medium), and the rest, in which no thread of it ran (pale). With \
+                  several workers processor time adds up over threads and may exceed the time \
+                  that passed; the rest is then nothing. Many kernels split user from kernel \
+                  time by the timer tick, so for runs under some milliseconds only their sum \
+                  means something. Bars of page faults, where there are any, are medians too: \
+                  those that waited for the device in full colour, the others medium. The axes \
+                  are linear."
             .to_owned(),
         keys: vec![
             Key::new(Look::Strong, "user mode"),

@@ -28,11 +28,12 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "then-and-now",
         title: "Then and now".to_owned(),
-        reading: "Hollow symbols are published figures, full ones this run's, with 95 % intervals where \
-                  there are enough sessions; both are ratios to the same baseline in its own study, so \
-                  that a faster machine does not show. A line joins the two: where it is short, the \
-                  older finding holds here. Published figures have no interval: nobody knows how far they \
-                  would have varied. The axis is logarithmic."
+        reading: "Hollow symbols are published figures, full ones this run's, with 95 % \
+                  intervals where there are enough sessions; both are ratios to the same \
+                  baseline in its own study, so that a faster machine does not show. A line \
+                  joins the two: where it is short, the older finding holds here. Published \
+                  figures have no interval: nobody knows how far they would have varied. The \
+                  axis is logarithmic."
             .to_owned(),
         keys: vec![Key::new(Look::Hollow, "published"), Key::new(Look::Full, "this run")],
         groups,

@@ -47,10 +47,11 @@ fn best(records: &[&Record]) -> Figure {
     Figure {
         id: "best-ways",
         title: "The best way in each situation".to_owned(),
-        reading: "Each bar is a situation: files of that size, resident in the page cache or absent from \
-                  it, copied one alone or several at once. Its colour and the words at it are the way that \
-                  was the fastest, or as fast as the fastest and simpler; its length is how many megabytes of \
-                  one file it copies in a second. What is not listed was not measured. The axis is linear."
+        reading: "Each bar is a situation: files of that size, resident in the page cache or \
+                  absent from it, copied one alone or several at once. Its colour and the words \
+                  at it are the way that was the fastest, or as fast as the fastest and simpler; \
+                  its length is how many megabytes of one file it copies in a second. What is \
+                  not listed was not measured. The axis is linear."
             .to_owned(),
         keys: vec![Key::new(Look::Strong, "megabytes a second of the best way")],
         groups: records.iter().map(group).collect(),
@@ -93,19 +94,20 @@ fn losses(records: &[&Record]) -> Figure {
     let groups = records.iter().map(|record| {
         let found = answered(record);
         let rows: Vec<String> = found.iter().map(|finding| finding.words.clone()).collect();
-        let panels = COMPARED.iter().map(|(name, loss)| loss_panel(name, *loss, &rows, &found));
+        let panels =
+            COMPARED.iter().filter_map(|(name, loss)| loss_panel(name, *loss, &rows, &found));
         Group { title: place(record), panels: panels.collect(), height: Height::Rows }
     });
     Figure {
         id: "losses",
         title: "What not using it costs".to_owned(),
-        reading: "Each dot is the time of a copy that goes another way, divided by the time of the best \
-                  way found, taken within rounds; bars are 95 % intervals. The line is 1: nothing lost. A hollow \
-                  symbol is not shown to differ from the best: its interval reaches to 1, or it is itself \
-                  the best. \
-                  'default' is what haulage does where nobody has measured; GNU cp tries a reflink and \
-                  then leaves the copying to the kernel. No dot: it does not work there, shares \
-                  extents, or was not measured well enough. The axis is logarithmic."
+        reading: "Each dot is the time of a copy that goes another way, divided by the time of \
+                  the best way found, taken within rounds; bars are 95 % intervals. The line is \
+                  1: nothing lost. A hollow symbol is not shown to differ from the best: its \
+                  interval reaches to 1, or it is itself the best. 'default' is what haulage \
+                  does where nobody has measured; GNU cp tries a reflink and then leaves the \
+                  copying to the kernel. No dot: it does not work there, shares extents, or was \
+                  not measured well enough. The axis is logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "differs from the best"),
@@ -114,7 +116,7 @@ fn losses(records: &[&Record]) -> Figure {
         ],
         groups: groups.collect(),
         notes: vec![
-            "the best of several was the best also by luck, so that losses are a little too large"
+            "The best of several was the best also by luck, so that losses are a little too large"
                 .to_owned(),
         ],
         tables: Vec::new(),
@@ -126,7 +128,7 @@ fn loss_panel(
     loss: fn(&Finding) -> Option<Loss>,
     rows: &[String],
     found: &[&Finding],
-) -> Panel {
+) -> Option<Panel> {
     let (mut resolved, mut unresolved) = (Vec::new(), Vec::new());
     for (row, finding) in found.iter().enumerate() {
         if let Some(Loss::Ratio { ratio, low, high }) = loss(finding) {
@@ -142,17 +144,20 @@ fn loss_panel(
             kind.push(dot);
         }
     }
+    if resolved.is_empty() && unresolved.is_empty() {
+        return None;
+    }
     let best = Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin };
     let dots = |dots, hollow| Mark::neutral(name, Shape::Dots { dots, along: Along::X, hollow });
     let category = |label: &String| Category { label: label.clone(), variant: None };
-    Panel {
+    Some(Panel {
         title: name.to_owned(),
         alt: format!("The time of {name} over that of the best way, in each situation."),
         facets: Facets::default(),
         x: Axis::ratio("time over that of the best"),
         y: Axis { categories: rows.iter().map(category).collect(), ..Axis::default() },
         marks: vec![Mark::neutral("the best", best), dots(resolved, false), dots(unresolved, true)],
-    }
+    })
 }
 
 fn table(record: &Record, found: &[&Finding]) -> Table {

@@ -60,7 +60,8 @@ const beyond = (page) => page.evaluate(() => {
   const found = [];
   for (const element of document.querySelectorAll("body *:not(svg, svg *, .skip, #said)")) {
     const box = element.getBoundingClientRect();
-    if (box.width === 0 || box.height === 0) continue;
+    // What is folded has a place, but nobody sees it.
+    if (box.width === 0 || box.height === 0 || !element.checkVisibility()) continue;
     const name = `${element.localName}.${element.className} ${element.textContent.trim().slice(0, 40)}`;
     const table = element.closest("details.table .scroll");
     if ((table === null || table === element) && (box.left < -1 || box.right > innerWidth + 1)) found.push(`beyond the screen: ${name}`);
