@@ -2,21 +2,21 @@
 
 const SUBSCRIPTS = { count: "", ratio: " ×", seconds: " s" };
 
-/** A number with at most three digits that mean something. */
-function digits(value) {
+/** A number with at most three digits that mean something, or more where it has to be told from another. */
+function digits(value, most = 3) {
   if (value === 0) return "0";
   if (Math.abs(value) >= 1000 && Math.abs(value) < 1e6) return Math.round(value).toLocaleString("en");
-  const text = Number(value.toPrecision(3));
+  const text = Number(value.toPrecision(most));
   return Math.abs(text) >= 1e6 || Math.abs(text) < 1e-4
     ? text.toExponential()
-    : text.toLocaleString("en", { maximumSignificantDigits: 3 });
+    : text.toLocaleString("en", { maximumSignificantDigits: most });
 }
 
 /** A value in its largest unit that keeps it over one. */
-function inUnits(value, units) {
+function inUnits(value, units, most) {
   const size = Math.abs(value);
   const [name, worth] = units.find(([, worth]) => size >= worth * 0.9995) || units[units.length - 1];
-  return `${digits(value / worth)} ${name}`;
+  return `${digits(value / worth, most)} ${name}`;
 }
 
 const TIMES = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
@@ -27,10 +27,10 @@ function shownSize(bytes) {
   return bytes % 1024 !== 0 && bytes > 1024 && bytes < 2 ** 20 ? `${bytes.toLocaleString("en")} B` : shown("bytes", bytes);
 }
 
-function shown(unit, value) {
-  if (unit === "ns") return value === 0 ? "0" : inUnits(value, TIMES);
-  if (unit === "bytes") return value === 0 ? "0" : inUnits(value, BYTES);
-  return digits(value);
+function shown(unit, value, most) {
+  if (unit === "ns") return value === 0 ? "0" : inUnits(value, TIMES, most);
+  if (unit === "bytes") return value === 0 ? "0" : inUnits(value, BYTES, most);
+  return digits(value, most);
 }
 
 /** Ticks between two values, at most `most` of them: [value, label]. */
@@ -40,7 +40,10 @@ function ticks(axis, isLog, low, high, most) {
   const inSight = axis.file_sizes ? DATA.file_bytes.filter((size) => size >= low && size <= high) : [];
   const own = inSight.filter((size, index) => index === 0 || size > inSight[index - 1] * 1.3);
   const values = isLog && own.length >= 2 && own.length <= most ? own : isLog ? logTicks(axis.unit, low, high, most) : evenTicks(axis.unit, low, high, most);
-  return values.map((value) => [value, shown(axis.unit, value)]);
+  // No two ticks may say the same.
+  const labels = (digits) => values.map((value) => shown(axis.unit, value, digits));
+  const enough = [3, 4, 5, 6].find((digits) => new Set(labels(digits)).size === values.length) || 6;
+  return labels(enough).map((label, index) => [values[index], label]);
 }
 
 function logTicks(unit, low, high, most) {
@@ -61,8 +64,10 @@ function logTicks(unit, low, high, most) {
         if (value >= low * 0.999999 && value <= high * 1.000001) values.push(value);
       }
     }
-    if (values.length <= most && values.length >= 3) return values;
-    if (values.length < 3) return evenTicks(unit, low, high, most);
+    // Where there is no decade to mark, even steps say more.
+    const few = decades < 1 ? 3 : 2;
+    if (values.length < few) return evenTicks(unit, low, high, most);
+    if (values.length <= most) return values;
   }
   const step = Math.ceil(decades / most);
   const values = [];

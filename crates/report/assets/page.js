@@ -98,6 +98,14 @@ const GROUPS = [...document.querySelectorAll(".group")].map((element, place) => 
   };
 });
 
+// A name stands for marks that have to be asked for, where all of its marks are such.
+for (const panel of GROUPS.flatMap((group) => group.data.panels)) {
+  for (const category of [...(panel.x.categories || []), ...(panel.y.categories || [])]) {
+    const own = panel.marks.filter((mark) => mark.variant && mark.variant === category.variant);
+    category.hidden = own.length > 0 && own.every((mark) => mark.hidden);
+  }
+}
+
 function markShown(group, mark) {
   if (mark.variant === null || mark.variant === undefined) return true;
   const style = DATA.styles[mark.variant];
@@ -202,7 +210,9 @@ function layoutOf(group, contents, width, colors) {
   const fit = Math.floor((width - left - right + gap) / (least + gap));
   const columns = Math.max(1, Math.min(contents.length, fit, balanced(contents.length, fit)));
   const lines = Math.ceil(contents.length / columns);
-  const top = contents.some((content) => content.panel.title) ? 22 : 8;
+  const cell = (width - left - right - gap * (columns - 1)) / columns;
+  const heads = contents.map(({ panel }) => fitted(panel.title, cell * 0.8));
+  const top = heads.some((head) => head.includes("<br>")) ? 38 : heads.some(Boolean) ? 22 : 8;
   const names = contents[0].panel.x.categories ? placesOf(contents[0].panel.x, (it) => markShown(group, it)).labels : null;
   const slanted = Boolean(names) && (width - 80) / names.length < 110;
   const bottom = slanted ? 96 : phone ? 58 : 44;
@@ -216,7 +226,6 @@ function layoutOf(group, contents, width, colors) {
   };
   const traces = [];
   const axes = [];
-  const cell = (width - left - right - gap * (columns - 1)) / columns;
   const common = commonRange(group, contents);
   contents.forEach((content, index) => {
     const n = index + 1;
@@ -237,7 +246,9 @@ function layoutOf(group, contents, width, colors) {
         zeroline: false, gridcolor: colors.grid, linecolor: colors.grid, showline: side === "x", ticks: "", automargin: false,
         tickfont: { size: 11.5 }, tickangle: 0,
       };
-      const most = side === "x" ? Math.max(3, Math.floor(px / (axis.unit === "ratio" ? 32 : 54))) : Math.max(3, Math.floor(px / 38));
+      // Ratios that differ little have more digits.
+      const each = axis.unit !== "ratio" ? 54 : range[side][1] / range[side][0] > 3 ? 32 : 42;
+      const most = Math.max(3, Math.floor(px / (side === "x" ? each : 38)));
       const names = placesOf(axis, (it) => markShown(group, it)).labels;
       if (names) {
         made.tickmode = "array";
@@ -260,7 +271,7 @@ function layoutOf(group, contents, width, colors) {
       traces.push({ ...plain, xaxis: xName, yaxis: yName, cliponaxis: !atTop });
     }
     addShapes(layout, content, xName, yName, colors);
-    addWords(layout, content, { range, box, width, height, top, inside, labels, column, line, lines, contents, columns, index, rows, tall, left, right, phone, xName, yName }, colors);
+    addWords(layout, content, { head: heads[index], range, box, width, height, top, inside, labels, column, line, lines, contents, columns, index, rows, tall, left, right, phone, xName, yName }, colors);
   });
   return { traces, layout, axes };
 }
@@ -343,8 +354,9 @@ function addWords(layout, content, at, colors) {
     text, x: px / width, y: 1 - py / height, xref: "paper", yref: "paper", showarrow: false, ...more,
   });
   const soft = { font: { size: 12, color: colors.soft } };
-  if (content.panel.title) {
-    words(`<b>${plain(content.panel.title)}</b>`, box.x0, box.y0 - 20, { xanchor: "left", yanchor: "top", font: { size: 12.5, color: colors.neutral } });
+  if (at.head) {
+    const lines = at.head.includes("<br>") ? 2 : 1;
+    words(`<b>${at.head}</b>`, box.x0, box.y0 - 4 - 16 * lines, { xanchor: "left", yanchor: "top", align: "left", font: { size: 12.5, color: colors.neutral } });
   }
   const last = at.index + at.columns >= at.contents.length;
   const named = !content.panel.x.categories && last;

@@ -1,6 +1,7 @@
 //! Where values lie on an axis, and where its ticks stand: for drawings that are made in Rust.
 
 use crate::figure::{Axis, Mark, Panel, Shape, Unit};
+use crate::in_order::distinct;
 
 /// How far an interval may stretch an axis beyond its value: one without end must not squeeze all
 /// others together.
@@ -81,7 +82,13 @@ impl Range {
             (_, true) => self.decades(most),
             (unit, false) => self.even(unit, most),
         };
-        values.into_iter().map(|value| (value, shown(axis.unit, value))).collect()
+        // No two ticks may say the same.
+        let labels = |more: usize| -> Vec<String> {
+            values.iter().map(|value| with_digits(axis.unit, *value, more)).collect()
+        };
+        let enough = (0..3).find(|more| distinct(labels(*more)).len() == values.len());
+        let labels = labels(enough.unwrap_or(3));
+        values.into_iter().zip(labels).collect()
     }
 
     fn powers_of_two(&self, most: usize) -> Vec<f64> {
@@ -139,8 +146,13 @@ impl Range {
 
 /// A value of an axis in few characters.
 #[must_use]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes are not negative.
 pub fn shown(unit: Unit, value: f64) -> String {
+    with_digits(unit, value, 0)
+}
+
+/// The same with `more` digits.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Bytes are not negative.
+fn with_digits(unit: Unit, value: f64, more: usize) -> String {
     match unit {
         _ if value == 0.0 => "0".to_owned(),
         Unit::Bytes => lab::words::bytes(value.round() as u64),
@@ -148,14 +160,14 @@ pub fn shown(unit: Unit, value: f64) -> String {
             let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
             let (worth, name) =
                 units.into_iter().find(|(worth, _)| value >= worth * 0.9995).unwrap_or(units[3]);
-            format!("{} {name}", plain(value / worth))
+            format!("{} {name}", plain(value / worth, more))
         }
-        Unit::Count | Unit::Ratio | Unit::Seconds => plain(value),
+        Unit::Count | Unit::Ratio | Unit::Seconds => plain(value, more),
     }
 }
 
-/// At most three digits that mean something, and no zeros at the end.
-fn plain(value: f64) -> String {
+/// At most three digits that mean something and `more`, and no zeros at the end.
+fn plain(value: f64, more: usize) -> String {
     if value.abs() >= 1000.0 {
         return lab::words::grouped(&format!("{value:.0}"));
     }
@@ -166,7 +178,7 @@ fn plain(value: f64) -> String {
     } else {
         2
     };
-    let digits = if value.abs() < 0.1 { 4 } else { digits };
+    let digits = if value.abs() < 0.1 { 4 } else { digits } + more;
     let text = format!("{value:.digits$}");
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
@@ -251,6 +263,8 @@ mod tests {
             ["4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB"]
         );
         assert_eq!(labels(log(0.95, 1.08), Unit::Ratio, 5), ["0.95", "1", "1.05"]);
+        // Half percents take a digit more.
+        assert_eq!(labels(log(0.992, 1.012), Unit::Ratio, 6), ["0.995", "1", "1.005", "1.01"]);
         let even = Range { low: 0.0, high: 23.0, log: false };
         assert_eq!(labels(even, Unit::Count, 4), ["0", "10", "20"]);
         let narrow = Range { low: 0.0, high: 4900.0, log: false };

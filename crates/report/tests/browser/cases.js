@@ -72,11 +72,18 @@ const beyond = (page) => page.evaluate(() => {
   return found;
 });
 
+/** Ticks of one axis that say the same. */
+const twins = (page) => page.$$eval(".plot", (plots) => plots.flatMap((plot) =>
+  Object.entries(plot.layout || {}).filter(([name, axis]) => /^[xy]axis/.test(name) && axis.ticktext?.some((text) => text))
+    .filter(([, axis]) => new Set(axis.ticktext).size < axis.ticktext.length)
+    .map(([name, axis]) => `${plot.parentNode.querySelector("h3").textContent}, ${name}: ${axis.ticktext}`)));
+
 async function fits(browser, address, width) {
   const { page, close } = await open(browser, address, { width, height: width < 600 ? 844 : 900 });
   await scrollThrough(page);
   equal(await page.evaluate(() => document.documentElement.scrollWidth), width, "width of the page");
   equal(await collisions(page), [], "clipped or overlapping text");
+  equal(await twins(page), [], "ticks that say the same");
   await same(() => beyond(page), [], "too wide");
   // What is folded has to fit as well when it is opened.
   await page.evaluate(() => document.querySelectorAll("details").forEach((it) => { it.open = true; }));
