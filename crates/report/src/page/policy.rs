@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 /// elements, and nothing else: if a text of a run were ever taken for a part of the page, it would do
 /// nothing.
 ///
-/// Style attributes are allowed, since plotly writes some; no address in them is fetched.
+/// Style attributes are allowed, since plotly writes some; no address of a network is fetched for them.
 pub(super) fn policy(scripts: &[&str], styles: &[&str]) -> String {
     let hashes = |elements: &[&str]| elements.iter().map(|it| source(it)).collect::<Vec<_>>();
     // Plotly makes an empty style element and adds its rules one by one.
