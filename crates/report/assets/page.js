@@ -214,8 +214,11 @@ function layoutOf(group, contents, width, colors) {
   const heads = contents.map(({ panel }) => fitted(panel.title, cell * 0.8));
   const top = heads.some((head) => head.includes("<br>")) ? 38 : heads.some(Boolean) ? 22 : 8;
   const names = contents[0].panel.x.categories ? placesOf(contents[0].panel.x, (it) => markShown(group, it)).labels : null;
-  const slanted = Boolean(names) && (width - 80) / names.length < 110;
-  const bottom = slanted ? 96 : phone ? 58 : 44;
+  const each = names ? (width - 80) / columns / names.length : 0;
+  const slanted = Boolean(names) && each < 60;
+  const under = (name) => (slanted ? plain(shortened(name, 80)) : broken(name, each));
+  const deepest = (names || []).reduce((most, name) => Math.max(most, under(name).split("<br>").length), 1);
+  const bottom = slanted ? 96 : (phone ? 58 : 44) + 14 * (deepest - 1);
   const height = lines * (top + tall + bottom) + 4;
   const layout = {
     width, height, margin: { l: 0, r: 0, t: 0, b: 0 }, showlegend: false, barmode: "stack",
@@ -254,7 +257,7 @@ function layoutOf(group, contents, width, colors) {
         made.tickmode = "array";
         made.tickvals = names.map((_, place) => place);
         const dropped = side === "y" && (column > 0 || inside);
-        made.ticktext = names.map((name) => (dropped ? "" : plain(side === "x" ? shortened(name, slanted ? 90 : px / names.length) : name)));
+        made.ticktext = names.map((name) => (side === "x" ? under(name) : dropped ? "" : plain(name)));
         made.fixedrange = side === "y";
         made.ticklabelstandoff = 4;
         if (side === "x") made.range = [-0.6, names.length - 0.4];
@@ -394,6 +397,18 @@ function fitted(text, px) {
   const most = Math.max(12, Math.floor(px / 6.2));
   const cut = text.length <= most ? -1 : text.lastIndexOf(" ", most);
   return cut < 0 ? plain(text) : `${plain(text.slice(0, cut))}<br>${plain(text.slice(cut + 1))}`;
+}
+
+/** A name in up to three lines, which end behind signs that join its parts. */
+function broken(name, px) {
+  const most = Math.max(8, Math.floor(px / 7.4));
+  const lines = [""];
+  for (const part of name.split(/(?<=[,:= ])/)) {
+    if (lines.at(-1) && (lines.at(-1) + part).length > most) lines.push("");
+    lines.push(lines.pop() + part);
+  }
+  const kept = lines.length > 3 ? [...lines.slice(0, 2), `${lines[2]}…`] : lines;
+  return kept.map((line) => plain(shortened(line.trim(), px))).join("<br>");
 }
 
 function shortened(name, px) {
