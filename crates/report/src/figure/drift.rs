@@ -43,10 +43,11 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
             all += counts.all;
             drawn += counts.drawn;
             let title = summary.titled(&cell.part.name);
-            match content.groups.last_mut().filter(|group: &&mut Group| group.title == title) {
+            match content.groups.last_mut().filter(|group| group.title == title) {
                 Some(group) => group.panels.push(panel),
                 None => {
-                    content.groups.push(Group { title, panels: vec![panel], height: Height::Strip })
+                    let panels = vec![panel];
+                    content.groups.push(Group { title, panels, height: Height::Strip });
                 }
             }
             table.rows.push(row(cell));
