@@ -3,11 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, OFlags, fstat};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
 use rustix::io::Errno;
 
 use super::{Mistake, Parsed, Profile, VERSION};
@@ -92,61 +92,104 @@ impl Profile {
     /// # Errors
     /// Why it cannot be used.
     pub fn read(path: &Path) -> Result<Option<Parsed>, Problem> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
-            Ok(fd) => fd,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            Err(errno) => return Err(Problem::Errno(errno)),
-        };
-        let stat = fstat(&fd).map_err(Problem::Errno)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(Problem::NotAFile);
-        }
-        // With room for all of it, it is read at once.
-        let bytes = u64::try_from(stat.st_size).unwrap_or(0).min(LONGEST_BYTES);
-        let mut text = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0) + 1);
-        let read = File::from(fd).take(LONGEST_BYTES + 1).read_to_end(&mut text);
-        read.map_err(|error| Problem::Errno(errno_of(&error)))?;
-        if text.len() as u64 > LONGEST_BYTES {
-            return Err(Problem::TooLong);
-        }
-        let text = String::from_utf8(text).map_err(|error| {
-            let right = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = 1 + right.iter().filter(|byte| **byte == b'\n').count();
-            Problem::Mistake(Mistake { line, problem: String::from("this is no text in UTF-8") })
-        })?;
-        Profile::parse(&text).map(Some)
+        read_text(path)?.map(|text| Profile::parse(&text)).transpose()
     }
 
-    /// Writes it to `path`, so that whoever reads it meanwhile gets the old one or the new one, whole.
-    /// Where `path` is a symbolic link, the file that it leads to is replaced. Directories that are
-    /// missing are made, for the user alone, and so is the file.
+    /// Writes it to `path` as [`write_text`] does.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let dir = dir.unwrap_or(Path::new("."));
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        let part = dir.join(format!(".profile-{}.part", std::process::id()));
-        let written = self.write_new(&part).and_then(|()| std::fs::rename(&part, &target));
-        if written.is_err() {
-            // What failed first is what is to be told.
-            let _ = std::fs::remove_file(&part);
-        }
-        written?;
-        rustix::fs::fsync(File::open(dir)?.as_fd())?;
-        Ok(())
+        write_text(path, &format!("{HEADING}{}", self.to_toml()))
     }
+}
 
-    fn write_new(&self, path: &Path) -> std::io::Result<()> {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        file.write_all(HEADING.as_bytes())?;
-        file.write_all(self.to_toml().as_bytes())?;
-        file.sync_all()
+/// The text of the file `path`, as [`Profile::read`] reads it.
+///
+/// # Errors
+/// Why it cannot be used.
+pub fn read_text(path: &Path) -> Result<Option<String>, Problem> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let fd = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => fd,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(errno) => return Err(Problem::Errno(errno)),
+    };
+    let stat = fstat(&fd).map_err(Problem::Errno)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Problem::NotAFile);
     }
+    // With room for all of it, it is read at once.
+    let bytes = u64::try_from(stat.st_size).unwrap_or(0).min(LONGEST_BYTES);
+    let mut text = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0) + 1);
+    let read = File::from(fd).take(LONGEST_BYTES + 1).read_to_end(&mut text);
+    read.map_err(|error| Problem::Errno(errno_of(&error)))?;
+    if text.len() as u64 > LONGEST_BYTES {
+        return Err(Problem::TooLong);
+    }
+    let text = String::from_utf8(text).map_err(|error| {
+        let right = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + right.iter().filter(|byte| **byte == b'\n').count();
+        Problem::Mistake(Mistake { line, problem: String::from("this is no text in UTF-8") })
+    })?;
+    Ok(Some(text))
+}
+
+/// Writes `text` to `path`, so that whoever reads it meanwhile gets the old one or the new one, whole.
+/// Where `path` is a symbolic link, the file that it leads to is replaced; the new one has its owner and
+/// its mode. Directories that are missing are made, for the user alone, and so is a file that was not
+/// there.
+///
+/// # Errors
+/// What the kernel says.
+pub fn write_text(path: &Path, text: &str) -> std::io::Result<()> {
+    let (dir, target) = made_dir_of(path)?;
+    let part = dir.join(format!(".profile-{}.part", std::process::id()));
+    let written = write_new(&part, &target, text).and_then(|()| std::fs::rename(&part, &target));
+    if written.is_err() {
+        // What failed first is what is to be told.
+        let _ = std::fs::remove_file(&part);
+    }
+    written?;
+    rustix::fs::fsync(File::open(dir)?.as_fd())?;
+    Ok(())
+}
+
+/// Waits until nobody else is about to change the profile `path`, and keeps others from it until the
+/// result is dropped: two searches that end at the same time would lose what one of them found. Who only
+/// reads it need not wait.
+///
+/// # Errors
+/// When its directory cannot be made or opened. Where it cannot be locked (NFS) there is no waiting.
+pub fn turn_to_change(path: &Path) -> std::io::Result<OwnedFd> {
+    let (dir, _) = made_dir_of(path)?;
+    let dir = OwnedFd::from(File::open(dir)?);
+    let _ = rustix::io::retry_on_intr(|| flock(&dir, FlockOperation::LockExclusive));
+    Ok(dir)
+}
+
+/// The file that `path` leads to, and its directory, which is made if it has to be.
+fn made_dir_of(path: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = dir.unwrap_or(Path::new(".")).to_owned();
+    DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+    Ok((dir, target))
+}
+
+/// Writes a file that is to replace `old`.
+fn write_new(path: &Path, old: &Path, text: &str) -> std::io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    if let Ok(old) = std::fs::metadata(old) {
+        // Root may have been asked to write a user's profile, who is to be able to read it afterwards.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()))?;
+        }
+        file.set_permissions(old.permissions())?;
+    }
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 const HEADING: &str = "\
@@ -213,6 +256,16 @@ mod tests {
         assert_eq!(Profile::read(&path), Ok(Some(Parsed::default())));
         let left = std::fs::read_dir(path.parent().expect("a directory")).expect("listed").count();
         assert_eq!(left, 1, "nothing is left beside it");
+        // What somebody else is to read stays so.
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).expect("changed");
+        profile().write(&path).expect("written");
+        assert_eq!(mode(&path), 0o644);
+        let turn = turn_to_change(&path).expect("a turn");
+        let other = File::open(path.parent().expect("a directory")).expect("opened");
+        let locked = flock(&other, FlockOperation::NonBlockingLockExclusive);
+        assert_eq!(locked, Err(Errno::WOULDBLOCK), "one at a time");
+        drop(turn);
+        flock(&other, FlockOperation::NonBlockingLockExclusive).expect("the next one's turn");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which file system a choice was measured on.
 
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use rustix::fs::{FileType, fstat, fstatfs};
 use serde::Deserialize;
 
 use crate::mount::Mount;
+use crate::sys::fs_uuid;
 
 /// What tells file systems apart. A line of a profile that leaves a key out fits any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -81,14 +83,26 @@ impl FileSystem {
     #[must_use]
     pub fn of(fd: BorrowedFd<'_>) -> FileSystem {
         let fs_type = fs_type(fd);
-        let Some(mount) = Mount::of(fd) else { return FileSystem { fs_type, ..Self::default() } };
+        let keeps = fs_type.as_deref().is_some_and(|fs_type| KEEP_UUID.contains(&fs_type));
+        let uuid = if keeps { fs_uuid(fd).ok().map(|bytes| uuid_text(&bytes)) } else { None };
+        let Some(mount) = Mount::of(fd) else {
+            return FileSystem { fs_type, uuid, ..Self::default() };
+        };
         FileSystem {
             fs_type,
-            uuid: uuid(&mount.source),
+            uuid: uuid.or_else(|| uuid_of_device(&mount.source)),
             source: Some(mount.source),
             mount_point: Some(mount.mount_point),
             options: Some(mount.options),
         }
+    }
+
+    /// The number that statfs(2) gives its type; `None` where that is any.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        let fs_type = self.fs_type.as_deref()?;
+        let known = TYPES.iter().find(|(_, name)| *name == fs_type).map(|(number, _)| *number);
+        known.or_else(|| u64::from_str_radix(fs_type.strip_prefix("0x")?, 16).ok())
     }
 
     /// Whether what was measured on this one holds for `found`. Where both have a UUID that decides,
@@ -177,8 +191,21 @@ fn name_of(number: u64) -> String {
     known.map_or_else(|| format!("{number:#x}"), |(_, name)| (*name).to_owned())
 }
 
-/// The UUID of the file system on the device `source`, as udev has found it there.
-fn uuid(source: &str) -> Option<String> {
+/// Types whose UUID lies on the medium. Of others the kernel may tell one too, which lasts as long as
+/// they are mounted (tmpfs).
+const KEEP_UUID: &[&str] = &["ext4", "xfs", "btrfs", "f2fs", "bcachefs"];
+
+/// As /dev/disk/by-uuid has it.
+fn uuid_text(bytes: &[u8; 16]) -> String {
+    let digits = |range: Range<usize>| {
+        bytes[range].iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    };
+    [0..4, 4..6, 6..8, 8..10, 10..16].map(digits).join("-")
+}
+
+/// The UUID of the file system on the device `source`, as udev has found it there: for kernels that do
+/// not tell it themselves.
+fn uuid_of_device(source: &str) -> Option<String> {
     let device = |path: &Path| {
         let stat = rustix::fs::stat(path).ok()?;
         let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
@@ -236,6 +263,13 @@ mod tests {
     }
 
     #[test]
+    fn a_uuid_reads_as_everywhere() {
+        let bytes =
+            [0x0a, 0x34, 7, 0xde, 1, 0x4b, 0x45, 0x8b, 0xb5, 0xc1, 0x84, 0x8e, 9, 0xa3, 0x27, 0xff];
+        assert_eq!(uuid_text(&bytes), "0a3407de-014b-458b-b5c1-848e09a327ff");
+    }
+
+    #[test]
     fn a_real_one_is_found_and_fits_itself() {
         let proc = File::open("/proc/self/io").expect("proc is mounted");
         let found = FileSystem::of(proc.as_fd());
@@ -244,6 +278,9 @@ mod tests {
         assert!(found.fits(&found));
         let by_number = Pair::by_number(Some(0x9fa0), None, false);
         assert_eq!(by_number.in_words(), "0x9fa0 to *");
+        let numbers = ["ext4", "0x9fa0", "*", "0xfrob"]
+            .map(|name| FileSystem { fs_type: text(name), ..FileSystem::default() }.number());
+        assert_eq!(numbers, [Some(0xef53), Some(0x9fa0), None, None]);
         let pair = Pair::of(proc.as_fd(), proc.as_fd());
         assert!(pair.same);
         let file = tempfile::tempfile().expect("a scratch file");

@@ -17,7 +17,7 @@ mod situation;
 mod table;
 mod text;
 
-pub use file::{Location, Problem};
+pub use file::{Location, Problem, read_text, turn_to_change, write_text};
 pub use file_system::{FileSystem, Pair as FileSystems};
 pub use machine::Machine;
 pub use situation::{InFlight, Residency, Situation, SizeClass};
@@ -177,7 +177,7 @@ impl PairChoices {
         for (before, now) in ends {
             let place = now.mount_point.as_deref().unwrap_or("a file system");
             if let (Some(before), Some(now)) = (&before.options, &now.options)
-                && before != now
+                && without_subvolume(before) != without_subvolume(now)
             {
                 changes.push(format!("the options of {place} were {before} then and are {now}"));
             }
@@ -185,11 +185,20 @@ impl PairChoices {
         changes
     }
 
-    fn is_of_the_same(&self, other: &PairChoices) -> bool {
+    /// Whether both are of the same file systems.
+    #[must_use]
+    pub fn is_of_the_same(&self, other: &PairChoices) -> bool {
         self.src.is_same_place(&other.src)
             && self.dst.is_same_place(&other.dst)
             && self.same == other.same
     }
+}
+
+/// Options of a mount without the subvolume that it begins with: another part of one file system is no
+/// change.
+fn without_subvolume(options: &str) -> Vec<&str> {
+    let is_place = |option: &&str| option.starts_with("subvol=") || option.starts_with("subvolid=");
+    options.split([',', ';']).filter(|option| !is_place(option)).collect()
 }
 
 impl Line {
@@ -285,6 +294,12 @@ mod tests {
             FileSystems { src: side.clone(), dst: side, same: true }
         };
         assert_eq!(measured.changes(&now("rw;rw"), "6.1"), Vec::<String>::new());
+        // Another subvolume of the same file system.
+        let mounted =
+            |subvolume: &str| format!("rw;rw,ssd,subvolid={},{subvolume}", subvolume.len());
+        let side = FileSystem { options: Some(mounted("subvol=/")), ..measured.src.clone() };
+        let on_btrfs = PairChoices { src: side.clone(), dst: side, ..measured.clone() };
+        assert_eq!(on_btrfs.changes(&now(&mounted("subvol=/home")), "6.1"), Vec::<String>::new());
         let changes = measured.changes(&now("rw,sync;rw"), "6.2");
         let expected = [
             "the kernel was 6.1 then and is 6.2",

@@ -24,6 +24,9 @@ pub struct Situation {
 /// sixteenth of what they did where the one before began.
 const LAST_BYTES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20];
 
+/// Shorter files are taken to be in the page cache.
+const ASKED_OVER_BYTES: u64 = 64 << 10;
+
 /// Lengths of files among which one choice is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
@@ -39,6 +42,14 @@ impl SizeClass {
     pub fn of(bytes: u64) -> SizeClass {
         let index = LAST_BYTES.iter().position(|last| bytes <= *last).unwrap_or(LAST_BYTES.len());
         SizeClass::ALL[index]
+    }
+
+    /// Whether it is asked of files of this class if they are in the page cache. Copies of shorter ones
+    /// take hardly longer than the question, and where such a file has to come from the medium all ways
+    /// are as slow.
+    #[must_use]
+    pub fn asks_for_residency(self) -> bool {
+        self.over_bytes().is_some_and(|over| over >= ASKED_OVER_BYTES)
     }
 
     /// Its place among all.

@@ -6,6 +6,7 @@ pub(crate) mod buffer;
 mod cachestat;
 mod clone_range;
 mod close;
+mod fs_uuid;
 pub(crate) mod guarded;
 mod held_back;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod window;
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
 pub use close::close;
+pub(crate) use fs_uuid::fs_uuid;
 pub use guarded::Guard;
 pub use held_back::{hold_back, let_come};
 pub use leased::{Leased, LeasedMap};
