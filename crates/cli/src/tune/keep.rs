@@ -5,10 +5,13 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use engines::profile::{FileSystem, Location, Machine, PairChoices, Profile};
+use engines::profile::{
+    FileSystem, Location, Machine, PairChoices, Profile, read_text, turn_to_change, write_text,
+};
 use lab::tune::Records;
 
 use super::args::Target;
+use super::comments::edited;
 use crate::bench::print;
 
 /// The file of the profile.
@@ -50,19 +53,33 @@ impl Place {
         Ok(read.map(|parsed| parsed.profile).unwrap_or_default())
     }
 
-    fn write(&self, profile: &Profile) -> anyhow::Result<()> {
-        profile.write(&self.path).with_context(|| format!("cannot write '{}'", self.path.display()))
+    /// Has `change` made to it, which may say that there is nothing to do. It is read anew, since
+    /// another may have written it meanwhile, and nobody else changes it at the same time. Of what stays
+    /// every comment stays.
+    fn change(&self, change: impl FnOnce(&mut Profile) -> bool) -> anyhow::Result<()> {
+        let cannot = || format!("cannot write '{}'", self.path.display());
+        let _turn = turn_to_change(&self.path).with_context(cannot)?;
+        let before = self.read()?;
+        let mut after = before.clone();
+        if !change(&mut after) {
+            return Ok(());
+        }
+        match read_text(&self.path).ok().flatten() {
+            Some(text) => write_text(&self.path, &edited(&text, &before, &after)),
+            None => after.write(&self.path),
+        }
+        .with_context(cannot)
     }
 
-    /// Enters what was measured on this machine. It is read anew, since another may have written it
-    /// meanwhile.
+    /// Enters what was measured on this machine.
     pub(super) fn enter(&self, pair: PairChoices) -> anyhow::Result<()> {
         if pair.lines.is_empty() {
             return Ok(());
         }
-        let mut profile = self.read()?;
-        profile.enter(&Machine::this(), pair);
-        self.write(&profile)
+        self.change(|profile| {
+            profile.enter(&Machine::this(), pair);
+            true
+        })
     }
 }
 
@@ -91,23 +108,23 @@ pub(super) fn import(target: &Target) -> anyhow::Result<()> {
         eprintln!("haulage tune: {name}: {mistake}; this build cannot use it");
     }
     let place = Place::needed()?;
-    let mut profile = place.read()?;
     let mut pairs = 0;
-    for machine in parsed.profile.machines {
-        // What was exported first comes first here too.
-        for pair in machine.pairs.into_iter().rev() {
-            profile.enter(&machine.machine, pair);
-            pairs += 1;
+    place.change(|profile| {
+        for machine in parsed.profile.machines {
+            // What was exported first comes first here too.
+            for pair in machine.pairs.into_iter().rev() {
+                profile.enter(&machine.machine, pair);
+                pairs += 1;
+            }
         }
-    }
-    place.write(&profile)?;
+        pairs > 0
+    })?;
     print(&format!("{} taken over into '{}'\n", counted(pairs), place.path.display()))
 }
 
 /// `--forget`.
 pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
     let place = Place::needed()?;
-    let mut profile = place.read()?;
     let mut of_dirs = Vec::new();
     for dir in dirs {
         let opened = File::open(dir).with_context(|| format!("cannot open '{}'", dir.display()))?;
@@ -119,16 +136,16 @@ pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
     };
     let this = Machine::this();
     let mut forgotten = 0;
-    // A machine without a name stands for all, and is not this one's to forget.
-    for machine in profile.machines.iter_mut().filter(|it| it.machine.id == this.id) {
-        let before = machine.pairs.len();
-        machine.pairs.retain(|pair| !is_meant(pair));
-        forgotten += before - machine.pairs.len();
-    }
-    profile.machines.retain(|machine| !machine.pairs.is_empty());
-    if forgotten > 0 {
-        place.write(&profile)?;
-    }
+    place.change(|profile| {
+        // A machine without a name stands for all, and is not this one's to forget.
+        for machine in profile.machines.iter_mut().filter(|it| it.machine.id == this.id) {
+            let before = machine.pairs.len();
+            machine.pairs.retain(|pair| !is_meant(pair));
+            forgotten += before - machine.pairs.len();
+        }
+        profile.machines.retain(|machine| !machine.pairs.is_empty());
+        forgotten > 0
+    })?;
     print(&format!("{} forgotten\n", counted(forgotten)))
 }
 

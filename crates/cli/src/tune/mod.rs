@@ -2,6 +2,7 @@
 
 mod args;
 mod board;
+mod comments;
 mod keep;
 mod show;
 mod table;
