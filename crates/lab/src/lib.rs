@@ -19,6 +19,7 @@ mod proc_file;
 pub mod race;
 pub mod rows;
 pub mod sample;
+mod served;
 mod share;
 pub mod source;
 pub mod state;

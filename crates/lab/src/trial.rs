@@ -15,6 +15,7 @@ use crate::digest::Digests;
 use crate::error::Error;
 use crate::fixture::WorkDir;
 use crate::measurement::Measurement;
+use crate::served;
 use crate::share::{Attempts, Share};
 use crate::source::{Load, Part, Source};
 use crate::state::{self, Prover, State};
@@ -237,13 +238,14 @@ impl Bench<'_> {
         measured.verified = true;
         share.fill(&mut measured);
         measured.shares_extents = match dst_after {
-            // Bytes that were written are dirty in the page cache, or were sent to the device.
-            Some(resident) => {
+            // Bytes that were written are dirty in the page cache, or were sent to the device. But a
+            // server that copies by itself leaves no trace here.
+            Some(resident) if !served::is_served(self.dst.dir().as_fd()) => {
                 let written = measured.device_written_bytes;
                 resident == 0 && written.is_some_and(|bytes| bytes < task.load.bytes / 2)
             }
             // What cannot be seen is known of the one engine that does nothing else.
-            None => variant.engine.name == "reflink",
+            _ => variant.engine.name == "reflink",
         };
         let bypasses_cache = started.chain.first_status_flags().contains(OFlags::DIRECT);
         let on_medium_bytes = self.source.allocated_bytes(&task.load);

@@ -4,14 +4,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use fuser::{
-    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem,
-    FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, Filesystem, FopenFlags,
+    Generation, INodeNo, LockOwner, OpenFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyEmpty,
+    ReplyEntry, ReplyLseek, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+use crate::nodes::{Node, Nodes, TTL, introduce, offset_of, tell};
 use crate::skip::{skip, test_name};
 
 /// What the file system says of its files, and what it does with them. The default is the truth.
@@ -60,9 +61,12 @@ impl LyingFs {
     #[must_use]
     pub fn mount(content: Vec<u8>, lies: Lies) -> Option<LyingFs> {
         let dir = tempfile::tempdir().expect("a directory");
-        let files = Files { made: None, source_reads: 0, source_ended: false };
+        let mut nodes = Nodes::new();
+        let made = nodes.add(INodeNo::ROOT, OsStr::new(SOURCE), Node::File(content));
+        assert!(made.is_ok_and(|ino| ino == SOURCE_INO), "it is the first");
+        let files = Files { nodes, source_reads: 0, source_ended: false };
         let hanging: Hanging = Arc::new(Mutex::new(Some(Vec::new())));
-        let liar = Liar { content, lies, files: Mutex::new(files), hanging: hanging.clone() };
+        let liar = Liar { lies, files: Mutex::new(files), hanging: hanging.clone() };
         match fuser::spawn_mount(liar, dir.path(), &Config::default()) {
             Ok(session) => Some(LyingFs { session: Some(session), hanging, dir }),
             Err(error) => {
@@ -78,7 +82,7 @@ impl LyingFs {
         self.path().join(SOURCE)
     }
 
-    /// Where it is mounted. Any other single name can be made there, once.
+    /// Where it is mounted. Any other names can be made there.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -105,18 +109,15 @@ impl Drop for LyingFs {
 
 const SOURCE: &str = "source";
 const SOURCE_INO: INodeNo = INodeNo(2);
-const MADE_INO: INodeNo = INodeNo(3);
 
 struct Liar {
-    content: Vec<u8>,
     lies: Lies,
     files: Mutex<Files>,
     hanging: Hanging,
 }
 
 struct Files {
-    /// The file that was made here, with its name.
-    made: Option<(Box<OsStr>, Vec<u8>)>,
+    nodes: Nodes,
     source_reads: u64,
     /// A read has found the source's end.
     source_ended: bool,
@@ -130,10 +131,6 @@ fn error(errno: rustix::io::Errno) -> Errno {
     Errno::from_i32(errno.raw_os_error())
 }
 
-fn offset_of(bytes: u64) -> usize {
-    usize::try_from(bytes).expect("files of tests fit into memory")
-}
-
 impl Liar {
     fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
@@ -141,59 +138,34 @@ impl Liar {
 
     fn attr(&self, ino: INodeNo) -> Option<FileAttr> {
         let files = self.files();
-        let (kind, size) = match ino {
-            INodeNo::ROOT => (FileType::Directory, 0),
-            SOURCE_INO => {
-                (FileType::RegularFile, self.lies.size.unwrap_or(self.content.len() as u64))
-            }
-            MADE_INO => (FileType::RegularFile, files.made.as_ref()?.1.len() as u64),
-            _ => return None,
-        };
-        let blocks = self.lies.blocks.filter(|_| ino == SOURCE_INO);
-        let touched = if self.lies.changes && ino == SOURCE_INO { files.source_reads } else { 0 };
-        let time = UNIX_EPOCH + Duration::from_secs(1_000_000_000 + touched);
+        let truth = files.nodes.attr(ino)?;
+        if ino != SOURCE_INO {
+            return Some(truth);
+        }
+        let size = self.lies.size.unwrap_or(truth.size);
+        let blocks = self.lies.blocks.unwrap_or(size.div_ceil(512));
+        let touched = if self.lies.changes { files.source_reads } else { 0 };
+        let time = truth.mtime + Duration::from_secs(touched);
         Some(FileAttr {
-            ino,
             size,
-            blocks: blocks.unwrap_or(size.div_ceil(512)),
+            blocks,
             atime: time,
             mtime: time,
             ctime: time,
             crtime: time,
-            kind,
-            perm: if kind == FileType::Directory { 0o755 } else { 0o644 },
-            nlink: 1,
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
+            ..truth
         })
     }
 }
 
-/// Nothing is cached, so that every lie is told anew.
-const TTL: Duration = Duration::ZERO;
-
 impl Filesystem for Liar {
-    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let is_made = self.files().made.as_ref().is_some_and(|(made, _)| **made == *name);
-        let ino = match name == SOURCE {
-            true => SOURCE_INO,
-            false if is_made => MADE_INO,
-            false => return reply.error(Errno::ENOENT),
-        };
-        match self.attr(ino) {
-            Some(attr) => reply.entry(&TTL, &attr, Generation(0)),
-            None => reply.error(Errno::ENOENT),
-        }
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let found = self.files().nodes.find(parent, name);
+        introduce(found.and_then(|ino| self.attr(ino)), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match self.attr(ino) {
-            Some(attr) => reply.attr(&TTL, &attr),
-            None => reply.error(Errno::ENOENT),
-        }
+        tell(self.attr(ino), reply);
     }
 
     fn setattr(
@@ -214,13 +186,10 @@ impl Filesystem for Liar {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        if let (Some(size), Some((_, bytes))) = (size, &mut self.files().made) {
-            bytes.resize(offset_of(size), 0);
+        if let Some(size) = size.filter(|_| ino != SOURCE_INO) {
+            self.files().nodes.resize(ino, size);
         }
-        match self.attr(ino) {
-            Some(attr) => reply.attr(&TTL, &attr),
-            None => reply.error(Errno::ENOENT),
-        }
+        tell(self.attr(ino), reply);
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -230,17 +199,19 @@ impl Filesystem for Liar {
     fn create(
         &self,
         _: &Request,
-        _parent: INodeNo,
+        parent: INodeNo,
         name: &OsStr,
         _mode: u32,
         _umask: u32,
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        self.files().made = Some((name.into(), Vec::new()));
-        let attr = self.attr(MADE_INO).expect("it was just made");
+        let made = self.files().nodes.add(parent, name, Node::File(Vec::new()));
         let flags = FopenFlags::FOPEN_DIRECT_IO;
-        reply.created(&TTL, &attr, Generation(0), FileHandle(0), flags);
+        match made.map(|ino| self.attr(ino).expect("it was just made")) {
+            Ok(attr) => reply.created(&TTL, &attr, Generation(0), FileHandle(0), flags),
+            Err(errno) => reply.error(errno),
+        }
     }
 
     fn read(
@@ -255,9 +226,11 @@ impl Filesystem for Liar {
         reply: ReplyData,
     ) {
         let mut files = self.files();
-        if ino == MADE_INO {
-            let bytes = files.made.as_ref().map_or(&[][..], |(_, bytes)| bytes);
-            return reply.data(part(bytes, offset, offset_of(size.into())));
+        if ino != SOURCE_INO {
+            return match files.nodes.read(ino, offset, offset_of(size.into())) {
+                Ok(bytes) => reply.data(bytes),
+                Err(errno) => reply.error(errno),
+            };
         }
         files.source_reads += 1;
         if self.lies.read_hangs_at.is_some_and(|at| offset + u64::from(size) > at) {
@@ -275,7 +248,7 @@ impl Filesystem for Liar {
             }
             len = len.min(offset_of(end - offset));
         }
-        let mut bytes = part(&self.content, offset, len).to_vec();
+        let mut bytes = files.nodes.read(ino, offset, len).expect("a file").to_vec();
         if let Some(wrong) = self.lies.wrong_reread.filter(|_| files.source_ended) {
             flip(&mut bytes, offset, wrong);
         }
@@ -286,7 +259,7 @@ impl Filesystem for Liar {
     fn write(
         &self,
         _: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         _fh: FileHandle,
         offset: u64,
         data: &[u8],
@@ -302,15 +275,14 @@ impl Filesystem for Liar {
             }
             len = len.min(offset_of(end - offset));
         }
-        let mut files = self.files();
-        let Some((_, bytes)) = &mut files.made else { return reply.error(Errno::EBADF) };
-        let start = offset_of(offset);
-        bytes.resize(bytes.len().max(start + len), 0);
-        bytes[start..start + len].copy_from_slice(&data[..len]);
+        let mut data = data[..len].to_vec();
         if let Some(wrong) = self.lies.wrong_write {
-            flip(&mut bytes[start..start + len], offset, wrong);
+            flip(&mut data, offset, wrong);
         }
-        reply.written(u32::try_from(len).expect("no request is as long"));
+        match self.files().nodes.write(ino, offset, &data) {
+            Ok(()) => reply.written(u32::try_from(len).expect("no request is as long")),
+            Err(errno) => reply.error(errno),
+        }
     }
 
     fn flush(
@@ -321,7 +293,7 @@ impl Filesystem for Liar {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        match self.lies.close_error.filter(|_| ino == MADE_INO) {
+        match self.lies.close_error.filter(|_| ino != SOURCE_INO) {
             Some(errno) => reply.error(error(errno)),
             None => reply.ok(),
         }
@@ -351,9 +323,4 @@ fn flip(bytes: &mut [u8], offset: u64, wrong: u64) {
     if let Some(byte) = index.and_then(|index| bytes.get_mut(index)) {
         *byte ^= 1;
     }
-}
-
-fn part(bytes: &[u8], offset: u64, len: usize) -> &[u8] {
-    let start = offset_of(offset).min(bytes.len());
-    &bytes[start..bytes.len().min(start.saturating_add(len))]
 }

@@ -7,6 +7,7 @@
 //! filled up.
 
 mod fuse;
+mod nodes;
 mod program;
 mod scratch;
 mod skip;
@@ -17,7 +18,7 @@ pub use fuse::{Lies, LyingFs};
 pub use program::{command, json, measuring, names_in, only, stderr, stdout};
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs};
 pub use skip::{is_root, skip, test_name};
-pub use slow::SlowFs;
+pub use slow::{Costs, SlowFs};
 pub use tree::{Aspects, Tree, tree_differences};
 
 /// `len` bytes that are the same for the same `seed`, and look like noise: no two pages are equal

@@ -1,45 +1,60 @@
-//! A file system in this process on which each write that reaches it takes a fixed time, however many
-//! bytes it brings: what is best elsewhere is slow here, and large buffers win.
+//! A file system in this process on which requests take the time that a test says: what is best
+//! elsewhere is slow here.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use fuser::{
-    BackgroundSession, BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem,
-    FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
-    TimeOrNow, WriteFlags,
+    BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileHandle, FileType,
+    Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr,
+    ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
+    ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+use crate::nodes::{Node, Nodes, TTL, introduce, offset_of, tell};
 use crate::skip::{skip, test_name};
+
+/// What requests cost. The rest costs nothing but the way to this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs {
+    /// The time of each write, however many bytes it brings.
+    pub write_takes: Duration,
+    /// The time of each MiB that it copies itself, asked by copy_file_range(2); `None` where it does not.
+    pub served_mib_takes: Option<Duration>,
+    /// Whether files are read and written past the page cache.
+    pub past_the_cache: bool,
+}
 
 /// A mounted file system; unmounted when dropped.
 #[derive(Debug)]
 pub struct SlowFs {
     session: Option<BackgroundSession>,
     writes: Arc<AtomicU64>,
+    served_bytes: Arc<AtomicU64>,
     dir: tempfile::TempDir,
 }
 
 impl SlowFs {
-    /// Mounts an empty one on which each write takes `write_takes`; `None` after a skip that said so
-    /// aloud, where that is impossible.
+    /// Mounts an empty one; `None` after a skip that said so aloud, where that is impossible.
     ///
     /// # Panics
     /// When no directory can be made to mount it on.
     #[must_use]
-    pub fn mount(write_takes: Duration) -> Option<SlowFs> {
+    pub fn mount(costs: Costs) -> Option<SlowFs> {
         let dir = tempfile::tempdir().expect("a directory");
-        let writes = Arc::new(AtomicU64::new(0));
-        let root = Node::Dir(BTreeMap::new());
-        let nodes = Nodes { known: HashMap::from([(INodeNo::ROOT.0, root)]), last: 1 };
-        let slow = Slow { write_takes, writes: writes.clone(), nodes: Mutex::new(nodes) };
+        let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let slow = Slow {
+            costs,
+            writes: writes.clone(),
+            served_bytes: served_bytes.clone(),
+            nodes: Mutex::new(Nodes::new()),
+        };
         match fuser::spawn_mount(slow, dir.path(), &Config::default()) {
-            Ok(session) => Some(SlowFs { session: Some(session), writes, dir }),
+            Ok(session) => Some(SlowFs { session: Some(session), writes, served_bytes, dir }),
             Err(error) => {
                 skip(&test_name(), &format!("no FUSE file system can be mounted: {error}"));
                 None
@@ -58,6 +73,12 @@ impl SlowFs {
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::Relaxed)
     }
+
+    /// Bytes that it has copied itself so far.
+    #[must_use]
+    pub fn served_bytes(&self) -> u64 {
+        self.served_bytes.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for SlowFs {
@@ -70,107 +91,33 @@ impl Drop for SlowFs {
 }
 
 struct Slow {
-    write_takes: Duration,
+    costs: Costs,
     writes: Arc<AtomicU64>,
+    served_bytes: Arc<AtomicU64>,
     nodes: Mutex<Nodes>,
 }
 
-struct Nodes {
-    known: HashMap<u64, Node>,
-    /// The number that was given last.
-    last: u64,
-}
-
-enum Node {
-    Dir(BTreeMap<OsString, u64>),
-    File(Vec<u8>),
-}
-
-/// Nothing is cached, so that every call is seen here.
-const TTL: Duration = Duration::ZERO;
-
 /// Room that it claims to have, in blocks of 4096 bytes: a GiB.
 const BLOCKS: u64 = 1 << 18;
-
-fn offset_of(bytes: u64) -> usize {
-    usize::try_from(bytes).expect("files of tests fit into memory")
-}
 
 impl Slow {
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Nodes {
-    fn find(&self, parent: INodeNo, name: &OsStr) -> Option<u64> {
-        match self.known.get(&parent.0) {
-            Some(Node::Dir(entries)) => entries.get(name).copied(),
-            _ => None,
-        }
-    }
-
-    fn add(&mut self, parent: INodeNo, name: &OsStr, node: Node) -> Result<FileAttr, Errno> {
-        if self.find(parent, name).is_some() {
-            return Err(Errno::EEXIST);
-        }
-        let Some(Node::Dir(entries)) = self.known.get_mut(&parent.0) else {
-            return Err(Errno::ENOENT);
-        };
-        self.last += 1;
-        entries.insert(name.to_owned(), self.last);
-        self.known.insert(self.last, node);
-        self.attr(INodeNo(self.last)).ok_or(Errno::ENOENT)
-    }
-
-    /// Takes the name away. What it stood for stays until the kernel forgets it.
-    fn take(&mut self, parent: INodeNo, name: &OsStr) -> Result<u64, Errno> {
-        let Some(Node::Dir(entries)) = self.known.get_mut(&parent.0) else {
-            return Err(Errno::ENOENT);
-        };
-        entries.remove(name).ok_or(Errno::ENOENT)
-    }
-
-    fn attr(&self, ino: INodeNo) -> Option<FileAttr> {
-        let (kind, size) = match self.known.get(&ino.0)? {
-            Node::Dir(_) => (FileType::Directory, 0),
-            Node::File(bytes) => (FileType::RegularFile, bytes.len() as u64),
-        };
-        let time = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        Some(FileAttr {
-            ino,
-            size,
-            blocks: size.div_ceil(512),
-            atime: time,
-            mtime: time,
-            ctime: time,
-            crtime: time,
-            kind,
-            perm: if kind == FileType::Directory { 0o755 } else { 0o644 },
-            nlink: 1,
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        })
+    fn flags(&self) -> FopenFlags {
+        if self.costs.past_the_cache { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::empty() }
     }
 }
 
 impl Filesystem for Slow {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let nodes = self.nodes();
-        match nodes.find(parent, name).and_then(|ino| nodes.attr(INodeNo(ino))) {
-            Some(attr) => reply.entry(&TTL, &attr, Generation(0)),
-            None => reply.error(Errno::ENOENT),
-        }
+        introduce(nodes.find(parent, name).and_then(|ino| nodes.attr(ino)), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        match self.nodes().attr(ino) {
-            Some(attr) => reply.attr(&TTL, &attr),
-            None => reply.error(Errno::ENOENT),
-        }
+        tell(self.nodes().attr(ino), reply);
     }
 
     fn setattr(
@@ -192,13 +139,10 @@ impl Filesystem for Slow {
         reply: ReplyAttr,
     ) {
         let mut nodes = self.nodes();
-        if let (Some(size), Some(Node::File(bytes))) = (size, nodes.known.get_mut(&ino.0)) {
-            bytes.resize(offset_of(size), 0);
+        if let Some(size) = size {
+            nodes.resize(ino, size);
         }
-        match nodes.attr(ino) {
-            Some(attr) => reply.attr(&TTL, &attr),
-            None => reply.error(Errno::ENOENT),
-        }
+        tell(nodes.attr(ino), reply);
     }
 
     fn mkdir(
@@ -210,8 +154,9 @@ impl Filesystem for Slow {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        match self.nodes().add(parent, name, Node::Dir(BTreeMap::new())) {
-            Ok(attr) => reply.entry(&TTL, &attr, Generation(0)),
+        let mut nodes = self.nodes();
+        match nodes.add(parent, name, Node::Dir(BTreeMap::new())) {
+            Ok(ino) => introduce(nodes.attr(ino), reply),
             Err(errno) => reply.error(errno),
         }
     }
@@ -226,9 +171,12 @@ impl Filesystem for Slow {
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        let flags = FopenFlags::FOPEN_DIRECT_IO;
-        match self.nodes().add(parent, name, Node::File(Vec::new())) {
-            Ok(attr) => reply.created(&TTL, &attr, Generation(0), FileHandle(0), flags),
+        let mut nodes = self.nodes();
+        let made = nodes.add(parent, name, Node::File(Vec::new()));
+        match made.map(|ino| nodes.attr(ino).expect("it was just made")) {
+            Ok(attr) => {
+                reply.created(&TTL, &attr, Generation(0), FileHandle(0), self.flags());
+            }
             Err(errno) => reply.error(errno),
         }
     }
@@ -241,16 +189,9 @@ impl Filesystem for Slow {
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let mut nodes = self.nodes();
-        let found = nodes.find(parent, name).and_then(|ino| nodes.known.get(&ino));
-        match found {
-            Some(Node::Dir(entries)) if !entries.is_empty() => reply.error(Errno::ENOTEMPTY),
-            Some(Node::Dir(_)) => match nodes.take(parent, name) {
-                Ok(_) => reply.ok(),
-                Err(errno) => reply.error(errno),
-            },
-            Some(Node::File(_)) => reply.error(Errno::ENOTDIR),
-            None => reply.error(Errno::ENOENT),
+        match self.nodes().take_dir(parent, name) {
+            Ok(_) => reply.ok(),
+            Err(errno) => reply.error(errno),
         }
     }
 
@@ -264,31 +205,18 @@ impl Filesystem for Slow {
         _flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let mut nodes = self.nodes();
-        let ino = match nodes.take(parent, name) {
-            Ok(ino) => ino,
-            Err(errno) => return reply.error(errno),
-        };
-        let Some(Node::Dir(entries)) = nodes.known.get_mut(&newparent.0) else {
-            return reply.error(Errno::ENOENT);
-        };
-        entries.insert(newname.to_owned(), ino);
-        reply.ok();
-    }
-
-    fn forget(&self, _: &Request, ino: INodeNo, _nlookup: u64) {
-        let mut nodes = self.nodes();
-        let is_named = nodes.known.values().any(|node| match node {
-            Node::Dir(entries) => entries.values().any(|&named| named == ino.0),
-            Node::File(_) => false,
-        });
-        if !is_named && ino != INodeNo::ROOT {
-            nodes.known.remove(&ino.0);
+        match self.nodes().rename((parent, name), (newparent, newname)) {
+            Ok(()) => reply.ok(),
+            Err(errno) => reply.error(errno),
         }
     }
 
+    fn forget(&self, _: &Request, ino: INodeNo, _nlookup: u64) {
+        self.nodes().forget(ino);
+    }
+
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+        reply.opened(FileHandle(0), self.flags());
     }
 
     fn read(
@@ -302,13 +230,9 @@ impl Filesystem for Slow {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.nodes().known.get(&ino.0) {
-            Some(Node::File(bytes)) => {
-                let start = offset_of(offset).min(bytes.len());
-                let end = start.saturating_add(offset_of(size.into())).min(bytes.len());
-                reply.data(&bytes[start..end]);
-            }
-            _ => reply.error(Errno::EBADF),
+        match self.nodes().read(ino, offset, offset_of(size.into())) {
+            Ok(bytes) => reply.data(bytes),
+            Err(errno) => reply.error(errno),
         }
     }
 
@@ -326,18 +250,43 @@ impl Filesystem for Slow {
     ) {
         self.writes.fetch_add(1, Ordering::Relaxed);
         // One thread serves all requests, so that several writers wait for each other.
-        std::thread::sleep(self.write_takes);
-        let mut nodes = self.nodes();
-        let Some(Node::File(bytes)) = nodes.known.get_mut(&ino.0) else {
-            return reply.error(Errno::EBADF);
-        };
-        let start = offset_of(offset);
-        let end = start + data.len();
-        if bytes.len() < end {
-            bytes.resize(end, 0);
+        std::thread::sleep(self.costs.write_takes);
+        match self.nodes().write(ino, offset, data) {
+            Ok(()) => reply.written(u32::try_from(data.len()).expect("no request is as long")),
+            Err(errno) => reply.error(errno),
         }
-        bytes[start..end].copy_from_slice(data);
-        reply.written(u32::try_from(data.len()).expect("no request is as long"));
+    }
+
+    fn copy_file_range(
+        &self,
+        _: &Request,
+        ino_in: INodeNo,
+        _fh_in: FileHandle,
+        offset_in: u64,
+        ino_out: INodeNo,
+        _fh_out: FileHandle,
+        offset_out: u64,
+        len: u64,
+        _flags: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        let Some(mib_takes) = self.costs.served_mib_takes else {
+            return reply.error(Errno::ENOSYS);
+        };
+        let mut nodes = self.nodes();
+        // A reply has room for 32 bits.
+        let len = offset_of(len.min(1 << 30));
+        let bytes = nodes.read(ino_in, offset_in, len).map(<[u8]>::to_vec);
+        let written =
+            bytes.and_then(|bytes| nodes.write(ino_out, offset_out, &bytes).map(|()| bytes.len()));
+        match written {
+            Ok(bytes) => {
+                self.served_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+                std::thread::sleep(mib_takes.mul_f64(bytes as f64 / f64::from(1 << 20)));
+                reply.written(u32::try_from(bytes).expect("it was bounded"));
+            }
+            Err(errno) => reply.error(errno),
+        }
     }
 
     fn fsync(
@@ -371,11 +320,11 @@ impl Filesystem for Slow {
         mut reply: ReplyDirectory,
     ) {
         let nodes = self.nodes();
-        let Some(Node::Dir(entries)) = nodes.known.get(&ino.0) else {
+        let Some(Node::Dir(entries)) = nodes.get(ino) else {
             return reply.error(Errno::ENOTDIR);
         };
         for (place, (name, &entry)) in entries.iter().enumerate().skip(offset_of(offset)) {
-            let kind = match nodes.known.get(&entry) {
+            let kind = match nodes.get(INodeNo(entry)) {
                 Some(Node::Dir(_)) => FileType::Directory,
                 _ => FileType::RegularFile,
             };
