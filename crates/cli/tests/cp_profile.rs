@@ -174,7 +174,7 @@ fn a_cold_file_goes_its_own_way() {
         let all = profile_in(dir, &lines);
         let two = dir.join("two.toml");
         write(&two, profile_of(&lines[..2])).expect("a profile");
-        for bytes in [1 << 20, 5 << 20, 40 << 20] {
+        for bytes in [200 << 10, 1 << 20, 5 << 20, 40 << 20] {
             write(dir.join("a"), random_bytes(bytes, 1)).expect("a file");
             let file = File::open(dir.join("a")).expect("a file");
             file.sync_all().expect("synced");
@@ -210,7 +210,7 @@ fn a_cold_file_goes_its_own_way() {
             check(&two, "read_write:128K");
         }
         // A short one is not asked about: the question would take its time.
-        write(dir.join("a"), random_bytes(500_000, 1)).expect("a file");
+        write(dir.join("a"), random_bytes(64 << 10, 1)).expect("a file");
         let file = File::open(dir.join("a")).expect("a file");
         file.sync_all().expect("synced");
         fadvise(&file, 0, None, Advice::DontNeed).expect("advised");

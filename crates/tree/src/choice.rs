@@ -19,6 +19,42 @@ pub(crate) struct Ways {
 /// The most workers on one file. Two fill the memory bus of the machines that were measured.
 const WORKERS_MAX: usize = 4;
 
+/// A file that is worth several workers, as long as nobody has measured, in bytes.
+const SHARED_BYTES_MIN: u64 = 16 << 20;
+
+/// Who is there to copy a file. Processors are counted only once their number matters.
+#[derive(Clone, Copy)]
+pub(crate) struct Crew<'c> {
+    /// All other workers have something to do.
+    pub(crate) others_busy: bool,
+    /// How many workers there are.
+    pub(crate) jobs: &'c dyn Fn() -> usize,
+}
+
+impl Ways {
+    /// Whether workers that have nothing else to do share `bytes` of data: not where they would only
+    /// wait for one another.
+    pub(crate) fn are_shared(&self, bytes: u64, crew: Crew<'_>) -> bool {
+        let may_share = self.may_share && !crew.others_busy && bytes >= SHARED_BYTES_MIN;
+        may_share && workers((crew.jobs)()) > 1
+    }
+
+    /// What is tried then, by `jobs` workers.
+    pub(crate) fn shared(&self, jobs: usize) -> Vec<Variant> {
+        let workers = workers(jobs);
+        let shared = self.data.iter().map(|way| way.shared_by(workers));
+        shared.chain([plain()]).collect()
+    }
+
+    /// What is tried with `bytes` of data, one after another.
+    pub(crate) fn of(&self, bytes: u64, crew: Crew<'_>) -> Vec<Variant> {
+        match self.are_shared(bytes, crew) {
+            true => self.shared((crew.jobs)()),
+            false => self.data.clone(),
+        }
+    }
+}
+
 /// The ways from the file system `src` to `dst`, each by the number that statfs(2) gives it.
 pub(crate) fn ways(options: &Options, src: Option<u64>, dst: Option<u64>) -> Ways {
     let required = options.reflink == Reflink::Always;
@@ -41,13 +77,6 @@ pub(crate) fn ways(options: &Options, src: Option<u64>, dst: Option<u64>) -> Way
     // On tmpfs the workers wait for one another: pages are given out one by one.
     let may_share = best.is_none() && local && dst != Some(TMPFS);
     Ways { clone, data: best.into_iter().chain([variant(PLAIN)]).collect(), may_share }
-}
-
-/// `ways` of a large file that `jobs` workers share; `None` when there is only one.
-pub(crate) fn shared(ways: &[Variant], jobs: usize) -> Option<Vec<Variant>> {
-    let workers = workers(jobs);
-    let shared = ways.iter().map(|way| way.clone().shared_by(workers));
-    (workers > 1).then(|| shared.chain([variant(PLAIN)]).collect())
 }
 
 /// How many of `jobs` workers share one file, where it is known only that several help.
@@ -115,14 +144,21 @@ mod tests {
 
     #[test]
     fn a_file_is_shared_by_as_many_as_there_are_and_no_more_than_help() {
-        let ways = ["dontcache", PLAIN].map(variant);
-        let text = |jobs| {
-            let shared = shared(&ways, jobs)?;
-            Some(shared.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        let data = ["dontcache", PLAIN].map(variant).into();
+        let ways = Ways { clone: None, data, may_share: true };
+        let alone = Ways { clone: None, data: ways.data.clone(), may_share: false };
+        let text = |ways: &Ways, bytes: u64, jobs: usize, others_busy: bool| {
+            let tried = ways.of(bytes, Crew { others_busy, jobs: &|| jobs });
+            tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(text(1), None);
-        let two = "dontcache@2 read_write:256K@2 read_write:256K";
-        assert_eq!(text(2).as_deref(), Some(two));
-        assert_eq!(text(64), Some(two.replace("@2", "@4")));
+        let (one, two) =
+            ("dontcache read_write:256K", "dontcache@2 read_write:256K@2 read_write:256K");
+        let large = SHARED_BYTES_MIN;
+        assert_eq!(text(&ways, large, 1, false), one);
+        assert_eq!(text(&ways, large, 2, false), two);
+        assert_eq!(text(&ways, large, 64, false), two.replace("@2", "@4"));
+        assert_eq!(text(&ways, large, 2, true), one, "the others have files of their own");
+        assert_eq!(text(&ways, large - 1, 2, false), one, "it is over before they have begun");
+        assert_eq!(text(&alone, large, 2, false), one);
     }
 }

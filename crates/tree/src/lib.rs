@@ -26,6 +26,7 @@ mod filter;
 mod follow;
 mod identity;
 mod journal;
+mod lines;
 mod links;
 mod listing;
 mod lock;
@@ -35,6 +36,7 @@ mod observer;
 mod open;
 mod options;
 mod order;
+mod outlook;
 mod pace;
 mod page_cache;
 mod parents;
@@ -53,7 +55,6 @@ mod standing;
 mod throttle;
 mod together;
 mod trail;
-mod unmeasured;
 mod verify;
 mod walk;
 mod writing;
@@ -71,8 +72,8 @@ pub use options::{
     Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,
     Reflink, Sparse,
 };
+pub use outlook::{Outlook, Prospect};
 pub use plan::{Destination, Outcome, Request, copy};
 pub use receipt::{
     Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
 };
-pub use unmeasured::Unmeasured;

@@ -4,22 +4,18 @@
 //! each pair of file systems that it knows. So that is left until there is more to do, unless the user
 //! has named one.
 
+use std::cell::OnceCell;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use engines::Variant;
-use engines::profile::{
-    Candidate, FileSystems, InFlight, Line, Location, Machine, PairChoices, Problem, Profile,
-    Residency, SizeClass, Table,
-};
+use engines::profile::{FileSystems, Location, Machine, PairChoices, Problem, Profile};
 
-use crate::choice::may_offload;
 use crate::diagnostic::Diagnostic;
 use crate::identity::FileId;
+use crate::lines::{Fitting, Lines, UsableLine};
 use crate::options::Options;
-use crate::receipt::ChosenBy;
 use crate::run::Run;
 
 /// What a run knows by measurement.
@@ -27,7 +23,7 @@ use crate::run::Run;
 pub(crate) struct Measured {
     profiles: OnceLock<Profiles>,
     /// By the device numbers of source and destination. There are never more than a handful.
-    pairs: Mutex<Vec<(FileId, Arc<MeasuredPair>)>>,
+    pairs: Mutex<Vec<(FileId, Arc<Lines>)>>,
     noticed: AtomicBool,
 }
 
@@ -36,29 +32,11 @@ struct Profiles {
     own: Vec<PairChoices>,
 }
 
-/// The ways between two file systems that were measured to be the fastest.
-pub(crate) struct MeasuredPair {
-    table: Table,
-    pub(crate) ways: Vec<MeasuredWay>,
-}
-
-/// One of them.
-pub(crate) struct MeasuredWay {
-    pub(crate) variant: Variant,
-    pub(crate) by: ChosenBy,
-    /// What is no longer as it was then, in words.
-    changes: Vec<String>,
-}
-
 /// A file that takes several times as long as reading a profile.
 const READ_BYTES_MIN: u64 = 4 << 20;
 
 /// A run that has lasted so long will not notice that a profile is read.
 const READ_AFTER: Duration = Duration::from_millis(10);
-
-/// The user's lines come before those that are built in.
-const OWN: u8 = 0;
-const BUILT_IN: u8 = 1;
 
 /// One end of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +59,7 @@ impl Measured {
     }
 
     /// What is known of the way between two files.
-    pub(crate) fn between(&self, run: &Run<'_>, src: End<'_>, dst: End<'_>) -> Arc<MeasuredPair> {
+    pub(crate) fn between(&self, run: &Run<'_>, src: End<'_>, dst: End<'_>) -> Arc<Lines> {
         let key = FileId { dev: src.dev, ino: dst.dev };
         let mut pairs = self.pairs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, pair)) = pairs.iter().find(|(known, _)| *known == key) {
@@ -93,10 +71,10 @@ impl Measured {
         pair
     }
 
-    /// Tells, the first time only, of what has changed since `way` was measured.
-    pub(crate) fn notice(&self, run: &Run<'_>, way: &MeasuredWay) {
-        if !way.changes.is_empty() && !self.noticed.swap(true, Ordering::Relaxed) {
-            run.report(Diagnostic::ProfileStale { changes: way.changes.clone() });
+    /// Tells, the first time only, of what has changed since `line` was measured.
+    pub(crate) fn notice(&self, run: &Run<'_>, line: &UsableLine) {
+        if !line.changes.is_empty() && !self.noticed.swap(true, Ordering::Relaxed) {
+            run.report(Diagnostic::ProfileStale { changes: line.changes.clone() });
         }
     }
 }
@@ -106,37 +84,23 @@ impl Profiles {
         Profiles { own: own(run).unwrap_or_default() }
     }
 
-    fn between(&self, options: &Options, src: End<'_>, dst: End<'_>) -> MeasuredPair {
-        let by_type = FileSystems::by_number(src.kind, dst.kind, src.dev == dst.dev);
-        let mut candidates = Vec::new();
-        let mut ways = Vec::new();
-        let mut add = |rank: u8, pair: &PairChoices, found: &FileSystems, changes: &[String]| {
-            for line in &pair.lines {
-                let Some(variant) = usable(options, line) else { continue };
-                let words = [found.in_words(), line.in_words()].join(", ");
-                let words: Arc<str> = words.trim_end_matches(", ").into();
-                let by = match rank {
-                    OWN => ChosenBy::Profile(words),
-                    _ => ChosenBy::BuiltIn(words),
-                };
-                ways.push(MeasuredWay { variant, by, changes: changes.to_vec() });
-                candidates.push((rank, line.clone()));
-            }
-        };
-        if !self.own.is_empty() {
-            let found = FileSystems::of(src.fd, dst.fd);
-            let uname = rustix::system::uname();
-            let kernel = uname.release().to_string_lossy();
-            for pair in self.own.iter().filter(|pair| pair.fits(&found)) {
-                add(OWN, pair, &found, &pair.changes(&found, &kernel));
-            }
+    fn between(&self, options: &Options, src: End<'_>, dst: End<'_>) -> Lines {
+        // The same number twice is one file system. Two may be one as well: subvolumes have numbers of
+        // their own.
+        let found = OnceCell::new();
+        let found = || found.get_or_init(|| FileSystems::of(src.fd, dst.fd));
+        let same = src.dev == dst.dev || src.kind.is_some() && src.kind == dst.kind && found().same;
+        let by_type = FileSystems::by_number(src.kind, dst.kind, same);
+        let built_in = Profile::built_in_between(&by_type);
+        if self.own.is_empty() {
+            return Lines::new(options, (&[], &by_type), (&built_in, &by_type));
         }
-        for pair in &Profile::built_in_between(&by_type) {
-            add(BUILT_IN, pair, &by_type, &[]);
-        }
-        let candidates: Vec<Candidate<'_>> =
-            candidates.iter().map(|(rank, line)| Candidate { line, rank: *rank }).collect();
-        MeasuredPair { table: Table::new(&candidates, options.no_cache), ways }
+        let uname = rustix::system::uname();
+        let kernel = uname.release().to_string_lossy();
+        let fitting = self.own.iter().filter(|pair| pair.fits(found()));
+        let own: Vec<_> = fitting.map(|pair| (pair, pair.changes(found(), &kernel))).collect();
+        let own: &Fitting<'_> = &own;
+        Lines::new(options, (own, found()), (&built_in, &by_type))
     }
 }
 
@@ -168,35 +132,3 @@ fn own(run: &Run<'_>) -> Option<Vec<PairChoices>> {
     }
     Some(pairs)
 }
-
-/// The variant of a line, if this build has it and the options leave it to be chosen: whether blocks
-/// are shared is not up to a profile, nor is the kernel to copy where the user has said that it is not.
-fn usable(options: &Options, line: &Line) -> Option<Variant> {
-    let variant = line.choice.variant()?;
-    let fits = match variant.engine.name {
-        "reflink" => false,
-        "copy_file_range" => may_offload(options),
-        _ => true,
-    };
-    fits.then_some(variant)
-}
-
-impl MeasuredPair {
-    /// The index of the way for a file of `bytes`; `look` finds out how much of it is in the page cache,
-    /// where that matters and the file is long enough for the question.
-    pub(crate) fn way(
-        &self,
-        bytes: u64,
-        in_flight: InFlight,
-        look: impl FnOnce() -> Option<Residency>,
-    ) -> Option<usize> {
-        let size = SizeClass::of(bytes);
-        let asks = bytes >= ASKED_BYTES_MIN && self.table.asks(size, in_flight);
-        let residency = if asks { look() } else { None };
-        self.table.get(size, in_flight, residency)
-    }
-}
-
-/// Files of which it is asked whether they are in the page cache. To copy one takes a hundred times as
-/// long as the question.
-const ASKED_BYTES_MIN: u64 = 1 << 20;

@@ -1,130 +1,194 @@
-//! What a copy does between two file systems of which the user has measured nothing: what a
-//! measurement has to better.
-
-use std::os::fd::BorrowedFd;
+//! What a copy will do between two file systems, told before there is a file to copy: what a
+//! measurement has to better, and what became of it.
 
 use engines::Variant;
-use engines::profile::{
-    Candidate, FileSystems, InFlight, Line, Machine, PairChoices, Profile, Situation, SizeClass,
-    Table,
-};
+use engines::profile::{FileSystem, FileSystems, InFlight, PairChoices, Profile, Situation};
 
-use crate::choice::{self, Ways};
-use crate::extents;
+use crate::choice::{self, Crew, Ways};
+use crate::lines::Lines;
 use crate::options::Options;
-use crate::routes::SHARED_BYTES_MIN;
 
-/// The ways between two file systems as the built-in profile and the rule have them.
+/// The ways between two file systems as a profile, the built-in one and the rule have them.
 #[derive(Debug)]
-pub struct Unmeasured {
+pub struct Outlook {
+    cached: Half,
+    no_cache: Half,
+}
+
+/// For copies that may use the page cache, or for those that may not.
+#[derive(Debug)]
+struct Half {
     rule: Ways,
-    rule_no_cache: Ways,
-    lines: Vec<Line>,
-    table: Table,
-    table_no_cache: Table,
+    lines: Lines,
 }
 
-impl Unmeasured {
-    /// Between two open files or directories.
+/// A file to be copied, as far as its way depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Prospect {
+    /// Its situation.
+    pub situation: Situation,
+    /// Its length, which is of the situation's class.
+    pub bytes: u64,
+    /// Workers of the run.
+    pub jobs: usize,
+}
+
+impl Outlook {
+    /// Between the file systems `found`, of which a user's profile holds `own`; nothing where the user
+    /// has measured nothing.
     #[must_use]
-    pub fn between(src: BorrowedFd<'_>, dst: BorrowedFd<'_>) -> Unmeasured {
-        let rule = |no_cache| {
+    pub fn between(found: &FileSystems, own: &[PairChoices]) -> Outlook {
+        Outlook::with(found, own, &Profile::built_in_between(&by_type(found)))
+    }
+
+    fn with(found: &FileSystems, own: &[PairChoices], built_in: &[PairChoices]) -> Outlook {
+        // What has changed since is told by a copy and decides nothing.
+        let fitting = own.iter().filter(|pair| pair.fits(found));
+        let own: Vec<_> = fitting.map(|pair| (pair, Vec::new())).collect();
+        let half = |no_cache| {
             let options = Options { no_cache, ..Options::default() };
-            choice::ways(&options, extents::file_system(src), extents::file_system(dst))
+            let rule = choice::ways(&options, found.src.number(), found.dst.number());
+            let lines = Lines::new(&options, (&own, found), (built_in, &by_type(found)));
+            Half { rule, lines }
         };
-        let same = FileSystems::of(src, dst).same;
-        let found = FileSystems::by_type(src, dst, same);
-        let profile = Profile::built_in();
-        let pairs: Vec<&PairChoices> =
-            profile.pairs_of(&Machine::default()).filter(|pair| pair.fits(&found)).collect();
-        let usable = |line: &&Line| line.choice.variant().is_some();
-        let lines: Vec<Line> =
-            pairs.iter().flat_map(|pair| &pair.lines).filter(usable).cloned().collect();
-        let candidates: Vec<Candidate<'_>> =
-            lines.iter().map(|line| Candidate { line, rank: 0 }).collect();
-        let table = |no_cache| Table::new(&candidates, no_cache);
-        let (table, table_no_cache) = (table(false), table(true));
-        Unmeasured { rule: rule(false), rule_no_cache: rule(true), table, table_no_cache, lines }
+        Outlook { cached: half(false), no_cache: half(true) }
     }
 
-    /// What is tried in `situation`, one after another, where `jobs` workers may share a file.
+    /// What is tried with such a file, one after another, where blocks are not shared.
     #[must_use]
-    pub fn ways(&self, situation: &Situation, jobs: usize) -> Vec<Variant> {
-        let Situation { size, residency, in_flight, no_cache } = *situation;
-        let table = if no_cache { &self.table_no_cache } else { &self.table };
-        let mut ways = Vec::new();
-        if let Some(line) = table.get(size, in_flight, Some(residency)) {
-            let way = self.lines[line].choice.variant();
-            ways.extend(way.map(|way| match way.workers {
-                1 => way,
-                _ => way.shared_by(choice::workers(jobs)),
-            }));
+    pub fn ways(&self, prospect: &Prospect) -> Vec<Variant> {
+        let Half { rule, lines } = self.half(prospect);
+        let jobs = || prospect.jobs;
+        let crew = crew(prospect, &jobs);
+        let look = || Some(prospect.situation.residency);
+        match lines.pick(prospect.bytes, crew, look) {
+            Some(pick) => lines.ways(pick, rule),
+            None => rule.of(prospect.bytes, crew),
         }
-        ways.extend(self.ways_of_rule(situation, jobs));
-        ways
     }
 
-    /// The same without the built-in profile.
+    /// The same without any profile.
     #[must_use]
-    pub fn ways_of_rule(&self, situation: &Situation, jobs: usize) -> Vec<Variant> {
-        let rule = if situation.no_cache { &self.rule_no_cache } else { &self.rule };
-        let alone = situation.in_flight == InFlight::One;
-        let shares = alone && is_shared(situation.size) && rule.may_share;
-        let shared = choice::shared(&rule.data, jobs).filter(|_| shares);
-        shared.unwrap_or_else(|| rule.data.clone())
+    pub fn ways_of_rule(&self, prospect: &Prospect) -> Vec<Variant> {
+        let jobs = || prospect.jobs;
+        self.half(prospect).rule.of(prospect.bytes, crew(prospect, &jobs))
+    }
+
+    fn half(&self, prospect: &Prospect) -> &Half {
+        if prospect.situation.no_cache { &self.no_cache } else { &self.cached }
     }
 }
 
-/// Whether the rule has files of that class shared by workers: those of which all are long enough.
-fn is_shared(size: SizeClass) -> bool {
-    size.over_bytes().is_some_and(|over| over >= SHARED_BYTES_MIN)
+fn crew<'c>(prospect: &Prospect, jobs: &'c dyn Fn() -> usize) -> Crew<'c> {
+    Crew { others_busy: prospect.situation.in_flight == InFlight::Several, jobs }
+}
+
+fn by_type(found: &FileSystems) -> FileSystems {
+    let only_type = |of: &FileSystem| FileSystem { fs_type: of.fs_type.clone(), ..<_>::default() };
+    FileSystems { src: only_type(&found.src), dst: only_type(&found.dst), same: found.same }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
-
-    use engines::profile::Residency;
+    use engines::profile::{Choice, Line, Residency, SizeClass};
 
     use super::*;
 
+    fn found(src: &str, dst: &str) -> FileSystems {
+        let side =
+            |fs_type: &str| FileSystem { fs_type: Some(fs_type.to_owned()), ..<_>::default() };
+        FileSystems { src: side(src), dst: side(dst), same: src == dst }
+    }
+
+    fn line(size: Option<u64>, residency: Option<Residency>, variant: &str) -> Line {
+        let choice = Choice { variant: variant.to_owned(), ..Choice::default() };
+        Line { size: size.map(SizeClass::of), residency, choice, ..Line::default() }
+    }
+
+    fn pair(found: &FileSystems, lines: Vec<Line>) -> PairChoices {
+        let (src, dst) = (found.src.clone(), found.dst.clone());
+        PairChoices { src, dst, same: Some(found.same), kernel: None, lines }
+    }
+
+    fn prospect(bytes: u64, residency: Residency, in_flight: InFlight, no_cache: bool) -> Prospect {
+        let situation = Situation { size: SizeClass::of(bytes), residency, in_flight, no_cache };
+        Prospect { situation, bytes, jobs: 2 }
+    }
+
+    fn texts(ways: &[Variant]) -> String {
+        ways.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    }
+
     #[test]
-    fn the_ways_of_the_rule_come_behind_what_is_built_in() {
-        testfs::each_pair(|src, dst| {
-            let (src_kind, dst_kind) = (src.kind, dst.kind);
-            let open = |dir: &testfs::Scratch| std::fs::File::open(dir.path()).expect("opened");
-            let (src, dst) = (open(src), open(dst));
-            let unmeasured = Unmeasured::between(src.as_fd(), dst.as_fd());
-            let ways = |bytes: u64, in_flight, no_cache| {
-                let size = SizeClass::of(bytes);
-                let residency = Residency::Resident;
-                let situation = Situation { size, residency, in_flight, no_cache };
-                let ways = unmeasured.ways(&situation, 2);
-                ways.iter().map(ToString::to_string).collect::<Vec<_>>()
-            };
-            let last = Some("read_write:256K");
-            let pair = format!("{src_kind} to {dst_kind}");
-            for no_cache in [false, true] {
-                for in_flight in InFlight::ALL {
-                    for bytes in [100, 1 << 30] {
-                        let ways = ways(bytes, in_flight, no_cache);
-                        assert_eq!(ways.last().map(String::as_str), last, "{pair}: {ways:?}");
-                        let around = ways.iter().any(|way| way.starts_with("dontcache"));
-                        assert_eq!(around, no_cache, "{pair}: {ways:?}");
-                    }
-                }
-            }
-            let situation = Situation {
-                size: SizeClass::of(1 << 30),
-                residency: Residency::Resident,
-                in_flight: InFlight::One,
-                no_cache: false,
-            };
-            let by_rule = unmeasured.ways_of_rule(&situation, 2);
-            let shared = by_rule.iter().any(|way| way.workers == 2);
-            assert_eq!(shared, dst_kind != testfs::FsKind::Tmpfs, "{pair}");
-            let all = unmeasured.ways(&situation, 64);
-            assert!(all.iter().all(|way| matches!(way.workers, 1 | 4)), "{pair}: {all:?}");
-        });
+    fn the_rule_serves_where_nothing_was_measured() {
+        use InFlight::{One, Several};
+        for (src, dst, bytes, in_flight, no_cache, expected) in [
+            ("ext4", "vfat", 1 << 20, One, false, "copy_file_range read_write:256K"),
+            ("nfs", "nfs", 1 << 30, One, false, "copy_file_range read_write:256K"),
+            ("f2fs", "f2fs", 1 << 20, One, false, "read_write:256K"),
+            ("f2fs", "f2fs", 1 << 30, One, false, "read_write:256K@2 read_write:256K"),
+            ("f2fs", "f2fs", 1 << 30, Several, false, "read_write:256K"),
+            ("f2fs", "f2fs", 1 << 20, One, true, "dontcache direct read_write:256K"),
+        ] {
+            let outlook = Outlook::between(&found(src, dst), &[]);
+            let prospect = prospect(bytes, Residency::Resident, in_flight, no_cache);
+            assert_eq!(texts(&outlook.ways(&prospect)), expected, "{src} {dst} {bytes}");
+            assert_eq!(outlook.ways(&prospect), outlook.ways_of_rule(&prospect));
+        }
+    }
+
+    #[test]
+    fn the_users_lines_come_first_then_those_built_in_then_the_rule() {
+        let found = found("ext4", "ext4");
+        let own = pair(&found, vec![line(Some(1 << 20), None, "splice:1M")]);
+        let built_in = pair(
+            &found,
+            vec![line(Some(1 << 20), None, "mmap:8M"), line(Some(1 << 30), None, "splice@2")],
+        );
+        let outlook = Outlook::with(&found, &[own], &[built_in]);
+        let first = |bytes, in_flight, jobs| {
+            let prospect =
+                Prospect { jobs, ..prospect(bytes, Residency::Resident, in_flight, false) };
+            outlook.ways(&prospect)[0].to_string()
+        };
+        assert_eq!(first(1 << 20, InFlight::One, 2), "splice:1M");
+        assert_eq!(first(1 << 30, InFlight::One, 2), "splice@2");
+        assert_eq!(first(1 << 30, InFlight::One, 8), "splice@4", "as many as there are");
+        assert_eq!(first(1 << 30, InFlight::Several, 8), "splice");
+        assert_eq!(first(64 << 20, InFlight::One, 2), "read_write:256K@2");
+        let elsewhere = found_elsewhere();
+        let own = pair(&found, vec![line(None, None, "splice:1M")]);
+        let outlook = Outlook::with(&elsewhere, &[own], &[]);
+        let plain = prospect(1 << 20, Residency::Resident, InFlight::One, false);
+        assert_eq!(outlook.ways(&plain)[0].to_string(), "read_write:256K");
+    }
+
+    fn found_elsewhere() -> FileSystems {
+        found("xfs", "xfs")
+    }
+
+    /// A profile that tells residencies apart is asked as a copy asks it.
+    #[test]
+    fn of_short_files_it_is_not_asked_where_they_are() {
+        let found = found("ext4", "ext4");
+        let lines = vec![
+            line(None, Some(Residency::Resident), "sendfile"),
+            line(None, Some(Residency::Absent), "direct"),
+        ];
+        let outlook = Outlook::with(&found, &[pair(&found, lines)], &[]);
+        let first = |bytes, residency| {
+            outlook.ways(&prospect(bytes, residency, InFlight::One, false))[0].to_string()
+        };
+        for (bytes, absent) in [
+            (4 << 10, "sendfile"),
+            (64 << 10, "sendfile"),
+            (65 << 10, "direct"),
+            (1 << 30, "direct"),
+        ] {
+            assert_eq!(first(bytes, Residency::Absent), absent, "{bytes}");
+            assert_eq!(first(bytes, Residency::Resident), "sendfile", "{bytes}");
+        }
+        let uncached = prospect(1 << 20, Residency::Absent, InFlight::One, true);
+        assert_eq!(outlook.ways(&uncached)[0].to_string(), "dontcache", "lines for cached copies");
     }
 }

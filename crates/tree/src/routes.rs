@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use engines::profile::{InFlight, Residency};
+use engines::profile::Residency;
 use engines::{Chain, Variant};
 
-use crate::choice::{self, Ways};
-use crate::measured::{End, Measured, MeasuredPair};
+use crate::choice::{self, Crew, Ways};
+use crate::lines::{Lines, Pick};
+use crate::measured::{End, Measured};
 use crate::options::Options;
 use crate::receipt::{Chosen, ChosenBy};
 use crate::run::Run;
@@ -20,16 +21,14 @@ pub(crate) struct Routes {
     data: Route,
     /// The same for a large file, with workers that have nothing else to do.
     shared: Option<Route>,
-    /// What that is made of, until there is such a file.
-    sharable: Option<Vec<Variant>>,
     /// Through user memory.
     plain: Route,
-    /// Those of the rule, as far as they are left to follow a measured one.
-    ways: Vec<Variant>,
+    /// Those of the rule, which follow a measured one too.
+    rule: Ways,
     /// What was measured here, once that is known.
-    measured: Option<Arc<MeasuredPair>>,
-    /// The measured ones that were gone, each with its index there and its workers.
-    gone: Vec<(usize, usize, Route)>,
+    measured: Option<Arc<Lines>>,
+    /// The measured ones that were gone.
+    gone: Vec<(Pick, Route)>,
 }
 
 /// A chain, and why it is gone.
@@ -61,9 +60,6 @@ pub(crate) struct File {
     pub(crate) others_busy: bool,
 }
 
-/// A file that is worth several workers, as long as nobody has measured.
-pub(crate) const SHARED_BYTES_MIN: u64 = 16 << 20;
-
 impl Routes {
     pub(crate) fn new(options: &Options, ways: Ways) -> Routes {
         let by = match options.engine {
@@ -71,12 +67,11 @@ impl Routes {
             None => ChosenBy::Rule,
         };
         Routes {
-            clone: ways.clone.map(|way| Chain::exactly([way])),
-            sharable: ways.may_share.then(|| ways.data.clone()),
+            clone: ways.clone.clone().map(|way| Chain::exactly([way])),
             data: Route::new(ways.data.clone(), by),
             shared: None,
             plain: Route::new(vec![choice::plain()], ChosenBy::Rule),
-            ways: ways.data,
+            rule: ways,
             measured: None,
             gone: Vec::new(),
         }
@@ -95,32 +90,27 @@ impl Routes {
             self.measured = Some(run.measured.between(run, src, dst));
         }
         let measured = self.measured.as_ref()?;
-        // One worker alone is never idle.
-        let several = others_busy && run.jobs() > 1;
-        let in_flight = if several { InFlight::Several } else { InFlight::One };
-        let index = measured.way(bytes, in_flight, look)?;
-        let way = &measured.ways[index];
-        run.measured.notice(run, way);
-        let workers = match way.variant.workers {
-            1 => 1,
-            _ if others_busy => 1,
-            // Those were all the processors of another machine.
-            _ if matches!(way.by, ChosenBy::BuiltIn(_)) => choice::workers(run.jobs()),
-            workers => workers.min(run.jobs()),
-        };
-        let known = self.gone.iter().position(|(of, by, _)| (*of, *by) == (index, workers));
+        let pick = measured.pick(bytes, Crew { others_busy, jobs: &|| run.jobs() }, look)?;
+        let line = measured.line(pick);
+        run.measured.notice(run, line);
+        let known = self.gone.iter().position(|(gone, _)| *gone == pick);
         Some(Way::Measured(known.unwrap_or_else(|| {
-            let first = way.variant.shared_by(workers);
-            let ways = std::iter::once(first).chain(self.ways.iter().cloned()).collect();
-            self.gone.push((index, workers, Route::new(ways, way.by.clone())));
+            let ways = measured.ways(pick, &self.rule);
+            self.gone.push((pick, Route::new(ways, line.by.clone())));
             self.gone.len() - 1
         })))
     }
 
     /// The way of `bytes` of data where nothing was measured.
     pub(crate) fn by_rule(&mut self, run: &Run<'_>, bytes: u64, others_busy: bool) -> Way {
-        let shares = !others_busy && bytes >= SHARED_BYTES_MIN && self.is_shared(run);
-        if shares { Way::Shared } else { Way::Data }
+        let crew = Crew { others_busy, jobs: &|| run.jobs() };
+        if !self.rule.are_shared(bytes, crew) {
+            return Way::Data;
+        }
+        if self.shared.is_none() {
+            self.shared = Some(Route::new(self.rule.shared(run.jobs()), ChosenBy::Rule));
+        }
+        Way::Shared
     }
 
     /// The route of `way`.
@@ -129,18 +119,8 @@ impl Routes {
             Way::Data => &mut self.data,
             Way::Shared => self.shared.as_mut().expect("it is chosen only where it is"),
             Way::Plain => &mut self.plain,
-            Way::Measured(at) => &mut self.gone[at].2,
+            Way::Measured(at) => &mut self.gone[at].1,
         }
-    }
-
-    /// Whether workers that have nothing else to do may share a large file: not where they would only
-    /// wait for one another.
-    fn is_shared(&mut self, run: &Run<'_>) -> bool {
-        if let Some(ways) = self.sharable.take() {
-            let ways = choice::shared(&ways, run.jobs());
-            self.shared = ways.map(|ways| Route::new(ways, ChosenBy::Rule));
-        }
-        self.shared.is_some()
     }
 }
 

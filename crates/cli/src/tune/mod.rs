@@ -15,10 +15,10 @@ use std::time::Instant;
 
 use anyhow::Context;
 use engines::Variant;
-use engines::profile::{FileSystems, Machine, PairChoices, Profile, Situation};
+use engines::profile::{FileSystems, Machine, PairChoices, Profile};
 use lab::fixture::{self, Scratch};
-use lab::tune::{Config, Plan, Record, Records};
-use tree::Unmeasured;
+use lab::tune::{Case, Config, Plan, Record, Records};
+use tree::{Outlook, Prospect};
 
 use crate::bench::{columns, print};
 use crate::interrupt::Interrupts;
@@ -58,7 +58,8 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
 /// Two open directories, and what is known of them.
 struct Site {
     file_systems: FileSystems,
-    unmeasured: Unmeasured,
+    /// What copies do as long as the user has measured nothing.
+    unmeasured: Outlook,
     jobs: usize,
 }
 
@@ -72,9 +73,10 @@ impl Site {
                 .with_context(|| format!("cannot open the directory '{}'", dir.display()))
         };
         let (src, dst) = (open(src_dir)?, open(dst_dir)?);
+        let file_systems = FileSystems::of(src.as_fd(), dst.as_fd());
         Ok(Site {
-            file_systems: FileSystems::of(src.as_fd(), dst.as_fd()),
-            unmeasured: Unmeasured::between(src.as_fd(), dst.as_fd()),
+            unmeasured: Outlook::between(&file_systems, &[]),
+            file_systems,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
         })
     }
@@ -82,7 +84,7 @@ impl Site {
     fn config<'c>(
         &self,
         measure: &Measure,
-        defaults: &'c dyn Fn(&Situation) -> Vec<Variant>,
+        defaults: &'c dyn Fn(&Case) -> Vec<Variant>,
     ) -> Config<'c> {
         Config {
             time: measure.time,
@@ -100,7 +102,7 @@ fn plan(measure: &Measure) -> anyhow::Result<()> {
     let mut text = String::new();
     for (src, dst) in &measure.pairs {
         let site = Site::between(src, dst)?;
-        let defaults = |situation: &Situation| site.unmeasured.ways(situation, site.jobs);
+        let defaults = |case: &Case| site.defaults(case);
         let plan = Plan::of(&site.config(measure, &defaults), src, dst)?;
         text.push_str(&table::of_plan(&plan, &site.file_systems, measure.time, columns()));
     }
@@ -143,7 +145,7 @@ fn tune_pair(
     site: &Site,
     interrupts: &Interrupts,
 ) -> anyhow::Result<Record> {
-    let defaults = |situation: &Situation| site.unmeasured.ways(situation, site.jobs);
+    let defaults = |case: &Case| site.defaults(case);
     let config = site.config(measure, &defaults);
     let plan = Plan::of(&config, src_dir, dst_dir)?;
     let src = scratch_in(src_dir, interrupts)?;
@@ -172,12 +174,19 @@ fn scratch_in(dir: &Path, interrupts: &Interrupts) -> anyhow::Result<Scratch> {
 }
 
 impl Site {
+    /// What a copy tries without a profile of the user's.
+    fn defaults(&self, case: &Case) -> Vec<Variant> {
+        let (situation, bytes) = (case.situation, case.file_bytes);
+        self.unmeasured.ways(&Prospect { situation, bytes, jobs: self.jobs })
+    }
+
     /// Says of each situation what the rule has there: the first of its ways that works.
     fn name_rule(&self, record: &mut Record) {
         let refused: Vec<String> = record.refused.iter().map(|it| it.variant.clone()).collect();
         for finding in &mut record.situations {
             let Some(situation) = finding.situation() else { continue };
-            let ways = self.unmeasured.ways_of_rule(&situation, self.jobs);
+            let prospect = Prospect { situation, bytes: finding.file_bytes, jobs: self.jobs };
+            let ways = self.unmeasured.ways_of_rule(&prospect);
             let mut ways = ways.iter().map(ToString::to_string);
             finding.rule = ways.find(|way| !refused.contains(way));
         }

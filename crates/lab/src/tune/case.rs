@@ -146,13 +146,15 @@ impl Case {
         format!("{}, {}, {in_flight}{no_cache}", size_words(size), residency.name())
     }
 
-    /// Several huge files at once wait for the medium and are as slow by every way; and whoever asks
-    /// for `--no-cache` has large files.
+    /// Several huge files at once wait for the medium and are as slow by every way; whoever asks for
+    /// `--no-cache` has large files; and of short files no copy asks whether they are in the cache.
     fn is_worth_measuring(&self) -> bool {
         let huge = self.situation.size.last_bytes().is_none();
         let several = self.situation.in_flight == InFlight::Several;
         let leaves_nothing = !several && self.file_bytes > NO_CACHE_BYTES_MIN;
-        !(huge && several) && (!self.situation.no_cache || leaves_nothing)
+        let asked = self.situation.residency == Residency::Resident
+            || self.situation.size.asks_for_residency();
+        asked && !(huge && several) && (!self.situation.no_cache || leaves_nothing)
     }
 
     fn rank(&self) -> (u8, usize) {
@@ -200,12 +202,13 @@ mod tests {
         assert_eq!(words[0], "16 MiB to 256 MiB, resident, alone");
         assert_eq!(words[1], "16 MiB to 256 MiB, absent, alone");
         assert_eq!(words[2], "up to 4 KiB, resident, several");
-        // One file alone of each class, warm and cold; several but of the largest; --no-cache from a
-        // MiB on.
-        assert_eq!(words.len(), 12 + 10 + 6);
+        // One file alone of each class, warm, and cold but for the two shortest; several but of the
+        // largest; --no-cache from a MiB on.
+        let count = (6 + 4) + (5 + 3) + 6;
+        assert_eq!(words.len(), count);
         words.sort();
         words.dedup();
-        assert_eq!(words.len(), 12 + 10 + 6);
+        assert_eq!(words.len(), count);
     }
 
     #[test]

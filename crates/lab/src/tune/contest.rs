@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use engines::Variant;
 
+use super::at_work::{AtWork, Foreign};
 use super::case::Case;
 use super::field::{self, Arm, Role, Standing};
 use super::lane::{self, Lane, Length, Measured, Run};
@@ -13,7 +14,6 @@ use crate::experiment::admission::{ROUNDS_MIN, is_hopeless};
 use crate::experiment::plan::Plan;
 use crate::sample::Stage;
 use crate::state::Prover;
-use crate::trial::Runner;
 
 /// The ways that compete in one situation, and how far they came. It may be taken up again.
 #[derive(Clone, Debug)]
@@ -49,14 +49,6 @@ pub(super) struct Search<'s> {
     pub(super) workers_max: usize,
     /// Called before each run.
     pub(super) watch: &'s mut dyn FnMut(&Contest, Stage, u32),
-}
-
-/// What another copier does with each file.
-pub(super) struct Foreign {
-    pub(super) name: &'static str,
-    /// The variant that it leads to where nothing can be shared.
-    pub(super) main: Variant,
-    pub(super) ways: Vec<Variant>,
 }
 
 /// The shares of a situation's time after which copies of the start of a source end, the heats, and the
@@ -189,12 +181,7 @@ impl Contest {
         foreign: Option<&Foreign>,
     ) -> Result<(), Error> {
         let begun = Instant::now();
-        let mut at_work = AtWork {
-            runners: (0..self.arms.len()).map(|_| None).collect(),
-            costs: vec![None; self.arms.len()],
-            misses: 0,
-            foreign,
-        };
+        let mut at_work = AtWork::new(self.arms.len(), foreign);
         let result = self.search_with(search, &mut at_work, begun);
         self.took += begun.elapsed();
         result
@@ -369,8 +356,7 @@ impl Contest {
             let first = self.arms.len();
             for arm in found {
                 self.arms.push(arm);
-                at_work.runners.push(None);
-                at_work.costs.push(at_work.costs[best]);
+                at_work.add(at_work.costs[best]);
             }
             // Twice, and the best with them: what a heat tells depends on the moment.
             for _ in 0..2 {
@@ -490,36 +476,6 @@ impl Contest {
                 Ok(Some(measured))
             }
         }
-    }
-}
-
-/// What is kept while a contest is under way: started runners take memory.
-struct AtWork<'f> {
-    /// One a lane.
-    runners: Vec<Option<Vec<Runner>>>,
-    /// What the last run of each took in all.
-    costs: Vec<Option<Duration>>,
-    /// Runs whose state was not reached.
-    misses: u32,
-    foreign: Option<&'f Foreign>,
-}
-
-impl AtWork<'_> {
-    fn runners(&mut self, arm: &Arm, index: usize, lanes: usize) -> Result<&mut [Runner], String> {
-        let slot = &mut self.runners[index];
-        if slot.is_none() {
-            let start = |_| match (arm.role, self.foreign) {
-                (Role::Foreign, Some(foreign)) => Ok(Runner::of_ways(&foreign.main, &foreign.ways)),
-                _ => Runner::start(&arm.variant),
-            };
-            *slot = Some((0..lanes).map(start).collect::<Result<_, _>>()?);
-        }
-        Ok(slot.as_mut().expect("it was just started"))
-    }
-
-    /// What a run is likely to take: as long as its last one, or as the longest of the others.
-    fn cost_of(&self, index: usize) -> Option<Duration> {
-        self.costs[index].or_else(|| self.costs.iter().flatten().max().copied())
     }
 }
 

@@ -6,6 +6,7 @@
 //! Each run is one of [`trial`](crate::trial), as in a race: state set and proved, copy verified. What
 //! it came to is a [`Record`], and its choices are lines of a profile.
 
+mod at_work;
 mod case;
 mod contest;
 mod field;
@@ -30,7 +31,8 @@ use crate::fixture::Scratch;
 use crate::sample::Stage;
 use crate::state::Prover;
 use crate::verdict::DELTA;
-use contest::{Contest, Foreign, Search};
+use at_work::Foreign;
+use contest::{Contest, Search};
 use field::Standing;
 use lane::Lane;
 
@@ -48,8 +50,8 @@ pub struct Config<'c> {
     pub workers_max: usize,
     /// The candidates.
     pub variants: Vec<Variant>,
-    /// What a copy tries in a situation without being told, one after another.
-    pub defaults: &'c dyn Fn(&Situation) -> Vec<Variant>,
+    /// What a copy tries in a case without being told, one after another.
+    pub defaults: &'c dyn Fn(&Case) -> Vec<Variant>,
 }
 
 /// What happens, for whoever watches. It is told between runs and never during one.
@@ -138,7 +140,7 @@ pub fn run(
     let mut situations: Vec<Finding> = tuning.contests.iter().map(Finding::of).collect();
     let left_out = plan.cases.iter().filter(|planned| planned.why_not.is_some());
     situations.extend(left_out.map(|planned| {
-        let defaults = (config.defaults)(&planned.case.situation);
+        let defaults = (config.defaults)(&planned.case);
         let mut contest = Contest::new(planned.case, defaults, None, &[], &[]);
         contest.why_not = planned.why_not.clone().unwrap_or_default();
         Finding::of(&contest)
@@ -189,7 +191,7 @@ impl Tuning<'_, '_> {
 
     /// Searches in `case` for about `share` of time.
     fn begin(&mut self, case: &Case, share: Duration) -> Result<(), Error> {
-        let defaults = (self.config.defaults)(&case.situation);
+        let defaults = (self.config.defaults)(case);
         let out = self.known_of(case);
         let contest =
             Contest::new(*case, defaults, Some(&self.foreign), &self.config.variants, &out);

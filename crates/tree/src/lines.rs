@@ -1,0 +1,130 @@
+//! The lines of profiles that copies between two file systems may go by, and which of them a file does.
+//! No file is opened here, so that what a copy will do can be told before it is made.
+
+use std::sync::Arc;
+
+use engines::Variant;
+use engines::profile::{
+    Candidate, FileSystems, InFlight, Line, PairChoices, Residency, SizeClass, Table,
+};
+
+use crate::choice::{self, Crew, Ways, may_offload};
+use crate::options::Options;
+use crate::receipt::ChosenBy;
+
+/// The lines that fit two file systems.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    table: Table,
+    usable: Vec<UsableLine>,
+}
+
+/// One that this build can use, and the options allow.
+#[derive(Debug)]
+pub(crate) struct UsableLine {
+    variant: Variant,
+    /// Why a copy goes by it.
+    pub(crate) by: ChosenBy,
+    /// What is no longer as it was when it was measured, in words.
+    pub(crate) changes: Vec<String>,
+}
+
+/// The line that a file goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pick {
+    index: usize,
+    /// Workers that share the file.
+    workers: usize,
+}
+
+/// The user's lines come before those that are built in.
+const OWN: u8 = 0;
+const BUILT_IN: u8 = 1;
+
+/// What a profile says of two file systems: pairs that fit, each with what has changed since.
+pub(crate) type Fitting<'p> = [(&'p PairChoices, Vec<String>)];
+
+impl Lines {
+    /// Those of the user's `own` profile, which tells file systems apart as well as can be, and those
+    /// that are built in, which tell them apart by type.
+    pub(crate) fn new(
+        options: &Options,
+        (own, found): (&Fitting<'_>, &FileSystems),
+        (built_in, by_type): (&[PairChoices], &FileSystems),
+    ) -> Lines {
+        let mut lines: Vec<(u8, &Line)> = Vec::new();
+        let mut usable = Vec::new();
+        let mut add = |rank: u8, pair, found: &FileSystems, changes: &[String]| {
+            let pair: &PairChoices = pair;
+            for line in &pair.lines {
+                let Some(variant) = usable_variant(options, line) else { continue };
+                let words = [found.in_words(), line.in_words()].join(", ");
+                let words: Arc<str> = words.trim_end_matches(", ").into();
+                let by = match rank {
+                    OWN => ChosenBy::Profile(words),
+                    _ => ChosenBy::BuiltIn(words),
+                };
+                usable.push(UsableLine { variant, by, changes: changes.to_vec() });
+                lines.push((rank, line));
+            }
+        };
+        for (pair, changes) in own {
+            add(OWN, pair, found, changes);
+        }
+        for pair in built_in {
+            add(BUILT_IN, pair, by_type, &[]);
+        }
+        let candidates: Vec<Candidate<'_>> =
+            lines.into_iter().map(|(rank, line)| Candidate { line, rank }).collect();
+        Lines { table: Table::new(&candidates, options.no_cache), usable }
+    }
+
+    /// The line for a file of `bytes`; `look` finds out how much of it is in the page cache, where that
+    /// matters and the file is long enough for the question.
+    pub(crate) fn pick(
+        &self,
+        bytes: u64,
+        crew: Crew<'_>,
+        look: impl FnOnce() -> Option<Residency>,
+    ) -> Option<Pick> {
+        // One worker alone is never idle.
+        let several = crew.others_busy && (crew.jobs)() > 1;
+        let in_flight = if several { InFlight::Several } else { InFlight::One };
+        let size = SizeClass::of(bytes);
+        let asks = size.asks_for_residency() && self.table.asks(size, in_flight);
+        let residency = if asks { look() } else { None };
+        let index = self.table.get(size, in_flight, residency)?;
+        let line = &self.usable[index];
+        let workers = match line.variant.workers {
+            1 => 1,
+            _ if crew.others_busy => 1,
+            // Those were all the processors of another machine.
+            _ if matches!(line.by, ChosenBy::BuiltIn(_)) => choice::workers((crew.jobs)()),
+            workers => workers.min((crew.jobs)()),
+        };
+        Some(Pick { index, workers })
+    }
+
+    /// The line of `pick`.
+    pub(crate) fn line(&self, pick: Pick) -> &UsableLine {
+        &self.usable[pick.index]
+    }
+
+    /// What is tried by it, one after another: behind it come the ways of the rule.
+    pub(crate) fn ways(&self, pick: Pick, rule: &Ways) -> Vec<Variant> {
+        let first = self.line(pick).variant.shared_by(pick.workers);
+        std::iter::once(first).chain(rule.data.iter().cloned()).collect()
+    }
+}
+
+/// The variant of a line, if this build has it and the options leave it to be chosen: whether blocks
+/// are shared is not up to a profile, nor is the kernel to copy where the user has said that it is not.
+fn usable_variant(options: &Options, line: &Line) -> Option<Variant> {
+    let variant = line.choice.variant()?;
+    let fits = match variant.engine.name {
+        "reflink" => false,
+        "copy_file_range" => may_offload(options),
+        _ => true,
+    };
+    fits.then_some(variant)
+}
