@@ -10,6 +10,7 @@ use file_systems::FileSystems;
 mod check;
 mod default_profile;
 mod file_systems;
+mod judge_profile;
 mod namespace;
 mod packages;
 mod peers;
@@ -20,6 +21,8 @@ const USAGE: &str = "usage:
   cargo xtask peers [--help]   time haulage cp against GNU cp and other copiers
   cargo xtask default-profile [--help]
                                derive the built-in profile from the measurements in record/
+  cargo xtask judge-profile [--help]
+                               judge what haulage tune chose, and the built-in profile, by a long search
 ";
 
 enum Task {
@@ -27,6 +30,7 @@ enum Task {
     WithFs(Vec<OsString>),
     Peers(Box<peers::Args>),
     DefaultProfile(Box<default_profile::Args>),
+    JudgeProfile(Box<judge_profile::Args>),
 }
 
 impl Task {
@@ -43,6 +47,9 @@ impl Task {
             [task, ..] if task == "default-profile" => {
                 Some(Task::DefaultProfile(Box::new(default_profile::Args::parse_from(args))))
             }
+            [task, ..] if task == "judge-profile" => {
+                Some(Task::JudgeProfile(Box::new(judge_profile::Args::parse_from(args))))
+            }
             _ => None,
         }
     }
@@ -52,6 +59,7 @@ impl Task {
         match self {
             Task::Peers(args) => args.needs_no_mounts(),
             Task::DefaultProfile(args) => args.needs_no_mounts(),
+            Task::JudgeProfile(_) => true,
             Task::Test | Task::WithFs(_) => false,
         }
     }
@@ -60,6 +68,7 @@ impl Task {
         match self {
             Task::Peers(args) => file_systems::mount_only(&args.kinds(), args.scale),
             Task::DefaultProfile(args) => file_systems::mount_only(&args.kinds(), 1.0),
+            Task::JudgeProfile(_) => Ok(FileSystems::none()),
             Task::Test | Task::WithFs(_) => file_systems::mount(),
         }
     }
@@ -69,6 +78,7 @@ impl Task {
             Task::Test => check::everything(file_systems),
             Task::Peers(args) => peers::run(args, file_systems),
             Task::DefaultProfile(args) => default_profile::run(args, file_systems),
+            Task::JudgeProfile(args) => judge_profile::run(args),
             Task::WithFs(command) => {
                 file_systems.announce();
                 let status = Command::new(&command[0])

@@ -1,0 +1,438 @@
+//! What the ways of a copy cost, by the times of a long search: pure functions of records.
+
+use engines::Variant;
+use engines::profile::{FileSystem, FileSystems, PairChoices};
+use lab::stats::{Paired, Ratio};
+use lab::tune::{Finding, Record, Way};
+use tree::{Outlook, Prospect};
+
+/// A situation of the long search that has an answer.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) words: String,
+    /// The fastest way of the long search.
+    pub(super) best: String,
+    /// What a copy does, by whatever it goes by.
+    pub(super) ways: Vec<(Guide, Judgement)>,
+}
+
+/// What a copy goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guide {
+    /// What the shorter search has put into the profile, and what is built in for the rest.
+    Tuned,
+    /// What is built in.
+    BuiltIn,
+    /// The rule alone, which is what serves between file systems that nobody has measured.
+    Rule,
+}
+
+/// A way and what it costs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Judgement {
+    pub(super) way: String,
+    pub(super) loss: Loss,
+}
+
+/// The time of a way over that of the best.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Loss {
+    /// It is the best.
+    None,
+    /// Paired by the rounds of the final that both ran, of which there are so many.
+    Rounds(Ratio, usize),
+    /// It did not come so far: the best time of its heats over that of the best's.
+    Heats(f64),
+    /// The long search did not run it.
+    Unknown,
+}
+
+impl Guide {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Guide::Tuned => "tuned",
+            Guide::BuiltIn => "built in",
+            Guide::Rule => "rule",
+        }
+    }
+
+    /// How much slower than the best it may be, as a ratio.
+    pub(super) fn allowed(self) -> f64 {
+        match self {
+            Guide::Tuned => 1.05,
+            Guide::BuiltIn | Guide::Rule => 1.15,
+        }
+    }
+}
+
+impl Loss {
+    /// The ratio of the times; `None` where nothing is known.
+    pub(super) fn ratio(self) -> Option<f64> {
+        match self {
+            Loss::None => Some(1.0),
+            Loss::Rounds(ratio, _) => Some(ratio.estimate),
+            Loss::Heats(ratio) => Some(ratio),
+            Loss::Unknown => None,
+        }
+    }
+
+    /// Whether the whole interval lies beyond `limit`.
+    fn is_surely_over(self, limit: f64) -> bool {
+        matches!(self, Loss::Rounds(ratio, _) if ratio.interval.low > limit)
+    }
+}
+
+/// Of how many situations what is demanded has to hold.
+pub(super) const SHARE_DEMANDED: f64 = 0.9;
+
+/// How often one guide is as good as is demanded.
+#[derive(Debug, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) guide: Guide,
+    pub(super) situations: usize,
+    /// Situations whose estimate is within the limit that is demanded of it.
+    pub(super) within: usize,
+    /// Those whose whole interval is beyond it.
+    pub(super) surely_over: usize,
+    /// The greatest loss that is known.
+    pub(super) worst: f64,
+}
+
+impl Verdict {
+    pub(super) fn holds(&self) -> bool {
+        // Nobody demands that of the rule alone.
+        self.guide == Guide::Rule || self.share() >= SHARE_DEMANDED
+    }
+
+    pub(super) fn share(&self) -> f64 {
+        self.within as f64 / self.situations.max(1) as f64
+    }
+}
+
+/// Judges each situation that `long` has an answer for.
+pub(super) fn judge(long: &Record, tuned: Option<&Record>) -> Vec<Judged> {
+    let found = file_systems(long);
+    let own = tuned.map(|tuned| PairChoices {
+        src: found.src.clone(),
+        dst: found.dst.clone(),
+        same: Some(found.same),
+        kernel: None,
+        lines: tuned.lines(),
+    });
+    let unmeasured = Outlook::between(&found, &[]);
+    let measured = own.map(|own| Outlook::between(&found, &[own]));
+    let mut judged = Vec::new();
+    for finding in &long.situations {
+        let (Some(best), Some(prospect)) = (&finding.best, prospect(long, finding)) else {
+            continue;
+        };
+        let of = |guide, ways: &[Variant]| (guide, judgement(long, finding, ways));
+        let tuned = measured.iter().map(|outlook| of(Guide::Tuned, &outlook.ways(&prospect)));
+        let mut ways: Vec<_> = tuned.collect();
+        ways.push(of(Guide::BuiltIn, &unmeasured.ways(&prospect)));
+        ways.push(of(Guide::Rule, &unmeasured.ways_of_rule(&prospect)));
+        judged.push(Judged { words: finding.words.clone(), best: best.clone(), ways });
+    }
+    judged
+}
+
+/// One verdict on each guide.
+pub(super) fn verdicts(judged: &[Judged]) -> Vec<Verdict> {
+    let of = |guide: Guide| {
+        let ways = judged.iter().flat_map(|judged| &judged.ways);
+        let losses: Vec<Loss> =
+            ways.filter(|(of, _)| *of == guide).map(|(_, judgement)| judgement.loss).collect();
+        let ratios = || losses.iter().filter_map(|loss| loss.ratio());
+        Verdict {
+            guide,
+            situations: losses.len(),
+            within: ratios().filter(|ratio| *ratio <= guide.allowed()).count(),
+            surely_over: losses.iter().filter(|it| it.is_surely_over(guide.allowed())).count(),
+            worst: ratios().fold(1.0, f64::max),
+        }
+    };
+    let all = [Guide::Tuned, Guide::BuiltIn, Guide::Rule].map(of);
+    all.into_iter().filter(|verdict| verdict.situations > 0).collect()
+}
+
+/// The search of `records` between the file systems of `record`.
+pub(super) fn of_the_same<'r>(record: &Record, records: &'r [Record]) -> Option<&'r Record> {
+    records.iter().find(|other| file_systems(other) == file_systems(record))
+}
+
+/// `ext4 to xfs`.
+pub(super) fn place(record: &Record) -> String {
+    file_systems(record).in_words()
+}
+
+pub(super) fn seed(record: &Record) -> Option<u64> {
+    record.environment.get("seed")?.as_u64()
+}
+
+/// What is tried first and works costs what it costs.
+fn judgement(long: &Record, finding: &Finding, ways: &[Variant]) -> Judgement {
+    let way = ways.iter().find(|way| !is_refused(long, way)).or(ways.last());
+    let Some(way) = way else { return Judgement { way: String::new(), loss: Loss::Unknown } };
+    Judgement { way: way.to_string(), loss: loss(finding, way) }
+}
+
+fn is_refused(long: &Record, way: &Variant) -> bool {
+    // Several workers are refused what one is.
+    let alone = way.shared_by(1);
+    let mut refused = long.refused.iter().filter_map(|it| it.variant.parse::<Variant>().ok());
+    refused.any(|refused| refused.shared_by(1) == alone)
+}
+
+fn loss(finding: &Finding, variant: &Variant) -> Loss {
+    let best = finding.best.as_deref().and_then(|best| finding.way(best));
+    let (Some(best), Some(way)) = (best, ran(finding, variant)) else { return Loss::Unknown };
+    if best.name == way.name {
+        return Loss::None;
+    }
+    let time_of_best = |round: u32| best.rounds_ns.iter().find(|(of, _)| *of == round);
+    let times: Vec<(f64, f64)> = way
+        .rounds_ns
+        .iter()
+        .filter_map(|(round, ns)| Some((*ns, time_of_best(*round)?.1)))
+        .collect();
+    let paired = Paired::new(times);
+    if let Some(ratio) = paired.ratio() {
+        return Loss::Rounds(ratio, paired.rounds());
+    }
+    let heat = |way: &Way| way.heats_ns.iter().copied().min_by(f64::total_cmp);
+    heat(way).zip(heat(best)).map_or(Loss::Unknown, |(own, best)| Loss::Heats(own / best))
+}
+
+/// What was run that does the same to a file of that length.
+fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f Way> {
+    let did_run = |way: &&Way| !way.heats_ns.is_empty() || !way.rounds_ns.is_empty();
+    let same_name = finding.way(&variant.to_string()).filter(did_run);
+    same_name.or_else(|| {
+        let bytes = finding.file_bytes.next_power_of_two();
+        let own = variant.within(bytes);
+        let does_the_same =
+            |way: &&Way| way.name.parse::<Variant>().is_ok_and(|way| way.within(bytes) == own);
+        finding.ways.iter().filter(did_run).find(does_the_same)
+    })
+}
+
+fn prospect(long: &Record, finding: &Finding) -> Option<Prospect> {
+    let processors = long.environment.get("cpu_count").and_then(serde_json::Value::as_u64);
+    let jobs = processors.and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
+    Some(Prospect { situation: finding.situation()?, bytes: finding.file_bytes, jobs })
+}
+
+/// As a copy would find them: by the names that profiles have for types.
+fn file_systems(record: &Record) -> FileSystems {
+    let side = |side: &str| {
+        let of = |key: &str| Some(record.environment.get(side)?.get(key)?.as_str()?.to_owned());
+        let fs_type = of("fs_type").map(|found| match found.as_str() {
+            "ext2" | "ext3" => "ext4".to_owned(),
+            "nfs4" => "nfs".to_owned(),
+            other => other.split('.').next().unwrap_or(other).to_owned(),
+        });
+        FileSystem {
+            fs_type,
+            source: of("device"),
+            mount_point: of("mount_point"),
+            ..FileSystem::default()
+        }
+    };
+    let (src, dst) = (side("src"), side("dst"));
+    let same = src == dst;
+    FileSystems { src, dst, same }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A way with the times of its heats and of its rounds.
+    fn way(name: &str, heats: &[f64], rounds: &[f64]) -> Value {
+        let rounds: Vec<(usize, f64)> = (1..).zip(rounds.iter().copied()).collect();
+        json!({
+            "name": name, "standing": "raced", "reason": "", "shares_extents": false,
+            "file_ns_median": 1e6, "megabytes_per_second": 1e3, "ratio_to_best": null,
+            "ratio_low": null, "ratio_high": null, "heats_ns": heats, "rounds_ns": rounds,
+        })
+    }
+
+    /// A situation of files of `file_bytes` in the class `size`.
+    fn situation(
+        (size, file_bytes): (&str, u64),
+        residency: &str,
+        choice: &str,
+        ways: Vec<Value>,
+    ) -> Value {
+        json!({
+            "size": size, "residency": residency, "in_flight": "one", "no_cache": false,
+            "words": format!("{size}, {residency}"), "file_bytes": file_bytes, "files": 1,
+            "why_not": "", "choice": choice, "best": ways[0]["name"], "default": "-",
+            "rule": null, "settled": true, "rounds": 9, "seconds": 1.0, "default_loss": null,
+            "gnu_cp_loss": null, "copy_file_range_loss": null, "ways": ways,
+        })
+    }
+
+    fn record(seed: u64, (src, dst): (&str, &str), refused: &[&str], found: Vec<Value>) -> Record {
+        let side = |fs_type: &str| json!({ "fs_type": fs_type, "mount_point": fs_type });
+        let refused: Vec<Value> =
+            refused.iter().map(|it| json!({ "variant": it, "reason": "EINVAL" })).collect();
+        let record = json!({
+            "date": "", "seconds_allowed": 1.0, "seconds": 1.0, "at_once": 2, "delta": 0.02,
+            "environment":
+                { "src": side(src), "dst": side(dst), "cpu_count": 2, "seed": seed },
+            "situations": found, "refused": refused,
+        });
+        serde_json::from_value(record).expect("a record")
+    }
+
+    const LARGE: (&str, u64) = ("16M to 256M", 64 << 20);
+    const SMALL: (&str, u64) = ("up to 4K", 4 << 10);
+
+    /// Times about `middle` that vary together from round to round, as those of one machine do.
+    fn rounds(middle: f64) -> Vec<f64> {
+        [1.0, 1.3, 0.9, 1.1, 2.0, 0.95].map(|drift| middle * drift).to_vec()
+    }
+
+    fn shown(judged: &Judged) -> String {
+        let of = |(guide, judgement): &(Guide, Judgement)| {
+            let loss = match judgement.loss {
+                Loss::None => "best".to_owned(),
+                Loss::Rounds(ratio, rounds) => format!("{:.3} in {rounds}", ratio.estimate),
+                Loss::Heats(ratio) => format!("{ratio:.3} in heats"),
+                Loss::Unknown => "unknown".to_owned(),
+            };
+            format!("{}: {} {loss}", guide.name(), judgement.way)
+        };
+        judged.ways.iter().map(of).collect::<Vec<_>>().join("; ")
+    }
+
+    /// f2fs is in no record, so that the rule is what is built in for it.
+    const PLACE: (&str, &str) = ("f2fs", "f2fs");
+
+    #[test]
+    fn a_way_costs_what_it_cost_in_the_rounds_that_both_ran() {
+        let ways = vec![
+            way("splice:1M", &[90.0], &rounds(100.0)),
+            way("sendfile", &[95.0], &rounds(104.0)),
+            way("read_write:256K@2", &[150.0, 130.0], &rounds(140.0)[..3]),
+        ];
+        let long = record(1, PLACE, &[], vec![situation(LARGE, "resident", "splice:1M", ways)]);
+        let choice = |variant: &str| {
+            let ways = vec![way(variant, &[1.0], &[1.0, 1.0])];
+            record(2, PLACE, &[], vec![situation(LARGE, "resident", variant, ways)])
+        };
+        let judge = |tuned: &str| shown(&super::judge(&long, Some(&choice(tuned)))[0]);
+        let rule = "built in: read_write:256K@2 1.400 in 3; rule: read_write:256K@2 1.400 in 3";
+        assert_eq!(judge("sendfile"), format!("tuned: sendfile 1.040 in 6; {rule}"));
+        assert_eq!(judge("splice:1M"), format!("tuned: splice:1M best; {rule}"));
+        assert_eq!(judge("mmap:8M"), format!("tuned: mmap:8M unknown; {rule}"));
+        // More workers than the machine has are as many as it has.
+        assert!(judge("read_write:256K@4").starts_with("tuned: read_write:256K@2 1.400"));
+        assert_eq!(shown(&super::judge(&long, None)[0]), rule);
+    }
+
+    #[test]
+    fn what_left_before_the_final_is_known_by_its_heats() {
+        let ways = vec![
+            way("splice:1M", &[100.0, 90.0], &rounds(100.0)),
+            way("read_write:256K@2", &[140.0, 117.0], &[]),
+            way("direct", &[], &[]),
+        ];
+        let long = record(1, PLACE, &[], vec![situation(LARGE, "resident", "splice:1M", ways)]);
+        let rule = "read_write:256K@2 1.300 in heats";
+        let expected = format!("built in: {rule}; rule: {rule}");
+        assert_eq!(shown(&super::judge(&long, None)[0]), expected);
+        let ways = vec![way("direct", &[1.0], &[1.0, 1.0])];
+        let tuned = record(2, PLACE, &[], vec![situation(LARGE, "resident", "direct", ways)]);
+        let judged = super::judge(&long, Some(&tuned));
+        assert!(shown(&judged[0]).starts_with("tuned: direct unknown"), "it was not tried");
+    }
+
+    #[test]
+    fn what_does_the_same_to_a_short_file_is_the_same_way() {
+        let ways =
+            || vec![way("read_write:64K", &[9.0], &rounds(10.0)), way("sendfile", &[9.0], &[])];
+        let long = record(1, PLACE, &[], vec![situation(SMALL, "resident", "-", ways())]);
+        let expected = "built in: read_write:256K best; rule: read_write:256K best";
+        assert_eq!(shown(&super::judge(&long, None)[0]), expected);
+    }
+
+    #[test]
+    fn a_copy_of_a_short_file_does_not_ask_where_it_is() {
+        let ways = |first: &str, second: &str| {
+            vec![way(first, &[1.0], &rounds(100.0)), way(second, &[1.0], &rounds(150.0))]
+        };
+        let found = |size, second_size| {
+            vec![
+                situation(size, "resident", "sendfile", ways("sendfile", "direct")),
+                situation(second_size, "absent", "direct", ways("direct", "sendfile")),
+            ]
+        };
+        for (size, absent) in [(SMALL, "tuned: sendfile 1.500 in 6"), (LARGE, "tuned: direct best")]
+        {
+            let long = record(1, PLACE, &[], found(size, size));
+            let tuned = record(2, PLACE, &[], found(size, size));
+            let judged = super::judge(&long, Some(&tuned));
+            assert!(shown(&judged[0]).starts_with("tuned: sendfile best"));
+            assert!(shown(&judged[1]).starts_with(absent), "{}", shown(&judged[1]));
+        }
+    }
+
+    #[test]
+    fn a_refused_way_gives_way_to_the_next() {
+        let ways = vec![
+            way("read_write:256K", &[1.0], &rounds(100.0)),
+            way("sendfile", &[1.0], &rounds(110.0)),
+        ];
+        let found = || vec![situation(LARGE, "resident", "read_write:256K", ways.clone())];
+        let long = record(1, ("vfat", "ext4"), &["copy_file_range"], found());
+        let best = "built in: read_write:256K best; rule: read_write:256K best";
+        assert_eq!(shown(&super::judge(&long, None)[0]), best);
+    }
+
+    #[test]
+    fn shares_are_counted_by_what_is_demanded_of_each() {
+        let at = |ratio: f64| {
+            let ways = vec![
+                way("splice:1M", &[1.0], &rounds(100.0)),
+                way("sendfile", &[1.0], &rounds(100.0 * ratio)),
+                way("read_write:256K@2", &[1.0], &rounds(100.0 * (1.0 + 3.0 * (ratio - 1.0)))),
+            ];
+            situation(LARGE, "resident", "sendfile", ways)
+        };
+        // Nine that hold both demands and one that holds neither.
+        let found: Vec<Value> = (0..10).map(|n| at(if n == 0 { 1.06 } else { 1.04 })).collect();
+        let (long, tuned) = (record(1, PLACE, &[], found.clone()), record(2, PLACE, &[], found));
+        let judged = super::judge(&long, Some(&tuned));
+        let counted: Vec<_> = verdicts(&judged)
+            .iter()
+            .map(|it| (it.guide.name(), it.within, it.surely_over, it.holds()))
+            .collect();
+        let expected = [("tuned", 9, 1, true), ("built in", 9, 1, true), ("rule", 9, 1, true)];
+        assert_eq!(counted, expected);
+        let worse = verdicts(&judged[..9]);
+        assert_eq!((worse[0].within, worse[0].holds()), (8, false));
+        assert!((worse[0].worst - 1.06).abs() < 1e-9, "{worse:?}");
+        // What nobody has run is no proof of anything.
+        let unknown = Judgement { way: "x".into(), loss: Loss::Unknown };
+        let one = Judged {
+            words: String::new(),
+            best: String::new(),
+            ways: vec![(Guide::Tuned, unknown)],
+        };
+        assert_eq!((verdicts(&[one])[0].within, verdicts(&[]).len()), (0, 0));
+    }
+
+    #[test]
+    fn records_of_other_places_are_told_apart() {
+        let here = record(1, PLACE, &[], Vec::new());
+        let there = record(2, ("ext4", "f2fs"), &[], Vec::new());
+        let both = [there, record(3, PLACE, &[], Vec::new())];
+        assert_eq!(of_the_same(&here, &both).and_then(seed), Some(3));
+        assert!(of_the_same(&here, &both[..1]).is_none());
+        assert_eq!(place(&both[0]), "ext4 ext4 to f2fs f2fs");
+    }
+}
