@@ -28,9 +28,9 @@ pub(super) struct AtWork<'f> {
 
 impl<'f> AtWork<'f> {
     /// Nothing is started yet.
-    pub(super) fn new(arms: usize, foreign: Option<&'f Foreign>) -> AtWork<'f> {
-        let runners = (0..arms).map(|_| None).collect();
-        AtWork { runners, costs: vec![None; arms], misses: 0, foreign }
+    pub(super) fn new(costs: Vec<Option<Duration>>, foreign: Option<&'f Foreign>) -> AtWork<'f> {
+        let runners = costs.iter().map(|_| None).collect();
+        AtWork { runners, costs, misses: 0, foreign }
     }
 
     /// One more arm, which is likely to cost `cost`.

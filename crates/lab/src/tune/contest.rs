@@ -30,6 +30,10 @@ pub(super) struct Contest {
     pub(super) why_not: String,
     /// Time that it took so far.
     pub(super) took: Duration,
+    /// How often it was taken up.
+    visits: u32,
+    /// What the last run of each took in all.
+    costs: Vec<Option<Duration>>,
     heated: bool,
     /// Whether it was for want of time that there is no answer.
     lacks_time: bool,
@@ -66,11 +70,24 @@ const RUNS_MIN: u32 = 12;
 /// Heats of the whole field.
 const HEATS: usize = 3;
 
+/// How often each runs in a heat, where there is time.
+const REPEATS: usize = 3;
+
 /// How often the search goes on around a new best.
 const STEPS: usize = 4;
 
+/// Rounds of a visit. What one round tells the next one tells too, as long as both copy the same file at
+/// about the same time: more are worth more later, when it lies elsewhere in memory and on the medium.
+const ROUNDS_A_VISIT: u32 = 10;
+
+/// Visits before which nothing is taken as settled.
+const VISITS_TO_SETTLE: u32 = 3;
+
+/// Who is slower by more than this leaves in the first visit already.
+const MARGIN_AT_FIRST: f64 = 0.2;
+
 /// Rounds after which more would tell nothing new at any noise that a user could wait out.
-const ROUNDS_MAX: u32 = 40;
+const ROUNDS_MAX: u32 = 200;
 
 /// Runs that may miss the state before it is taken to be out of reach.
 const MISSES_MAX: u32 = 3;
@@ -119,6 +136,8 @@ impl Contest {
             settled: false,
             why_not: String::new(),
             took: Duration::ZERO,
+            visits: 0,
+            costs: Vec::new(),
             heated: false,
             lacks_time: false,
         }
@@ -139,7 +158,7 @@ impl Contest {
     /// best in the heats.
     pub(super) fn hopeless(&self, factor: f64) -> Vec<(String, Standing)> {
         let best_ns = field::best_heat(&self.arms).map_or(0.0, |(_, ns)| ns);
-        let known = |arm: &Arm| match (&arm.standing, arm.best_heat_ns()) {
+        let known = |arm: &Arm| match (&arm.standing, arm.heat_ns()) {
             (Standing::Refused(_), _) => Some((arm.name.clone(), arm.standing.clone())),
             (_, Some(ns)) if ns > factor * best_ns => Some((arm.name.clone(), Standing::Slow)),
             _ => None,
@@ -151,13 +170,17 @@ impl Contest {
     pub(super) fn leaders(&self) -> Vec<(String, f64)> {
         let time = |arm: &Arm| {
             let finals: Vec<f64> = arm.finals_ns.values().copied().collect();
-            let ns = crate::stats::median(&finals).or(arm.best_heat_ns())?;
+            let ns = crate::stats::median(&finals).or(arm.heat_ns())?;
             Some((arm.name.clone(), ns / f64::from(self.case.files)))
         };
         let running = self.arms.iter().filter(|arm| arm.runs());
         let mut leaders: Vec<(String, f64)> = running.filter_map(time).collect();
         leaders.sort_by(|(_, one), (_, other)| one.total_cmp(other));
         leaders
+    }
+
+    pub(super) fn was_visited(&self) -> bool {
+        self.visits > 0
     }
 
     /// Whether more time might give an answer, or a better one.
@@ -181,8 +204,11 @@ impl Contest {
         foreign: Option<&Foreign>,
     ) -> Result<(), Error> {
         let begun = Instant::now();
-        let mut at_work = AtWork::new(self.arms.len(), foreign);
+        self.visits += 1;
+        self.costs.resize(self.arms.len(), None);
+        let mut at_work = AtWork::new(std::mem::take(&mut self.costs), foreign);
         let result = self.search_with(search, &mut at_work, begun);
+        self.costs = at_work.costs;
         self.took += begun.elapsed();
         result
     }
@@ -208,6 +234,8 @@ impl Contest {
             field::admit_to_final(&mut self.arms);
             let tried = |arm: &Arm| arm.role == Role::Candidate && !arm.heats_ns.is_empty();
             self.heated = self.arms.iter().any(tried);
+        } else {
+            self.warm_up_again(search, at_work)?;
         }
         self.finals(search, at_work)?;
         self.conclude(at_work);
@@ -302,25 +330,34 @@ impl Contest {
         at_work: &mut AtWork<'_>,
         end: Instant,
     ) -> Result<(), Error> {
+        let begun = Instant::now();
+        let share = end.saturating_duration_since(begun) / narrow(HEATS);
         for heat in 1..=HEATS {
-            let running: Vec<usize> =
-                (0..self.arms.len()).filter(|&index| self.arms[index].runs()).collect();
-            let mut order = search.plan.order(Stage::Heat, heat_number(heat), &running);
-            // Should there be no time for all of them, these are there, and of the others those that
-            // were the quickest with a short file.
-            order.sort_by_key(|&index| {
-                let candidate = self.arms[index].role == Role::Candidate;
-                let cost = at_work.costs[index].filter(|_| heat == 1);
-                (candidate, cost.is_none() && heat == 1, cost)
-            });
-            for index in order {
-                // Without these there is nothing to compare with.
-                let needed = heat == 1 && self.arms[index].role != Role::Candidate;
-                let end = if needed { search.deadline } else { end };
-                if self.is_over(end, at_work.cost_of(index)) {
-                    continue;
+            let own_end = begun + share * narrow(heat);
+            for repeat in 1..=REPEATS {
+                let running: Vec<usize> =
+                    (0..self.arms.len()).filter(|&index| self.arms[index].runs()).collect();
+                let number = narrow((heat - 1) * REPEATS + repeat);
+                let mut order = search.plan.order(Stage::Heat, number, &running);
+                // Should there be no time for all of them, these are there, and of the others those
+                // that were the quickest with a short file.
+                order.sort_by_key(|&index| {
+                    let candidate = self.arms[index].role == Role::Candidate;
+                    let cost = at_work.costs[index].filter(|_| heat == 1);
+                    (candidate, cost.is_none() && heat == 1, cost)
+                });
+                for index in order {
+                    // Without these there is nothing to compare with.
+                    let needed = number == 1 && self.arms[index].role != Role::Candidate;
+                    let end = match repeat {
+                        _ if needed => search.deadline,
+                        1 => end,
+                        _ => own_end,
+                    };
+                    if !self.is_over(end, at_work.cost_of(index)) {
+                        self.heat(search, at_work, index, heat)?;
+                    }
                 }
-                self.heat(search, at_work, index, heat)?;
             }
             field::halve(&mut self.arms, heat);
         }
@@ -381,16 +418,32 @@ impl Contest {
         index: usize,
         heat: usize,
     ) -> Result<(), Error> {
-        let run = self.run(search, at_work, index, (Stage::Heat, heat_number(heat)))?;
+        let run = self.run(search, at_work, index, (Stage::Heat, narrow(heat)))?;
         if let Some(measured) = run.filter(|measured| measured.counted) {
             self.arms[index].heats_ns.push(measured.elapsed_ns);
         }
         Ok(())
     }
 
-    /// Shuffled rounds of all that are left, until the answer is there.
+    /// Has each that is left run once, uncounted: runners start with buffers that have no pages yet.
+    fn warm_up_again(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+    ) -> Result<(), Error> {
+        for index in 0..self.arms.len() {
+            if self.arms[index].runs() && !self.is_over(search.deadline, at_work.cost_of(index)) {
+                self.run(search, at_work, index, (Stage::WarmUp, 1))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shuffled rounds of all that are left, until the answer is there or the visit has had its own.
     fn finals(&mut self, search: &mut Search<'_>, at_work: &mut AtWork<'_>) -> Result<(), Error> {
-        while !self.settled && self.rounds < ROUNDS_MAX {
+        let last = (self.rounds + ROUNDS_A_VISIT).min(ROUNDS_MAX);
+        let margin = if self.visits == 1 { MARGIN_AT_FIRST } else { 0.0 };
+        while self.rounds < last {
             let round = self.rounds + 1;
             // Without so many there is no answer at all.
             let end = if round <= ROUNDS_MIN { search.grace } else { search.deadline };
@@ -409,10 +462,11 @@ impl Contest {
                 }
             }
             if round >= ROUNDS_MIN {
-                self.settled = field::is_settled(&self.arms);
-                if !self.settled {
-                    field::drop_beaten(&mut self.arms);
+                if field::is_settled(&self.arms) {
+                    self.settled = self.visits >= VISITS_TO_SETTLE;
+                    return Ok(());
                 }
+                field::drop_beaten(&mut self.arms, margin);
             }
         }
         Ok(())
@@ -479,6 +533,6 @@ impl Contest {
     }
 }
 
-fn heat_number(heat: usize) -> u32 {
-    u32::try_from(heat).unwrap_or(u32::MAX)
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

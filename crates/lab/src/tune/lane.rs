@@ -1,9 +1,11 @@
 //! Where runs find and leave their files: a lane has a source and a directory of its own, so that
 //! several copies can be in flight.
 
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::Mode;
+use rustix::io::Errno;
 
 use super::case::Case;
 use crate::bench::site::write_random;
@@ -23,6 +25,8 @@ pub(super) struct Lane {
     /// The start of it, where all of it is so long that a hopeless way would take all the time.
     short: Option<Task>,
     dst: WorkDir,
+    /// The directory of its source.
+    path: PathBuf,
 }
 
 /// What of a source is copied.
@@ -94,7 +98,23 @@ impl Lane {
         let name = format!("copies-{name}");
         make_dir(dst, &name)?;
         let dst = WorkDir::open(&dst.path().join(name))?;
-        Ok(Lane { source, task, short, dst })
+        Ok(Lane { source, task, short, dst, path })
+    }
+
+    /// Removes its files.
+    ///
+    /// # Errors
+    /// When they cannot be removed.
+    pub(super) fn remove(self) -> Result<(), Error> {
+        let Lane { source, dst, path, .. } = self;
+        let copies = dst.path().to_owned();
+        drop((source, dst));
+        for dir in [path, copies] {
+            let errno = |error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            let removed = std::fs::remove_dir_all(&dir).map_err(errno);
+            removed.map_err(Error::path("cannot remove", dir))?;
+        }
+        Ok(())
     }
 
     /// Tries out what can be proved of its source.

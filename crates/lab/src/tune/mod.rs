@@ -100,6 +100,12 @@ const GRACE: f64 = 0.5;
 /// Of the time that is left, what one situation may have whose runs take long.
 const MOST: f64 = 0.5;
 
+/// Of all the time, what is kept for coming back to each situation later.
+const LATER: f64 = 0.4;
+
+/// Of the time that is left, what making all sources anew may take.
+const RENEWING: f64 = 0.05;
+
 /// Time behind which no situation is taken up again, in seconds.
 const SECONDS_MIN: f64 = 1.0;
 
@@ -123,13 +129,16 @@ pub fn run(
         lanes: BTreeMap::new(),
         provers: BTreeMap::new(),
         contests: Vec::new(),
+        making: Duration::ZERO,
+        renewed: 0,
         foreign: gnu_cp(),
         of: measured.len(),
         watch,
     };
     for (number, planned) in measured.iter().enumerate() {
         let wanted: f64 = measured[number..].iter().map(|planned| planned.seconds).sum();
-        let share = tuning.left().mul_f64(planned.seconds / wanted.max(1e-9));
+        let now = tuning.left().saturating_sub(tuning.later());
+        let share = now.mul_f64(planned.seconds / wanted.max(1e-9));
         tuning.begin(&planned.case, share)?;
     }
     tuning.go_on_with_the_open_ones()?;
@@ -179,6 +188,9 @@ struct Tuning<'t, 'c> {
     lanes: BTreeMap<Files, Vec<Lane>>,
     provers: BTreeMap<(SizeClass, Residency), Prover>,
     contests: Vec<Contest>,
+    /// What making the files took, and how often they were made anew.
+    making: Duration,
+    renewed: u32,
     foreign: Foreign,
     of: usize,
     watch: &'t mut Watch<'c>,
@@ -187,6 +199,11 @@ struct Tuning<'t, 'c> {
 impl Tuning<'_, '_> {
     fn left(&self) -> Duration {
         self.config.time.saturating_sub(self.config.begun.elapsed())
+    }
+
+    /// Time that is kept for coming back.
+    fn later(&self) -> Duration {
+        self.config.time.mul_f64(LATER)
     }
 
     /// Searches in `case` for about `share` of time.
@@ -245,7 +262,10 @@ impl Tuning<'_, '_> {
         }
         let (number, of, limit) = (place + 1, self.of, self.config.begun + self.config.time);
         let seed = self.config.seed ^ (number as u64) << 48;
-        let left = self.left();
+        let left = match self.contests[place].was_visited() {
+            true => self.left(),
+            false => self.left().saturating_sub(self.later()),
+        };
         let watch = &mut *self.watch;
         let mut search = Search {
             lanes: &self.lanes[&files_of(&case)][..lanes],
@@ -268,6 +288,7 @@ impl Tuning<'_, '_> {
     /// Gives what time is left to those that have no answer yet.
     fn go_on_with_the_open_ones(&mut self) -> Result<(), Error> {
         loop {
+            self.renew_lanes()?;
             let open: Vec<usize> = (0..self.contests.len())
                 .filter(|&place| self.contests[place].may_gain_by_more())
                 .collect();
@@ -287,11 +308,26 @@ impl Tuning<'_, '_> {
     }
 
     fn make_lanes(&mut self, case: &Case, lanes: usize) -> Result<(), Error> {
+        let begun = Instant::now();
+        let seed = self.config.seed ^ u64::from(self.renewed) << 32;
         let made = self.lanes.entry(files_of(case)).or_default();
         while made.len() < lanes {
-            made.push(Lane::make(case, made.len(), self.scratches, self.config.seed)?);
+            made.push(Lane::make(case, made.len(), self.scratches, seed)?);
         }
+        self.making += begun.elapsed();
         Ok(())
+    }
+
+    /// Has all files made anew, where that takes little of the time: where one lies in memory and on the
+    /// medium makes more of a difference than many runs of it tell.
+    fn renew_lanes(&mut self) -> Result<(), Error> {
+        if self.making > self.left().mul_f64(RENEWING) {
+            return Ok(());
+        }
+        self.making = Duration::ZERO;
+        self.renewed += 1;
+        let lanes = std::mem::take(&mut self.lanes);
+        lanes.into_values().flatten().try_for_each(Lane::remove)
     }
 
     fn prover(&mut self, case: &Case) -> Result<Prover, Error> {
