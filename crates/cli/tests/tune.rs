@@ -332,6 +332,48 @@ fn a_profile_goes_out_and_in_and_is_forgotten() {
 }
 
 #[test]
+fn of_several_that_change_it_at_once_none_is_lost() {
+    const SEVERAL: usize = 12;
+    let home = Home::new();
+    let children: Vec<_> = (0..SEVERAL)
+        .map(|number| {
+            let file = home.dir.path().join(format!("{number}.toml"));
+            let pair = format!("src = {{ type = \"ext4\", mount_point = \"/{number}\" }}");
+            let choice = "[[machine.pair.choice]]\nvariant = \"splice\"";
+            let whole = format!("version = 1\n[[machine]]\n[[machine.pair]]\n{pair}\n{choice}\n");
+            fs::write(&file, whole).expect("written");
+            let mut command = home.command(&["tune", "--import", text(&file)]);
+            command.stdout(Stdio::null()).spawn().expect("haulage runs")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    assert_eq!(profile.machines[0].pairs.len(), SEVERAL);
+    let beside = names_in(home.profile().parent().expect("a directory"));
+    assert_eq!(beside, ["profile.toml"], "nothing is left beside it");
+}
+
+#[test]
+fn what_a_user_wrote_into_it_stays() {
+    let home = Home::new();
+    let work = home.work();
+    fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
+    let own = "version = 1\n\n# The archive, by hand.\n[[machine]] # any\n[[machine.pair]]\n\
+               src = { type = \"xfs\" }\n[[machine.pair.choice]]\nvariant = 'splice' # see notes\n";
+    fs::write(home.profile(), own).expect("written");
+    let output = home.tune(&[text(&work), "--time", "2"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let after = fs::read_to_string(home.profile()).expect("read");
+    let (head, tail) = own.split_once("\n\n").expect("two parts");
+    assert!(after.starts_with(head) && after.ends_with(tail), "{after}");
+    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    assert_eq!(profile.machines.len(), 2, "{after}");
+    assert_eq!(profile.machines[0].machine.id, Machine::this().id);
+}
+
+#[test]
 fn a_damaged_profile_is_not_written_over() {
     let home = Home::new();
     let work = home.work();

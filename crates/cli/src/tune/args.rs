@@ -30,13 +30,13 @@ const SECONDS: f64 = 180.0;
     bin_name = "haulage tune",
     infer_long_args = true,
     after_help = "The profile is $XDG_CONFIG_HOME/haulage/profile.toml, by default below ~/.config, or \
-        the file\nthat HAULAGE_PROFILE names. It may be edited by hand.\n\n\
+        the file that HAULAGE_PROFILE names. It may be edited by hand.\n\n\
         Examples:\n  \
         haulage tune /data                    copies within /data\n  \
         haulage tune /data /backup /mnt/usb   from /data to each of the others\n  \
-        haulage tune /data /backup --dry-run  what would be measured, and what it takes\n  \
+        haulage tune /data /backup --dry-run  what that would take\n  \
         haulage tune --show                   what is known\n  \
-        haulage tune --forget /mnt/usb        what was measured on it is no longer used"
+        haulage tune --forget /mnt/usb        as if it had not been measured"
 )]
 struct Args {
     /// The directory that is copied from, and those that are copied to [default: within the first]

@@ -60,11 +60,13 @@ struct Site {
     file_systems: FileSystems,
     /// What copies do as long as the user has measured nothing.
     unmeasured: Outlook,
+    /// What they do by the profile, where there is something for these two in it.
+    present: Option<Outlook>,
     jobs: usize,
 }
 
 impl Site {
-    fn between(src_dir: &Path, dst_dir: &Path) -> anyhow::Result<Site> {
+    fn between(src_dir: &Path, dst_dir: &Path, profile: &Profile) -> anyhow::Result<Site> {
         let open = |dir: &Path| -> anyhow::Result<std::os::fd::OwnedFd> {
             use rustix::fs::{Mode, OFlags};
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -74,7 +76,11 @@ impl Site {
         };
         let (src, dst) = (open(src_dir)?, open(dst_dir)?);
         let file_systems = FileSystems::of(src.as_fd(), dst.as_fd());
+        let known: Vec<PairChoices> =
+            own(profile).into_iter().filter(|pair| pair.fits(&file_systems)).cloned().collect();
+        let is_known = !known.is_empty();
         Ok(Site {
+            present: is_known.then(|| Outlook::between(&file_systems, &known)),
             unmeasured: Outlook::between(&file_systems, &[]),
             file_systems,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
@@ -84,7 +90,7 @@ impl Site {
     fn config<'c>(
         &self,
         measure: &Measure,
-        defaults: &'c dyn Fn(&Case) -> Vec<Variant>,
+        (defaults, present): (&'c Defaults<'c>, &'c Present<'c>),
     ) -> Config<'c> {
         Config {
             time: measure.time,
@@ -94,16 +100,20 @@ impl Site {
             workers_max: self.jobs,
             variants: Variant::proposed().into_iter().filter(Variant::is_copier).collect(),
             defaults,
+            present,
         }
     }
 }
 
+type Defaults<'s> = dyn Fn(&Case) -> Vec<Variant> + 's;
+type Present<'s> = dyn Fn(&Case) -> Option<Variant> + 's;
+
 fn plan(measure: &Measure) -> anyhow::Result<()> {
     let mut text = String::new();
     for (src, dst) in &measure.pairs {
-        let site = Site::between(src, dst)?;
+        let site = Site::between(src, dst, &Profile::default())?;
         let defaults = |case: &Case| site.defaults(case);
-        let plan = Plan::of(&site.config(measure, &defaults), src, dst)?;
+        let plan = Plan::of(&site.config(measure, (&defaults, &|_| None)), src, dst)?;
         text.push_str(&table::of_plan(&plan, &site.file_systems, measure.time, columns()));
     }
     print(&text)
@@ -114,9 +124,10 @@ fn tune(measure: &Measure) -> anyhow::Result<()> {
     if place.is_none() && measure.json.is_none() {
         anyhow::bail!("there is no profile to write to, since HAULAGE_PROFILE is empty");
     }
+    let profile = place.as_ref().map(keep::Place::read).transpose()?.unwrap_or_default();
     let mut sites = Vec::new();
     for (src, dst) in &measure.pairs {
-        sites.push(Site::between(src, dst)?);
+        sites.push(Site::between(src, dst, &profile)?);
     }
     let output = measure.json.as_ref().map(keep::Output::open).transpose()?;
     let interrupts = Interrupts::watch("tune").context("cannot watch for signals")?;
@@ -146,7 +157,8 @@ fn tune_pair(
     interrupts: &Interrupts,
 ) -> anyhow::Result<Record> {
     let defaults = |case: &Case| site.defaults(case);
-    let config = site.config(measure, &defaults);
+    let present = |case: &Case| site.present(case);
+    let config = site.config(measure, (&defaults, &present));
     let plan = Plan::of(&config, src_dir, dst_dir)?;
     let src = scratch_in(src_dir, interrupts)?;
     let dst = scratch_in(dst_dir, interrupts)?;
@@ -178,6 +190,13 @@ impl Site {
     fn defaults(&self, case: &Case) -> Vec<Variant> {
         let (situation, bytes) = (case.situation, case.file_bytes);
         self.unmeasured.ways(&Prospect { situation, bytes, jobs: self.jobs })
+    }
+
+    /// What it goes by after an earlier search.
+    fn present(&self, case: &Case) -> Option<Variant> {
+        let (situation, bytes) = (case.situation, case.file_bytes);
+        let ways = self.present.as_ref()?.ways(&Prospect { situation, bytes, jobs: self.jobs });
+        ways.into_iter().next()
     }
 
     /// Says of each situation what the rule has there: the first of its ways that works.

@@ -11,7 +11,8 @@ use crate::bench::print;
 pub(super) fn show() -> anyhow::Result<()> {
     let place = Place::needed()?;
     let profile = place.read()?;
-    let mut text = format!("{}\n", place.path().display());
+    let there = if place.path().exists() { "" } else { " (not there yet)" };
+    let mut text = format!("{}{there}\n", place.path().display());
     let pairs = own(&profile);
     if pairs.is_empty() {
         text.push_str("nothing was measured on this machine; the built-in profile serves\n");

@@ -43,7 +43,7 @@ pub(super) fn of_plan(
                     files => format!("{files} files of {bytes}"),
                 };
                 let seconds = planned.seconds;
-                out.push_str(&format!("  {words:<46} {files:<21} {seconds:>5.1} s\n"));
+                out.push_str(&format!("  {words:<47} {files:<21} {seconds:>5.1} s\n"));
             }
             Some(why) => {
                 let text = format!("  {words}: not measured: {why}");

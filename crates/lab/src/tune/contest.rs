@@ -22,6 +22,8 @@ pub(super) struct Contest {
     pub(super) arms: Vec<Arm>,
     /// What a copy does without a profile: the first of them that works.
     pub(super) defaults: Vec<Variant>,
+    /// What was chosen before, if anything was.
+    present: Option<Variant>,
     /// Rounds of the final that were begun.
     pub(super) rounds: u32,
     /// Whether more rounds would tell nothing that matters.
@@ -37,6 +39,16 @@ pub(super) struct Contest {
     heated: bool,
     /// Whether it was for want of time that there is no answer.
     lacks_time: bool,
+}
+
+/// What is known of a situation before it is searched.
+pub(super) struct Known<'k> {
+    /// What a copy tries there without being told.
+    pub(super) defaults: Vec<Variant>,
+    /// What was chosen before.
+    pub(super) present: Option<Variant>,
+    /// Variants that are known to be slow or not to work at all, with the reason.
+    pub(super) out: &'k [(String, Standing)],
 }
 
 /// Where and how long it is searched.
@@ -80,6 +92,10 @@ const STEPS: usize = 4;
 /// about the same time: more are worth more later, when it lies elsewhere in memory and on the medium.
 const ROUNDS_A_VISIT: u32 = 10;
 
+/// Where rounds are short there are more, up to so many within so long.
+const SHORT_ROUNDS_A_VISIT: u32 = 40;
+const SHORT_VISIT: Duration = Duration::from_secs(1);
+
 /// Visits before which nothing is taken as settled.
 const VISITS_TO_SETTLE: u32 = 3;
 
@@ -101,15 +117,14 @@ impl Search<'_> {
 }
 
 impl Contest {
-    /// `out` names those that are known to be slow or not to work at all, with the reason.
     pub(super) fn new(
         case: Case,
-        defaults: Vec<Variant>,
+        Known { defaults, present, out }: Known<'_>,
         foreign: Option<&Foreign>,
         candidates: &[Variant],
-        out: &[(String, Standing)],
     ) -> Contest {
         let mut baselines = defaults.clone();
+        baselines.extend(present.clone());
         if !case.situation.no_cache {
             baselines.push("copy_file_range".parse().expect("it is in the table"));
         }
@@ -132,6 +147,7 @@ impl Contest {
             case,
             arms,
             defaults,
+            present,
             rounds: 0,
             settled: false,
             why_not: String::new(),
@@ -177,6 +193,15 @@ impl Contest {
         let mut leaders: Vec<(String, f64)> = running.filter_map(time).collect();
         leaders.sort_by(|(_, one), (_, other)| one.total_cmp(other));
         leaders
+    }
+
+    /// Those that came to the end and could be chosen.
+    pub(super) fn finalists(&self) -> impl Iterator<Item = &Variant> {
+        let chosen_from = |arm: &&Arm| {
+            let is_own = arm.role != Role::Foreign && !arm.shares_extents;
+            is_own && arm.runs() && !arm.finals_ns.is_empty()
+        };
+        self.arms.iter().filter(chosen_from).map(|arm| &arm.variant)
     }
 
     pub(super) fn was_visited(&self) -> bool {
@@ -369,14 +394,15 @@ impl Contest {
     fn keep_one_default(&mut self) {
         let default = self.default().clone();
         for arm in self.arms.iter_mut().filter(|arm| arm.role == Role::Baseline) {
-            if arm.variant != default && arm.name != "copy_file_range" {
+            let stays = arm.variant == default || Some(&arm.variant) == self.present.as_ref();
+            if !stays && arm.name != "copy_file_range" {
                 arm.role = Role::Candidate;
             }
         }
         field::halve(&mut self.arms, HEATS);
     }
 
-    /// Looks at half and twice the buffers, depths and workers of the best, and on from there as long
+    /// Looks at half and twice the buffers, depths and workers of the leaders, and on from there as long
     /// as that finds a better one.
     fn search_around(
         &mut self,
@@ -386,7 +412,7 @@ impl Contest {
     ) -> Result<(), Error> {
         for step in 1..=STEPS {
             let Some((best, _)) = field::best_heat(&self.arms) else { return Ok(()) };
-            let found = field::neighbours(&self.arms, &self.case, search.workers_max);
+            let found = field::neighbours(&self.arms, &self.case, search.workers_max, step == 1);
             if found.is_empty() {
                 return Ok(());
             }
@@ -441,10 +467,14 @@ impl Contest {
 
     /// Shuffled rounds of all that are left, until the answer is there or the visit has had its own.
     fn finals(&mut self, search: &mut Search<'_>, at_work: &mut AtWork<'_>) -> Result<(), Error> {
-        let last = (self.rounds + ROUNDS_A_VISIT).min(ROUNDS_MAX);
+        let (begun, before) = (Instant::now(), self.rounds);
+        let last = (before + SHORT_ROUNDS_A_VISIT).min(ROUNDS_MAX);
         let margin = if self.visits == 1 { MARGIN_AT_FIRST } else { 0.0 };
         while self.rounds < last {
             let round = self.rounds + 1;
+            if self.rounds - before >= ROUNDS_A_VISIT && begun.elapsed() > SHORT_VISIT {
+                return Ok(());
+            }
             // Without so many there is no answer at all.
             let end = if round <= ROUNDS_MIN { search.grace } else { search.deadline };
             let running: Vec<usize> =

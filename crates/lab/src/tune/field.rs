@@ -155,12 +155,25 @@ fn keep_closest(arms: &mut [Arm], (factor, number): (f64, usize)) {
     }
 }
 
-/// Those beside the best that were not tried yet: half and twice its buffers, depths and workers.
-pub(super) fn neighbours(arms: &[Arm], case: &Case, workers_max: usize) -> Vec<Arm> {
-    let Some((best, _)) = best_heat(arms) else { return Vec::new() };
+/// How close to the best the best of another engine has to be for the search to go on around it too.
+const NEARLY: f64 = 1.3;
+
+/// Those beside the leaders that were not tried yet: half and twice their buffers, depths and workers.
+/// Leaders are the best and, at `first`, the best of another engine: with more workers, or another
+/// buffer, it may be the better one.
+pub(super) fn neighbours(arms: &[Arm], case: &Case, workers_max: usize, first: bool) -> Vec<Arm> {
+    let Some((best, best_ns)) = best_heat(arms) else { return Vec::new() };
     let bytes = case.file_bytes;
     let mut found: Vec<Arm> = Vec::new();
-    for variant in arms[best].variant.neighbours(workers_max) {
+    let is_other = |&index: &usize| {
+        let (arm, engine) = (&arms[index], arms[best].variant.engine.name);
+        let near = arm.heat_ns().is_some_and(|ns| ns <= NEARLY * best_ns);
+        first && near && arm.can_be_chosen() && arm.variant.engine.name != engine
+    };
+    let heat = |index: usize| arms[index].heat_ns().unwrap_or(f64::INFINITY);
+    let other = (0..arms.len()).filter(is_other).min_by(|&a, &b| heat(a).total_cmp(&heat(b)));
+    let leaders = std::iter::once(best).chain(other);
+    for variant in leaders.flat_map(|index| arms[index].variant.neighbours(workers_max)) {
         let is_new = is_new(arms, &variant, bytes) && is_new(&found, &variant, bytes);
         if is_new && case.may_try(&variant) {
             found.push(Arm::new(variant, Role::Candidate));
@@ -366,13 +379,21 @@ mod tests {
             Case::of(Situation { size, residency, in_flight, no_cache: false })
         };
         let found = |in_flight, workers_max| {
-            let found = neighbours(&arms, &case(in_flight), workers_max);
+            let found = neighbours(&arms, &case(in_flight), workers_max, false);
             found.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>()
         };
         let (half, one, four) = ("read_write:128K@2", "read_write:256K", "read_write:256K@4");
         assert_eq!(found(InFlight::One, 4), [half, one, four]);
         assert_eq!(found(InFlight::One, 2), [half, one], "no more workers than there are");
         assert_eq!(found(InFlight::Several, 4), [one], "each has a file of its own");
+        // At first around another engine too, if it is near.
+        let around = |ns: f64, first: bool| {
+            let other = heated("splice:1M,pipe=1M", Role::Candidate, ns);
+            let arms = [arms[0].clone(), arms[1].clone(), other];
+            let found = neighbours(&arms, &case(InFlight::One), 2, first);
+            found.iter().any(|arm| arm.name == "splice:1M,pipe=1M@2")
+        };
+        assert!(around(120.0, true) && !around(120.0, false) && !around(140.0, true));
     }
 
     #[test]

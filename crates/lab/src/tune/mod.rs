@@ -32,7 +32,7 @@ use crate::sample::Stage;
 use crate::state::Prover;
 use crate::verdict::DELTA;
 use at_work::Foreign;
-use contest::{Contest, Search};
+use contest::{Contest, Known, Search};
 use field::Standing;
 use lane::Lane;
 
@@ -52,6 +52,9 @@ pub struct Config<'c> {
     pub variants: Vec<Variant>,
     /// What a copy tries in a case without being told, one after another.
     pub defaults: &'c dyn Fn(&Case) -> Vec<Variant>,
+    /// What was chosen for a case before, if anything was: it takes part to the end, so that a new search
+    /// tells what going on with it would cost.
+    pub present: &'c dyn Fn(&Case) -> Option<Variant>,
 }
 
 /// What happens, for whoever watches. It is told between runs and never during one.
@@ -150,7 +153,8 @@ pub fn run(
     let left_out = plan.cases.iter().filter(|planned| planned.why_not.is_some());
     situations.extend(left_out.map(|planned| {
         let defaults = (config.defaults)(&planned.case);
-        let mut contest = Contest::new(planned.case, defaults, None, &[], &[]);
+        let known = Known { defaults, present: None, out: &[] };
+        let mut contest = Contest::new(planned.case, known, None, &[]);
         contest.why_not = planned.why_not.clone().unwrap_or_default();
         Finding::of(&contest)
     }));
@@ -210,8 +214,10 @@ impl Tuning<'_, '_> {
     fn begin(&mut self, case: &Case, share: Duration) -> Result<(), Error> {
         let defaults = (self.config.defaults)(case);
         let out = self.known_of(case);
-        let contest =
-            Contest::new(*case, defaults, Some(&self.foreign), &self.config.variants, &out);
+        let present = (self.config.present)(case);
+        let known = Known { defaults, present, out: &out };
+        let candidates = [self.config.variants.clone(), self.found_for_shorter(case)].concat();
+        let contest = Contest::new(*case, known, Some(&self.foreign), &candidates);
         self.contests.push(contest);
         let number = self.contests.len();
         if self.left().is_zero() {
@@ -247,6 +253,18 @@ impl Tuning<'_, '_> {
             );
         }
         known
+    }
+
+    /// What came to the end with files of the class below, in the same situation otherwise. Around the
+    /// best of the longest files there is little time to search.
+    fn found_for_shorter(&self, case: &Case) -> Vec<Variant> {
+        let own = case.situation;
+        let is_below = |contest: &&Contest| {
+            let it = contest.case.situation;
+            it.size.index() + 1 == own.size.index() && Situation { size: own.size, ..it } == own
+        };
+        let below = self.contests.iter().filter(is_below);
+        below.flat_map(Contest::finalists).cloned().collect()
     }
 
     /// Searches, or goes on with it, in contest `place` for about `share` of time.

@@ -209,6 +209,7 @@ mod tests {
             workers_max: 2,
             variants: Vec::new(),
             defaults: &|_| vec!["read_write:256K".parse().expect("a variant")],
+            present: &|_| None,
         };
         Plan::with(&config, space, memory_bytes)
     }
