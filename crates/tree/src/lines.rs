@@ -35,6 +35,8 @@ pub(crate) struct Pick {
     index: usize,
     /// Workers that share the file.
     workers: usize,
+    /// Workers that share it by the rule, whose ways follow where the line's is refused.
+    by_rule: usize,
 }
 
 /// The user's lines come before those that are built in.
@@ -85,6 +87,7 @@ impl Lines {
         &self,
         bytes: u64,
         crew: Crew<'_>,
+        rule: &Ways,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<Pick> {
         // One worker alone is never idle.
@@ -102,7 +105,8 @@ impl Lines {
             _ if matches!(line.by, ChosenBy::BuiltIn(_)) => choice::workers((crew.jobs)()),
             workers => workers.min((crew.jobs)()),
         };
-        Some(Pick { index, workers })
+        let by_rule = if rule.are_shared(bytes, crew) { (crew.jobs)() } else { 1 };
+        Some(Pick { index, workers, by_rule })
     }
 
     /// The line of `pick`.
@@ -113,7 +117,8 @@ impl Lines {
     /// What is tried by it, one after another: behind it come the ways of the rule.
     pub(crate) fn ways(&self, pick: Pick, rule: &Ways) -> Vec<Variant> {
         let first = self.line(pick).variant.shared_by(pick.workers);
-        std::iter::once(first).chain(rule.data.iter().cloned()).collect()
+        let rest = if pick.by_rule > 1 { rule.shared(pick.by_rule) } else { rule.data.clone() };
+        std::iter::once(first).chain(rest).collect()
     }
 }
 

@@ -41,14 +41,19 @@ impl Outlook {
         Outlook::with(found, own, &Profile::built_in_between(&by_type(found)))
     }
 
-    fn with(found: &FileSystems, own: &[PairChoices], built_in: &[PairChoices]) -> Outlook {
+    /// The same if other lines were built in.
+    #[must_use]
+    pub fn with(found: &FileSystems, own: &[PairChoices], built_in: &[PairChoices]) -> Outlook {
+        let by_type = by_type(found);
+        let built_in: Vec<PairChoices> =
+            built_in.iter().filter(|pair| pair.fits(&by_type)).cloned().collect();
         // What has changed since is told by a copy and decides nothing.
         let fitting = own.iter().filter(|pair| pair.fits(found));
         let own: Vec<_> = fitting.map(|pair| (pair, Vec::new())).collect();
         let half = |no_cache| {
             let options = Options { no_cache, ..Options::default() };
             let rule = choice::ways(&options, found.src.number(), found.dst.number());
-            let lines = Lines::new(&options, (&own, found), (built_in, &by_type(found)));
+            let lines = Lines::new(&options, (&own, found), (&built_in, &by_type));
             Half { rule, lines }
         };
         Outlook { cached: half(false), no_cache: half(true) }
@@ -61,7 +66,7 @@ impl Outlook {
         let jobs = || prospect.jobs;
         let crew = crew(prospect, &jobs);
         let look = || Some(prospect.situation.residency);
-        match lines.pick(prospect.bytes, crew, look) {
+        match lines.pick(prospect.bytes, crew, rule, look) {
             Some(pick) => lines.ways(pick, rule),
             None => rule.of(prospect.bytes, crew),
         }
@@ -156,6 +161,12 @@ mod tests {
         assert_eq!(first(1 << 30, InFlight::One, 8), "splice@4", "as many as there are");
         assert_eq!(first(1 << 30, InFlight::Several, 8), "splice");
         assert_eq!(first(64 << 20, InFlight::One, 2), "read_write:256K@2");
+        // What follows a refusal is shared where the rule would have it shared.
+        let all = |in_flight| {
+            texts(&outlook.ways(&prospect(1 << 30, Residency::Resident, in_flight, false)))
+        };
+        assert_eq!(all(InFlight::One), "splice@2 read_write:256K@2 read_write:256K");
+        assert_eq!(all(InFlight::Several), "splice read_write:256K");
         let elsewhere = found_elsewhere();
         let own = pair(&found, vec![line(None, None, "splice:1M")]);
         let outlook = Outlook::with(&elsewhere, &[own], &[]);

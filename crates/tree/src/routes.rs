@@ -90,7 +90,8 @@ impl Routes {
             self.measured = Some(run.measured.between(run, src, dst));
         }
         let measured = self.measured.as_ref()?;
-        let pick = measured.pick(bytes, Crew { others_busy, jobs: &|| run.jobs() }, look)?;
+        let crew = Crew { others_busy, jobs: &|| run.jobs() };
+        let pick = measured.pick(bytes, crew, &self.rule, look)?;
         let line = measured.line(pick);
         run.measured.notice(run, line);
         let known = self.gone.iter().position(|(gone, _)| *gone == pick);
