@@ -1,10 +1,12 @@
 //! What the ways of a copy cost, by the times of a long search: pure functions of records.
 
 use engines::Variant;
-use engines::profile::{FileSystem, FileSystems, PairChoices};
-use lab::stats::{Paired, Ratio};
+use engines::profile::{FileSystem, FileSystems, PairChoices, Profile};
+use lab::stats::{Paired, Ratio, median};
 use lab::tune::{Finding, Record, Way};
 use tree::{Outlook, Prospect};
+
+use crate::default_profile::derive::profile_text;
 
 /// A situation of the long search that has an answer.
 #[derive(Debug)]
@@ -23,8 +25,8 @@ pub(super) enum Guide {
     Tuned,
     /// What is built in.
     BuiltIn,
-    /// The rule alone, which is what serves between file systems that nobody has measured.
-    Rule,
+    /// What would be built in if copies between the two had never been measured.
+    Unseen,
 }
 
 /// A way and what it costs.
@@ -41,7 +43,7 @@ pub(super) enum Loss {
     None,
     /// Paired by the rounds of the final that both ran, of which there are so many.
     Rounds(Ratio, usize),
-    /// It did not come so far: the best time of its heats over that of the best's.
+    /// It did not come so far: the median of its heats over that of the best's.
     Heats(f64),
     /// The long search did not run it.
     Unknown,
@@ -52,7 +54,7 @@ impl Guide {
         match self {
             Guide::Tuned => "tuned",
             Guide::BuiltIn => "built in",
-            Guide::Rule => "rule",
+            Guide::Unseen => "unseen",
         }
     }
 
@@ -60,7 +62,7 @@ impl Guide {
     pub(super) fn allowed(self) -> f64 {
         match self {
             Guide::Tuned => 1.05,
-            Guide::BuiltIn | Guide::Rule => 1.15,
+            Guide::BuiltIn | Guide::Unseen => 1.15,
         }
     }
 }
@@ -100,8 +102,7 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub(super) fn holds(&self) -> bool {
-        // Nobody demands that of the rule alone.
-        self.guide == Guide::Rule || self.share() >= SHARE_DEMANDED
+        self.share() >= SHARE_DEMANDED
     }
 
     pub(super) fn share(&self) -> f64 {
@@ -109,8 +110,9 @@ impl Verdict {
     }
 }
 
-/// Judges each situation that `long` has an answer for.
-pub(super) fn judge(long: &Record, tuned: Option<&Record>) -> Vec<Judged> {
+/// Judges each situation that `long` has an answer for. `record` is what the built-in profile is derived
+/// from.
+pub(super) fn judge(long: &Record, tuned: Option<&Record>, record: &[Record]) -> Vec<Judged> {
     let found = file_systems(long);
     let own = tuned.map(|tuned| PairChoices {
         src: found.src.clone(),
@@ -120,6 +122,7 @@ pub(super) fn judge(long: &Record, tuned: Option<&Record>) -> Vec<Judged> {
         lines: tuned.lines(),
     });
     let unmeasured = Outlook::between(&found, &[]);
+    let unseen = Outlook::with(&found, &[], &built_in_without(&found, record));
     let measured = own.map(|own| Outlook::between(&found, &[own]));
     let mut judged = Vec::new();
     for finding in &long.situations {
@@ -130,10 +133,19 @@ pub(super) fn judge(long: &Record, tuned: Option<&Record>) -> Vec<Judged> {
         let tuned = measured.iter().map(|outlook| of(Guide::Tuned, &outlook.ways(&prospect)));
         let mut ways: Vec<_> = tuned.collect();
         ways.push(of(Guide::BuiltIn, &unmeasured.ways(&prospect)));
-        ways.push(of(Guide::Rule, &unmeasured.ways_of_rule(&prospect)));
+        ways.push(of(Guide::Unseen, &unseen.ways(&prospect)));
         judged.push(Judged { words: finding.words.clone(), best: best.clone(), ways });
     }
     judged
+}
+
+/// What would be built in without the records of copies between file systems of the same types.
+fn built_in_without(found: &FileSystems, record: &[Record]) -> Vec<PairChoices> {
+    let types = |pair: &FileSystems| (pair.src.fs_type.clone(), pair.dst.fs_type.clone());
+    let others: Vec<&Record> =
+        record.iter().filter(|it| types(&file_systems(it)) != types(found)).collect();
+    let profile = Profile::parse(&profile_text(&others)).expect("it was written as it is read");
+    profile.profile.machines.into_iter().flat_map(|machine| machine.pairs).collect()
 }
 
 /// One verdict on each guide.
@@ -151,13 +163,18 @@ pub(super) fn verdicts(judged: &[Judged]) -> Vec<Verdict> {
             worst: ratios().fold(1.0, f64::max),
         }
     };
-    let all = [Guide::Tuned, Guide::BuiltIn, Guide::Rule].map(of);
+    let all = [Guide::Tuned, Guide::BuiltIn, Guide::Unseen].map(of);
     all.into_iter().filter(|verdict| verdict.situations > 0).collect()
 }
 
 /// The search of `records` between the file systems of `record`.
 pub(super) fn of_the_same<'r>(record: &Record, records: &'r [Record]) -> Option<&'r Record> {
-    records.iter().find(|other| file_systems(other) == file_systems(record))
+    // The number of a loop device is another after each mount.
+    let place = |record: &Record| {
+        let FileSystems { src, dst, .. } = file_systems(record);
+        [src, dst].map(|side| (side.fs_type, side.mount_point))
+    };
+    records.iter().find(|other| place(other) == place(record))
 }
 
 /// `ext4 to xfs`.
@@ -199,7 +216,7 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
     if let Some(ratio) = paired.ratio() {
         return Loss::Rounds(ratio, paired.rounds());
     }
-    let heat = |way: &Way| way.heats_ns.iter().copied().min_by(f64::total_cmp);
+    let heat = |way: &Way| median(&way.heats_ns);
     heat(way).zip(heat(best)).map_or(Loss::Unknown, |(own, best)| Loss::Heats(own / best))
 }
 
@@ -324,30 +341,30 @@ mod tests {
             let ways = vec![way(variant, &[1.0], &[1.0, 1.0])];
             record(2, PLACE, &[], vec![situation(LARGE, "resident", variant, ways)])
         };
-        let judge = |tuned: &str| shown(&super::judge(&long, Some(&choice(tuned)))[0]);
-        let rule = "built in: read_write:256K@2 1.400 in 3; rule: read_write:256K@2 1.400 in 3";
+        let judge = |tuned: &str| shown(&super::judge(&long, Some(&choice(tuned)), &[])[0]);
+        let rule = "built in: read_write:256K@2 1.400 in 3; unseen: read_write:256K@2 1.400 in 3";
         assert_eq!(judge("sendfile"), format!("tuned: sendfile 1.040 in 6; {rule}"));
         assert_eq!(judge("splice:1M"), format!("tuned: splice:1M best; {rule}"));
         assert_eq!(judge("mmap:8M"), format!("tuned: mmap:8M unknown; {rule}"));
         // More workers than the machine has are as many as it has.
         assert!(judge("read_write:256K@4").starts_with("tuned: read_write:256K@2 1.400"));
-        assert_eq!(shown(&super::judge(&long, None)[0]), rule);
+        assert_eq!(shown(&super::judge(&long, None, &[])[0]), rule);
     }
 
     #[test]
     fn what_left_before_the_final_is_known_by_its_heats() {
         let ways = vec![
             way("splice:1M", &[100.0, 90.0], &rounds(100.0)),
-            way("read_write:256K@2", &[140.0, 117.0], &[]),
+            way("read_write:256K@2", &[140.0, 107.0], &[]),
             way("direct", &[], &[]),
         ];
         let long = record(1, PLACE, &[], vec![situation(LARGE, "resident", "splice:1M", ways)]);
         let rule = "read_write:256K@2 1.300 in heats";
-        let expected = format!("built in: {rule}; rule: {rule}");
-        assert_eq!(shown(&super::judge(&long, None)[0]), expected);
+        let expected = format!("built in: {rule}; unseen: {rule}");
+        assert_eq!(shown(&super::judge(&long, None, &[])[0]), expected);
         let ways = vec![way("direct", &[1.0], &[1.0, 1.0])];
         let tuned = record(2, PLACE, &[], vec![situation(LARGE, "resident", "direct", ways)]);
-        let judged = super::judge(&long, Some(&tuned));
+        let judged = super::judge(&long, Some(&tuned), &[]);
         assert!(shown(&judged[0]).starts_with("tuned: direct unknown"), "it was not tried");
     }
 
@@ -356,8 +373,8 @@ mod tests {
         let ways =
             || vec![way("read_write:64K", &[9.0], &rounds(10.0)), way("sendfile", &[9.0], &[])];
         let long = record(1, PLACE, &[], vec![situation(SMALL, "resident", "-", ways())]);
-        let expected = "built in: read_write:256K best; rule: read_write:256K best";
-        assert_eq!(shown(&super::judge(&long, None)[0]), expected);
+        let expected = "built in: read_write:256K best; unseen: read_write:256K best";
+        assert_eq!(shown(&super::judge(&long, None, &[])[0]), expected);
     }
 
     #[test]
@@ -375,7 +392,7 @@ mod tests {
         {
             let long = record(1, PLACE, &[], found(size, size));
             let tuned = record(2, PLACE, &[], found(size, size));
-            let judged = super::judge(&long, Some(&tuned));
+            let judged = super::judge(&long, Some(&tuned), &[]);
             assert!(shown(&judged[0]).starts_with("tuned: sendfile best"));
             assert!(shown(&judged[1]).starts_with(absent), "{}", shown(&judged[1]));
         }
@@ -389,8 +406,8 @@ mod tests {
         ];
         let found = || vec![situation(LARGE, "resident", "read_write:256K", ways.clone())];
         let long = record(1, ("vfat", "ext4"), &["copy_file_range"], found());
-        let best = "built in: read_write:256K best; rule: read_write:256K best";
-        assert_eq!(shown(&super::judge(&long, None)[0]), best);
+        let best = "built in: read_write:256K best; unseen: read_write:256K best";
+        assert_eq!(shown(&super::judge(&long, None, &[])[0]), best);
     }
 
     #[test]
@@ -406,12 +423,12 @@ mod tests {
         // Nine that hold both demands and one that holds neither.
         let found: Vec<Value> = (0..10).map(|n| at(if n == 0 { 1.06 } else { 1.04 })).collect();
         let (long, tuned) = (record(1, PLACE, &[], found.clone()), record(2, PLACE, &[], found));
-        let judged = super::judge(&long, Some(&tuned));
+        let judged = super::judge(&long, Some(&tuned), &[]);
         let counted: Vec<_> = verdicts(&judged)
             .iter()
             .map(|it| (it.guide.name(), it.within, it.surely_over, it.holds()))
             .collect();
-        let expected = [("tuned", 9, 1, true), ("built in", 9, 1, true), ("rule", 9, 1, true)];
+        let expected = [("tuned", 9, 1, true), ("built in", 9, 1, true), ("unseen", 9, 1, true)];
         assert_eq!(counted, expected);
         let worse = verdicts(&judged[..9]);
         assert_eq!((worse[0].within, worse[0].holds()), (8, false));

@@ -6,13 +6,16 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow, bail};
 use lab::tune::{Record, Records};
 
+use crate::default_profile::records;
+
 mod judge;
 mod table;
 
 /// Judge what `haulage cp` goes by between two directories against a long search there.
 ///
 /// For each situation: the best way of the long search, the way that a copy takes after the short one,
-/// and by the built-in profile and the rule alone; and what each of these costs by the times of the long
+/// by the built-in profile ("built in"), and by what would be built in if nobody had measured copies
+/// between these two types of file systems ("unseen"); and what each of these costs by the times of the long
 /// search, in the rounds that both ways ran. Both records are of 'haulage tune --json' on the same
 /// directories and the same machine, with different seeds. The exit status is 1 where the tuned choice
 /// is not within 5 % in 90 of 100 situations, or the default not within 15 %.
@@ -31,21 +34,22 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let long = read(&args.long)?;
     let tuned = args.tuned.as_deref().map(read).transpose()?;
+    let record = records()?;
     let mut holds = true;
-    for record in &long {
+    for long in &long {
         let tuned = match &tuned {
             None => None,
-            Some(records) => Some(judge::of_the_same(record, records).with_context(|| {
-                format!("'{}' has no search between {}", args.long.display(), judge::place(record))
+            Some(records) => Some(judge::of_the_same(long, records).with_context(|| {
+                format!("the shorter search is not one between {}", judge::place(long))
             })?),
         };
         if let Some(tuned) = tuned
-            && judge::seed(tuned) == judge::seed(record)
+            && judge::seed(tuned) == judge::seed(long)
         {
-            bail!("both searches have the seed {}", judge::seed(record).unwrap_or_default());
+            bail!("both searches have the seed {}", judge::seed(long).unwrap_or_default());
         }
-        let judged = judge::judge(record, tuned);
-        print!("{}", table::render(record, tuned, &judged));
+        let judged = judge::judge(long, tuned, &record);
+        print!("{}", table::render(long, tuned, &judged));
         holds &= judge::verdicts(&judged).iter().all(|verdict| verdict.holds());
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })

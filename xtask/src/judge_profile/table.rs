@@ -25,8 +25,8 @@ pub(super) fn render(long: &Record, tuned: Option<&Record>, judged: &[Judged]) -
         let _ = writeln!(out, "\n{}; best {}", situation.words, situation.best);
         let mut last: Option<&Judgement> = None;
         for (guide, judgement) in &situation.ways {
-            // What is built in is often the rule.
-            if *guide != Guide::Rule || last != Some(judgement) {
+            // What is built in is often what would be all the same.
+            if *guide != Guide::Unseen || last != Some(judgement) {
                 out.push_str(&row(*guide, judgement));
             }
             last = Some(judgement);
@@ -64,7 +64,6 @@ fn sentence(verdict: &Verdict) -> String {
     let limit = (guide.allowed() - 1.0) * 100.0;
     let share = verdict.share() * 100.0;
     let demanded = match guide {
-        Guide::Rule => String::new(),
         _ if verdict.holds() => format!("; {:.0} % are demanded: it holds", SHARE_DEMANDED * 100.0),
         _ => format!("; {:.0} % are demanded: it does NOT hold", SHARE_DEMANDED * 100.0),
     };
