@@ -150,13 +150,13 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
 /// cache and writes nothing here, as those do that share blocks; it is a way to choose all the same.
 #[test]
 fn it_learns_whether_a_server_copies_faster_by_itself() {
-    let (fast, slow) = (Duration::from_micros(20), Duration::from_millis(30));
+    let (fast, slow) = (Duration::from_micros(20), Duration::from_millis(8));
     for (mib_takes, serves) in [(fast, true), (slow, false)] {
         let costs = Costs { served_mib_takes: Some(mib_takes), ..Costs::default() };
         let Some(server) = SlowFs::mount(costs) else { return };
         let home = Home::new();
         let json = home.dir.path().join("record.json");
-        let output = home.tune(&[text(server.path()), "--time", "20", "--json", text(&json)]);
+        let output = home.tune(&[text(server.path()), "--time", "30", "--json", text(&json)]);
         assert!(output.status.success(), "{}", stderr(&output));
         let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
         let found = finding(&record, "16M to 256M", "resident", "one");
@@ -184,8 +184,8 @@ fn it_learns_whether_a_server_copies_faster_by_itself() {
             assert!(copied == fs::read(server.path().join("src")).expect("read"));
             fs::remove_file(server.path().join("dst")).expect("removed");
         }
-        // 600 ms by a server that is slow, and some 30 through this process.
-        assert!(serves || took[1] > 2 * took[0], "tuned {:?}, untuned {:?}", took[0], took[1]);
+        // 160 ms by a server that is slow, and some 30 through this process.
+        assert!(serves || took[1] > took[0], "tuned {:?}, untuned {:?}", took[0], took[1]);
     }
 }
 
@@ -358,19 +358,23 @@ fn of_several_that_change_it_at_once_none_is_lost() {
 #[test]
 fn what_a_user_wrote_into_it_stays() {
     let home = Home::new();
-    let work = home.work();
     fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
     let own = "version = 1\n\n# The archive, by hand.\n[[machine]] # any\n[[machine.pair]]\n\
                src = { type = \"xfs\" }\n[[machine.pair.choice]]\nvariant = 'splice' # see notes\n";
     fs::write(home.profile(), own).expect("written");
-    let output = home.tune(&[text(&work), "--time", "2"]);
+    let other = Home::new();
+    two_machines(&other.work()).write(&other.profile()).expect("written");
+    let output = home.tune(&["--import", text(&other.profile())]);
     assert!(output.status.success(), "{}", stderr(&output));
     let after = fs::read_to_string(home.profile()).expect("read");
     let (head, tail) = own.split_once("\n\n").expect("two parts");
     assert!(after.starts_with(head) && after.ends_with(tail), "{after}");
     let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
-    assert_eq!(profile.machines.len(), 2, "{after}");
-    assert_eq!(profile.machines[0].machine.id, Machine::this().id);
+    assert_eq!(profile.machines.len(), 3, "{after}");
+    // What was there comes back when the rest is forgotten, to the byte.
+    assert!(home.tune(&["--forget"]).status.success());
+    let forgotten = fs::read_to_string(home.profile()).expect("read");
+    assert!(forgotten.ends_with(tail) && !forgotten.contains("mmap:8M"), "{forgotten}");
 }
 
 #[test]

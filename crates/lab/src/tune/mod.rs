@@ -205,9 +205,11 @@ impl Tuning<'_, '_> {
         self.config.time.saturating_sub(self.config.begun.elapsed())
     }
 
-    /// Time that is kept for coming back.
+    /// Time that is kept for coming back. Where there is little, one visit each has to do, and whatever is
+    /// left over.
     fn later(&self) -> Duration {
-        self.config.time.mul_f64(LATER)
+        let enough = self.config.time.as_secs_f64() >= plan::SECONDS_FOR_LONG_FILES;
+        if enough { self.config.time.mul_f64(LATER) } else { Duration::ZERO }
     }
 
     /// Searches in `case` for about `share` of time.

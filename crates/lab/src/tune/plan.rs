@@ -38,7 +38,7 @@ pub struct Planned {
 const SHARE_MIN: f64 = 0.4;
 
 /// With less time, shorter files stand for the long ones.
-const SECONDS_FOR_LONG_FILES: f64 = 90.0;
+pub(super) const SECONDS_FOR_LONG_FILES: f64 = 90.0;
 
 /// Of the memory, what a source and its copies may fill together and all of it stay in the page cache.
 const MEMORY_SHARE: f64 = 0.4;
