@@ -106,7 +106,11 @@ impl Slow {
     }
 
     fn flags(&self) -> FopenFlags {
-        if self.costs.past_the_cache { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::empty() }
+        if self.costs.past_the_cache {
+            FopenFlags::FOPEN_DIRECT_IO
+        } else {
+            FopenFlags::FOPEN_KEEP_CACHE
+        }
     }
 }
 
