@@ -146,31 +146,6 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
     assert!(untuned >= 2 * tuned, "{default} takes {untuned} writes, {choice} {tuned}");
 }
 
-/// A server that copies by itself leaves no page in the cache and writes nothing here, as those do that
-/// share blocks; it is a way to choose all the same.
-#[test]
-fn it_learns_that_a_server_copies_faster_by_itself() {
-    let costs = Costs { served_mib_takes: Some(Duration::from_micros(20)), ..Costs::default() };
-    let Some(server) = SlowFs::mount(costs) else { return };
-    let home = Home::new();
-    let json = home.dir.path().join("record.json");
-    let output = home.tune(&[text(server.path()), "--time", "30", "--json", text(&json)]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
-    let found = finding(&record, "16M to 256M", "resident", "one");
-    assert_eq!(found["default"], "copy_file_range", "{found:#}");
-    let choice = found["choice"].as_str().unwrap_or_else(|| panic!("no choice: {found:#}"));
-    assert!(choice.starts_with("copy_file_range"), "{found:#}");
-
-    let (src, dst) = (server.path().join("src"), server.path().join("dst"));
-    fs::write(&src, testfs::random_bytes(20 << 20, 1)).expect("written");
-    let before = server.served_bytes();
-    let output = home.command(&["cp"]).args([&src, &dst]).output().expect("cp runs");
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(server.served_bytes() - before, 20 << 20);
-    assert!(fs::read(&dst).expect("read") == fs::read(&src).expect("read"));
-}
-
 #[test]
 fn the_time_is_kept_and_the_table_says_what_was_not_measured() {
     let home = Home::new();
