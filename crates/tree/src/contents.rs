@@ -123,7 +123,9 @@ pub(crate) fn copy_contents(
     match copied {
         Ok(()) => {
             worker.data_bytes += contents.data_bytes;
-            worker.has_shared = contents.offload.reflink == "yes";
+            if contents.offload.reflink != "yes" {
+                worker.moved_bytes += contents.data_bytes;
+            }
             Ok(contents)
         }
         Err(diagnostic) => {
@@ -206,7 +208,7 @@ impl Copying<'_, '_, '_> {
         if !self.is_small() {
             self.run.begin_in_earnest();
             // To move so much is in nobody's way.
-            self.turn.pass();
+            self.turn.let_by();
         }
         if !regular {
             return self.stream();

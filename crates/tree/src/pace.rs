@@ -1,51 +1,109 @@
-//! How many workers get on best where they get into each other's way.
+//! How many workers get on best.
 //!
-//! To share a small file's blocks is to change a structure that all files of a file system share: on
-//! btrfs the one tree of a subvolume. Whoever finds it locked goes to sleep and has to be woken, so that
-//! two workers may be twice as fast as one, or slower; that hangs on the processor, and on what it is a
-//! guest of, and no rule knows. So it is measured while the copy goes on: some entries with all
-//! workers, some with half of them, and so on down to one, three times over. The number that was the
-//! fastest works on until the next look. The others wait at a gate between two entries, and take their
-//! turn.
+//! As many as there are processors, as a rule. But where an entry waits for the medium, for a server,
+//! or for another machine, a processor has nothing to do meanwhile, and more workers wait at once. And
+//! where an entry changes a structure that all files of a file system share, on btrfs the one tree of a
+//! subvolume, whoever finds it locked goes to sleep and has to be woken, so that two workers may be twice
+//! as fast as one, or slower. Both look alike, processors that idle, and no rule tells one from the
+//! other nor says how many workers are right. So where they idle it is measured while the copy goes on
+//! (`look.rs`): some entries with more workers, some with fewer. The number that was the fastest works on
+//! until the next look. Others that there are wait at a gate between two entries, and take their turn.
+
+mod look;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::lock::lock;
+use look::{Look, Step};
 
-/// Entries before the first look: less is not worth one.
-const FIRST_LOOK_ENTRIES: u64 = 256;
+/// Entries between two looks at whether the processors idle, the first after the beginning, and the time
+/// that has passed, at least: everyone idles for a moment.
+const CHECK_EVERY_ENTRIES: u64 = 128;
+const CHECK_EVERY_TIME: Duration = Duration::from_millis(5);
 
-/// Entries between two looks. A look costs a few hundredths of that, if it changes nothing.
+/// Processors that are in use for less than this share of the time idle. On ext4, xfs and tmpfs cached
+/// trees have them in use for 0.7 to 0.95 of it, shared blocks on btrfs for 0.6, and files that have to
+/// be read from the medium for 0.4 to 0.6.
+const IN_USE_AT_LEAST: f64 = 0.65;
+
+/// How often in a row they have to be found idle.
+const IDLE_CHECKS: u32 = 2;
+
+/// Entries from one trial to the next, and the time, at least. A trial costs a few hundredths of that, if
+/// it changes nothing.
 const LOOK_EVERY_ENTRIES: u64 = 8192;
+const LOOK_EVERY_TIME: Duration = Duration::from_secs(1);
 
-/// Entries that are timed at once.
+/// Entries that are timed at once, at least, and for each worker.
 const WINDOW_ENTRIES: u64 = 64;
+const WINDOW_ENTRIES_EACH: u64 = 8;
 
-/// Entries before that, in which those who are to wait have come to the gate.
-const SETTLING_ENTRIES: u64 = 8;
+/// How long that takes, at least: within a millisecond one interruption is much.
+const WINDOW_TIME: Duration = Duration::from_millis(3);
 
-/// How often each number of workers is timed. The median counts, so that no single interruption does.
-const ROUNDS: usize = 3;
+/// Entries before that, for each worker, in which those who are to wait have come to the gate.
+const SETTLING_ENTRIES_EACH: u64 = 2;
+
+/// An entry is so much work as another that has this many bytes less.
+const UNIT_BYTES: u64 = 64 << 10;
+
+/// A file over this is most of a window, or of several: nothing can be told from one.
+const TELLING_BYTES_MAX: u64 = 32 << 20;
 
 /// Entries after which a worker lets another have its turn: a handing over costs as much as one of
 /// them takes.
 const TURN_ENTRIES: u32 = 64;
 
+/// Workers for each processor, at most, unless their number is the user's.
+const WORKERS_EACH_MAX: usize = 8;
+
+/// Workers at most, unless their number is the user's.
+const WORKERS_MAX: usize = 64;
+
+/// How many workers there are to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Crew {
+    /// At first.
+    pub(crate) workers: usize,
+    processors: usize,
+    /// Where more of them help.
+    pub(crate) most: usize,
+}
+
+impl Crew {
+    /// For so many processors; exactly `wanted`, or fewer where they are in each other's way, if that is
+    /// given.
+    pub(crate) fn new(processors: usize, wanted: Option<usize>) -> Crew {
+        let most = (processors * WORKERS_EACH_MAX).min(WORKERS_MAX).max(processors);
+        Crew { workers: wanted.unwrap_or(processors), processors, most: wanted.unwrap_or(most) }
+    }
+
+    /// The same where there can be no more than `workers`.
+    pub(crate) fn within(self, workers: usize) -> Crew {
+        Crew { workers: self.workers.min(workers), most: self.most.min(workers), ..self }
+    }
+}
+
 /// The gate, and what is known of how many should go through it. All workers of a walk share it.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    workers: usize,
+    crew: Crew,
     /// How many may be at work at once.
     admitted: AtomicUsize,
+    /// How many there are, at first only the one who makes the others.
+    hired: AtomicUsize,
     /// Changes with `admitted`.
     epoch: AtomicU64,
     gate: Mutex<Gate>,
     changed: Condvar,
-    /// Entries that count, so far.
+    /// Entries so far, and their units of work.
     done: AtomicU64,
-    /// How many of them there will be when something has to be seen to.
+    units: AtomicU64,
+    /// How many entries there will be when something has to be seen to.
     due: AtomicU64,
     trial: Mutex<Trial>,
 }
@@ -77,49 +135,65 @@ impl Drop for Opening<'_> {
     }
 }
 
-/// How a look goes on.
+/// How it goes on.
 #[derive(Debug)]
 struct Trial {
-    /// The numbers of workers to be tried, all of them first.
-    numbers: Vec<usize>,
-    /// How long a window took with each, round by round.
-    times: Vec<[Duration; ROUNDS]>,
+    crew: Crew,
+    /// Workers at work while nothing is tried.
+    settled: usize,
+    /// How long nothing is tried.
+    patience: Duration,
+    /// How often in a row the processors were found idle.
+    idle_checks: u32,
     phase: Phase,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Phase {
-    /// Nothing is being tried.
-    Steady,
-    /// The number of this index is about to be timed.
-    Settling {
-        round: usize,
-        index: usize,
-    },
-    Timing {
-        round: usize,
-        index: usize,
-        since: Instant,
-    },
+    /// Nothing is being tried since then.
+    Steady(Reading),
+    /// This number is about to be timed.
+    Settling(Look, usize),
+    /// This number is being timed.
+    Timing(Look, usize, Reading),
+}
+
+/// What the clocks and counters say.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Instant,
+    /// Processor time of the process.
+    cpu: Duration,
+    units: u64,
+}
+
+impl Reading {
+    fn now(units: u64) -> Reading {
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        let cpu = Duration::try_from(cpu).unwrap_or_default();
+        Reading { at: Instant::now(), cpu, units }
+    }
 }
 
 impl Pace {
-    /// Of so many workers, who all go on at first.
-    pub(crate) fn new(workers: usize) -> Pace {
-        let halves = std::iter::successors(Some(workers), |number| Some(number / 2));
-        let numbers: Vec<usize> = halves.take_while(|number| *number > 0).collect();
+    /// Of as many workers as the crew has at first, who all go on.
+    pub(crate) fn new(crew: Crew) -> Pace {
         Pace {
-            workers,
-            admitted: AtomicUsize::new(workers),
+            crew,
+            admitted: AtomicUsize::new(crew.workers),
+            hired: AtomicUsize::new(1),
             epoch: AtomicU64::new(0),
             gate: Mutex::default(),
             changed: Condvar::new(),
             done: AtomicU64::new(0),
-            due: AtomicU64::new(FIRST_LOOK_ENTRIES),
+            units: AtomicU64::new(0),
+            due: AtomicU64::new(CHECK_EVERY_ENTRIES),
             trial: Mutex::new(Trial {
-                times: vec![[Duration::ZERO; ROUNDS]; numbers.len()],
-                numbers,
-                phase: Phase::Steady,
+                crew,
+                settled: crew.workers,
+                patience: CHECK_EVERY_TIME,
+                idle_checks: 0,
+                phase: Phase::Steady(Reading::now(0)),
             }),
         }
     }
@@ -127,11 +201,31 @@ impl Pace {
     /// Lets everybody through from now on.
     pub(crate) fn open(&self) {
         self.due.store(u64::MAX, Ordering::Relaxed);
-        self.admit(self.workers);
+        self.admit(self.crew.most);
+    }
+
+    /// Whether one worker more has to be made. Whoever is told so makes it.
+    pub(crate) fn hires(&self) -> bool {
+        let wanted = self.admitted.load(Ordering::Relaxed);
+        if self.hired.load(Ordering::Relaxed) >= wanted || self.is_open() {
+            return false;
+        }
+        let more = |hired| (hired < wanted).then_some(hired + 1);
+        self.hired.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Whether the work is coming to its end, so that nobody is kept and nobody joins.
+    fn is_open(&self) -> bool {
+        self.due.load(Ordering::Relaxed) == u64::MAX
     }
 
     fn admits_all(&self) -> bool {
-        self.admitted.load(Ordering::Relaxed) >= self.workers
+        self.admitted.load(Ordering::Relaxed) >= self.hired.load(Ordering::Relaxed)
+    }
+
+    /// Whether workers are in each other's way.
+    fn is_narrow(&self) -> bool {
+        self.admitted.load(Ordering::Relaxed) < self.crew.workers
     }
 
     fn admit(&self, number: usize) {
@@ -179,67 +273,108 @@ impl Pace {
         lock(&self.gate).waiting > 0
     }
 
-    /// Counts an entry; `starved` when some worker had nothing to do, so that no number of them can
-    /// be told from another.
-    fn count(&self, starved: bool) {
+    /// Counts an entry of so many bytes; `starved` when some worker had nothing to do, so that no
+    /// number of them can be told from another.
+    fn count(&self, bytes: u64, starved: bool) {
+        let units = self.units.fetch_add(1 + bytes / UNIT_BYTES, Ordering::Relaxed);
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if done < self.due.load(Ordering::Relaxed) {
+        let is_telling = bytes <= TELLING_BYTES_MAX;
+        if is_telling && done < self.due.load(Ordering::Relaxed) {
             return;
         }
         // Whoever is at it sees to it.
         let Ok(mut trial) = self.trial.try_lock() else { return };
-        if done >= self.due.load(Ordering::Relaxed) {
-            let (number, entries) = trial.go_on(starved, Instant::now());
-            self.admit(number);
-            // Those who were under way meanwhile have counted too.
-            self.due.store(self.done.load(Ordering::Relaxed) + entries, Ordering::Relaxed);
+        if self.is_open() {
+            return;
         }
+        let reading = Reading::now(units + 1 + bytes / UNIT_BYTES);
+        let (number, entries) = match is_telling {
+            true if done < self.due.load(Ordering::Relaxed) => return,
+            true => trial.go_on(starved, reading),
+            false => trial.begin_anew(reading),
+        };
+        self.admit(number);
+        // Those who were under way meanwhile have counted too.
+        let due = self.done.load(Ordering::Relaxed) + entries;
+        let unless_open = |old| (old != u64::MAX).then_some(due);
+        let _ = self.due.fetch_update(Ordering::Relaxed, Ordering::Relaxed, unless_open);
     }
 }
 
 impl Trial {
-    /// Takes the next step at the time `now`. Returns how many workers are to go on, and for how many
-    /// entries.
-    fn go_on(&mut self, starved: bool, now: Instant) -> (usize, u64) {
-        let all = self.numbers[0];
-        if starved {
-            self.phase = Phase::Steady;
-            return (all, FIRST_LOOK_ENTRIES);
-        }
-        match self.phase {
-            Phase::Steady => self.settle(0, 0),
-            Phase::Settling { round, index } => {
-                self.phase = Phase::Timing { round, index, since: now };
-                (self.numbers[index], WINDOW_ENTRIES)
+    /// Takes the next step at the time of `now`. Returns how many workers are to go on, and for how
+    /// many entries.
+    fn go_on(&mut self, starved: bool, now: Reading) -> (usize, u64) {
+        match std::mem::replace(&mut self.phase, Phase::Steady(now)) {
+            // With more workers than processors there is always one that finds nothing.
+            Phase::Settling(_, number) | Phase::Timing(_, number, _)
+                if starved && number <= self.crew.workers =>
+            {
+                (self.settled, CHECK_EVERY_ENTRIES)
             }
-            Phase::Timing { round, index, since } => {
-                self.times[index][round] = now.duration_since(since);
-                if index + 1 < self.numbers.len() {
-                    self.settle(round, index + 1)
-                } else if round + 1 < ROUNDS {
-                    self.settle(round + 1, 0)
-                } else {
-                    self.phase = Phase::Steady;
-                    (self.fastest(), LOOK_EVERY_ENTRIES)
+            Phase::Steady(since) if now.at < since.at + self.patience => {
+                self.phase = Phase::Steady(since);
+                (self.settled, CHECK_EVERY_ENTRIES)
+            }
+            Phase::Steady(since) => {
+                self.patience = CHECK_EVERY_TIME;
+                let is_idle = !starved && !self.are_busy(since, now);
+                self.idle_checks = if is_idle { self.idle_checks + 1 } else { 0 };
+                let is_usual = self.settled == self.crew.workers;
+                if starved || is_usual && self.idle_checks < IDLE_CHECKS {
+                    return (self.settled, CHECK_EVERY_ENTRIES);
                 }
+                self.idle_checks = 0;
+                self.step(Look::new(self.settled, self.crew.workers, self.crew.most), now)
+            }
+            Phase::Settling(look, number) => {
+                self.phase = Phase::Timing(look, number, now);
+                let entries = WINDOW_ENTRIES.max(WINDOW_ENTRIES_EACH * number as u64);
+                (number, entries)
+            }
+            Phase::Timing(mut look, number, since) => {
+                let units = now.units.saturating_sub(since.units).max(1);
+                let elapsed = now.at.duration_since(since.at);
+                if elapsed < WINDOW_TIME {
+                    self.phase = Phase::Timing(look, number, since);
+                    return (number, WINDOW_ENTRIES / 2);
+                }
+                look.note(number, elapsed.as_secs_f64() / units as f64);
+                self.step(look, now)
             }
         }
     }
 
-    fn settle(&mut self, round: usize, index: usize) -> (usize, u64) {
-        self.phase = Phase::Settling { round, index };
-        (self.numbers[index], SETTLING_ENTRIES)
+    fn step(&mut self, look: Look, now: Reading) -> (usize, u64) {
+        match look.next() {
+            Step::Time(number) => {
+                self.phase = Phase::Settling(look, number);
+                (number, SETTLING_ENTRIES_EACH * number as u64)
+            }
+            Step::Settled(number) => {
+                self.settled = number;
+                self.patience = LOOK_EVERY_TIME;
+                self.phase = Phase::Steady(now);
+                (number, LOOK_EVERY_ENTRIES)
+            }
+        }
     }
 
-    /// The number whose median is the least; of equals the greatest.
-    fn fastest(&self) -> usize {
-        let median = |index: usize| {
-            let mut times = self.times[index];
-            times.sort_unstable();
-            times[ROUNDS / 2]
-        };
-        let best = (0..self.numbers.len()).min_by_key(|&index| median(index));
-        self.numbers[best.expect("there is at least one worker")]
+    /// Goes back to the beginning: of files that are long no number of workers is known.
+    fn begin_anew(&mut self, now: Reading) -> (usize, u64) {
+        self.settled = self.crew.workers;
+        self.patience = CHECK_EVERY_TIME;
+        self.idle_checks = 0;
+        self.phase = Phase::Steady(now);
+        (self.settled, CHECK_EVERY_ENTRIES)
+    }
+
+    /// Whether the processors that the workers could use were in use.
+    fn are_busy(&self, since: Reading, now: Reading) -> bool {
+        let processors = self.crew.processors.min(self.crew.workers) as f64;
+        let elapsed = now.at.duration_since(since.at).as_secs_f64();
+        let cpu = now.cpu.saturating_sub(since.cpu).as_secs_f64();
+        cpu >= IN_USE_AT_LEAST * elapsed * processors
     }
 }
 
@@ -278,10 +413,17 @@ impl Turn {
         }
     }
 
-    /// Counts an entry that was made where workers may be in each other's way.
-    pub(crate) fn count(&self, starved: bool) {
+    /// The same, where workers are in each other's way.
+    pub(crate) fn let_by(&mut self) {
+        if self.pace.as_ref().is_some_and(|pace| pace.is_narrow()) {
+            self.pass();
+        }
+    }
+
+    /// Counts an entry of which so many bytes were moved; `starved` when some worker had nothing to do.
+    pub(crate) fn count(&self, bytes: u64, starved: bool) {
         if let Some(pace) = &self.pace {
-            pace.count(starved);
+            pace.count(bytes, starved);
         }
     }
 }
@@ -296,69 +438,119 @@ impl Drop for Turn {
 mod tests {
     use super::*;
 
-    /// Goes through a look in which a window with `number` workers takes `time(number)`.
-    fn look(trial: &mut Trial, time: impl Fn(usize, usize) -> u64) -> (usize, u64) {
-        let mut now = Instant::now();
-        let mut step = trial.go_on(false, now);
-        for round in 0..ROUNDS {
-            for index in 0..trial.numbers.len() {
-                let number = trial.numbers[index];
-                assert_eq!(step, (number, SETTLING_ENTRIES));
-                assert_eq!(trial.go_on(false, now), (number, WINDOW_ENTRIES));
-                now += Duration::from_micros(time(round, number));
-                step = trial.go_on(false, now);
+    /// A crew of so many at first, on as many processors.
+    fn crew(workers: usize, most: usize) -> Crew {
+        Crew { workers, processors: workers, most }
+    }
+
+    fn trial(crew: Crew) -> Trial {
+        Pace::new(crew).trial.into_inner().expect("nobody has panicked")
+    }
+
+    /// Lets `trial` go on over entries that take `time(number)` each with so many workers, of which
+    /// processors work for the share `busy`, until it has settled. Returns the number of workers, for
+    /// how many entries they go on, and how many entries it took.
+    fn settle(trial: &mut Trial, busy: f64, time: impl Fn(usize) -> Duration) -> (usize, u64, u64) {
+        let mut now = Reading { at: Instant::now(), cpu: Duration::ZERO, units: 0 };
+        trial.phase = Phase::Steady(now);
+        let (mut number, mut entries) = (trial.settled, CHECK_EVERY_ENTRIES);
+        let mut taken = 0;
+        loop {
+            let elapsed = time(number) * u32::try_from(entries).expect("it is small");
+            now.at += elapsed;
+            now.cpu += elapsed.mul_f64(busy * trial.crew.processors as f64);
+            now.units += entries;
+            taken += entries;
+            (number, entries) = trial.go_on(false, now);
+            if matches!(trial.phase, Phase::Steady(_)) && trial.idle_checks == 0 {
+                return (number, entries, taken);
             }
         }
-        step
-    }
-
-    fn trial(workers: usize) -> Trial {
-        Pace::new(workers).trial.into_inner().expect("nobody has panicked")
     }
 
     #[test]
-    fn the_fastest_number_goes_on() {
-        let fastest = |workers, time: &dyn Fn(usize, usize) -> u64| {
-            let (number, entries) = look(&mut trial(workers), time);
-            assert_eq!(entries, LOOK_EVERY_ENTRIES);
-            number
-        };
-        assert_eq!(fastest(2, &|_, number| [90, 100][number - 1]), 1);
-        assert_eq!(fastest(2, &|_, number| [190, 100][number - 1]), 2);
-        // Nothing is gained, so nobody waits.
-        assert_eq!(fastest(2, &|_, _| 100), 2);
-        assert_eq!(fastest(12, &|_, number| number.abs_diff(3) as u64), 3);
-        assert_eq!(fastest(1, &|_, _| 100), 1);
+    fn processors_that_idle_get_more_workers_or_fewer() {
+        let micros = Duration::from_micros;
+        // A server that answers after a while, however many ask.
+        let waits = |number| micros(4800 / number as u64);
+        assert_eq!(settle(&mut trial(crew(2, 16)), 0.1, waits).0, 16);
+        let locked = |number| micros(80 + 20 * number as u64);
+        let (number, entries, taken) = settle(&mut trial(crew(2, 16)), 0.6, locked);
+        assert_eq!((number, entries), (1, LOOK_EVERY_ENTRIES));
+        assert!(taken < 1200, "{taken} entries until a lock is seen");
+        // No number of the user's is exceeded.
+        assert_eq!(settle(&mut trial(crew(3, 3)), 0.1, waits).0, 3);
     }
 
     #[test]
-    fn an_interruption_decides_nothing() {
-        for odd_round in 0..ROUNDS {
-            let time = |round, number| match (round == odd_round, number) {
-                (true, 2) => 5000,
-                (_, 2) => 100,
-                _ => 190,
-            };
-            assert_eq!(look(&mut trial(2), time).0, 2, "{odd_round}");
+    fn processors_that_work_are_left_alone() {
+        let time = |number| Duration::from_micros(100 / number as u64);
+        let (number, entries, taken) = settle(&mut trial(crew(2, 16)), 0.9, time);
+        assert_eq!((number, entries, taken), (2, CHECK_EVERY_ENTRIES, CHECK_EVERY_ENTRIES));
+    }
+
+    #[test]
+    fn what_was_settled_is_looked_at_again() {
+        let mut trial = trial(crew(2, 16));
+        let slow = |number| Duration::from_micros(4800 / number as u64);
+        assert_eq!(settle(&mut trial, 0.1, slow).0, 16);
+        // What follows is in the page cache: more workers than processors are none the faster, and
+        // each of them costs a little.
+        let cached =
+            |number: usize| Duration::from_micros(200 / number.min(2) as u64 + number as u64);
+        let mut numbers = Vec::new();
+        for _ in 0..6 {
+            trial.patience = CHECK_EVERY_TIME;
+            numbers.push(settle(&mut trial, 1.0, cached).0);
         }
+        assert_eq!(numbers.last(), Some(&2), "{numbers:?}");
     }
 
     #[test]
-    fn who_has_nothing_to_do_proves_nothing() {
-        let mut trial = trial(2);
-        let now = Instant::now();
-        for steps in 0..6 {
-            for _ in 0..steps {
-                trial.go_on(false, now);
+    fn who_has_nothing_to_do_and_a_long_file_prove_nothing() {
+        let begun = Reading { at: Instant::now(), cpu: Duration::ZERO, units: 0 };
+        for steps in 0..8 {
+            for is_starved in [true, false] {
+                let mut trial = trial(crew(2, 2));
+                trial.phase = Phase::Steady(begun);
+                for step in 1..=steps {
+                    let at = begun.at + Duration::from_millis(10 * step);
+                    trial.go_on(false, Reading { at, ..begun });
+                }
+                let at = begun.at + Duration::from_secs(1);
+                let now = Reading { at, ..begun };
+                let next = match is_starved {
+                    true => trial.go_on(true, now),
+                    false => trial.begin_anew(now),
+                };
+                assert_eq!(next, (2, CHECK_EVERY_ENTRIES), "after {steps} steps");
+                assert!(matches!(trial.phase, Phase::Steady(_)));
             }
-            assert_eq!(trial.go_on(true, now), (2, FIRST_LOOK_ENTRIES));
         }
+    }
+
+    #[test]
+    fn crews_have_their_bounds() {
+        for (processors, wanted, workers, most) in [
+            (1, None, 1, 8),
+            (2, None, 2, 16),
+            (16, None, 16, 64),
+            (128, None, 128, 128),
+            (2, Some(1), 1, 1),
+            (2, Some(12), 12, 12),
+        ] {
+            let crew = Crew::new(processors, wanted);
+            assert_eq!((crew.workers, crew.most), (workers, most), "{processors} {wanted:?}");
+        }
+        assert_eq!(Crew::new(4, None).within(7), Crew { workers: 4, processors: 4, most: 7 });
+        assert_eq!(Crew::new(4, None).within(1), Crew { workers: 1, processors: 4, most: 1 });
     }
 
     #[test]
     fn only_so_many_are_inside_and_all_come_to_their_turn() {
         for admitted in [1, 2] {
-            let pace = Arc::new(Pace::new(4));
+            let pace = Arc::new(Pace::new(crew(4, 4)));
+            while pace.hires() {}
             pace.due.store(u64::MAX, Ordering::Relaxed);
             pace.admit(admitted);
             let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -386,7 +578,8 @@ mod tests {
 
     #[test]
     fn an_open_gate_keeps_nobody() {
-        let pace = Arc::new(Pace::new(2));
+        let pace = Arc::new(Pace::new(crew(2, 8)));
+        while pace.hires() {}
         pace.admit(1);
         let mut first = Turn::at(&pace);
         first.take();
@@ -398,6 +591,7 @@ mod tests {
             pace.open();
             waits.join().expect("it was let through");
         });
+        assert!(!pace.hires(), "there is nothing left to do");
         first.take();
         assert!(first.inside.is_none());
         assert_eq!(lock(&pace.gate).inside, 0);
@@ -405,22 +599,20 @@ mod tests {
 
     #[test]
     fn looks_change_who_waits_while_workers_work() {
-        let pace = Arc::new(Pace::new(3));
+        let pace = Arc::new(Pace::new(crew(3, 12)));
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
                     let mut turn = Turn::at(&pace);
                     for _ in 0..20_000 {
                         turn.take();
-                        turn.count(false);
+                        turn.count(1, false);
                     }
                 });
             }
         });
         assert_eq!(pace.done.load(Ordering::Relaxed), 60_000);
         assert_eq!(lock(&pace.gate).inside, 0);
-        let steady = matches!(lock(&pace.trial).phase, Phase::Steady);
-        let due = pace.due.load(Ordering::Relaxed);
-        assert!(!steady || due > 60_000, "{due}");
+        assert!(pace.due.load(Ordering::Relaxed) > CHECK_EVERY_ENTRIES);
     }
 }

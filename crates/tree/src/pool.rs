@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::listing::Listing;
 use crate::lock::lock;
-use crate::pace::Pace;
+use crate::pace::{Crew, Pace};
 use crate::walk::DirTask;
 
 /// Names in a directory, for whoever takes them.
@@ -47,13 +47,13 @@ pub(crate) struct Loan<'p>(&'p Pool);
 pub(crate) const SHARES_PER_WORKER: usize = 4;
 
 impl Pool {
-    pub(crate) fn new(workers: usize) -> Pool {
-        let state = State { lent_max: workers * SHARES_PER_WORKER, ..State::default() };
+    pub(crate) fn new(crew: Crew) -> Pool {
+        let state = State { lent_max: crew.most * SHARES_PER_WORKER, ..State::default() };
         Pool {
             state: Mutex::new(state),
             changed: Condvar::new(),
             hungry: AtomicUsize::new(0),
-            pace: Arc::new(Pace::new(workers)),
+            pace: Arc::new(Pace::new(crew)),
         }
     }
 

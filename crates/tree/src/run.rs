@@ -27,7 +27,7 @@ use crate::measured::{End, Measured};
 use crate::observer::{Announcement, Observer};
 use crate::options::Options;
 use crate::order::Order;
-use crate::pace::Turn;
+use crate::pace::{Crew, Turn};
 use crate::page_cache::Held;
 use crate::place::Place;
 use crate::receipt::Receipt;
@@ -132,8 +132,12 @@ impl<'r> Run<'r> {
     /// How many workers may copy at once. To count processors takes as long as to copy some files, so
     /// that is left until there is work for several.
     pub(crate) fn jobs(&self) -> usize {
-        let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         *self.jobs.get_or_init(|| self.options.jobs.unwrap_or_else(processors).get())
+    }
+
+    /// How many workers share a tree, or many operands.
+    pub(crate) fn crew(&self) -> Crew {
+        Crew::new(processors().get(), self.options.jobs.map(NonZeroUsize::get))
     }
 
     /// Tells of what `tell` makes, when somebody wants to hear it.
@@ -191,6 +195,10 @@ pub(crate) fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+fn processors() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
 /// What one worker keeps from file to file.
 pub(crate) struct Worker {
     pairs: Vec<(FileId, Routes)>,
@@ -204,13 +212,12 @@ pub(crate) struct Worker {
     pub(crate) others_busy: bool,
     /// Where workers get into each other's way.
     pub(crate) turn: Turn,
-    /// The file at hand shares the blocks of its source.
-    pub(crate) has_shared: bool,
     unsynced: Unsynced,
     /// Entries met so far.
     pub(crate) entries: u64,
-    /// Bytes of data moved so far.
+    /// Bytes of data copied so far, and how many of them were moved, not shared.
     pub(crate) data_bytes: u64,
+    pub(crate) moved_bytes: u64,
     /// What came of the data of the file at hand, where that failed and receipts are kept.
     pub(crate) unfinished: Option<Unfinished>,
     /// Copies that are still in the page cache, where they are not to stay.
@@ -232,10 +239,10 @@ impl Worker {
             listing: listing::buffer(),
             others_busy: false,
             turn: Turn::default(),
-            has_shared: false,
             unsynced: Unsynced::default(),
             entries: 0,
             data_bytes: 0,
+            moved_bytes: 0,
             unfinished: None,
             held: Held::default(),
             station: Station::new(run.observer.activity()),

@@ -9,6 +9,7 @@ use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, Scope};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat, statat};
 use rustix::io::Errno;
@@ -74,44 +75,62 @@ fn share(
     copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
 ) {
     run.begin_in_earnest();
-    let workers = Means::of_process(run.options, run.jobs()).workers.min(sources.len());
+    let crew = run.crew();
+    let crew = crew.within(Means::of_process(run.options, crew.most).workers.min(sources.len()));
     let next = AtomicUsize::new(0);
-    let pace = Arc::new(Pace::new(workers));
-    let work = |worker: &mut Worker| {
-        worker.turn = Turn::at(&pace);
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(source) = sources.get(at) else { break };
-            if run.observer.interrupted() {
-                break;
-            }
-            // A large file among the last may be shared by those who have none.
-            worker.others_busy = next.load(Ordering::Relaxed) < sources.len();
-            worker.entries += 1;
-            worker.turn.take();
-            run.order.about(run.observer, at, || copy(worker, source));
-            if std::mem::take(&mut worker.has_shared) {
-                worker.turn.count(!worker.others_busy);
-            }
-        }
-        worker.turn = Turn::default();
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..workers {
-            // A thread that cannot be had is one worker fewer.
-            let name = String::from("copy");
-            let _ = std::thread::Builder::new().name(name).spawn_scoped(scope, || {
-                let mut worker = Worker::new(run);
-                work(&mut worker);
-                worker.held.drop_all(run);
-                worker.sync(run);
-            });
-        }
-        let _opening = Opening(&pace);
-        work(worker);
+    let shared = Shared { run, sources, copy, next, pace: Arc::new(Pace::new(crew)) };
+    thread::scope(|scope| {
+        let _opening = Opening(&shared.pace);
+        shared.work(worker, scope);
     });
     run.order.end(run.observer);
     worker.others_busy = false;
+}
+
+/// Operands that several workers take.
+struct Shared<'s> {
+    run: &'s Run<'s>,
+    sources: &'s [OsString],
+    copy: &'s (dyn Fn(&mut Worker, &OsStr) + Sync),
+    /// The first that nobody has taken.
+    next: AtomicUsize,
+    pace: Arc<Pace>,
+}
+
+impl Shared<'_> {
+    /// What each worker does: takes one after the other, and has others join where that helps.
+    fn work<'scope>(&'scope self, worker: &mut Worker, scope: &'scope Scope<'scope, '_>) {
+        worker.turn = Turn::at(&self.pace);
+        loop {
+            self.hire(scope);
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = self.sources.get(at) else { break };
+            if self.run.observer.interrupted() {
+                break;
+            }
+            // A large file among the last may be shared by those who have none.
+            worker.others_busy = self.next.load(Ordering::Relaxed) < self.sources.len();
+            worker.entries += 1;
+            worker.turn.take();
+            let moved_before = worker.moved_bytes;
+            self.run.order.about(self.run.observer, at, || (self.copy)(worker, source));
+            worker.turn.count(worker.moved_bytes - moved_before, !worker.others_busy);
+        }
+        worker.turn = Turn::default();
+    }
+
+    fn hire<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        while self.pace.hires() {
+            // A thread that cannot be had is one worker fewer.
+            let name = String::from("copy");
+            let _ = thread::Builder::new().name(name).spawn_scoped(scope, || {
+                let mut worker = Worker::new(self.run);
+                self.work(&mut worker, scope);
+                worker.held.drop_all(self.run);
+                worker.sync(self.run);
+            });
+        }
+    }
 }
 
 /// Whether files can be made in `target`. Where they cannot, what is said of each should come in order.

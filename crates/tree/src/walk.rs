@@ -11,6 +11,7 @@
 
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FileType, Mode, Stat};
@@ -25,7 +26,7 @@ use crate::filter;
 use crate::identity::FileId;
 use crate::listing::Listing;
 use crate::options::Options;
-use crate::pace::Turn;
+use crate::pace::{Crew, Turn};
 use crate::page_cache::HELD_FILES_MAX;
 use crate::place::{Place, Shown, Trust};
 use crate::plan::Operand;
@@ -37,6 +38,10 @@ const OPEN_LEVELS_MAX: usize = 32;
 
 /// The fewest levels that are worth another worker.
 const OPEN_LEVELS_MIN: usize = 8;
+
+/// So many that few trees are deeper where it matters: with fewer there are no workers beyond those
+/// who are there at first.
+const OPEN_LEVELS_ENOUGH: usize = 16;
 
 /// Entries after which a tree is worth more than one worker: threads cost as much as some files.
 const ALONE_ENTRIES: u64 = 32;
@@ -89,6 +94,17 @@ impl Means {
         // Files that wait to be synced are kept as well.
         let kept = (held + files_kept(options, allowed)) * workers;
         Means::within(allowed.saturating_sub(kept as u64), workers)
+    }
+
+    /// Those of a crew, which is to be no larger than is good for the levels that each has open.
+    fn for_crew(mut crew: Crew, of: impl Fn(usize) -> Means) -> (Crew, Means) {
+        loop {
+            let means = of(crew.most);
+            if means.open_levels >= OPEN_LEVELS_ENOUGH || crew.most <= crew.workers {
+                return (crew.within(means.workers), means);
+            }
+            crew = crew.within((crew.most / 2).max(crew.workers));
+        }
     }
 
     fn within(descriptors: u64, workers_wanted: usize) -> Means {
@@ -178,22 +194,20 @@ pub(crate) fn walk(
         return;
     }
     run.begin_in_earnest();
-    let means = Means::of_process(run.options, if in_order(run.options) { 1 } else { run.jobs() });
-    if means.workers == 1 {
+    let (crew, means) = Means::for_crew(run.crew(), |workers| {
+        Means::of_process(run.options, if in_order(run.options) { 1 } else { workers })
+    });
+    if crew.most == 1 {
         return at_large.go(worker, &mut stack, |_| true);
     }
-    pool = Pool::new(means.workers);
+    pool = Pool::new(crew);
     let shared = Walk { pool: Some(&pool), open_levels: means.open_levels, ..at_large };
-    std::thread::scope(|scope| {
-        for _ in 1..means.workers {
-            // A thread that cannot be had is one worker fewer.
-            let name = String::from("copy");
-            let _ = std::thread::Builder::new().name(name).spawn_scoped(scope, || shared.serve());
-        }
+    thread::scope(|scope| {
+        shared.hire(scope);
         // Should this worker panic, the others must not wait for it.
         let _closing = Closing(&pool);
         worker.turn = Turn::at(&pool.pace);
-        shared.go(worker, &mut stack, |_| true);
+        shared.go(worker, &mut stack, |_| shared.hire(scope));
         worker.turn = Turn::default();
     });
 }
@@ -229,13 +243,23 @@ struct Stack<'w> {
 }
 
 impl<'w> Walk<'w> {
+    /// Has as many workers join as there are to be. Says that whoever asks may go on.
+    fn hire<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> bool {
+        while self.pool.is_some_and(|pool| pool.pace.hires()) {
+            // A thread that cannot be had is one worker fewer.
+            let name = String::from("copy");
+            let _ = thread::Builder::new().name(name).spawn_scoped(scope, || self.serve(scope));
+        }
+        true
+    }
+
     /// What a worker does who joins: others' work, until there is no more.
-    fn serve(&self) {
+    fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
         let mut worker = Worker::new(self.run);
         let mut stack = Stack::default();
         worker.turn = self.pool.map_or_else(Turn::default, |pool| Turn::at(&pool.pace));
         while self.borrow(&mut worker, &mut stack, || false) {
-            self.go(&mut worker, &mut stack, |_| true);
+            self.go(&mut worker, &mut stack, |_| self.hire(scope));
         }
         worker.turn.pass();
         worker.held.drop_all(self.run);
@@ -271,12 +295,13 @@ impl<'w> Walk<'w> {
             }
             worker.entries += 1;
             worker.turn.take();
+            let moved_before = worker.moved_bytes;
             if let Next::Enter(task, listing) = copy_entry(self.run, worker, &job) {
                 stack.frames.push(Frame { task, listing, lost: false, loan: None });
                 stack.close_far_above(self.open_levels);
             }
-            if std::mem::take(&mut worker.has_shared) {
-                worker.turn.count(self.pool.is_some_and(|pool| pool.hungry() > 0));
+            if let Some(pool) = self.pool {
+                worker.turn.count(worker.moved_bytes - moved_before, pool.hungry() > 0);
             }
             self.share(stack);
         }
@@ -470,6 +495,24 @@ fn lose(run: &Run<'_>, frame: &mut Frame<'_>, src: bool, errno: Errno) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_crew_grows_no_further_than_descriptors_allow() {
+        for (descriptors, processors, workers, most, open_levels) in [
+            (1 << 20, 8, 8, 64, 32),
+            (1024, 2, 2, 16, 23),
+            (1024, 4, 4, 16, 23),
+            (1024, 24, 24, 24, 12),
+            (256, 2, 2, 4, 21),
+            (64, 2, 1, 1, 22),
+        ] {
+            let crew = Crew::new(processors, None);
+            let (crew, means) = Means::for_crew(crew, |wanted| Means::within(descriptors, wanted));
+            let of = format!("{descriptors} for {processors} processors");
+            assert_eq!((crew.workers, crew.most), (workers, most), "{of}");
+            assert_eq!(means.open_levels, open_levels, "{of}");
+        }
+    }
 
     #[test]
     fn few_descriptors_are_shared_by_few_workers() {

@@ -80,7 +80,7 @@ pub(crate) struct Args {
     pub(crate) verbose: bool,
     /// `--debug`: tell how each file was copied and which were skipped.
     pub(crate) debug: bool,
-    /// `--jobs`: how many workers copy at once; the machine's processors unless given.
+    /// `--jobs`: how many workers copy at once, at most; what helps unless given.
     pub(crate) jobs: Option<NonZeroUsize>,
     /// `--engine`: how data is moved; what is best for the files unless given.
     pub(crate) engine: Option<Variant>,

@@ -19,8 +19,11 @@ pub(super) static FLAGS: &[Flag] = &[
             draft.jobs = Some(number_from_one(&number, "jobs")?);
             Ok(())
         }),
-        help: "let N workers copy at once; without it as many as there are processors",
-        details: "They share the entries of a tree and the parts of a large file. One worker does \
+        help: "let N workers copy at once; without it as many as are of use",
+        details: "They share the entries of a tree and the parts of a large file. Without this option \
+                  there are as many as processors, and of those that share a tree up to eight times as \
+                  many where a medium or a server keeps them waiting, and fewer where they are in each \
+                  other's way: that is measured while the copy goes on. One worker does \
                   what has to be done in order: with \\fB-i\\fR, \\fB-v\\fR, \\fB--debug\\fR, \
                   \\fB-b\\fR and \\fB--keep-directory-symlink\\fR.",
         ..Flag::PLAIN

@@ -1,0 +1,200 @@
+//! Which numbers of workers are timed, one after another, and which of them goes on.
+//!
+//! A look begins with the number at work and twice as many, and goes on doubling for as long as that
+//! helps. Where it does not, or not by much, half of them are tried, and so on down. Each is timed in several windows that take turns with
+//! those of the number it is held against, and the median counts: entries are of all sizes, and an
+//! interruption hits one window.
+
+use std::collections::BTreeMap;
+
+/// How often each number is timed.
+const ROUNDS: usize = 3;
+
+/// More workers than before have to take at most this share of the time. A few percent are noise, and a
+/// worker costs memory and descriptors.
+const MORE_TAKE_AT_MOST: f64 = 0.93;
+
+/// Who takes this share of the time in every window so far is not given another.
+const GIVE_UP_FROM: f64 = 1.4;
+
+/// If they take no more than this share, it is the medium that they wait for.
+const CLEARLY_TAKE_AT_MOST: f64 = 0.8;
+
+/// What fewer have to take who are fewer than there are as a rule. That may be wrong a moment later.
+const FEWER_TAKE_AT_MOST: f64 = 0.97;
+
+/// The same for fewer where they are more than as a rule, and not needed any more.
+const FEWER_OF_MORE_TAKE_AT_MOST: f64 = 1.03;
+
+/// What is known so far.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// The number at work before.
+    current: usize,
+    /// The number as a rule, and the greatest that there may be.
+    usual: usize,
+    most: usize,
+    /// Seconds that a unit of work took, window by window, by number of workers.
+    times: BTreeMap<usize, Vec<f64>>,
+}
+
+/// What has to be done next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    /// This number has to be timed in another window.
+    Time(usize),
+    /// This number works on.
+    Settled(usize),
+}
+
+impl Look {
+    /// One that begins with `current` workers where there are `usual` as a rule, and `most` at most.
+    pub(super) fn new(current: usize, usual: usize, most: usize) -> Look {
+        Look { current, usual, most, times: BTreeMap::new() }
+    }
+
+    /// Notes what a unit took in a window with `number` workers.
+    pub(super) fn note(&mut self, number: usize, unit_secs: f64) {
+        self.times.entry(number).or_default().push(unit_secs);
+    }
+
+    /// What follows from the windows so far.
+    pub(super) fn next(&self) -> Step {
+        self.settle().map_or_else(Step::Time, Step::Settled)
+    }
+
+    /// The number that works on; else the one that has to be timed first.
+    fn settle(&self) -> Result<usize, usize> {
+        let (current, above) = (self.current, self.current * 2);
+        let more_help = above <= self.most && self.is_better(above, current, MORE_TAKE_AT_MOST)?;
+        if more_help && self.median(above) < CLEARLY_TAKE_AT_MOST * self.median(current) {
+            return self.climb(above);
+        }
+        // Of workers who wait for each other more may be a little faster, and fewer much faster.
+        let best = if more_help { above } else { current };
+        let settled = self.descend(best)?;
+        if settled == above { self.climb(above) } else { Ok(settled) }
+    }
+
+    /// The number at which more workers do not help any more.
+    fn climb(&self, from: usize) -> Result<usize, usize> {
+        let mut best = from;
+        while best * 2 <= self.most && self.is_better(best * 2, best, MORE_TAKE_AT_MOST)? {
+            best *= 2;
+        }
+        Ok(best)
+    }
+
+    /// The number below the present one at which fewer do not help any more, or else `best`.
+    fn descend(&self, mut best: usize) -> Result<usize, usize> {
+        let mut below = self.current / 2;
+        while below > 0 {
+            let share = match below >= self.usual {
+                true => FEWER_OF_MORE_TAKE_AT_MOST,
+                false => FEWER_TAKE_AT_MOST,
+            };
+            if !self.is_better(below, best, share)? {
+                break;
+            }
+            best = below;
+            below /= 2;
+        }
+        Ok(best)
+    }
+
+    /// Whether `number` workers take so small a share of the time of `than`; else which of them has to
+    /// be timed first.
+    fn is_better(&self, number: usize, than: usize, share: f64) -> Result<bool, usize> {
+        let windows = |number| self.times.get(&number).map_or(0, Vec::len);
+        if windows(than) == 0 {
+            return Err(than);
+        }
+        let far_behind = |time: &f64| *time > GIVE_UP_FROM * self.median(than);
+        if self.times.get(&number).is_some_and(|times| times.iter().all(far_behind)) {
+            return Ok(false);
+        }
+        if windows(than) < ROUNDS && windows(than) <= windows(number) {
+            return Err(than);
+        }
+        if windows(number) < ROUNDS {
+            return Err(number);
+        }
+        Ok(self.median(number) < share * self.median(than))
+    }
+
+    fn median(&self, number: usize) -> f64 {
+        let mut times = self.times[&number].clone();
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks with windows that take what `time` says of round and number. Returns what was settled and
+    /// how many windows it took.
+    fn look(current: usize, most: usize, time: impl Fn(usize, usize) -> f64) -> (usize, usize) {
+        let mut look = Look::new(current, current, most);
+        for windows in 0..100 {
+            match look.next() {
+                Step::Settled(number) => return (number, windows),
+                Step::Time(number) => {
+                    let round = look.times.get(&number).map_or(0, Vec::len);
+                    look.note(number, time(round, number));
+                }
+            }
+        }
+        panic!("it does not end");
+    }
+
+    #[test]
+    fn the_fastest_number_goes_on() {
+        // Twice as many take half the time, up to four, and then no less.
+        assert_eq!(look(2, 16, |_, number| 1.0 / number.min(4) as f64), (4, 9));
+        assert_eq!(look(2, 16, |_, number| 1.0 - 0.05 * number.min(4) as f64), (4, 12));
+        assert_eq!(look(2, 16, |_, number| 1.0 / number as f64), (16, 12));
+        // They are in each other's way.
+        assert_eq!(look(2, 16, |_, number| [0.91, 1.15, 1.15, 1.06][number.min(4) - 1]), (1, 9));
+        assert_eq!(look(2, 16, |_, number| 0.9 + 0.05 * number as f64), (1, 9));
+        assert_eq!(look(12, 12, |_, number| number.abs_diff(3) as f64 + 1.0), (3, 10));
+        // Nothing is gained either way.
+        assert_eq!(look(2, 16, |_, _| 1.0), (2, 9));
+        assert_eq!(look(1, 1, |_, _| 1.0), (1, 0));
+        assert_eq!(look(3, 5, |_, number| 1.0 / number as f64), (3, 2));
+    }
+
+    #[test]
+    fn more_than_usual_go_when_they_are_not_needed() {
+        let mut look = Look::new(16, 2, 16);
+        while let Step::Time(number) = look.next() {
+            look.note(number, if number < 2 { 2.0 } else { 1.0 });
+        }
+        assert_eq!(look.next(), Step::Settled(2));
+    }
+
+    #[test]
+    fn windows_of_two_numbers_take_turns() {
+        let mut look = Look::new(2, 2, 4);
+        let mut order = Vec::new();
+        while let Step::Time(number) = look.next() {
+            order.push(number);
+            look.note(number, 1.0 / number as f64);
+        }
+        assert_eq!(order, [2, 4, 2, 4, 2, 4]);
+    }
+
+    #[test]
+    fn an_interruption_decides_nothing() {
+        for odd_round in 0..ROUNDS {
+            for odd_number in [1, 2, 4] {
+                let time = |round, number| match round == odd_round && number == odd_number {
+                    true => 50.0,
+                    false => 1.0,
+                };
+                assert_eq!(look(2, 16, time).0, 2, "{odd_number} workers in {odd_round}");
+            }
+        }
+    }
+}
