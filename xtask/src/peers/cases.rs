@@ -83,6 +83,13 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "tree", about: "15,000 files in 1,000 directories, 270 MB", ..PLAIN_CASE },
     Case { name: "tree-r", about: "the same, contents only", job: Job::Recursive, ..PLAIN_CASE },
     Case {
+        name: "tree-cold",
+        about: "the tree, its data not in the page cache, directories and inodes in memory",
+        state: State::Cold,
+        sharing: Sharing::Absent,
+        ..PLAIN_CASE
+    },
+    Case {
         name: "flat",
         about: "one directory of 30,000 files of 0 to 8 KiB",
         build: flat,
