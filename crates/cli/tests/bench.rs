@@ -73,7 +73,7 @@ analyses = ["scaling"]
 name = "commands"
 question = "And whole commands?"
 workload = "command"
-variants = ["{self} cp {src} {dst}", "no-such-program-anywhere {src} {dst}"]
+variants = ["haulage cp {src} {dst}", "no-such-program-anywhere {src} {dst}"]
 sizes = ["64K"]
 "#;
 

@@ -47,12 +47,13 @@ pub fn full(summary: &Summary<'_>, verdict: &PartVerdict) -> String {
     }
 }
 
-/// Who takes the least time of the baseline in the part's largest cell, and whether that is sure.
+/// Who takes the least time of the baseline in the part's largest cell, and whether that is sure. Of cells
+/// as large that is one in which something is shown to be faster.
 fn leading(summary: &Summary<'_>, verdict: &PartVerdict) -> Option<String> {
     let cells = summary.cells.iter().filter(|cell| cell.part.name == verdict.part);
     let cell: &CellSummary<'_> = cells
         .filter(|cell| cell.verdict.is_some_and(|verdict| !verdict.comparisons.is_empty()))
-        .max_by_key(|cell| (cell.cell.run_bytes(), cell.cell.at_once))?;
+        .max_by_key(|cell| (cell.cell.run_bytes(), cell.cell.at_once, shows_faster(cell)))?;
     // A floor copies no file, so that it answers nothing unless it is what is asked about.
     let floors = is_floor(&verdict.baseline);
     let comparisons: Vec<&Comparison> =
@@ -76,6 +77,11 @@ fn leading(summary: &Summary<'_>, verdict: &PartVerdict) -> Option<String> {
         best.variant,
         crate::figure::ratio::answer_words(best.answer)
     ))
+}
+
+fn shows_faster(cell: &CellSummary<'_>) -> bool {
+    let comparisons = cell.verdict.map_or(&[][..], |verdict| &verdict.comparisons);
+    comparisons.iter().any(|it| it.answer == Answer::Faster && !is_floor(&it.variant))
 }
 
 /// What changed between two runs: first how many of which answer, with the largest change that is

@@ -1,7 +1,7 @@
 //! Any command that copies, measured from before it is started until it has ended.
 //!
 //! Its line is split into words as a shell would, and no shell is started. `{src}` and `{dst}` are
-//! the source and a destination of the run's own; `{self}` is this program. Processor time, faults and
+//! the source and a destination of the run's own; `haulage` is this program. Processor time, faults and
 //! device bytes are the command's and those of what it started and waited for, and what this process
 //! takes to start it. What it says is caught and shown only when it fails.
 
@@ -28,7 +28,7 @@ use crate::trial::{Destination, Outcome};
 pub(super) static COMMAND: Workload = Workload {
     name: "command",
     about: "copy a file or a directory by any command",
-    variants: "a command line with {src} and {dst}, as cp -r {src} {dst}; {self} is this program",
+    variants: "a command line with {src} and {dst}, as cp -r {src} {dst}; haulage is this program",
     check: |variant| Line::parse(variant).map(drop),
     start,
     needs,
@@ -106,15 +106,16 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         Ok(line) => line,
         Err(why) => return Ok(Err(why)),
     };
-    let myself = std::env::current_exe().map_err(site::failed("cannot find", "{self}"))?;
     let cached = Cached::open(setting)?;
     let name = format!("command-{}-{}", std::process::id(), fastrand::u32(..));
     let dst = setting.site.dst.path().join(name);
-    let words = line.with(&[
-        ("{src}", cached.source.path().as_os_str()),
-        ("{dst}", dst.as_os_str()),
-        ("{self}", myself.as_os_str()),
-    ]);
+    let mut words =
+        line.with(&[("{src}", cached.source.path().as_os_str()), ("{dst}", dst.as_os_str())]);
+    // What is measured is the program that measures, wherever another of its name is.
+    if words[0] == "haulage" {
+        let myself = std::env::current_exe().map_err(site::failed("cannot find", "haulage"))?;
+        words[0] = myself.into_os_string();
+    }
     if !is_there(&words[0]) {
         return Ok(Err(no_such_program(&words[0])));
     }
