@@ -374,7 +374,7 @@ function addWords(layout, content, at, colors) {
   if (at.inside) {
     at.labels.forEach((label, row) => {
       const py = box.y0 + ((row + 0.5) / at.labels.length) * (box.y1 - box.y0) - 20;
-      words(plain(label), box.x0, py, { xanchor: "left", yanchor: "top", font: { size: 11, color: colors.soft }, bgcolor: transparent(colors.ground, 0.7), borderpad: 0, height: 13 });
+      words(plain(shortened(label, 0.8 * (box.x1 - box.x0))), box.x0, py, { xanchor: "left", yanchor: "top", font: { size: 11, color: colors.soft }, bgcolor: transparent(colors.ground, 0.7), borderpad: 0, height: 13 });
     });
   }
   for (const note of content.notes) {
