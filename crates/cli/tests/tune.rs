@@ -98,7 +98,7 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
     let work = home.work();
     let json = home.dir.path().join("record.json");
     let output =
-        home.tune(&[text(&work), text(slow.path()), "--time", "30", "--json", text(&json)]);
+        home.tune(&[text(&work), text(slow.path()), "--time", "60", "--json", text(&json)]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(names_in(slow.path()).is_empty() && names_in(&work).is_empty());
     assert_eq!(too_long(&stdout(&output)), Vec::<&str>::new());
