@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use testfs::{is_root, random_bytes, skip, test_name};
+use testfs::{is_root, random_bytes, skip, stderr, test_name};
 
 fn haulage() -> &'static str {
     env!("CARGO_BIN_EXE_haulage")
@@ -24,10 +24,6 @@ fn with_faults(dir: &Path, inject: &[&str], args: &[&str]) -> Option<Output> {
         skip(&test_name(), "strace cannot be run here");
     }
     output
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// How many of the calls that strace saw have `text` in them.

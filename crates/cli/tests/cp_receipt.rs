@@ -11,7 +11,7 @@ use std::process::{Output, Stdio};
 
 use rustix::io::Errno;
 use serde_json::Value;
-use testfs::{Lies, LyingFs, random_bytes, skip, test_name};
+use testfs::{Lies, LyingFs, random_bytes, skip, stderr, test_name};
 
 const DOCUMENT: &str = include_str!("../../../docs/receipt.md");
 
@@ -113,10 +113,6 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
     let plain = LyingFs::mount(Vec::new(), Lies::default())?;
     run(&[OsStr::new("-a"), OsStr::new("attributed"), plain.path().join("made").as_os_str()], true);
     Some(records)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engines::profile::{FileSystem, Machine, PairChoices, Profile};
 use serde_json::Value;
-use testfs::{Costs, SlowFs};
+use testfs::{Costs, SlowFs, names_in, stdout};
 
 /// A home of its own for each test, so that nobody's own profile is read or written.
 struct Home {
@@ -46,17 +46,8 @@ impl Home {
     }
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("text")
-}
-
-fn names_in(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).expect("listed");
-    entries.map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned()).collect()
 }
 
 fn text(path: &Path) -> &str {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use haulage_lab::bench::cell::{Cell, Shape};
+use haulage_lab::bench::cell::Cell;
 use haulage_lab::bench::session::{self, Event, Order};
 use haulage_lab::bench::site::Site;
 use haulage_lab::bench::workload::{self, Arm, Setting};
@@ -79,17 +79,7 @@ impl Place {
             std::fs::create_dir(&path).expect("made");
             WorkDir::open(&path).expect("opened")
         };
-        let cell = Cell {
-            part: "part".to_owned(),
-            workload: workload.to_owned(),
-            file_bytes,
-            files: 1,
-            shape: Shape::File,
-            state: State::Warm,
-            destination: Destination::Fresh,
-            at_once: 1,
-            durable: false,
-        };
+        let cell = Cell::plain("part", workload, file_bytes);
         let site = Site { src: below("src"), dst: below("dst"), seed: 7 };
         Place { site, cell, _home: home }
     }

@@ -24,7 +24,7 @@ const SHARED_BYTES_MIN: u64 = 16 << 20;
 
 /// Who is there to copy a file. Processors are counted only once their number matters.
 #[derive(Clone, Copy)]
-pub(crate) struct Crew<'c> {
+pub(crate) struct Hands<'c> {
     /// All other workers have something to do.
     pub(crate) others_busy: bool,
     /// How many workers there are.
@@ -34,9 +34,9 @@ pub(crate) struct Crew<'c> {
 impl Ways {
     /// Whether workers that have nothing else to do share `bytes` of data: not where they would only
     /// wait for one another.
-    pub(crate) fn are_shared(&self, bytes: u64, crew: Crew<'_>) -> bool {
-        let may_share = self.may_share && !crew.others_busy && bytes >= SHARED_BYTES_MIN;
-        may_share && workers((crew.jobs)()) > 1
+    pub(crate) fn are_shared(&self, bytes: u64, hands: Hands<'_>) -> bool {
+        let may_share = self.may_share && !hands.others_busy && bytes >= SHARED_BYTES_MIN;
+        may_share && workers((hands.jobs)()) > 1
     }
 
     /// What is tried then, by `jobs` workers.
@@ -47,9 +47,9 @@ impl Ways {
     }
 
     /// What is tried with `bytes` of data, one after another.
-    pub(crate) fn of(&self, bytes: u64, crew: Crew<'_>) -> Vec<Variant> {
-        match self.are_shared(bytes, crew) {
-            true => self.shared((crew.jobs)()),
+    pub(crate) fn of(&self, bytes: u64, hands: Hands<'_>) -> Vec<Variant> {
+        match self.are_shared(bytes, hands) {
+            true => self.shared((hands.jobs)()),
             false => self.data.clone(),
         }
     }
@@ -148,7 +148,7 @@ mod tests {
         let ways = Ways { clone: None, data, may_share: true };
         let alone = Ways { clone: None, data: ways.data.clone(), may_share: false };
         let text = |ways: &Ways, bytes: u64, jobs: usize, others_busy: bool| {
-            let tried = ways.of(bytes, Crew { others_busy, jobs: &|| jobs });
+            let tried = ways.of(bytes, Hands { others_busy, jobs: &|| jobs });
             tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
         let (one, two) =

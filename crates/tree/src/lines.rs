@@ -8,7 +8,7 @@ use engines::profile::{
     Candidate, FileSystems, InFlight, Line, PairChoices, Residency, SizeClass, Table,
 };
 
-use crate::choice::{self, Crew, Ways, may_offload};
+use crate::choice::{self, Hands, Ways, may_offload};
 use crate::options::Options;
 use crate::receipt::ChosenBy;
 
@@ -86,12 +86,12 @@ impl Lines {
     pub(crate) fn pick(
         &self,
         bytes: u64,
-        crew: Crew<'_>,
+        hands: Hands<'_>,
         rule: &Ways,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<Pick> {
         // One worker alone is never idle.
-        let several = crew.others_busy && (crew.jobs)() > 1;
+        let several = hands.others_busy && (hands.jobs)() > 1;
         let in_flight = if several { InFlight::Several } else { InFlight::One };
         let size = SizeClass::of(bytes);
         let asks = size.asks_for_residency() && self.table.asks(size, in_flight);
@@ -100,12 +100,12 @@ impl Lines {
         let line = &self.usable[index];
         let workers = match line.variant.workers {
             1 => 1,
-            _ if crew.others_busy => 1,
+            _ if hands.others_busy => 1,
             // Those were all the processors of another machine.
-            _ if matches!(line.by, ChosenBy::BuiltIn(_)) => choice::workers((crew.jobs)()),
-            workers => workers.min((crew.jobs)()),
+            _ if matches!(line.by, ChosenBy::BuiltIn(_)) => choice::workers((hands.jobs)()),
+            workers => workers.min((hands.jobs)()),
         };
-        let by_rule = if rule.are_shared(bytes, crew) { (crew.jobs)() } else { 1 };
+        let by_rule = if rule.are_shared(bytes, hands) { (hands.jobs)() } else { 1 };
         Some(Pick { index, workers, by_rule })
     }
 

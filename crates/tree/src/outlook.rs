@@ -4,7 +4,7 @@
 use engines::Variant;
 use engines::profile::{FileSystem, FileSystems, InFlight, PairChoices, Profile, Situation};
 
-use crate::choice::{self, Crew, Ways};
+use crate::choice::{self, Hands, Ways};
 use crate::lines::Lines;
 use crate::options::Options;
 
@@ -64,11 +64,11 @@ impl Outlook {
     pub fn ways(&self, prospect: &Prospect) -> Vec<Variant> {
         let Half { rule, lines } = self.half(prospect);
         let jobs = || prospect.jobs;
-        let crew = crew(prospect, &jobs);
+        let hands = hands(prospect, &jobs);
         let look = || Some(prospect.situation.residency);
-        match lines.pick(prospect.bytes, crew, rule, look) {
+        match lines.pick(prospect.bytes, hands, rule, look) {
             Some(pick) => lines.ways(pick, rule),
-            None => rule.of(prospect.bytes, crew),
+            None => rule.of(prospect.bytes, hands),
         }
     }
 
@@ -76,7 +76,7 @@ impl Outlook {
     #[must_use]
     pub fn ways_of_rule(&self, prospect: &Prospect) -> Vec<Variant> {
         let jobs = || prospect.jobs;
-        self.half(prospect).rule.of(prospect.bytes, crew(prospect, &jobs))
+        self.half(prospect).rule.of(prospect.bytes, hands(prospect, &jobs))
     }
 
     fn half(&self, prospect: &Prospect) -> &Half {
@@ -84,8 +84,8 @@ impl Outlook {
     }
 }
 
-fn crew<'c>(prospect: &Prospect, jobs: &'c dyn Fn() -> usize) -> Crew<'c> {
-    Crew { others_busy: prospect.situation.in_flight == InFlight::Several, jobs }
+fn hands<'c>(prospect: &Prospect, jobs: &'c dyn Fn() -> usize) -> Hands<'c> {
+    Hands { others_busy: prospect.situation.in_flight == InFlight::Several, jobs }
 }
 
 fn by_type(found: &FileSystems) -> FileSystems {

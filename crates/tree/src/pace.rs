@@ -13,6 +13,7 @@ mod look;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -48,7 +49,7 @@ const WINDOW_TIME: Duration = Duration::from_millis(3);
 /// Entries before that, for each worker, in which those who are to wait have come to the gate.
 const SETTLING_ENTRIES_EACH: u64 = 2;
 
-/// An entry is so much work as another that has this many bytes less.
+/// An entry that moves so many bytes more is as much work as two.
 const UNIT_BYTES: u64 = 64 << 10;
 
 /// A file over this is most of a window, or of several: nothing can be told from one.
@@ -204,8 +205,21 @@ impl Pace {
         self.admit(self.crew.most);
     }
 
+    /// Has as many workers join, in threads of `scope`, as there are to be. Each of them does `work`.
+    pub(crate) fn hire<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        work: impl Fn() + Copy + Send + 'scope,
+    ) {
+        while self.hires() {
+            // A thread that cannot be had is one worker fewer.
+            let name = String::from("copy");
+            let _ = thread::Builder::new().name(name).spawn_scoped(scope, work);
+        }
+    }
+
     /// Whether one worker more has to be made. Whoever is told so makes it.
-    pub(crate) fn hires(&self) -> bool {
+    fn hires(&self) -> bool {
         let wanted = self.admitted.load(Ordering::Relaxed);
         if self.hired.load(Ordering::Relaxed) >= wanted || self.is_open() {
             return false;

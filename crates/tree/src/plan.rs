@@ -170,8 +170,7 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
         entry.copy(run, worker);
     };
     copy_each(run, &mut worker, target.as_fd(), &request.sources, &copy);
-    worker.held.drop_all(run);
-    worker.sync(run);
+    worker.release(run);
     sync_directory(run, target.as_fd(), || dir_path.to_owned());
     run.remainder.sync(run);
 }

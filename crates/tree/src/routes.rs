@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engines::profile::Residency;
 use engines::{Chain, Variant};
 
-use crate::choice::{self, Crew, Ways};
+use crate::choice::{self, Hands, Ways};
 use crate::lines::{Lines, Pick};
 use crate::measured::{End, Measured};
 use crate::options::Options;
@@ -90,8 +90,8 @@ impl Routes {
             self.measured = Some(run.measured.between(run, src, dst));
         }
         let measured = self.measured.as_ref()?;
-        let crew = Crew { others_busy, jobs: &|| run.jobs() };
-        let pick = measured.pick(bytes, crew, &self.rule, look)?;
+        let hands = Hands { others_busy, jobs: &|| run.jobs() };
+        let pick = measured.pick(bytes, hands, &self.rule, look)?;
         let line = measured.line(pick);
         run.measured.notice(run, line);
         let known = self.gone.iter().position(|(gone, _)| *gone == pick);
@@ -104,8 +104,8 @@ impl Routes {
 
     /// The way of `bytes` of data where nothing was measured.
     pub(crate) fn by_rule(&mut self, run: &Run<'_>, bytes: u64, others_busy: bool) -> Way {
-        let crew = Crew { others_busy, jobs: &|| run.jobs() };
-        if !self.rule.are_shared(bytes, crew) {
+        let hands = Hands { others_busy, jobs: &|| run.jobs() };
+        if !self.rule.are_shared(bytes, hands) {
             return Way::Data;
         }
         if self.shared.is_none() {

@@ -210,7 +210,7 @@ pub(crate) struct Worker {
     pub(crate) listing: Vec<MaybeUninit<u8>>,
     /// All other workers have something to do.
     pub(crate) others_busy: bool,
-    /// Where workers get into each other's way.
+    /// Its place among other workers, of whom not all may be at work.
     pub(crate) turn: Turn,
     unsynced: Unsynced,
     /// Entries met so far.
@@ -273,6 +273,13 @@ impl Worker {
     /// Waits for the files that this worker has written, if they have become many.
     pub(crate) fn sync_many(&mut self, run: &Run<'_>) {
         self.unsynced.sync_many(run);
+    }
+
+    /// Sees to the files that this worker has kept: those that are not to stay in the page cache, and
+    /// those that have to be on the medium.
+    pub(crate) fn release(&mut self, run: &Run<'_>) {
+        self.held.drop_all(run);
+        self.sync(run);
     }
 
     /// Waits until all files that this worker has written are on the medium.

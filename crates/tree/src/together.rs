@@ -120,16 +120,11 @@ impl Shared<'_> {
     }
 
     fn hire<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        while self.pace.hires() {
-            // A thread that cannot be had is one worker fewer.
-            let name = String::from("copy");
-            let _ = thread::Builder::new().name(name).spawn_scoped(scope, || {
-                let mut worker = Worker::new(self.run);
-                self.work(&mut worker, scope);
-                worker.held.drop_all(self.run);
-                worker.sync(self.run);
-            });
-        }
+        self.pace.hire(scope, || {
+            let mut worker = Worker::new(self.run);
+            self.work(&mut worker, scope);
+            worker.release(self.run);
+        });
     }
 }
 

@@ -245,10 +245,8 @@ struct Stack<'w> {
 impl<'w> Walk<'w> {
     /// Has as many workers join as there are to be. Says that whoever asks may go on.
     fn hire<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> bool {
-        while self.pool.is_some_and(|pool| pool.pace.hires()) {
-            // A thread that cannot be had is one worker fewer.
-            let name = String::from("copy");
-            let _ = thread::Builder::new().name(name).spawn_scoped(scope, || self.serve(scope));
+        if let Some(pool) = self.pool {
+            pool.pace.hire(scope, || self.serve(scope));
         }
         true
     }
@@ -262,8 +260,7 @@ impl<'w> Walk<'w> {
             self.go(&mut worker, &mut stack, |_| self.hire(scope));
         }
         worker.turn.pass();
-        worker.held.drop_all(self.run);
-        worker.sync(self.run);
+        worker.release(self.run);
     }
 
     /// Takes names from another worker, unless `sated` says first that they are not needed. Returns

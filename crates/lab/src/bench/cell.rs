@@ -42,6 +42,22 @@ pub enum Shape {
 }
 
 impl Cell {
+    /// Of one warm file of `file_bytes` bytes, copied alone to where nothing is.
+    #[must_use]
+    pub fn plain(part: &str, workload: &str, file_bytes: u64) -> Cell {
+        Cell {
+            part: part.to_owned(),
+            workload: workload.to_owned(),
+            file_bytes,
+            files: 1,
+            shape: Shape::File,
+            state: State::Warm,
+            destination: Destination::Fresh,
+            at_once: 1,
+            durable: false,
+        }
+    }
+
     /// Bytes that one run goes through.
     #[must_use]
     pub fn run_bytes(&self) -> u64 {

@@ -268,7 +268,7 @@ impl RawPart {
             sizes.push((bytes, text.clone()));
         }
         if sizes.is_empty() {
-            let needs = (workload.needs)(&blank_cell(workload.name));
+            let needs = (workload.needs)(&Cell::plain("", workload.name, 1));
             if needs.src_bytes + needs.dst_bytes + needs.memory_bytes > 0 {
                 let problem = format!("the workload {} needs sizes, as [\"1M\"]", workload.name);
                 return Err(Wrong::at(&self.workload, problem));
@@ -429,20 +429,6 @@ fn expanded<const N: usize>(
         }
     }
     all
-}
-
-fn blank_cell(workload: &str) -> Cell {
-    Cell {
-        part: String::new(),
-        workload: workload.to_owned(),
-        file_bytes: 1,
-        files: 1,
-        shape: Shape::File,
-        state: State::Warm,
-        destination: Destination::Fresh,
-        at_once: 1,
-        durable: false,
-    }
 }
 
 /// Names become parts of file names and of links.

@@ -4,13 +4,12 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Arm, Setting, Workload};
-use crate::bench::cell::{Cell, Shape};
+use crate::bench::cell::Cell;
 use crate::bench::site::Site;
 use crate::clock::Clock;
 use crate::fixture::WorkDir;
 use crate::measurement::Measurement;
-use crate::state::State;
-use crate::trial::{Destination, Outcome};
+use crate::trial::Outcome;
 
 pub(super) struct OnTrial {
     pub(super) workload: &'static Workload,
@@ -39,17 +38,7 @@ impl OnTrial {
             WorkDir::open(&path).expect("opened")
         };
         let site = Site { src: below("src"), dst: below("dst"), seed: 7 };
-        let cell = Cell {
-            part: "part".to_owned(),
-            workload: workload.name.to_owned(),
-            file_bytes,
-            files: 1,
-            shape: Shape::File,
-            state: State::Warm,
-            destination: Destination::Fresh,
-            at_once: 1,
-            durable: false,
-        };
+        let cell = Cell::plain("part", workload.name, file_bytes);
         OnTrial { workload, cell, site, _home: home, _alone: alone }
     }
 
