@@ -1,5 +1,7 @@
 //! The `haulage` command: one module a subcommand.
 
+#![cfg_attr(all(target_env = "gnu", not(test)), no_main)]
+
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -69,7 +71,9 @@ fn command_names() -> Vec<&'static str> {
     COMMANDS.iter().map(|command| command.name).collect()
 }
 
-fn main() -> ExitCode {
+engines::program!(run);
+
+fn run() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();
     // Installed or linked under the name of cp it is cp.
     if args.first().is_some_and(|name| cp::is_cp(name)) {
