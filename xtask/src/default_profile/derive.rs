@@ -9,7 +9,7 @@ use engines::profile::{
     Situation,
 };
 use lab::stats::median;
-use lab::tune::{Finding, Record, Way};
+use lab::tune::{Finding, Record};
 
 /// By how much the rule has to be slower, at the near end of the interval, before anything else is
 /// built in. Less than that may be the other way round on another machine.
@@ -99,35 +99,51 @@ fn findings<'r>(situation: Situation, records: &[&'r Record]) -> Vec<&'r Finding
         .collect()
 }
 
-/// The way may be built in for `situation`, and how long it takes is known.
-fn is_usable(way: &Way, situation: Situation) -> bool {
-    let suits = way.name.parse().is_ok_and(|variant| may_be_built_in(&variant, situation));
-    suits && !way.shares_extents && way.ratio_to_best.is_some()
+/// How far the ratio of a few heats may be from that of a final.
+const HEATS_MAY_ERR: f64 = 1.15;
+
+/// What may be built in, and is least bad in all of `findings`; and its losses there, as ratios to the best.
+fn least_bad(situation: Situation, findings: &[&Finding]) -> Option<(String, Vec<f64>)> {
+    let names: BTreeSet<&str> = findings.iter().flat_map(|finding| finding.names()).collect();
+    let usable = names.into_iter().filter(|name| is_usable(name, situation));
+    let losses = |name: &str| -> Option<Vec<f64>> {
+        findings.iter().map(|finding| finding.ratio_to_best(name)).collect()
+    };
+    let greatest = |losses: &[f64]| losses.iter().copied().fold(1.0, f64::max);
+    let known = usable.filter_map(|name| Some((name, losses(name)?)));
+    let best = known.min_by(|(_, a), (_, b)| greatest(a).total_cmp(&greatest(b)))?;
+    Some((best.0.to_owned(), best.1))
+}
+
+fn is_usable(name: &str, situation: Situation) -> bool {
+    name.parse::<Variant>().is_ok_and(|variant| may_be_built_in(&variant, situation))
+}
+
+/// What the rule lost at least, as a ratio to the best.
+fn rule_at_least(finding: &Finding) -> Option<f64> {
+    let rule = finding.rule.as_deref()?;
+    match finding.way(rule) {
+        Some(way) => way.ratio_low,
+        None => finding.ratio_to_best(rule).map(|ratio| ratio / HEATS_MAY_ERR),
+    }
 }
 
 /// The line of `situation`: the variant whose greatest loss over all records is the least, where the
 /// rule loses much in each of them.
 fn line(situation: Situation, records: &[&Record]) -> Option<Line> {
     let findings = findings(situation, records);
-    let usable = |way: &&Way| is_usable(way, situation);
-    let worst = |name: &str| {
-        let loss = |finding: &&Finding| finding.way(name).and_then(|way| way.ratio_to_best);
-        findings.iter().map(loss).collect::<Option<Vec<f64>>>()?.into_iter().max_by(f64::total_cmp)
-    };
     // Of a single record its own choice, which is simpler than others that are as good.
-    let own = findings.first()?.chosen().filter(|way| findings.len() == 1 && usable(way));
+    let own = findings.first()?.choice.as_deref().filter(|own| {
+        let is_known = findings[0].ratio_to_best(own).is_some();
+        findings.len() == 1 && is_usable(own, situation) && is_known
+    });
     let variant = match own {
-        Some(own) => own.name.clone(),
-        None => {
-            let names = findings[0].ways.iter().filter(usable).map(|way| way.name.as_str());
-            let by_worst = names.filter_map(|name| Some((name, worst(name)?)));
-            by_worst.min_by(|(_, a), (_, b)| a.total_cmp(b))?.0.to_owned()
-        }
+        Some(own) => own.to_owned(),
+        None => least_bad(situation, &findings)?.0,
     };
     let gains = |finding: &&Finding| {
-        let rule = finding.rule.as_ref().and_then(|rule| finding.way(rule)?.ratio_low);
-        let built_in = finding.way(&variant).and_then(|way| way.ratio_to_best);
-        rule.zip(built_in).is_some_and(|(rule, built_in)| rule / built_in >= GAIN_MIN)
+        let built_in = finding.ratio_to_best(&variant);
+        rule_at_least(finding).zip(built_in).is_some_and(|(rule, own)| rule / own >= GAIN_MIN)
     };
     if !findings.iter().all(gains) {
         return None;
@@ -141,10 +157,10 @@ fn line(situation: Situation, records: &[&Record]) -> Option<Line> {
 /// The rule itself, where it was no slower here than what holds in general.
 fn rule_line(situation: Situation, records: &[&Record], general: &Line) -> Option<Line> {
     let findings = findings(situation, records);
-    let general = Family::of(&general.choice.variant)?;
     let is_as_good = |finding: &&Finding| {
-        let rule = finding.way(finding.rule.as_deref()?)?.ratio_to_best?;
-        Some(general.loss(finding, situation)? >= rule)
+        let rule = finding.ratio_to_best(finding.rule.as_deref()?)?;
+        let general = finding.ratio_to_best(&general.choice.variant);
+        Some(general.is_none_or(|general| general >= rule))
     };
     let is_better = findings.iter().any(|finding| is_as_good(finding) == Some(true));
     let rule = findings.first()?.rule.clone().filter(|_| is_better)?;
@@ -153,85 +169,33 @@ fn rule_line(situation: Situation, records: &[&Record], general: &Line) -> Optio
     Some(Line::of(situation, Choice { variant: rule, measured }))
 }
 
-/// Variants of an engine that differ by their buffers: which of them is the best is decided by noise, and
-/// those beside it leave a search before the end.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Family {
-    is_shared: bool,
-    engine: &'static str,
-    is_direct: bool,
-}
-
-impl Family {
-    fn of(variant: &str) -> Option<Family> {
-        let variant: Variant = variant.parse().ok()?;
-        let engine = variant.engine.name;
-        let is_direct = engine == "io_uring" && variant.tuning.flag("direct");
-        Some(Family { is_shared: variant.workers > 1, engine, is_direct })
-    }
-
-    fn ways<'f>(&self, finding: &'f Finding, situation: Situation) -> Vec<&'f Way> {
-        let is_of_it = |way: &&Way| Family::of(&way.name).as_ref() == Some(self);
-        let usable = finding.ways.iter().filter(|way| is_usable(way, situation));
-        usable.filter(is_of_it).collect()
-    }
-
-    /// What the best of it lost.
-    fn loss(&self, finding: &Finding, situation: Situation) -> Option<f64> {
-        let ways = self.ways(finding, situation);
-        ways.iter().filter_map(|way| way.ratio_to_best).min_by(f64::total_cmp)
-    }
-
-    /// The variant of it that came to the end most often.
-    fn usual(&self, findings: &[&Finding], situation: Situation) -> Option<String> {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for way in findings.iter().flat_map(|finding| self.ways(finding, situation)) {
-            *counts.entry(&way.name).or_default() += 1;
-        }
-        let usual = counts.into_iter().rev().max_by_key(|(_, count)| *count)?;
-        Some(usual.0.to_owned())
-    }
-}
-
 /// The least gain over the rule that counts where nothing was measured: the usual one of the records,
 /// and that of each of them.
 const GENERAL_GAIN_MIN: f64 = 1.05;
-const EACH_GAIN_MIN: f64 = 0.95;
+const EACH_GAIN_MIN: f64 = 0.8;
 
-/// What a family is taken to have lost where it did not come to the end: those who do are no more than so
-/// much behind in the heats.
-const LOSS_OF_THE_ABSENT: f64 = 1.2;
-
-/// The line of `situation` for sources that nobody has measured: the family that came to the end in most
-/// records, of at least two sources, and whose greatest loss there is the least.
+/// The line of `situation` for sources that nobody has measured: the variant whose greatest loss over the
+/// records, of at least two sources, is the least.
 fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
-    let sources: BTreeSet<_> = records.iter().map(|record| fs_type(record, "src")).collect();
+    let findings = findings(situation, records);
+    let has_finding = |record: &&&Record| {
+        record.situations.iter().any(|it| it.situation() == Some(situation) && it.choice.is_some())
+    };
+    let sources: BTreeSet<_> =
+        records.iter().filter(has_finding).map(|record| fs_type(record, "src")).collect();
     if sources.len() < 2 {
         // One alone tells of itself only.
         return None;
     }
-    let findings = findings(situation, records);
-    let names = findings.iter().flat_map(|finding| &finding.ways).map(|way| &way.name);
-    let families: BTreeSet<Family> = names.filter_map(|name| Family::of(name)).collect();
-    let worst = |family: &Family| {
-        let losses: Vec<Option<f64>> =
-            findings.iter().map(|finding| family.loss(finding, situation)).collect();
-        let most = 2 * losses.iter().flatten().count() > losses.len();
-        let losses = losses.into_iter().map(|loss| loss.unwrap_or(LOSS_OF_THE_ABSENT));
-        losses.max_by(f64::total_cmp).filter(|_| most)
+    let (variant, losses) = least_bad(situation, &findings)?;
+    let gain = |(finding, loss): (&&Finding, &f64)| {
+        Some(finding.ratio_to_best(finding.rule.as_deref()?)? / loss)
     };
-    let by_worst = families.iter().filter_map(|family| Some((family, worst(family)?)));
-    let (family, _) = by_worst.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    let gain = |finding: &&Finding| {
-        let rule = finding.way(finding.rule.as_deref()?)?.ratio_to_best?;
-        Some(rule / family.loss(finding, situation).unwrap_or(LOSS_OF_THE_ABSENT))
-    };
-    let gains: Vec<f64> = findings.iter().filter_map(gain).collect();
+    let gains: Vec<f64> = findings.iter().zip(&losses).filter_map(gain).collect();
     let gains_in_each = gains.iter().all(|gain| *gain >= EACH_GAIN_MIN);
     if !gains_in_each || median(&gains)? < GENERAL_GAIN_MIN {
         return None;
     }
-    let variant = family.usual(&findings, situation)?;
     Some(Line::of(situation, Choice { variant, ..Choice::default() }))
 }
 
@@ -333,23 +297,47 @@ mod tests {
         assert_eq!(derived(&both), "xfs xfs sendfile");
     }
 
+    /// The same with what some ways took in the heats, in which they left.
+    fn with_left(mut record: Record, left: &[(&str, f64)]) -> Record {
+        let left = left.iter().map(|(name, ratio)| ((*name).to_owned(), *ratio));
+        record.situations[0].left.extend(left);
+        record
+    }
+
+    #[test]
+    fn what_left_in_the_heats_counts_by_them() {
+        let own = || record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0)]);
+        assert_eq!(derived(&[own()]), "", "nothing is known of the rule");
+        for (ratio, expected) in [(1.1, ""), (1.2, ""), (1.25, "ext4 xfs splice")] {
+            let found = derived(&[with_left(own(), &[("read_write:256K", ratio)])]);
+            assert_eq!(found, expected, "the rule took {ratio}");
+        }
+    }
+
     #[test]
     fn what_gains_from_several_sources_is_built_in_for_every_source() {
         let rule = "read_write:256K";
-        let of = |src: &str, splice: &str, loss: f64| {
-            record(src, "xfs", splice, &[(splice, 1.0, 1.0), (rule, loss, loss - 0.02)])
+        let of = |src: &str, best: &str, loss: f64, other: &str| {
+            let own = record(src, "xfs", best, &[(best, 1.0, 1.0), (rule, loss, loss - 0.02)]);
+            with_left(own, &[(other, 1.02)])
         };
-        let (ext4, tmpfs) = (of("ext4", "splice:1M", 1.3), of("tmpfs", "splice:2M", 1.2));
-        let own = "ext4 xfs splice:1M; tmpfs xfs splice:2M";
-        assert_eq!(derived(&[ext4.clone(), tmpfs.clone()]), format!("{own}; * xfs splice:1M"));
+        let ext4 = of("ext4", "splice:1M", 1.3, "splice:2M");
+        let tmpfs = of("tmpfs", "splice:1M", 1.2, "splice:2M");
+        let own = "ext4 xfs splice:1M; tmpfs xfs splice:1M";
+        let both = derived(&[ext4.clone(), tmpfs.clone()]);
+        assert_eq!(both, format!("{own}; * xfs splice:1M"));
+        // One alone tells of itself only.
         assert_eq!(derived(&[ext4.clone(), ext4.clone()]), "ext4 xfs splice:1M");
+        // What is not the best anywhere may be the least bad of all.
+        let btrfs = with_left(of("btrfs", "splice:2M", 1.25, "sendfile"), &[("splice:1M", 1.4)]);
+        let found = derived(&[ext4.clone(), tmpfs.clone(), btrfs]);
+        assert_eq!(found, format!("btrfs xfs splice:2M; {own}; * xfs splice:2M"));
         // Where the rule is the better one it says so, since it would not be asked otherwise.
         let better = record("btrfs", "xfs", rule, &[(rule, 1.0, 1.0), ("splice:1M", 1.01, 1.0)]);
-        let general = "* xfs splice:1M";
         let found = derived(&[ext4.clone(), tmpfs.clone(), better]);
-        assert_eq!(found, format!("btrfs xfs {rule}; {own}; {general}"));
+        assert_eq!(found, format!("btrfs xfs {rule}; {own}; * xfs splice:1M"));
         // What lost much somewhere holds nowhere else.
-        let worse = record("btrfs", "xfs", rule, &[(rule, 1.0, 1.0), ("splice:1M", 1.1, 1.0)]);
+        let worse = record("btrfs", "xfs", rule, &[(rule, 1.0, 1.0), ("splice:1M", 1.3, 1.2)]);
         assert_eq!(derived(&[ext4, tmpfs, worse]), own);
     }
 

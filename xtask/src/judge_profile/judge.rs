@@ -45,6 +45,8 @@ pub(super) enum Loss {
     Rounds(Ratio, usize),
     /// It did not come so far: the median of its heats over that of the best's.
     Heats(f64),
+    /// Of a search without its single runs, what it found itself.
+    Found(f64),
     /// The long search did not run it.
     Unknown,
 }
@@ -73,7 +75,7 @@ impl Loss {
         match self {
             Loss::None => Some(1.0),
             Loss::Rounds(ratio, _) => Some(ratio.estimate),
-            Loss::Heats(ratio) => Some(ratio),
+            Loss::Heats(ratio) | Loss::Found(ratio) => Some(ratio),
             Loss::Unknown => None,
         }
     }
@@ -202,7 +204,9 @@ fn is_refused(long: &Record, way: &Variant) -> bool {
 
 fn loss(finding: &Finding, variant: &Variant) -> Loss {
     let best = finding.best.as_deref().and_then(|best| finding.way(best));
-    let (Some(best), Some(way)) = (best, ran(finding, variant)) else { return Loss::Unknown };
+    let (Some(best), Some(way)) = (best, ran(finding, variant)) else {
+        return left(finding, variant).map_or(Loss::Unknown, Loss::Found);
+    };
     if best.name == way.name {
         return Loss::None;
     }
@@ -217,18 +221,35 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
         return Loss::Rounds(ratio, paired.rounds());
     }
     let heat = |way: &Way| median(&way.heats_ns);
-    heat(way).zip(heat(best)).map_or(Loss::Unknown, |(own, best)| Loss::Heats(own / best))
+    if let Some((own, best)) = heat(way).zip(heat(best)) {
+        return Loss::Heats(own / best);
+    }
+    way.ratio_to_best.map_or(Loss::Unknown, Loss::Found)
+}
+
+/// What that one took in the heats which the search says no more of.
+fn left(finding: &Finding, variant: &Variant) -> Option<f64> {
+    let same = |name: &&String| does_the_same(finding, name, variant);
+    let name = variant.to_string();
+    let name = finding.left.keys().find(|left| **left == name).or(finding.left.keys().find(same));
+    finding.left.get(name?).copied()
+}
+
+/// Whether the variant called `name` does the same as `variant` to a file of that length.
+fn does_the_same(finding: &Finding, name: &str, variant: &Variant) -> bool {
+    let bytes = finding.file_bytes.next_power_of_two();
+    let own = variant.within(bytes);
+    name.parse::<Variant>().is_ok_and(|other| other.within(bytes) == own)
 }
 
 /// What was run that does the same to a file of that length.
 fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f Way> {
-    let did_run = |way: &&Way| !way.heats_ns.is_empty() || !way.rounds_ns.is_empty();
+    let did_run = |way: &&Way| {
+        !way.heats_ns.is_empty() || !way.rounds_ns.is_empty() || way.ratio_to_best.is_some()
+    };
     let same_name = finding.way(&variant.to_string()).filter(did_run);
     same_name.or_else(|| {
-        let bytes = finding.file_bytes.next_power_of_two();
-        let own = variant.within(bytes);
-        let does_the_same =
-            |way: &&Way| way.name.parse::<Variant>().is_ok_and(|way| way.within(bytes) == own);
+        let does_the_same = |way: &&Way| does_the_same(finding, &way.name, variant);
         finding.ways.iter().filter(did_run).find(does_the_same)
     })
 }
@@ -319,6 +340,7 @@ mod tests {
                 Loss::None => "best".to_owned(),
                 Loss::Rounds(ratio, rounds) => format!("{:.3} in {rounds}", ratio.estimate),
                 Loss::Heats(ratio) => format!("{ratio:.3} in heats"),
+                Loss::Found(ratio) => format!("{ratio:.3} found"),
                 Loss::Unknown => "unknown".to_owned(),
             };
             format!("{}: {} {loss}", guide.name(), judgement.way)
@@ -366,6 +388,15 @@ mod tests {
         let tuned = record(2, PLACE, &[], vec![situation(LARGE, "resident", "direct", ways)]);
         let judged = super::judge(&long, Some(&tuned), &[]);
         assert!(shown(&judged[0]).starts_with("tuned: direct unknown"), "it was not tried");
+        // A summary has no single runs, but what they came to.
+        let mut long = long;
+        long.situations[0].ways[1].file_ns_median = None;
+        let judged = super::judge(&long.summary(), Some(&tuned), &[]);
+        let rule = "read_write:256K@2 1.300 found";
+        assert_eq!(
+            shown(&judged[0]),
+            format!("tuned: direct unknown; built in: {rule}; unseen: {rule}")
+        );
     }
 
     #[test]

@@ -19,22 +19,39 @@ mod table;
 /// search, in the rounds that both ways ran. Both records are of 'haulage tune --json' on the same
 /// directories and the same machine, with different seeds. The exit status is 1 where the tuned choice
 /// is not within 5 % in 90 of 100 situations, or the default not within 15 %.
+///
+/// With --record instead each search in record/ is the measure of what would be built in without it.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask judge-profile", bin_name = "cargo xtask judge-profile")]
 pub(crate) struct Args {
     /// The record of a long search: the measure
-    #[arg(long, value_name = "FILE")]
-    long: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "record")]
+    long: Option<PathBuf>,
     /// That of a shorter one, as a user would have made it
     #[arg(long, value_name = "FILE")]
     tuned: Option<PathBuf>,
+    /// Judge what would be built in by each search in record/, from all others
+    #[arg(long, conflicts_with_all = ["long", "tuned"])]
+    record: bool,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let long = read(&args.long)?;
-    let tuned = args.tuned.as_deref().map(read).transpose()?;
     let record = records()?;
+    let Some(long) = &args.long else {
+        let judged: Vec<_> =
+            record.iter().flat_map(|long| judge::judge(long, None, &record)).collect();
+        for long in &record {
+            print!("{}", table::render(long, None, &judge::judge(long, None, &record)));
+            println!();
+        }
+        let verdicts = judge::verdicts(&judged);
+        println!("all of record/");
+        verdicts.iter().for_each(|verdict| print!("{}", table::sentence(verdict)));
+        return Ok(exit_of(verdicts.iter().all(judge::Verdict::holds)));
+    };
+    let long = read(long)?;
+    let tuned = args.tuned.as_deref().map(read).transpose()?;
     let mut holds = true;
     for long in &long {
         let tuned = match &tuned {
@@ -52,7 +69,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         print!("{}", table::render(long, tuned, &judged));
         holds &= judge::verdicts(&judged).iter().all(|verdict| verdict.holds());
     }
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_of(holds))
+}
+
+fn exit_of(holds: bool) -> ExitCode {
+    if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Record>> {

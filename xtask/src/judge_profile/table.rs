@@ -52,6 +52,7 @@ fn row(guide: Guide, Judgement { way, loss }: &Judgement) -> String {
             format!("{:>6} %  {low} to {high} %, {rounds} rounds", percent(ratio.estimate))
         }
         Loss::Heats(ratio) => format!("{:>6} %  by the heats alone", percent(*ratio)),
+        Loss::Found(ratio) => format!("{:>6} %  as that search found", percent(*ratio)),
         Loss::Unknown => "not run by the long search".to_owned(),
     };
     let over = loss.ratio().is_none_or(|ratio| ratio > guide.allowed());
@@ -59,7 +60,7 @@ fn row(guide: Guide, Judgement { way, loss }: &Judgement) -> String {
     format!("{mark} {:<9} {way:<32} {what}\n", guide.name())
 }
 
-fn sentence(verdict: &Verdict) -> String {
+pub(super) fn sentence(verdict: &Verdict) -> String {
     let Verdict { guide, situations, within, surely_over, worst } = verdict;
     let limit = (guide.allowed() - 1.0) * 100.0;
     let share = verdict.share() * 100.0;

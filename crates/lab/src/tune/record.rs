@@ -1,5 +1,7 @@
 //! What a search came to, as it is written and read: an object of JSON with nothing left out.
 
+use std::collections::BTreeMap;
+
 use engines::profile::{Choice, InFlight, Line, Measured, Other, Residency, Situation, SizeClass};
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +99,10 @@ pub struct Finding {
     pub copy_file_range_loss: Option<Loss>,
     /// Every way that was tried, fastest first.
     pub ways: Vec<Way>,
+    /// In a [summary](Record::summary) those of them that left in the heats: the time of the middle one of
+    /// a way's heats over that of the best's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left: BTreeMap<String, f64>,
 }
 
 /// What a way costs against the best.
@@ -181,11 +187,12 @@ impl Record {
         self.situations.iter().filter_map(|finding| finding.line(&self.date)).collect()
     }
 
-    /// The same without those that left before the final, and without the times of single runs, from
-    /// which all else was made.
+    /// The same without the times of single runs, from which all else was made, and with little of
+    /// those ways that left before the final.
     #[must_use]
     pub fn summary(mut self) -> Record {
         for finding in &mut self.situations {
+            finding.left = finding.left();
             finding.ways.retain(|way| way.file_ns_median.is_some());
             for way in &mut finding.ways {
                 way.heats_ns.clear();
@@ -234,6 +241,7 @@ impl Finding {
                 arm.name == "copy_file_range" && arm.role != Role::Foreign
             }),
             ways: ways(contest, best, chosen),
+            left: BTreeMap::new(),
         }
     }
 
@@ -246,10 +254,35 @@ impl Finding {
         Some(Situation { size, residency, in_flight, no_cache: self.no_cache })
     }
 
+    /// What those that left in the heats took there, against the best, to thousandths.
+    fn left(&self) -> BTreeMap<String, f64> {
+        let heat = |way: &Way| median(&way.heats_ns);
+        let best = self.best.as_deref().and_then(|best| self.way(best));
+        let Some(best_ns) = best.and_then(heat) else { return BTreeMap::new() };
+        let left = self.ways.iter().filter(|way| way.file_ns_median.is_none());
+        let ratio = |way: &Way| Some((heat(way)? / best_ns * 1000.0).round() / 1000.0);
+        left.filter_map(|way| Some((way.name.clone(), ratio(way)?))).collect()
+    }
+
     /// The way called `name`.
     #[must_use]
     pub fn way(&self, name: &str) -> Option<&Way> {
         self.ways.iter().find(|way| way.name == name)
+    }
+
+    /// The names of all ways of which something is known.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.ways.iter().map(|way| way.name.as_str()).chain(self.left.keys().map(String::as_str))
+    }
+
+    /// What the way called `name` took against the best: by the final, or, of those that left in the
+    /// heats, by these, which are few. `None` where it did not run or shares extents.
+    #[must_use]
+    pub fn ratio_to_best(&self, name: &str) -> Option<f64> {
+        match self.way(name) {
+            Some(way) => way.ratio_to_best.filter(|_| !way.shares_extents),
+            None => self.left.get(name).copied(),
+        }
     }
 
     /// The way to use.
