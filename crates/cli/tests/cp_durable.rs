@@ -185,3 +185,26 @@ fn what_cannot_be_synced_is_named() {
     }
     assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
 }
+
+/// Several workers sync what they have written when it has become many, and at the end.
+#[test]
+fn what_cannot_be_synced_is_named_in_the_order_of_the_operands() {
+    let dir = tempfile::tempdir().expect("a directory");
+    create_dir(dir.path().join("t")).expect("a directory");
+    let names: Vec<String> = (0..400).map(|number| format!("f{number}")).collect();
+    for name in &names {
+        write(dir.path().join(name), "new").expect("a file");
+    }
+    let mut args = vec!["--durable", "--stats", "--jobs=4", "-t", "t"];
+    args.extend(names.iter().map(String::as_str));
+    let Some(output) = strace(dir.path(), Some("inject=fsync:error=EIO"), &args) else { return };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = |name: &str| format!("cp: error syncing '{name}': Input/output error");
+    let of_files = names.iter().map(|name| words(&format!("t/{name}")));
+    let due: Vec<String> = of_files.chain([words("t")]).collect();
+    let (complaints, summary): (Vec<&str>, Vec<&str>) =
+        said.lines().partition(|line| line.contains("syncing"));
+    assert_eq!(complaints, due);
+    assert!(!summary.is_empty() && said.ends_with(&(summary.join("\n") + "\n")), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+}

@@ -19,6 +19,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::identity::{FileId, is_regular};
 use crate::lock::lock;
 use crate::options::Options;
+use crate::order::Owed;
 use crate::receipt::Receipt;
 use crate::run::{Run, descriptors};
 
@@ -46,14 +47,16 @@ struct Written {
     path: PathBuf,
     /// What will be told of it once it is on the medium.
     receipt: Option<Receipt>,
+    /// By then other operands may be copied, of which less is to be said before it.
+    owed: Owed,
 }
 
 impl Unsynced {
     /// Takes over a file that is done with. Errors are told when it is synced.
-    pub(crate) fn add(&mut self, fd: OwnedFd, path: PathBuf) {
+    pub(crate) fn add(&mut self, run: &Run<'_>, fd: OwnedFd, path: PathBuf) {
         // Only a hint: where it is refused, the wait is longer.
         let _ = begin_writing_back(fd.as_fd(), 0, 0);
-        self.files.push(Written { fd, path, receipt: None });
+        self.files.push(Written { fd, path, receipt: None, owed: run.order.owe() });
     }
 
     /// Keeps the receipt of the file that was added last until that is synced; gives it back if it is
@@ -78,13 +81,13 @@ impl Unsynced {
 
     /// Waits until all of them are on the medium.
     pub(crate) fn sync(&mut self, run: &Run<'_>) {
-        for Written { fd, path, receipt } in self.files.drain(..) {
+        for Written { fd, path, receipt, owed } in self.files.drain(..) {
             let synced = sync_file(fd.as_fd());
             let results = [(Action::Sync, synced), (Action::Close, close(fd))];
             let failed = results
                 .map(|(action, result)| result.err().map(|errno| failed_at(action, &path, errno)));
             let failures: Vec<_> = failed.into_iter().flatten().collect();
-            failures.iter().for_each(|failure| run.report(failure.clone()));
+            run.report_owed(owed, failures.clone());
             if let Some(receipt) = receipt {
                 run.observer.finished(receipt.failed_by(failures));
             }

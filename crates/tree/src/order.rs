@@ -1,7 +1,8 @@
 //! Messages about operands that are copied together come in the order of the operands.
 //!
 //! What is said of the first of those that are not done with is told at once. What is said of a later
-//! one is kept until all before it are done with.
+//! one is kept until all before it are done with. Where copies have to be on the medium one is done
+//! with when it is there, which may be long after it was written.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -32,18 +33,42 @@ struct Kept {
 struct Operand {
     messages: Vec<Diagnostic>,
     done: bool,
+    /// Files of it of which something may yet be said.
+    owed: usize,
 }
+
+/// Whose turn it is to be told of, for somebody who may have to say something of a file later.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Owed(Option<usize>);
 
 impl Order {
     /// Tells `observer` of `diagnostic`, or keeps it until it is its turn.
     pub(crate) fn tell(&self, observer: &dyn Observer, diagnostic: Diagnostic) {
-        let Some(at) = AT.get() else { return observer.diagnose(diagnostic) };
-        let mut kept = lock(&self.0);
-        if at == kept.first {
-            observer.diagnose(diagnostic);
-        } else {
-            kept.later.entry(at).or_default().messages.push(diagnostic);
+        match AT.get() {
+            Some(at) => lock(&self.0).tell(observer, at, diagnostic),
+            None => observer.diagnose(diagnostic),
         }
+    }
+
+    /// Keeps the operand that this thread is at from being done with before [`Order::settle`].
+    pub(crate) fn owe(&self) -> Owed {
+        let at = AT.get();
+        if let Some(at) = at {
+            lock(&self.0).later.entry(at).or_default().owed += 1;
+        }
+        Owed(at)
+    }
+
+    /// Tells `observer` what was still to be said of an operand, in its turn.
+    pub(crate) fn settle(&self, observer: &dyn Observer, owed: Owed, messages: Vec<Diagnostic>) {
+        let Owed(Some(at)) = owed else {
+            return messages.into_iter().for_each(|message| observer.diagnose(message));
+        };
+        let mut kept = lock(&self.0);
+        messages.into_iter().for_each(|message| kept.tell(observer, at, message));
+        kept.later.entry(at).or_default().owed -= 1;
+        kept.tell_on(observer);
     }
 
     /// Does what is to be done about the operand whose place is `at`. Places are counted from zero,
@@ -74,13 +99,22 @@ impl Order {
 }
 
 impl Kept {
+    fn tell(&mut self, observer: &dyn Observer, at: usize, diagnostic: Diagnostic) {
+        if at == self.first {
+            observer.diagnose(diagnostic);
+        } else {
+            self.later.entry(at).or_default().messages.push(diagnostic);
+        }
+    }
+
     fn tell_on(&mut self, observer: &dyn Observer) {
-        while let Some(operand) = self.later.remove(&self.first) {
-            operand.messages.into_iter().for_each(|message| observer.diagnose(message));
-            if !operand.done {
+        while let Some(operand) = self.later.get_mut(&self.first) {
+            operand.messages.drain(..).for_each(|message| observer.diagnose(message));
+            if !operand.done || operand.owed > 0 {
                 // From here on it speaks for itself.
                 return;
             }
+            self.later.remove(&self.first);
             self.first += 1;
         }
     }
@@ -174,6 +208,21 @@ mod tests {
         });
         order.tell(&heard, message("of none"));
         assert_eq!(heard.so_far(), "a of none");
+    }
+
+    #[test]
+    fn what_is_owed_is_waited_for() {
+        let (order, heard) = (Order::default(), Heard::default());
+        let first = order.about(&heard, 0, || order.owe());
+        let second = order.about(&heard, 1, || order.owe());
+        order.about(&heard, 2, || order.tell(&heard, message("c")));
+        order.settle(&heard, second, vec![message("b")]);
+        assert_eq!(heard.so_far(), "");
+        order.settle(&heard, first, vec![message("a"), message("a2")]);
+        assert_eq!(heard.so_far(), "a a2 b c");
+        let none = order.owe();
+        order.settle(&heard, none, vec![message("of none")]);
+        assert_eq!(heard.so_far(), "a a2 b c of none");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::listing;
 use crate::measured::{End, Measured};
 use crate::observer::{Announcement, Observer};
 use crate::options::Options;
-use crate::order::Order;
+use crate::order::{Order, Owed};
 use crate::pace::{Crew, Turn};
 use crate::page_cache::Held;
 use crate::place::Place;
@@ -93,10 +93,20 @@ impl<'r> Run<'r> {
 
     /// Tells of `diagnostic` and counts it.
     pub(crate) fn report(&self, diagnostic: Diagnostic) {
+        self.count(&diagnostic);
+        self.order.tell(self.observer, diagnostic);
+    }
+
+    /// The same for what was yet to be said of a file.
+    pub(crate) fn report_owed(&self, owed: Owed, diagnostics: Vec<Diagnostic>) {
+        diagnostics.iter().for_each(|diagnostic| self.count(diagnostic));
+        self.order.settle(self.observer, owed, diagnostics);
+    }
+
+    fn count(&self, diagnostic: &Diagnostic) {
         if diagnostic.severity() == Severity::Failure {
             self.failures.fetch_add(1, Ordering::Relaxed);
         }
-        self.order.tell(self.observer, diagnostic);
     }
 
     /// The user has said no, which is a failure without a message.
@@ -259,7 +269,7 @@ impl Worker {
         if !run.options.durable {
             return close(fd).map_err(failed(Action::Close, place));
         }
-        self.unsynced.add(fd, place.path());
+        self.unsynced.add(run, fd, place.path());
         Ok(())
     }
 

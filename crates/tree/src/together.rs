@@ -83,6 +83,8 @@ fn share(
         let _opening = Opening(&shared.pace);
         shared.work(worker, scope);
     });
+    // What is yet to be said of these has its place before what is said of the next.
+    worker.sync(run);
     run.order.end(run.observer);
     worker.others_busy = false;
 }
