@@ -13,11 +13,14 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::FileType;
 
+use self::class::{Barren, Class};
 use crate::entry::Job;
 use crate::identity::is_directory;
 use crate::observer::Announcement;
 use crate::place::Shown;
 use crate::run::Run;
+
+mod class;
 
 /// What is to become of the entries that a glob matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,17 +83,18 @@ impl Filter {
                 let glob = rules[rules.len() - 1 - index].glob.clone();
                 BadGlob { place: None, glob, reason }
             };
-            matchers.push(Matcher::new(&lines, Unclosed::Error, bad)?);
+            matchers.push(Matcher::new(&lines, bad)?);
         }
         for file in files.iter().rev() {
             let given: Vec<_> = lines_of(&file.text).collect();
-            let lines: Vec<_> =
-                given.iter().map(|line| for_matcher(line, Braces::Letters)).collect();
+            // What matches nothing is passed over, as git does.
+            let line = |given: &&[u8]| for_matcher(given, Braces::Letters).unwrap_or_default();
+            let lines: Vec<_> = given.iter().map(line).collect();
             let bad = |index: usize, reason| {
                 let glob = OsStr::from_bytes(given[index]).to_owned();
                 BadGlob { place: Some((file.path.clone(), index + 1)), glob, reason }
             };
-            matchers.push(Matcher::new(&lines, Unclosed::Literal, bad)?);
+            matchers.push(Matcher::new(&lines, bad)?);
         }
         Ok(Filter { rules, files, matchers })
     }
@@ -129,13 +133,6 @@ pub(crate) fn leaves_out(run: &Run<'_>, job: &Job<'_>) -> bool {
     left_out
 }
 
-/// What becomes of a `[` without its `]`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Unclosed {
-    Error,
-    Literal,
-}
-
 /// Patterns, of which the last that matches decides.
 #[derive(Clone, Debug)]
 struct Matcher {
@@ -146,13 +143,8 @@ struct Matcher {
 
 impl Matcher {
     /// `bad` makes an error of the number of a line and of what is wrong with it.
-    fn new(
-        lines: &[Vec<u8>],
-        unclosed: Unclosed,
-        bad: impl Fn(usize, String) -> BadGlob,
-    ) -> Result<Matcher, BadGlob> {
+    fn new(lines: &[Vec<u8>], bad: impl Fn(usize, String) -> BadGlob) -> Result<Matcher, BadGlob> {
         let mut builder = GitignoreBuilder::new("");
-        builder.allow_unclosed_class(unclosed == Unclosed::Literal);
         let foreign = lines.iter().position(|line| std::str::from_utf8(line).is_err());
         let stand_ins = foreign
             .map(|index| stand_ins(lines).map_err(|reason| bad(index, reason)))
@@ -226,7 +218,11 @@ fn rule_line(rule: &Rule) -> Result<Vec<u8>, BadGlob> {
     if matches!(glob[0], b'!' | b'#') {
         glob.insert(0, b'\\');
     }
-    let glob = for_matcher(&glob, Braces::Alternatives);
+    let glob = for_matcher(&glob, Braces::Alternatives).map_err(|barren| BadGlob {
+        place: None,
+        glob: rule.glob.clone(),
+        reason: barren.reason().to_owned(),
+    })?;
     Ok(if rule.include { [b"!", &glob[..]].concat() } else { glob })
 }
 
@@ -244,55 +240,81 @@ enum Braces {
     Letters,
 }
 
-/// The pattern of a line that means to the matcher what `line` means: there `[!a]` matches a slash.
-fn for_matcher(line: &[u8], braces: Braces) -> Vec<u8> {
+/// The pattern of a line that means to the matcher what `line` means to git.
+///
+/// # Errors
+/// Why it matches nothing.
+fn for_matcher(line: &[u8], braces: Braces) -> Result<Vec<u8>, Barren> {
     let (negation, pattern) = match line {
-        [b'#', ..] => return line.to_vec(),
+        [b'#', ..] => return Ok(line.to_vec()),
         [b'!', pattern @ ..] => (&b"!"[..], pattern),
         pattern => (&b""[..], pattern),
     };
-    let (plain, has_slash_in_class) = without_slash_in_classes(pattern, braces);
-    // A slash in a class must not pass for one that ties the pattern to the operand.
-    let ends = if pattern.ends_with(b"\\ ") { pattern } else { pattern.trim_ascii_end() };
-    let ends = ends.strip_suffix(b"/").unwrap_or(ends);
-    let anywhere = has_slash_in_class && !ends.contains(&b'/');
-    [negation, if anywhere { b"**/" } else { b"" }, &plain].concat()
+    let pattern = without_blanks(pattern);
+    let (pattern, slash) = match pattern.strip_suffix(b"/") {
+        Some(pattern) => (pattern, &b"/"[..]),
+        None => (pattern, &b""[..]),
+    };
+    let plain = with_plain_classes(pattern, braces)?;
+    // A slash that only one of the two has, in a class, must tie the pattern to the operand or not.
+    let front: &[u8] = match (pattern.contains(&b'/'), plain.contains(&b'/')) {
+        (true, false) => b"/",
+        (false, true) => b"**/",
+        _ => b"",
+    };
+    Ok([negation, front, &plain, slash].concat())
 }
 
-/// Adds the slash to classes that name what does not match; tells whether there are any.
-fn without_slash_in_classes(pattern: &[u8], braces: Braces) -> (Vec<u8>, bool) {
-    let mut plain = Vec::with_capacity(pattern.len());
-    let (mut at, mut has_slash_in_class) = (0, false);
+/// The pattern without blanks at its end, but for one that has a backslash before it.
+fn without_blanks(pattern: &[u8]) -> &[u8] {
+    let (mut at, mut end) = (0, 0);
     while at < pattern.len() {
-        let left = &pattern[at..];
-        let taken = match (left[0], class_bytes(left)) {
-            (b'\\', _) => left.len().min(2),
-            (b'[', Some(class_bytes)) => class_bytes,
-            _ => 1,
-        };
-        let token = &left[..taken];
-        match token {
-            [b'[', b'!' | b'^', class @ .., b']'] => {
-                has_slash_in_class = true;
-                plain.extend_from_slice(if class.starts_with(b"]") { b"[!" } else { b"[!/" });
-                plain.extend_from_slice(class);
-                plain.extend_from_slice(if class.starts_with(b"]") { b"/]" } else { b"]" });
-            }
-            [b'{' | b'}'] if braces == Braces::Letters => plain.extend([b'\\', token[0]]),
-            token => plain.extend_from_slice(token),
+        let escaped = pattern[at] == b'\\';
+        at = (at + if escaped { 2 } else { 1 }).min(pattern.len());
+        if escaped || pattern[at - 1] != b' ' {
+            end = at;
         }
-        at += taken;
     }
-    (plain, has_slash_in_class)
+    &pattern[..end]
 }
 
-/// The length of the class that `pattern` begins with. A bracket that stands first in it is one of
-/// its letters.
-fn class_bytes(pattern: &[u8]) -> Option<usize> {
-    let inside = pattern.strip_prefix(b"[")?;
-    let first = usize::from(matches!(inside.first(), Some(b'!' | b'^')));
-    let end = inside.iter().skip(first + 1).position(|&byte| byte == b']')?;
-    Some(1 + first + 1 + end + 1)
+/// Writes classes as the matcher reads them, and braces; and blanks as classes, since it cuts those
+/// off that stand at the end.
+fn with_plain_classes(pattern: &[u8], braces: Braces) -> Result<Vec<u8>, Barren> {
+    let mut plain = Vec::with_capacity(pattern.len());
+    let mut left = pattern;
+    while let [first, rest @ ..] = left {
+        let taken = match first {
+            b'\\' if rest.is_empty() => return Err(Barren::Dangling),
+            b'\\' if rest[0].is_ascii_whitespace() => {
+                plain.extend([b'[', rest[0], b']']);
+                2
+            }
+            blank if blank.is_ascii_whitespace() => {
+                plain.extend([b'[', *blank, b']']);
+                1
+            }
+            b'\\' => {
+                plain.extend_from_slice(&left[..2]);
+                2
+            }
+            b'[' => {
+                let class = Class::read(left)?;
+                class.write(&left[..class.bytes], &mut plain);
+                class.bytes
+            }
+            b'{' | b'}' if braces == Braces::Letters => {
+                plain.extend([b'\\', *first]);
+                1
+            }
+            _ => {
+                plain.push(*first);
+                1
+            }
+        };
+        left = &left[taken..];
+    }
+    Ok(plain)
 }
 
 #[cfg(test)]
@@ -365,7 +387,17 @@ mod tests {
         check(&[], &["*.{o,a}"], "x.{o,a}", true);
         check(&[], &["[{]a}"], "{a}", true);
         check(&[], &["[]{]\\}"], "{}", true);
-        check(&[], &["[{"], "[{", true);
+        // What git finds nothing in is passed over, and what is around it holds.
+        for barren in ["[{", "a[", "**[b", "[/]", "[[:none:]]", "\\", "\\/", "x\\"] {
+            for name in [barren, "a[", "[b", "z", "x", "x/"] {
+                check(&[], &[barren], name, false);
+            }
+            check(&[], &[&format!("{barren}\nx\n{barren}")], "x", true);
+        }
+        check(&[], &["[[:digit:]][\\]]"], "7]", true);
+        check(&[], &["[[:digit:]][\\]]"], ":]]", false);
+        check(&[], &["a[b/]c"], "abc", true);
+        check(&[], &["a[b/]c"], "d/abc", false);
         check(&[], &["?[!c]?"], "b/a", false);
         check(&[], &["?[!c]?"], "d/b.a", true);
         check(&[], &["!?[^]c]/"], "d/ba", false);
@@ -396,11 +428,13 @@ mod tests {
 
     #[test]
     fn what_is_no_glob_is_named() {
-        for rule in ["-[a", "-{a", "-", "+[z-a]"] {
+        for rule in ["-[a", "-{a", "-", "-x\\", "-[[:none:]]"] {
             let bad = filter(&["-ok", rule], &[]).expect_err(rule);
             assert_eq!((bad.glob.to_str(), bad.place), (Some(&rule[1..]), None));
         }
-        let bad = filter(&[], &["ok", "x\n[z-a]\n"]).expect_err("a range from z to a");
-        assert_eq!(bad.place, Some((PathBuf::from("file1"), 2)));
+        let bytes: Vec<u8> = (0x80..=0xff).collect();
+        let file = IgnoreFile { path: "file".into(), text: [b"x\n", &bytes[..]].concat() };
+        let bad = Filter::new(vec![], vec![file]).expect_err("more than there is room for");
+        assert_eq!(bad.place.map(|(path, _)| path), Some(PathBuf::from("file")));
     }
 }
