@@ -179,3 +179,21 @@ fn the_status_signal_ends_nothing_that_has_hardly_begun() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(std::fs::read(dir.path().join("b")).expect("the copy"), b"new");
 }
+
+/// Such a file is copied in no time otherwise, and nobody waits for signals then.
+#[test]
+fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("a"), [b'x'; 200_000]).expect("a file");
+    let child = cp(dir.path(), &["--limit-rate=40K", "--reflink=never", "a", "b"]);
+    let copy = dir.path().join("b");
+    wait_until(|| std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() > 0));
+    kill_process(Pid::from_child(&child), Signal::USR1).expect("it is running");
+    std::thread::sleep(Duration::from_millis(500));
+    let (status, words) = interrupt(child, Signal::INT, || true);
+    assert_eq!(status.signal(), Some(2), "{words}");
+    let lines: Vec<&str> = words.lines().collect();
+    assert_eq!(lines.len(), 2, "{words}");
+    assert!(lines[0].starts_with("cp: ") && lines[0].ends_with(": 'b'"), "{words}");
+    assert!(lines[1].starts_with("cp: interrupted: 'b' is incomplete, "), "{words}");
+}

@@ -112,7 +112,7 @@ pub(crate) fn copy_contents(
             verified: None,
         },
     };
-    if !honest || !copying.is_shared_at_once() {
+    if !honest || run.throttle.is_some() || !copying.is_shared_at_once() {
         run.begin_in_earnest();
     }
     let copied = copying.all();
