@@ -123,6 +123,8 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         "-rs /nowhere new",
         "-s a new",
         "-s a to",
+        "-rs s new",
+        "-rs s to",
         "a newdir/",
         "a nowhere/new",
         "a b nowhere",
@@ -189,6 +191,7 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         "--parents s/x to/",
         "--parents -r s/d up",
         "--parents nowhere/x up",
+        "--parents -r s/. up",
         // What is left out.
         "-r --exclude=d s up",
         "-r --include=x --exclude=* s up",

@@ -18,6 +18,7 @@ use crate::listing::{self, Listing};
 use crate::lock::lock;
 use crate::options::{Backup, BackupKind, Options};
 use crate::place::Place;
+use crate::run::Run;
 use crate::special::replace_by;
 
 /// A destination under its backup's name.
@@ -116,10 +117,10 @@ impl From<Errno> for Refused {
 
 /// Gives the file `id` at `dst` a backup's name.
 pub(crate) fn back_up(
+    run: &Run<'_>,
     dst: &Place<'_>,
     id: FileId,
     backup: &Backup,
-    own: &Own,
     way: Way,
 ) -> Result<BackedUp, Refused> {
     let quiet = way == Way::Rehearsed;
@@ -131,17 +132,17 @@ pub(crate) fn back_up(
     match highest {
         None => {
             let name = c_name(simple_name(dst.name.to_bytes(), backup))?;
-            if own.stands_at(dst, &name) {
+            if run.own.stands_at(dst, &name) {
                 return Err(Refused::Own(beside(dst, &name)));
             }
             match way {
                 Way::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
                 Way::Rehearsed => {}
-                Way::Link => replace_by(&Place { name: &name, ..*dst }, |beside| {
+                Way::Link => replace_by(run, &Place { name: &name, ..*dst }, |beside| {
                     linkat(dst.dir, dst.name, dst.dir, beside.name, AtFlags::empty())
                 })?,
             }
-            own.insert(id);
+            run.own.insert(id);
             Ok(BackedUp { path: beside(dst, &name), name, way })
         }
         Some(highest) => Ok(back_up_numbered(dst, highest, way)?),

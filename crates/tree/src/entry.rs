@@ -333,7 +333,7 @@ fn link_again(
                     existing::remove(run, job)?;
                 }
             } else if run.options.atomic {
-                special::replace_by(&job.dst, |beside| made.link_to(beside, job.home))
+                special::replace_by(run, &job.dst, |beside| made.link_to(beside, job.home))
                     .map_err(error)?;
             } else {
                 existing::remove(run, job)?;

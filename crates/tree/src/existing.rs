@@ -407,7 +407,7 @@ fn make_way(
             (false, true) => Way::Link,
             (false, false) => Way::Rename,
         };
-        let backup = match backup::back_up(&job.dst, id, backup, &run.own, way) {
+        let backup = match backup::back_up(run, &job.dst, id, backup, way) {
             Ok(backup) => Some(backup),
             Err(Refused::Errno(Errno::NOENT)) => None,
             Err(Refused::Errno(errno)) => return Err(failed(Action::Backup, &job.dst)(errno)),

@@ -15,6 +15,7 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::beside::own_name;
 use crate::identity::{FileId, ctime, file_bytes, is_regular, mtime};
 
 /// A file that is worth a journal: what a smaller one loses is copied again in an instant.
@@ -57,12 +58,7 @@ pub(crate) struct Journal {
 
 /// The names of part and journal of `name`; `None` where they would be too long.
 pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
-    const NAME_BYTES_MAX: usize = 255;
-    let with = |suffix: &[u8]| {
-        let bytes = [b".", name.to_bytes(), suffix].concat();
-        (bytes.len() <= NAME_BYTES_MAX).then(|| CString::new(bytes).ok()).flatten()
-    };
-    Some((with(b".haulage-part")?, with(b".haulage-journal")?))
+    Some((own_name(name, b".haulage-part")?, own_name(name, b".haulage-journal")?))
 }
 
 /// Takes up the part of `name` in `dir`, or begins one. `None` when another run is at it, or where

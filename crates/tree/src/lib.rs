@@ -11,6 +11,7 @@
 mod activity;
 mod backup;
 mod began;
+mod beside;
 mod choice;
 mod contents;
 mod copies;

@@ -76,6 +76,10 @@ pub(crate) fn directory(dst: &Place<'_>, action: Action) -> Result<MadeDirectory
 /// # Errors
 /// Why not, as far as can be known.
 pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<(), Diagnostic> {
+    if matches!(split(dst.name).1, b"." | b"..") {
+        // With the directory that it is in comes this name.
+        return Err(failed(action, dst)(Errno::EXIST));
+    }
     if dst.trust == Trust::Made {
         return Ok(());
     }

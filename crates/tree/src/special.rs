@@ -3,7 +3,6 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, linkat, mknodat, openat, readlinkat,
@@ -11,6 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
+use crate::beside::make_beside;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::existing::{Old, split};
@@ -19,7 +19,7 @@ use crate::identity::{FileId, is_symlink, kind};
 use crate::metadata::{self, Source, Target};
 use crate::observer::Announcement;
 use crate::options::{Context, Keep, ModeRule, Options};
-use crate::place::Place;
+use crate::place::{Place, Trust};
 use crate::receipt::Loss;
 use crate::run::{Run, failed};
 use crate::xattr::Handle;
@@ -147,38 +147,29 @@ fn replacing(
         Err(Errno::EXIST) if yields => {}
         result => return result,
     }
-    replace_by(&job.dst, |beside| make(beside.name))
+    replace_by(run, &job.dst, |beside| make(beside.name))
 }
 
 /// Makes something beside `dst` that takes its name then.
 pub(crate) fn replace_by(
+    run: &Run<'_>,
     dst: &Place<'_>,
     make: impl Fn(&Place<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let (beside, ()) = make_beside(|name| make(&Place { name, ..*dst }))?;
+    let (beside, ()) = make_beside(run, dst.dir, dst.name, |name| make(&Place { name, ..*dst }))?;
     let renamed = renameat(dst.dir, &*beside, dst.dir, dst.name);
     // Two names of one file are both left standing by a rename.
     let _ = unlinkat(dst.dir, &*beside, AtFlags::empty());
     renamed
 }
 
-/// Makes something under a name that nobody has, and returns that and what was made.
-pub(crate) fn make_beside<T>(make: impl Fn(&CStr) -> io::Result<T>) -> io::Result<(CString, T)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".haulage-{}-{count}", std::process::id());
-        let name = CString::new(name).expect("a number holds no zero byte");
-        match make(&name) {
-            Err(Errno::EXIST) => {}
-            result => return result.map(|made| (name, made)),
-        }
-    }
-}
-
 /// Whether the link is to stand in the working directory; also where it cannot stand at all, which
 /// making it will tell.
 fn is_working_directory(place: &Place<'_>) -> bool {
+    if place.trust == Trust::Made {
+        // Where nothing is made there is no such directory to be compared.
+        return false;
+    }
     let (parent, _) = split(place.name);
     let at = |dir, name: &[u8]| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
     match (at(CWD, b"."), at(place.dir, parent)) {

@@ -15,6 +15,7 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use engines::sys::close;
 
+use crate::beside::{keep_from_others, make_beside};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::durable::{sync_directory, sync_file};
 use crate::entry::Job;
@@ -27,7 +28,6 @@ use crate::options::{Make, Reflink};
 use crate::place::Trust;
 use crate::regular::{may_yield, refuse_untrusted_link};
 use crate::run::{Run, failed};
-use crate::special::make_beside;
 use crate::xattr::Handle;
 
 /// A file on its way to a name.
@@ -119,8 +119,9 @@ pub(crate) fn stage<'j>(
             return Err(errno);
         }
         let flags = FLAGS | OFlags::CREATE | OFlags::EXCL;
-        let dir = staged.spot.dir();
-        let (name, fd) = make_beside(|name| openat(dir, name, flags, mode))?;
+        let (dir, name) = (staged.spot.dir(), staged.spot.name());
+        let (name, fd) = make_beside(run, dir, name, |name| openat(dir, name, flags, mode))?;
+        keep_from_others(&fd);
         staged.beside = Some(name);
         Ok(fd)
     });
@@ -226,7 +227,7 @@ impl<'j> Staged<'j> {
         close(again).map_err(failed(Action::Close, &job.dst))?;
         match self.replaced {
             None => self.take_new_name(fd).map_err(failed(Action::CreateRegular, &job.dst)),
-            Some(replaced) => self.take_over(job, fd, replaced),
+            Some(replaced) => self.take_over(run, job, fd, replaced),
         }?;
         if let Spot::BehindLink(dir, _) = &self.spot {
             // Nobody else knows this directory.
@@ -269,13 +270,15 @@ impl<'j> Staged<'j> {
 
     fn take_over(
         &mut self,
+        run: &Run<'_>,
         job: &Job<'_>,
         fd: &OwnedFd,
         replaced: FileId,
     ) -> Result<(), Diagnostic> {
         let (dir, name) = (self.spot.dir(), self.spot.name());
         if self.beside.is_none() {
-            let (beside, ()) = make_beside(|beside| link(fd, dir, beside))
+            keep_from_others(fd);
+            let (beside, ()) = make_beside(run, dir, name, |beside| link(fd, dir, beside))
                 .map_err(failed(Action::CreateRegular, &job.dst))?;
             self.beside = Some(beside);
         }

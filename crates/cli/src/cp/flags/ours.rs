@@ -78,10 +78,10 @@ pub(super) static FLAGS: &[Flag] = &[
                   symbolic link, the file that it leads to is replaced, in that file's directory; \
                   the link stays. Devices and fifos are written to as ever. It needs room for the \
                   old and the new file at once. Until it gets its name the copy has none, and goes \
-                  away with a killed process. One that takes the place of an old file has a name of \
-                  the form .haulage-NUMBER-NUMBER for an instant before that, and keeps it if it is \
-                  killed right then; where a file system knows no files without names (NFS for one) \
-                  every copy has such a name all the while.",
+                  away with a killed process. One that takes the place of an old file is called \
+                  .NAME.haulage-new for an instant before that, and still is if it is killed right \
+                  then; the next copy to that name removes it. Where a file system knows no files \
+                  without names (NFS for one) every copy is called so all the while.",
         ..Flag::PLAIN
     },
     Flag {
@@ -92,7 +92,9 @@ pub(super) static FLAGS: &[Flag] = &[
         help: "succeed only when every copy, and its name, would outlast a loss of power",
         details: "Files and the directories that they are in are synced (fsync). An error in that \
                   is one of the copy. With \\fB--atomic\\fR a file is synced before it gets its \
-                  name. Files that were left as they were are not synced. What a disk does with \
+                  name. Files that were left as they were are not synced. Several files are \
+                  waited for together, so that it may be told later, but before the run ends, that one \
+                  could not be. What a disk does with \
                   its own cache when it is told to empty it is up to the disk.",
         ..Flag::PLAIN
     },
@@ -219,7 +221,7 @@ pub(super) static FLAGS: &[Flag] = &[
         help: "leave out what FILE says, which is written like a .gitignore",
         details: "Its patterns hold from each SOURCE down, wherever FILE is. In it the last pattern \
                   that matches decides. It may be given more than once; the last file that has a \
-                  match decides.",
+                  match decides. A pattern that can match nothing is passed over.",
         ..Flag::PLAIN
     },
     Flag {

@@ -1,0 +1,91 @@
+//! Names of our own beside a destination, for what is to take its place in one step.
+//!
+//! Each is made of the destination's name, so that whoever goes on with the copy after it was killed
+//! comes by what was left under it, and clears it away. Where somebody else may be at it, another name
+//! is taken, which only a look at the directory would find.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat, unlinkat,
+};
+use rustix::io::{self, Errno};
+
+use crate::identity::{FileId, is_directory, is_regular};
+use crate::run::Run;
+
+/// Makes something in `dir`, beside `name`, under a name that nobody has, and returns that and what
+/// was made.
+///
+/// # Errors
+/// Those of `make`.
+pub(crate) fn make_beside<T>(
+    run: &Run<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    make: impl Fn(&CStr) -> io::Result<T>,
+) -> io::Result<(CString, T)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    if let Some(own) = own_name(name, b".haulage-new") {
+        let made = match make(&own) {
+            Err(Errno::EXIST) if clear_left(run, dir, &own) => make(&own),
+            made => made,
+        };
+        if !matches!(made, Err(Errno::EXIST)) {
+            return made.map(|made| (own, made));
+        }
+    }
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".haulage-{}-{count}", std::process::id());
+        let name = CString::new(name).expect("a number holds no zero byte");
+        match make(&name) {
+            Err(Errno::EXIST) => {}
+            result => return result.map(|made| (name, made)),
+        }
+    }
+}
+
+/// The name beside `name` that ends in `suffix`; `None` where it would be too long.
+pub(crate) fn own_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
+    const NAME_BYTES_MAX: usize = 255;
+    let bytes = [b".", name.to_bytes(), suffix].concat();
+    let single = !name.to_bytes().contains(&b'/');
+    (single && bytes.len() <= NAME_BYTES_MAX).then(|| CString::new(bytes).ok()).flatten()
+}
+
+/// Keeps others from taking a file beside its destination for one that was left. Some file systems
+/// have no locks; there a file counts as left once it is older than their run.
+pub(crate) fn keep_from_others(fd: impl AsFd) {
+    let _ = flock(fd, FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Removes what a killed run has left at `name`. Returns whether that is gone.
+fn clear_left(run: &Run<'_>, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
+    let own = run.is_root() || run.is_mine(&stat);
+    own && !is_directory(&stat)
+        && !may_be_in_use(run, dir, name, &stat)
+        && unlinkat(dir, name, AtFlags::empty()).is_ok()
+}
+
+/// Whether another run may be about to rename what `stat` describes.
+fn may_be_in_use(run: &Run<'_>, dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
+    // What has no lock, such as a second name of a copy, stands there for an instant only.
+    if !is_regular(stat) || stat.st_nlink > 1 {
+        return run.is_younger(stat);
+    }
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let Ok(fd) = openat(dir, name, flags, Mode::empty()) else { return true };
+    if !fstat(&fd).is_ok_and(|now| FileId::of(&now) == FileId::of(stat)) {
+        return true;
+    }
+    match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => false,
+        Err(Errno::WOULDBLOCK) => true,
+        Err(_) => run.is_younger(stat),
+    }
+}
