@@ -139,6 +139,21 @@ fn a_dry_run_leaves_what_a_killed_copy_left() {
 }
 
 #[test]
+fn other_words_may_end_what_a_killed_copy_began() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    make_tree(&dir.join("src"));
+    let common = ["-a", COUNTED, "--resume", "--reflink=never"];
+    let (_, ended) = run_for(dir, &[&common[..], &["src", "dst"]].concat(), LARGE as u64 / 2);
+    assert!(!ended && dir.join(".dst.haulage-journal").exists());
+    assert!(run(dir, &[&common[..], &["-T", "src", "dst"]].concat()).status.success());
+    assert_eq!(leftovers(dir), [""; 0]);
+    // And so the first words mean again what they mean where nothing was begun.
+    assert!(run(dir, &[&common[..], &["src", "dst"]].concat()).status.success());
+    assert!(dir.join("dst/src/large").exists());
+}
+
+#[test]
 fn a_part_of_a_source_that_has_changed_is_not_used() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use rustix::fs::{AtFlags, CWD, FileType, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Stat, statat};
 use rustix::io::Errno;
 
 use crate::backup;
@@ -73,7 +73,10 @@ pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Ou
     let run = Run::new(options, observer);
     match &request.destination {
         Destination::Directory(dir) => into_named_directory(&run, request, dir),
-        Destination::Exact(name) => to_exactly(&run, request, name),
+        Destination::Exact(name) => {
+            to_exactly(&run, request, name);
+            forget_beginning(&run, request, name);
+        }
         Destination::Last(last) if options.resume && request.sources.len() == 1 => {
             to_resumed(&run, request, last);
         }
@@ -94,15 +97,7 @@ fn to_last(run: &Run<'_>, request: &Request, last: &OsStr) {
 
 /// Copies a directory to the name `last`, where an earlier run may have begun with that.
 fn to_resumed(run: &Run<'_>, request: &Request, last: &OsStr) {
-    let name = trim_slashes(last.as_bytes());
-    let (parent, base) = match name.iter().rposition(|&byte| byte == b'/') {
-        None => (&b"."[..], name),
-        Some(at) => (&name[..=at], &name[at + 1..]),
-    };
-    let src = c_name(source_name(run.options, &request.sources[0]))
-        .and_then(|src| statat(CWD, &*src, AtFlags::empty()));
-    let held = open_directory(OsStr::from_bytes(parent));
-    let (Ok(src), Ok(held), Ok(base)) = (src, held, c_name(base)) else {
+    let Some((src, held, base)) = ends(run, request, last) else {
         return to_last(run, request, last);
     };
     let stands = open_directory(last).is_ok();
@@ -124,12 +119,38 @@ fn to_resumed(run: &Run<'_>, request: &Request, last: &OsStr) {
         None => to_last(run, request, last),
         Some(begun) => {
             to_exactly(run, request, last);
-            let ended = run.failures() == 0 && !run.observer.interrupted();
-            if ended && run.rehearsal.is_none() {
+            if is_whole(run) {
                 begun.end();
             }
         }
     }
+}
+
+/// What an earlier run has noted of the directory `name` holds no longer when that is complete.
+fn forget_beginning(run: &Run<'_>, request: &Request, name: &OsStr) {
+    if run.options.resume
+        && is_whole(run)
+        && let Some((src, held, base)) = ends(run, request, name)
+        && let Some(begun) = Begun::find(held.as_fd(), &base, &src, run.euid)
+    {
+        begun.end();
+    }
+}
+
+fn is_whole(run: &Run<'_>) -> bool {
+    run.failures() == 0 && !run.observer.interrupted() && run.rehearsal.is_none()
+}
+
+/// What the only source is, the directory in which the destination `last` is, and its name there.
+fn ends(run: &Run<'_>, request: &Request, last: &OsStr) -> Option<(Stat, OwnedFd, CString)> {
+    let name = trim_slashes(last.as_bytes());
+    let (parent, base) = match name.iter().rposition(|&byte| byte == b'/') {
+        None => (&b"."[..], name),
+        Some(at) => (&name[..=at], &name[at + 1..]),
+    };
+    let src = c_name(source_name(run.options, &request.sources[0])).ok()?;
+    let src = statat(CWD, &*src, AtFlags::empty()).ok()?;
+    Some((src, open_directory(OsStr::from_bytes(parent)).ok()?, c_name(base).ok()?))
 }
 
 fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {
