@@ -358,3 +358,21 @@ fn no_copy_takes_the_place_of_the_receipt() {
         assert_eq!(entry(&lines, "a")["method"], "failed", "{options}");
     }
 }
+
+/// A copy of it would be of a part, without a word.
+#[test]
+fn a_receipt_among_the_sources_is_not_copied() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("s")).expect("a directory");
+    std::fs::write(dir.path().join("s/a"), "content").expect("a file");
+    let output = cp_words(dir.path(), "-r --receipt=s/receipt s t");
+    assert_eq!(output.status.code(), Some(1));
+    let said = "cp: not copying 's/receipt': it is the receipt, which is being written\n";
+    assert_eq!(stderr(&output), said);
+    let lines = read_lines(&dir.path().join("s/receipt"));
+    assert_eq!(entry(&lines, "s/receipt")["method"], "failed");
+    assert_eq!(entry(&lines, "s/a")["method"], "copied");
+    assert!(dir.path().join("t/a").exists() && !dir.path().join("t/receipt").exists());
+    let output = cp_words(dir.path(), "-r --receipt=s/receipt --exclude=/receipt s u");
+    assert!(output.status.success(), "{}", stderr(&output));
+}

@@ -183,6 +183,11 @@ pub enum Diagnostic {
         /// The destination.
         dst: PathBuf,
     },
+    /// The source is where the record of the run is kept, and grows while it is copied.
+    SourceIsRecord {
+        /// The source.
+        src: PathBuf,
+    },
     /// Two operands would go to one name.
     JustCreated {
         /// The second source.

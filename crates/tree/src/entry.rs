@@ -129,6 +129,9 @@ pub(crate) fn follows(follow: Follow, is_top: bool) -> bool {
 fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, Diagnostic> {
     let (src_stat, opened) = look_at_source(run, worker, job)?;
     worker.station.due(count::bytes_due(run.options, &src_stat));
+    if run.options.record == Some(FileId::of(&src_stat)) {
+        return Err(Diagnostic::SourceIsRecord { src: job.src.path() });
+    }
     if is_directory(&src_stat) && !run.options.recursive {
         return Err(Diagnostic::OmittingDirectory { src: job.src.path() });
     }

@@ -183,6 +183,9 @@ fn words_of_refusal(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::Record { src, dst } => {
             fill("will not overwrite {} with {}: it is the receipt", &[dst, src])
         }
+        Diagnostic::SourceIsRecord { src } => {
+            fill("not copying {}: it is the receipt, which is being written", &[src])
+        }
         Diagnostic::BackupDestroysCopy { dst, backup } => {
             fill("will not overwrite just-created {} with {}", &[backup, dst])
         }

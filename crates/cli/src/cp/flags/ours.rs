@@ -166,7 +166,8 @@ pub(super) static FLAGS: &[Flag] = &[
         help: "write to FILE, a line of JSON each, what became of every entry, and a summary; \
                - is standard output",
         details: "FILE is opened before anything is copied, and what it held is lost. \
-                  docs/receipt.md describes the lines. If they cannot be written the exit \
+                  One that is among the sources is not copied, which is \
+                  an error unless it is left out. docs/receipt.md describes the lines. If they cannot be written the exit \
                   status is 1.",
         ..Flag::PLAIN
     },
