@@ -56,10 +56,31 @@ pub(crate) fn own_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
     (single && bytes.len() <= NAME_BYTES_MAX).then(|| CString::new(bytes).ok()).flatten()
 }
 
-/// Keeps others from taking a file beside its destination for one that was left. Some file systems
-/// have no locks; there a file counts as left once it is older than their run.
-pub(crate) fn keep_from_others(fd: impl AsFd) {
-    let _ = flock(fd, FlockOperation::NonBlockingLockExclusive);
+/// Keeps others from taking a file that is to stand beside its destination for one that was left. Some
+/// file systems have no locks; there a file counts as left once it is older than their run.
+///
+/// # Errors
+/// `EXIST` when somebody else has it, and is about to remove it.
+pub(crate) fn keep_from_others(fd: impl AsFd) -> io::Result<()> {
+    match flock(fd, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Errno::EXIST),
+        _ => Ok(()),
+    }
+}
+
+/// The same for one that was made at `name` in `dir` just now, before it could be kept.
+///
+/// # Errors
+/// `EXIST` also when somebody was quicker to remove it, and may have put another there.
+pub(crate) fn keep_made(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
+    keep_from_others(&fd)?;
+    let there = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    match there
+        .is_ok_and(|there| fstat(&fd).is_ok_and(|own| FileId::of(&own) == FileId::of(&there)))
+    {
+        true => Ok(()),
+        false => Err(Errno::EXIST),
+    }
 }
 
 /// Removes what a killed run has left at `name`. Returns whether that is gone.

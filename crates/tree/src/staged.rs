@@ -15,7 +15,7 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use engines::sys::close;
 
-use crate::beside::{keep_from_others, make_beside};
+use crate::beside::{keep_from_others, keep_made, make_beside};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::durable::{sync_directory, sync_file};
 use crate::entry::Job;
@@ -120,8 +120,11 @@ pub(crate) fn stage<'j>(
         }
         let flags = FLAGS | OFlags::CREATE | OFlags::EXCL;
         let (dir, name) = (staged.spot.dir(), staged.spot.name());
-        let (name, fd) = make_beside(run, dir, name, |name| openat(dir, name, flags, mode))?;
-        keep_from_others(&fd);
+        let (name, fd) = make_beside(run, dir, name, |name| {
+            let fd = openat(dir, name, flags, mode)?;
+            keep_made(&fd, dir, name)?;
+            Ok(fd)
+        })?;
         staged.beside = Some(name);
         Ok(fd)
     });
@@ -277,7 +280,8 @@ impl<'j> Staged<'j> {
     ) -> Result<(), Diagnostic> {
         let (dir, name) = (self.spot.dir(), self.spot.name());
         if self.beside.is_none() {
-            keep_from_others(fd);
+            // Nobody can have it before it has a name.
+            let _ = keep_from_others(fd);
             let (beside, ()) = make_beside(run, dir, name, |beside| link(fd, dir, beside))
                 .map_err(failed(Action::CreateRegular, &job.dst))?;
             self.beside = Some(beside);

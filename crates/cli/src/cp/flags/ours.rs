@@ -93,9 +93,9 @@ pub(super) static FLAGS: &[Flag] = &[
         details: "Files and the directories that they are in are synced (fsync). An error in that \
                   is one of the copy. With \\fB--atomic\\fR a file is synced before it gets its \
                   name. Files that were left as they were are not synced. Several files are \
-                  waited for together, so that it may be told later, but before the run ends, that one \
-                  could not be. What a disk does with \
-                  its own cache when it is told to empty it is up to the disk.",
+                  waited for together, so that it may be told later, but before the run ends, that \
+                  one could not be. What a disk does with its own cache when it is told to empty it \
+                  is up to the disk.",
         ..Flag::PLAIN
     },
     Flag {
@@ -165,10 +165,10 @@ pub(super) static FLAGS: &[Flag] = &[
         }),
         help: "write to FILE, a line of JSON each, what became of every entry, and a summary; \
                - is standard output",
-        details: "FILE is opened before anything is copied, and what it held is lost. \
-                  One that is among the sources is not copied, which is \
-                  an error unless it is left out. docs/receipt.md describes the lines. If they cannot be written the exit \
-                  status is 1.",
+        details: "FILE is opened before anything is copied, and what it held is lost. One that is \
+                  among the sources is not copied, which is an error unless it is left out. \
+                  docs/receipt.md describes the lines. If they cannot be written the exit status \
+                  is 1.",
         ..Flag::PLAIN
     },
     Flag {
