@@ -27,6 +27,8 @@ pub struct Costs {
     pub served_mib_takes: Option<Duration>,
     /// Whether files are read and written past the page cache.
     pub past_the_cache: bool,
+    /// Writes after which it is full, whatever room it claims to have; `None` is never.
+    pub full_after_writes: Option<u64>,
 }
 
 /// A mounted file system; unmounted when dropped.
@@ -252,7 +254,10 @@ impl Filesystem for Slow {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        self.writes.fetch_add(1, Ordering::Relaxed);
+        let writes = self.writes.fetch_add(1, Ordering::Relaxed);
+        if self.costs.full_after_writes.is_some_and(|last| writes >= last) {
+            return reply.error(Errno::ENOSPC);
+        }
         // One thread serves all requests, so that several writers wait for each other.
         std::thread::sleep(self.costs.write_takes);
         match self.nodes().write(ino, offset, data) {
