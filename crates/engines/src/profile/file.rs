@@ -7,7 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, accessat, flock, fstat,
+};
 use rustix::io::Errno;
 
 use super::{Mistake, Parsed, Profile, VERSION};
@@ -119,20 +121,27 @@ pub fn read_text(path: &Path) -> Result<Option<String>, Problem> {
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Problem::NotAFile);
     }
+    text_of(File::from(fd), u64::try_from(stat.st_size).unwrap_or(0)).map(Some)
+}
+
+/// The same from wherever it comes, which is likely to have `bytes`.
+///
+/// # Errors
+/// Why it cannot be used.
+pub fn text_of(from: impl Read, bytes: u64) -> Result<String, Problem> {
     // With room for all of it, it is read at once.
-    let bytes = u64::try_from(stat.st_size).unwrap_or(0).min(LONGEST_BYTES);
+    let bytes = bytes.min(LONGEST_BYTES);
     let mut text = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0) + 1);
-    let read = File::from(fd).take(LONGEST_BYTES + 1).read_to_end(&mut text);
+    let read = from.take(LONGEST_BYTES + 1).read_to_end(&mut text);
     read.map_err(|error| Problem::Errno(errno_of(&error)))?;
     if text.len() as u64 > LONGEST_BYTES {
         return Err(Problem::TooLong);
     }
-    let text = String::from_utf8(text).map_err(|error| {
+    String::from_utf8(text).map_err(|error| {
         let right = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + right.iter().filter(|byte| **byte == b'\n').count();
         Problem::Mistake(Mistake { line, problem: String::from("this is no text in UTF-8") })
-    })?;
-    Ok(Some(text))
+    })
 }
 
 /// Writes `text` to `path`, so that whoever reads it meanwhile gets the old one or the new one, whole.
@@ -141,8 +150,11 @@ pub fn read_text(path: &Path) -> Result<Option<String>, Problem> {
 /// there.
 ///
 /// # Errors
-/// What the kernel says.
+/// What the kernel says, and that `text` is longer than what would be read again.
 pub fn write_text(path: &Path, text: &str) -> std::io::Result<()> {
+    if text.len() as u64 > LONGEST_BYTES {
+        return Err(std::io::Error::other(Problem::TooLong));
+    }
     let (dir, target) = made_dir_of(path)?;
     let part = dir.join(format!(".profile-{}.part", std::process::id()));
     let written = write_new(&part, &target, text).and_then(|()| std::fs::rename(&part, &target));
@@ -168,13 +180,46 @@ pub fn turn_to_change(path: &Path) -> std::io::Result<OwnedFd> {
     Ok(dir)
 }
 
+/// Whether the profile `path` can be changed, as far as that can be told without doing anything: whoever
+/// is going to measure for minutes should learn it before.
+///
+/// # Errors
+/// Why it cannot.
+pub fn may_be_changed(path: &Path) -> std::io::Result<()> {
+    let (dir, _) = dir_of(path);
+    // What is missing will be made in the first that is there.
+    let there = dir.ancestors().find(|dir| !dir.as_os_str().is_empty() && dir.exists());
+    let there = there.unwrap_or(Path::new("."));
+    if !there.is_dir() {
+        return Err(Errno::NOTDIR.into());
+    }
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    Ok(accessat(CWD, there, access, AtFlags::EACCESS)?)
+}
+
 /// The file that `path` leads to, and its directory, which is made if it has to be.
 fn made_dir_of(path: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = dir.unwrap_or(Path::new(".")).to_owned();
+    let (dir, target) = dir_of(path);
     DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
     Ok((dir, target))
+}
+
+/// Links that are followed, as by the kernel.
+const LINKS_MAX: usize = 40;
+
+/// The directory of the file that `path` leads to, and that file, which need not be there: a link may
+/// have been made before what it is to lead to.
+fn dir_of(path: &Path) -> (PathBuf, PathBuf) {
+    let parent = |path: &Path| {
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        dir.unwrap_or(Path::new(".")).to_owned()
+    };
+    let mut target = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(link) = std::fs::read_link(&target) else { break };
+        target = parent(&target).join(link);
+    }
+    (parent(&target), target)
 }
 
 /// Writes a file that is to replace `old`.
@@ -256,6 +301,12 @@ mod tests {
         assert_eq!(Profile::read(&path), Ok(Some(Parsed::default())));
         let left = std::fs::read_dir(path.parent().expect("a directory")).expect("listed").count();
         assert_eq!(left, 1, "nothing is left beside it");
+        // One that leads to nothing yet is no file to be replaced.
+        let early = dir.path().join("early");
+        symlink("config/later/profile.toml", &early).expect("a link");
+        may_be_changed(&early).expect("its directory can be made");
+        profile().write(&early).expect("written");
+        assert!(early.is_symlink() && dir.path().join("config/later/profile.toml").is_file());
         // What somebody else is to read stays so.
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).expect("changed");
         profile().write(&path).expect("written");
@@ -266,6 +317,39 @@ mod tests {
         assert_eq!(locked, Err(Errno::WOULDBLOCK), "one at a time");
         drop(turn);
         flock(&other, FlockOperation::NonBlockingLockExclusive).expect("the next one's turn");
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_written() {
+        let dir = tempfile::tempdir().expect("a scratch directory");
+        let path = dir.path().join("profile.toml");
+        profile().write(&path).expect("written");
+        let long = "#".repeat(usize::try_from(LONGEST_BYTES).expect("it fits") + 1);
+        let error = write_text(&path, &long).expect_err("too long").to_string();
+        assert_eq!(error, "it is longer than 8388608 bytes");
+        assert_eq!(Profile::read(&path).expect("right").expect("there").profile, profile());
+        assert_eq!(text_of(std::io::repeat(b'#'), 0), Err(Problem::TooLong));
+        write_text(&path, &long[1..]).expect("just short enough");
+        assert_eq!(
+            Profile::read(&path).expect_err("no version").to_string(),
+            "line 1: missing field `version`"
+        );
+    }
+
+    #[test]
+    fn whether_it_can_be_changed_is_told_and_nothing_done() {
+        let dir = tempfile::tempdir().expect("a scratch directory");
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("file"), "").expect("a file");
+        for (path, expected) in [
+            (at("a/b/profile.toml"), Ok(())),
+            (at("file"), Ok(())),
+            (at("file/profile.toml"), Err(Errno::NOTDIR)),
+        ] {
+            let told = may_be_changed(&path).map_err(|error| errno_of(&error));
+            assert_eq!(told, expected, "{path:?}");
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 1);
     }
 
     #[test]

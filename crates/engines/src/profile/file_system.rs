@@ -121,6 +121,12 @@ impl FileSystem {
         fits(&self.source, &found.source) && fits(&self.mount_point, &found.mount_point)
     }
 
+    /// Whether it is one file system, rather than all of a type or any.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        [&self.uuid, &self.source, &self.mount_point].into_iter().any(Option::is_some)
+    }
+
     /// For a reader: `ext4 /data`.
     #[must_use]
     pub fn in_words(&self) -> String {

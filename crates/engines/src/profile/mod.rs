@@ -17,7 +17,7 @@ mod situation;
 mod table;
 mod text;
 
-pub use file::{Location, Problem, read_text, turn_to_change, write_text};
+pub use file::{Location, Problem, may_be_changed, read_text, text_of, turn_to_change, write_text};
 pub use file_system::{FileSystem, Pair as FileSystems};
 pub use machine::Machine;
 pub use situation::{InFlight, Residency, Situation, SizeClass};
