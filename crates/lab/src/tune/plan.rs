@@ -54,10 +54,12 @@ impl Plan {
     pub fn of(config: &Config<'_>, src_dir: &Path, dst_dir: &Path) -> Result<Plan, Error> {
         let space = Space::between(src_dir, dst_dir)?;
         let plan = Plan::with(config, &space, environment::memory_bytes());
-        if plan.measured().next().is_none() {
-            let dir = dst_dir.to_owned();
-            let needed_bytes = plan.src_bytes.max(plan.dst_bytes).max(SPARE_BYTES);
-            return Err(Error::NoSpace { dir, needed_bytes, free_bytes: space.least() });
+        if plan.measured().next().is_none()
+            && let Some(Lack { of_src, needed_bytes, free_bytes }) =
+                space.lack(room(&shortest(), config.at_once))
+        {
+            let dir = if of_src { src_dir } else { dst_dir }.to_owned();
+            return Err(Error::NoSpace { dir, needed_bytes, free_bytes });
         }
         Ok(plan)
     }
@@ -109,16 +111,30 @@ impl Space {
         Ok(Space { src: free_bytes(src_dir)?, dst: free_bytes(dst_dir)?, same })
     }
 
-    fn holds(&self, (src_bytes, dst_bytes): (u64, u64)) -> bool {
-        match self.same {
-            true => src_bytes + dst_bytes <= self.src.min(self.dst),
-            false => src_bytes <= self.src && dst_bytes <= self.dst,
-        }
+    /// What there is not enough of for sources and copies of so many bytes; `None` where there is.
+    fn lack(&self, (src_bytes, dst_bytes): (u64, u64)) -> Option<Lack> {
+        let together = (src_bytes + dst_bytes, self.src.min(self.dst), false);
+        let apart = [(src_bytes, self.src, true), (dst_bytes, self.dst, false)];
+        let ends = if self.same { vec![together] } else { apart.to_vec() };
+        let lacks = |&(needed_bytes, free_bytes, _): &(u64, u64, bool)| needed_bytes > free_bytes;
+        let (needed_bytes, free_bytes, of_src) = ends.into_iter().find(lacks)?;
+        Some(Lack { of_src, needed_bytes, free_bytes })
     }
+}
 
-    fn least(&self) -> u64 {
-        self.src.min(self.dst)
-    }
+/// Room that is missing.
+#[derive(Debug)]
+struct Lack {
+    /// Where the sources are to be, rather than where the copies are.
+    of_src: bool,
+    needed_bytes: u64,
+    free_bytes: u64,
+}
+
+/// What is left when all longer files are left out.
+fn shortest() -> Vec<Planned> {
+    let shortest = Case::all().into_iter().filter(|case| case.situation.size == SizeClass::ALL[0]);
+    shortest.map(|case| Planned { case, seconds: 0.0, why_not: None }).collect()
 }
 
 fn free_bytes(dir: &Path) -> Result<u64, Error> {
@@ -150,18 +166,15 @@ fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
 /// Leaves the longest files out until the rest fits.
 fn leave_out_by_room(cases: &mut [Planned], space: &Space, at_once: usize) {
     loop {
-        let needed = room(cases, at_once);
         let measured = cases.iter().filter(|planned| planned.why_not.is_none());
         let Some(largest) = measured.map(|planned| planned.case.situation.size).max() else {
             return;
         };
-        if space.holds(needed) {
-            return;
-        }
+        let Some(lack) = space.lack(room(cases, at_once)) else { return };
         let why = format!(
             "not enough room: {} are needed and {} are free",
-            words::bytes(needed.0.max(needed.1)),
-            words::bytes(space.least()),
+            words::bytes(lack.needed_bytes),
+            words::bytes(lack.free_bytes),
         );
         for planned in cases.iter_mut().filter(|p| p.case.situation.size == largest) {
             planned.why_not.get_or_insert_with(|| why.clone());
@@ -246,6 +259,23 @@ mod tests {
         assert_eq!(without_huge.len(), 4);
         assert_eq!(of(600, 200, false), without_huge);
         assert_eq!(of(1, 1, true).len(), Case::all().len());
+        // The figures are those of the end that lacks room, or of both where they are one.
+        let why = |src: u64, dst: u64, same: bool| {
+            let space = Space { src: src * MIB, dst: dst * MIB, same };
+            let plan = plan(180, &space, 16_000 * MIB);
+            let why = plan.cases.iter().find_map(|planned| planned.why_not.clone());
+            why.unwrap_or_default()
+        };
+        let both = "not enough room: 915 MiB are needed and 700 MiB are free";
+        assert_eq!(why(700, 700, true), both);
+        assert_eq!(
+            why(600, 200, false),
+            "not enough room: 358 MiB are needed and 200 MiB are free"
+        );
+        assert_eq!(
+            why(400, 900, false),
+            "not enough room: 557 MiB are needed and 400 MiB are free"
+        );
     }
 
     #[test]
