@@ -172,7 +172,7 @@ impl Lane {
 ///
 /// # Errors
 /// When a source cannot be read or has changed, a destination cannot be written, or a copy is wrong.
-/// A copy that failed is no error but a refusal: another way may do.
+/// A copy that failed is no error but a refusal: another way may do. Unless it failed for want of room.
 pub(super) fn run(
     case: &Case,
     prover: &Prover,
@@ -195,7 +195,10 @@ pub(super) fn run(
         match outcome {
             Ok(Outcome::Measured(measured)) => all.push(measured),
             Ok(Outcome::Refused(why)) => return Ok(Run::Refused(why)),
-            Err(failed @ Error::CopyFailed { .. }) => return Ok(Run::Refused(failed.to_string())),
+            // That a disk is full says nothing of the way: it would be held unfit for good.
+            Err(failed @ Error::CopyFailed { errno, .. }) if !is_of_the_disk(errno) => {
+                return Ok(Run::Refused(failed.to_string()));
+            }
             Err(error) => return Err(error),
         }
     }
@@ -219,6 +222,11 @@ pub(super) fn run(
         note: uncounted.map(|measured| measured.state_note.clone()).unwrap_or_default(),
         shares_extents: all.iter().any(|measured| measured.shares_extents),
     }))
+}
+
+/// Whether no other way would have had more luck.
+fn is_of_the_disk(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::ROFS)
 }
 
 fn at_once(
