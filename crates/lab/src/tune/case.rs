@@ -125,10 +125,11 @@ impl Case {
     }
 
     /// Whether `variant` is worth trying: what is to leave nothing in the page cache does so best by
-    /// a way around it, or by the plain one.
+    /// a way around it, by the plain one, or where a server copies by itself what never comes here.
     #[must_use]
     pub fn may_try(&self, variant: &Variant) -> bool {
-        let around = ["direct", "dontcache", "read_write"].contains(&variant.engine.name)
+        let around = ["direct", "dontcache", "read_write", "copy_file_range"]
+            .contains(&variant.engine.name)
             || variant.to_string().contains("direct");
         let shared = variant.workers > 1;
         (around || !self.situation.no_cache) && (self.may_share() || !shared)
@@ -224,6 +225,7 @@ mod tests {
             (of(4096, InFlight::One, false), "read_write:256K@2", false),
             (of(64 << 20, InFlight::One, false), "splice", true),
             (of(64 << 20, InFlight::One, true), "splice", false),
+            (of(64 << 20, InFlight::One, true), "copy_file_range", true),
             (of(64 << 20, InFlight::One, true), "io_uring:1M,depth=8,direct", true),
             (of(64 << 20, InFlight::One, true), "dontcache@2", true),
         ] {

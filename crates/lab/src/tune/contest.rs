@@ -28,6 +28,8 @@ pub(super) struct Contest {
     present: Option<Variant>,
     /// Rounds of the final that were begun.
     pub(super) rounds: u32,
+    /// The same with those of finals that began anew.
+    pub(super) rounds_ever: u32,
     /// Whether more rounds would tell nothing that matters.
     pub(super) settled: bool,
     /// Why there is no answer; empty as long as there may be one.
@@ -35,7 +37,7 @@ pub(super) struct Contest {
     /// Time that it took so far.
     pub(super) took: Duration,
     /// How often it was taken up.
-    visits: u32,
+    pub(super) visits: u32,
     /// What the last run of each took in all.
     costs: Vec<Option<Duration>>,
     heated: bool,
@@ -133,6 +135,7 @@ impl Contest {
             defaults,
             present,
             rounds: 0,
+            rounds_ever: 0,
             settled: false,
             why_not: String::new(),
             took: Duration::ZERO,
@@ -188,10 +191,6 @@ impl Contest {
         self.arms.iter().filter(chosen_from).map(|arm| &arm.variant)
     }
 
-    pub(super) fn was_visited(&self) -> bool {
-        self.visits > 0
-    }
-
     /// Whether more time might give an answer, or a better one.
     pub(super) fn may_gain_by_more(&self) -> bool {
         (self.heated || self.lacks_time) && !self.settled && self.rounds < ROUNDS_MAX
@@ -240,7 +239,16 @@ impl Contest {
         } else {
             self.warm_up_again(search, at_work)?;
         }
+        let (arms, rounds) = (self.arms.clone(), self.rounds);
+        if self.visits > 1 && self.let_the_waiting_in(search, at_work, begun)? {
+            field::begin_final_anew(&mut self.arms);
+            self.rounds = 0;
+        }
         self.finals(search, at_work)?;
+        if self.rounds < ROUNDS_MIN && rounds >= ROUNDS_MIN {
+            // There was no time for so much: what was known before is still known.
+            (self.arms, self.rounds) = (arms, rounds);
+        }
         self.conclude(at_work);
         Ok(())
     }
@@ -314,6 +322,7 @@ impl Contest {
                 return Ok(());
             }
             self.rounds = round;
+            self.rounds_ever += 1;
             for index in search.plan.order(Stage::Final, round, &running) {
                 let run = self.run(search, at_work, index, (Stage::Final, round))?;
                 if let Some(measured) = run.filter(|measured| measured.counted) {

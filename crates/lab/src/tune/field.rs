@@ -41,6 +41,8 @@ pub(super) enum Role {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     Running,
+    /// There was no time to try it so far.
+    Waiting,
     /// Left in the heats.
     Slow,
     /// Shown to be slower in the final.
@@ -149,8 +151,34 @@ fn keep_closest(arms: &mut [Arm], (factor, number): (f64, usize)) {
     let heat = |arm: &Arm| arm.heat_ns().unwrap_or(f64::INFINITY);
     order.sort_by(|&a, &b| heat(&arms[a]).total_cmp(&heat(&arms[b])));
     for (rank, index) in order.into_iter().enumerate() {
-        if rank >= number || heat(&arms[index]) > factor * best_ns {
-            arms[index].standing = Standing::Slow;
+        match arms[index].heat_ns() {
+            // Whether it is slow nobody knows.
+            None => arms[index].standing = Standing::Waiting,
+            Some(ns) if rank >= number || ns > factor * best_ns => {
+                arms[index].standing = Standing::Slow;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Lets those in that there was no time for before; which they are.
+pub(super) fn let_in(arms: &mut [Arm]) -> Vec<usize> {
+    let waiting = |&index: &usize| arms[index].standing == Standing::Waiting;
+    let waiting: Vec<usize> = (0..arms.len()).filter(waiting).collect();
+    for &index in &waiting {
+        arms[index].standing = Standing::Running;
+    }
+    waiting
+}
+
+/// Begins the final anew, since some come to it that were not in its rounds so far: these become heats, and
+/// what is there to be compared with takes part again.
+pub(super) fn begin_final_anew(arms: &mut [Arm]) {
+    for arm in arms {
+        arm.heats_ns.extend(std::mem::take(&mut arm.finals_ns).into_values());
+        if arm.standing == Standing::Beaten && arm.role != Role::Candidate {
+            arm.standing = Standing::Running;
         }
     }
 }
@@ -221,7 +249,7 @@ pub(super) fn drop_beaten(arms: &mut [Arm], margin: f64) {
 }
 
 /// Whether more rounds would tell nothing that matters: each of those still racing is slower than the
-/// best by more than δ, or no further from it than that.
+/// best by more than δ, or no further from it than that, and nobody waits to be tried.
 pub(super) fn is_settled(arms: &[Arm]) -> bool {
     let Some(best) = best(arms) else { return false };
     let enough = |arm: &Arm| arm.finals_ns.len() >= ROUNDS_TO_SETTLE;
@@ -232,6 +260,7 @@ pub(super) fn is_settled(arms: &[Arm]) -> bool {
         })
     };
     enough(&arms[best])
+        && arms.iter().all(|arm| arm.standing != Standing::Waiting)
         && (0..arms.len())
             .filter(|&index| index != best && arms[index].runs())
             .all(|index| enough(&arms[index]) && settled(&arms[index]))
@@ -332,6 +361,32 @@ mod tests {
         arms.push(Arm { shares_extents: true, ..heated("reflink", Role::Candidate, 1.0) });
         halve(&mut arms, 3);
         assert_eq!(names(&arms), ["read_write:256K", "sendfile", "reflink"]);
+    }
+
+    #[test]
+    fn who_was_not_tried_waits_and_comes_to_a_new_final() {
+        let untried = Arm::new(variant("copy_file_range"), Role::Candidate);
+        let beaten =
+            |role| Arm { standing: Standing::Beaten, ..raced("splice", role, &[9.0, 9.0]) };
+        let mut arms = vec![
+            raced("direct", Role::Baseline, &[5.0; 6]),
+            Arm { heats_ns: vec![5.0], ..Arm::new(variant("sendfile"), Role::Candidate) },
+            untried,
+            beaten(Role::Baseline),
+            beaten(Role::Candidate),
+        ];
+        halve(&mut arms, 1);
+        assert_eq!(arms[2].standing, Standing::Waiting, "nobody knows how fast it is");
+        assert_eq!(names(&arms), ["direct", "sendfile"]);
+        arms[1].standing = Standing::Slow;
+        assert!(!is_settled(&arms), "one was not tried");
+        assert_eq!(let_in(&mut arms), [2]);
+        arms[2].heats_ns.push(1.0);
+        begin_final_anew(&mut arms);
+        assert_eq!(names(&arms), ["direct", "copy_file_range", "splice"]);
+        assert!(arms.iter().all(|arm| arm.finals_ns.is_empty()));
+        assert_eq!(arms[0].heats_ns, [5.0; 6], "no run is lost");
+        assert_eq!(arms[4].standing, Standing::Beaten);
     }
 
     #[test]

@@ -82,6 +82,8 @@ pub struct Progress<'p> {
     pub number: usize,
     /// How many are measured.
     pub of: usize,
+    /// How often it was taken up, this time included.
+    pub visit: u32,
     /// The part of its search.
     pub stage: Stage,
     /// The round of that, from 1.
@@ -282,9 +284,9 @@ impl Tuning<'_, '_> {
         }
         let (number, of, limit) = (place + 1, self.of, self.config.begun + self.config.time);
         let seed = self.config.seed ^ (number as u64) << 48;
-        let left = match self.contests[place].was_visited() {
-            true => self.left(),
-            false => self.left().saturating_sub(self.later()),
+        let left = match self.contests[place].visits {
+            0 => self.left().saturating_sub(self.later()),
+            _ => self.left(),
         };
         let watch = &mut *self.watch;
         let mut search = Search {
@@ -298,8 +300,9 @@ impl Tuning<'_, '_> {
             watch: &mut |contest: &Contest, stage, round| {
                 let left = limit.saturating_duration_since(Instant::now());
                 let leaders = contest.leaders();
-                let case = &contest.case;
-                watch(&Event::Run(Progress { case, number, of, stage, round, left, leaders }));
+                let (case, visit) = (&contest.case, contest.visits);
+                let progress = Progress { case, number, of, visit, stage, round, left, leaders };
+                watch(&Event::Run(progress));
             },
         };
         self.contests[place].search(&mut search, Some(&self.foreign))
@@ -312,7 +315,7 @@ impl Tuning<'_, '_> {
             let open: Vec<usize> = (0..self.contests.len())
                 .filter(|&place| self.contests[place].may_gain_by_more())
                 .collect();
-            let rounds = |tuning: &Self| tuning.contests.iter().map(|c| c.rounds).sum::<u32>();
+            let rounds = |tuning: &Self| tuning.contests.iter().map(|c| c.rounds_ever).sum::<u32>();
             let before = rounds(self);
             for (nth, &place) in open.iter().enumerate() {
                 let share = self.left() / u32::try_from(open.len() - nth).unwrap_or(1);

@@ -357,6 +357,7 @@ fn ways(contest: &Contest, best: Option<usize>, chosen: Option<usize>) -> Vec<Wa
             _ if chosen == Some(index) => ("chosen", ""),
             Standing::Running => ("raced", ""),
             Standing::Beaten => ("beaten", ""),
+            Standing::Waiting => ("untried", ""),
             Standing::Slow if arm.heats_ns.is_empty() => ("untried", ""),
             Standing::Slow => ("slow", ""),
             Standing::Refused(why) => ("refused", why.as_str()),

@@ -40,6 +40,7 @@ impl Contest {
         at_work: &mut AtWork<'_>,
         begun: Instant,
     ) -> Result<(), Error> {
+        field::let_in(&mut self.arms);
         search.extend(begun, at_work.cost_of(0).unwrap_or_default() * RUNS_WANTED);
         let share = search.deadline.saturating_duration_since(begun);
         self.leave_out_the_hopeless(search, at_work, begun + share.mul_f64(SHORT_SHARE))?;
@@ -48,6 +49,38 @@ impl Contest {
         self.search_around(search, at_work, begun + share.mul_f64(SEARCH_SHARE))?;
         field::admit_to_final(&mut self.arms);
         Ok(())
+    }
+
+    /// Has those run that there was no time for in the visits so far, and the best of the others with them.
+    /// Returns whether one of them goes to the final.
+    ///
+    /// # Errors
+    /// When files cannot be made or read, have changed, or a copy is wrong.
+    pub(super) fn let_the_waiting_in(
+        &mut self,
+        search: &mut Search<'_>,
+        at_work: &mut AtWork<'_>,
+        begun: Instant,
+    ) -> Result<bool, Error> {
+        let mut waiting = field::let_in(&mut self.arms);
+        if waiting.is_empty() {
+            return Ok(false);
+        }
+        waiting.sort_by_key(|&index| (at_work.costs[index].is_none(), at_work.costs[index]));
+        let share = search.deadline.saturating_duration_since(begun);
+        let end = begun + share.mul_f64(SEARCH_SHARE);
+        for repeat in 1..=2 {
+            for index in waiting.iter().copied().chain(field::best(&self.arms)) {
+                // One more is tried in each visit, so that there is an end to it.
+                let needed = repeat == 1 && index == waiting[0];
+                let end = if needed { search.deadline } else { end };
+                if self.arms[index].runs() && !self.is_over(end, at_work.cost_of(index)) {
+                    self.heat(search, at_work, index, HEATS + 1)?;
+                }
+            }
+        }
+        field::admit_to_final(&mut self.arms);
+        Ok(waiting.iter().any(|&index| self.arms[index].runs()))
     }
 
     /// Copies the start of the source by each of the others, where all of it is long: whoever takes many
@@ -119,9 +152,13 @@ impl Contest {
                     let cost = at_work.costs[index].filter(|_| heat == 1);
                     (candidate, cost.is_none() && heat == 1, cost)
                 });
+                let is_candidate = |index: &usize| self.arms[*index].role == Role::Candidate;
+                let first = order.iter().copied().find(is_candidate);
                 for index in order {
-                    // Without these there is nothing to compare with.
-                    let needed = number == 1 && self.arms[index].role != Role::Candidate;
+                    // Without these there is nothing to compare with: what a copy does anyway, and the
+                    // one that promises most.
+                    let needed = self.arms[index].role != Role::Candidate || Some(index) == first;
+                    let needed = number == 1 && needed;
                     let end = match repeat {
                         _ if needed => search.deadline,
                         1 => end,
