@@ -20,6 +20,11 @@ pub(crate) fn of_clap(error: &clap::Error, command: &str) -> String {
     format!("{}; see {command} --help", line.strip_prefix("error: ").unwrap_or(&line))
 }
 
+/// `text` from a file that anybody may have written: a terminal would obey what it holds.
+pub(crate) fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::words;

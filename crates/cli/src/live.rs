@@ -5,19 +5,24 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::complaint::visible;
+
 /// Lines on standard error; nothing where that is no terminal.
 pub(crate) struct LiveLines {
     terminal: bool,
     /// Runs may come faster than eyes follow.
     redraw_after: Duration,
-    lines_drawn: usize,
+    /// The columns that each line on the screen takes.
+    drawn: Vec<usize>,
     drawn_at: Option<Instant>,
 }
 
 impl LiveLines {
     pub(crate) fn new(redraw_after: Duration) -> LiveLines {
         let terminal = std::io::stderr().is_terminal();
-        LiveLines { terminal, redraw_after, lines_drawn: 0, drawn_at: None }
+        LiveLines { terminal, redraw_after, drawn: Vec::new(), drawn_at: None }
     }
 
     /// Whether there is a terminal.
@@ -34,25 +39,51 @@ impl LiveLines {
         let lines = lines(columns, rows);
         // Line by line over the old board: erasing it first would flicker, and terminals that keep
         // what is cleared would fill their memory with it.
-        let mut text = up(self.lines_drawn);
+        let rows_drawn = rows_of(&self.drawn, columns);
+        let mut text = up(rows_drawn);
         for line in &lines {
             text.push_str(line);
             text.push_str(ERASE_LINE_END);
             text.push('\n');
         }
-        let left_over = self.lines_drawn.saturating_sub(lines.len());
+        let left_over = rows_drawn.saturating_sub(lines.len());
         text.push_str(&blank(left_over));
         put(&text);
-        self.lines_drawn = lines.len();
+        self.drawn = lines.iter().map(|line| width(line)).collect();
         self.drawn_at = Some(Instant::now());
     }
 
     /// Takes the lines away: something else follows.
     pub(crate) fn clear(&mut self) {
-        put(&format!("{}{}", up(self.lines_drawn), blank(self.lines_drawn)));
-        self.lines_drawn = 0;
+        let columns = columns(&std::io::stderr()).unwrap_or(80);
+        let rows = rows_of(&self.drawn, columns);
+        put(&format!("{}{}", up(rows), blank(rows)));
+        self.drawn.clear();
         self.drawn_at = None;
     }
+}
+
+/// Rows that lines of these widths take in so many columns: whoever makes a terminal narrower has its lines
+/// broken.
+fn rows_of(widths: &[usize], columns: usize) -> usize {
+    widths.iter().map(|width| width.div_ceil(columns).max(1)).sum()
+}
+
+/// The columns that `line` takes, whatever colours it has.
+fn width(line: &str) -> usize {
+    anstream::adapter::strip_str(line).map(UnicodeWidthStr::width).sum()
+}
+
+/// The beginning of `text` that fits into `columns`, without what a terminal would obey.
+pub(crate) fn fitting(text: &str, columns: usize) -> String {
+    let mut left = columns;
+    let fits = |c: &char| {
+        let wide = c.width().unwrap_or(0);
+        let fits = wide <= left;
+        left = left.saturating_sub(wide);
+        fits
+    };
+    visible(text).chars().take_while(fits).collect()
 }
 
 fn put(text: &str) {
@@ -82,4 +113,31 @@ fn size(stream: &impl AsFd) -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     (size.ws_col > 0 && size.ws_row > 0)
         .then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_is_found_again_in_a_narrower_terminal() {
+        let drawn = ["\x1b[1mtwelve chars\x1b[0m", "", "\x1b[2m表表\x1b[0m"].map(width);
+        assert_eq!(drawn, [12, 0, 4]);
+        for (columns, rows) in [(80, 3), (12, 3), (11, 4), (4, 5), (3, 7)] {
+            assert_eq!(rows_of(&drawn, columns), rows, "{columns}");
+        }
+    }
+
+    #[test]
+    fn a_line_fits_and_commands_nothing() {
+        for (text, columns, expected) in [
+            ("within ext4 /data", 80, "within ext4 /data"),
+            ("within ext4 /data", 6, "within"),
+            ("表表", 3, "表"),
+            ("表a", 1, ""),
+            ("/a\x1b[2J\n", 80, "/a\u{fffd}[2J\u{fffd}"),
+        ] {
+            assert_eq!(fitting(text, columns), expected, "{text:?}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use lab::race::{Line, Progress};
 use lab::sample::Stage;
 use lab::words;
 
-use crate::live::LiveLines;
+use crate::live::{LiveLines, fitting};
 
 /// Short runs come faster than eyes follow.
 const REDRAW_AFTER: Duration = Duration::from_millis(80);
@@ -42,7 +42,7 @@ impl Board {
 fn lines(headline: &str, progress: &Progress<'_>, columns: usize, rows: usize) -> Vec<String> {
     let colours = anstream::stderr().current_choice() != anstream::ColorChoice::Never;
     let styled = |style: Style, text: &str| {
-        let text: String = text.chars().take(columns.saturating_sub(1)).collect();
+        let text = fitting(text, columns.saturating_sub(1));
         if colours { format!("{style}{text}{style:#}") } else { text }
     };
     let mut lines = vec![

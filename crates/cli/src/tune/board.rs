@@ -9,7 +9,7 @@ use lab::sample::Stage;
 use lab::tune::{Event, Finding, Progress};
 use lab::words;
 
-use crate::live::LiveLines;
+use crate::live::{LiveLines, fitting};
 
 /// Ten times a second.
 const REDRAW_AFTER: Duration = Duration::from_millis(100);
@@ -80,7 +80,7 @@ fn lines(
 ) -> Vec<String> {
     let colours = anstream::stderr().current_choice() != anstream::ColorChoice::Never;
     let styled = |style: Style, text: &str| {
-        let text: String = text.chars().take(columns.saturating_sub(1)).collect();
+        let text = fitting(text, columns.saturating_sub(1));
         if colours { format!("{style}{text}{style:#}") } else { text }
     };
     let mut lines = vec![styled(BOLD, headline)];
@@ -101,6 +101,11 @@ fn lines(
         Stage::WarmUp => "warm-up".to_owned(),
         Stage::Heat => format!("heat {}", progress.round),
         Stage::Final => format!("round {}", progress.round),
+    };
+    // The number goes back to the first then, and an answer may change.
+    let stage = match progress.visit {
+        0 | 1 => stage,
+        visit => format!("{stage}, visit {visit}"),
     };
     lines.push(styled(DIM, &stage));
     for (place, (name, ns)) in progress.leaders.iter().take(leaders).enumerate() {
