@@ -1,5 +1,6 @@
 //! Signals that end a measurement: what runs is stopped and the scratch directories are removed first.
 
+use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lab::fixture::{Remover, Scratch};
@@ -36,7 +37,11 @@ impl Interrupts {
                 }
                 cleanup.removers.iter().for_each(Remover::remove);
                 let words = &cleanup.words;
-                eprintln!("haulage {command}: interrupted; its scratch files are removed{words}");
+                // A terminal has shown ^C where the line begins.
+                let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
+                eprintln!(
+                    "{start}haulage {command}: interrupted; its scratch files are removed{words}"
+                );
                 // Dies of the signal, as whoever sent it expects to see.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
                 std::process::exit(1);
@@ -54,6 +59,11 @@ impl Interrupts {
         let (scratch, remover) = make()?;
         cleanup.removers.push(remover);
         Ok(scratch)
+    }
+
+    /// Has `words` added to the message.
+    pub(crate) fn saying(&self, words: String) {
+        lock(&self.cleanup).words = words;
     }
 
     /// Has `stop` called before anything is removed, and `words` added to the message.

@@ -46,11 +46,11 @@ struct Args {
     /// Time for each pair of directories; with less of it what matters most is measured, and with more
     /// of it smaller differences are found
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = SECONDS,
-          allow_negative_numbers = true)]
+          allow_negative_numbers = true, conflicts_with_all = ["show", "export", "import", "forget"])]
     time: f64,
 
     /// What the order of runs and the bytes of files follow from [default: another one each time]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["show", "export", "import", "forget"])]
     seed: Option<u64>,
 
     /// Only say what would be measured, and the time and room that it would take
@@ -203,6 +203,8 @@ mod tests {
         for line in [
             &["--show", "--export"][..],
             &["--show", "a"],
+            &["--show", "--time", "3"],
+            &["--forget", "--seed", "3"],
             &["--import", "x", "--forget"],
             &["--dry-run", "--json", "x", "a"],
             &["--forget", "--json", "x", "a"],

@@ -1,18 +1,21 @@
 //! The profile on its way in and out.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use engines::profile::{
-    FileSystem, Location, Machine, PairChoices, Profile, read_text, turn_to_change, write_text,
+    FileSystem, Location, Machine, PairChoices, Problem, Profile, may_be_changed, read_text,
+    text_of, turn_to_change, write_text,
 };
 use lab::tune::Records;
 
 use super::args::Target;
 use super::comments::edited;
 use crate::bench::print;
+use crate::complaint::visible;
 
 /// The file of the profile.
 #[derive(Debug)]
@@ -25,10 +28,11 @@ impl Place {
     ///
     /// # Errors
     /// When there is a file that cannot be read as a profile: it would be overwritten, and somebody may
-    /// have written it by hand.
+    /// have written it by hand. When none can be written: minutes later that would be a pity.
     pub(super) fn find() -> anyhow::Result<Option<Place>> {
         let Some(place) = Place::of_process() else { return Ok(None) };
         place.read()?;
+        may_be_changed(&place.path).with_context(|| place.cannot_write())?;
         Ok(Some(place))
     }
 
@@ -38,7 +42,7 @@ impl Place {
 
     /// The same where there has to be one.
     pub(super) fn needed() -> anyhow::Result<Place> {
-        Place::of_process().context("there is no profile, since HAULAGE_PROFILE is empty")
+        Place::of_process().with_context(why_there_is_none)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -48,7 +52,12 @@ impl Place {
     /// What it holds; nothing where there is no file.
     pub(super) fn read(&self) -> anyhow::Result<Profile> {
         let read = Profile::read(&self.path).map_err(|problem| {
-            anyhow!("'{}': {problem}; correct it, or move it away", self.path.display())
+            let problem_is_of_access = matches!(problem, Problem::Errno(_));
+            let (path, problem) = (self.path.display(), visible(&problem.to_string()));
+            match problem_is_of_access {
+                true => anyhow!("cannot read '{path}': {problem}"),
+                false => anyhow!("'{path}': {problem}; correct it, or move it away"),
+            }
         })?;
         Ok(read.map(|parsed| parsed.profile).unwrap_or_default())
     }
@@ -57,7 +66,7 @@ impl Place {
     /// another may have written it meanwhile, and nobody else changes it at the same time. Of what stays
     /// every comment stays.
     fn change(&self, change: impl FnOnce(&mut Profile) -> bool) -> anyhow::Result<()> {
-        let cannot = || format!("cannot write '{}'", self.path.display());
+        let cannot = || self.cannot_write();
         let _turn = turn_to_change(&self.path).with_context(cannot)?;
         let before = self.read()?;
         let mut after = before.clone();
@@ -69,6 +78,10 @@ impl Place {
             None => after.write(&self.path),
         }
         .with_context(cannot)
+    }
+
+    fn cannot_write(&self) -> String {
+        format!("cannot write '{}'", self.path.display())
     }
 
     /// Enters what was measured on this machine.
@@ -83,12 +96,25 @@ impl Place {
     }
 }
 
+/// Why there is no profile, for those who have to have one.
+pub(super) fn why_there_is_none() -> &'static str {
+    match std::env::var_os("HAULAGE_PROFILE") {
+        Some(_) => "there is no profile, since HAULAGE_PROFILE is empty",
+        None => "there is no profile, since neither XDG_CONFIG_HOME nor HOME is an absolute path",
+    }
+}
+
 /// `--export`.
 pub(super) fn export(target: &Target) -> anyhow::Result<()> {
-    let text = Place::needed()?.read()?.to_toml();
+    let place = Place::needed()?;
+    let text = place.read()?.to_toml();
     match target {
         Target::Stream => print(&text),
         Target::File(path) => {
+            // It would lose its comments.
+            if is_same_file(path, &place.path) {
+                anyhow::bail!("'{}' is the profile itself", path.display());
+            }
             std::fs::write(path, text).with_context(|| format!("cannot write '{}'", path.display()))
         }
     }
@@ -97,14 +123,22 @@ pub(super) fn export(target: &Target) -> anyhow::Result<()> {
 /// `--import`.
 pub(super) fn import(target: &Target) -> anyhow::Result<()> {
     let (name, text) = match target {
-        Target::Stream => ("standard input".to_owned(), read_all(std::io::stdin().lock())),
+        Target::Stream => ("standard input".to_owned(), text_of(std::io::stdin().lock(), 0)),
         Target::File(path) => {
-            (format!("'{}'", path.display()), File::open(path).and_then(read_all))
+            let name = format!("'{}'", path.display());
+            let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+            let bytes = file.metadata().map_or(0, |found| found.len());
+            (name, text_of(file, bytes))
         }
     };
-    let text = text.with_context(|| format!("cannot read {name}"))?;
-    let parsed = Profile::parse(&text).map_err(|problem| anyhow!("{name}: {problem}"))?;
+    let text = text.map_err(|problem| match problem {
+        Problem::Errno(_) => anyhow!("cannot read {name}: {problem}"),
+        _ => anyhow!("{name}: {problem}"),
+    })?;
+    let parsed = Profile::parse(&text)
+        .map_err(|problem| anyhow!("{name}: {}", visible(&problem.to_string())))?;
     for mistake in &parsed.unusable {
+        let mistake = visible(&mistake.to_string());
         eprintln!("haulage tune: {name}: {mistake}; this build cannot use it");
     }
     let place = Place::needed()?;
@@ -131,7 +165,10 @@ pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
         of_dirs.push(FileSystem::of(std::os::fd::AsFd::as_fd(&opened)));
     }
     let is_meant = |pair: &PairChoices| {
-        let is_of = |found: &FileSystem| pair.src.fits(found) || pair.dst.fits(found);
+        // What is for all of a type was written by hand, and is of no directory.
+        let is_of = |found: &FileSystem| {
+            [&pair.src, &pair.dst].into_iter().any(|side| side.is_one() && side.fits(found))
+        };
         of_dirs.is_empty() || of_dirs.iter().any(is_of)
     };
     let this = Machine::this();
@@ -156,9 +193,9 @@ fn counted(pairs: usize) -> String {
     }
 }
 
-fn read_all(mut from: impl Read) -> std::io::Result<String> {
-    let mut text = String::new();
-    from.read_to_string(&mut text).map(|_| text)
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| std::fs::metadata(path).map(|it| (it.dev(), it.ino())).ok();
+    identity(one).is_some_and(|one| identity(other) == Some(one))
 }
 
 /// Where the record goes. A file is opened before anything is measured: it would be a pity to find
@@ -176,15 +213,26 @@ impl Output {
         Ok(Output { file: Some((path.clone(), file)) })
     }
 
+    /// Writes what there is so far, where it can be written over: an interrupt later on takes nothing of
+    /// it back.
+    pub(super) fn write_so_far(&self, records: &Records) -> anyhow::Result<()> {
+        match &self.file {
+            Some((_, file)) if file.metadata().is_ok_and(|found| found.is_file()) => {
+                self.write(records)
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn write(&self, records: &Records) -> anyhow::Result<()> {
         let mut text = serde_json::to_string_pretty(records).context("cannot write JSON")?;
         text.push('\n');
         let Some((path, file)) = &self.file else { return print(&text) };
         let cannot = || format!("cannot write '{}'", path.display());
-        if file.metadata().with_context(cannot)?.is_file() {
-            file.set_len(0).with_context(cannot)?;
-        }
         let mut out: &File = file;
+        if file.metadata().with_context(cannot)?.is_file() {
+            out.rewind().and_then(|()| file.set_len(0)).with_context(cannot)?;
+        }
         out.write_all(text.as_bytes()).with_context(cannot)
     }
 }

@@ -7,6 +7,7 @@ mod keep;
 mod show;
 mod table;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -40,7 +41,10 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     };
     let done = match &request {
         Request::Measure(measure) if measure.dry_run => plan(measure),
-        Request::Measure(measure) => tune(measure),
+        Request::Measure(measure) => match tune(measure) {
+            Ok(exit) => return exit,
+            Err(error) => Err(error),
+        },
         Request::Show => show::show(),
         Request::Export(target) => keep::export(target),
         Request::Import(target) => keep::import(target),
@@ -49,10 +53,14 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("haulage tune: {}", crate::complaint::words(&error));
+            complain(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+fn complain(error: &anyhow::Error) {
+    eprintln!("haulage tune: {}", crate::complaint::words(error));
 }
 
 /// Two open directories, and what is known of them.
@@ -119,10 +127,11 @@ fn plan(measure: &Measure) -> anyhow::Result<()> {
     print(&text)
 }
 
-fn tune(measure: &Measure) -> anyhow::Result<()> {
+/// What can be found out before is: a mistake that shows only after minutes is worth more than one word.
+fn tune(measure: &Measure) -> anyhow::Result<ExitCode> {
     let place = keep::Place::find()?;
     if place.is_none() && measure.json.is_none() {
-        anyhow::bail!("there is no profile to write to, since HAULAGE_PROFILE is empty");
+        anyhow::bail!(keep::why_there_is_none());
     }
     let profile = place.as_ref().map(keep::Place::read).transpose()?.unwrap_or_default();
     let mut sites = Vec::new();
@@ -130,23 +139,59 @@ fn tune(measure: &Measure) -> anyhow::Result<()> {
         sites.push(Site::between(src, dst, &profile)?);
     }
     let output = measure.json.as_ref().map(keep::Output::open).transpose()?;
+    tell_of_abandoned(measure);
     let interrupts = Interrupts::watch("tune").context("cannot watch for signals")?;
-    let mut records = Vec::new();
+    let mut records = Records::of(Vec::new());
+    let (mut kept, mut exit) = (0, ExitCode::SUCCESS);
     for ((src, dst), site) in measure.pairs.iter().zip(&sites) {
-        let record = tune_pair(measure, (src, dst), site, &interrupts);
-        interrupts.give_way();
-        let record = record?;
+        if place.is_some() {
+            interrupts.saying(what_stays(kept));
+        }
+        let record = match tune_pair(measure, (src, dst), site, &interrupts) {
+            Ok(record) => record,
+            // The next pair may do better.
+            Err(error) => {
+                let between = format!("'{}' to '{}'", src.display(), dst.display());
+                let several = measure.pairs.len() > 1;
+                complain(&if several { error.context(between) } else { error });
+                exit = ExitCode::FAILURE;
+                continue;
+            }
+        };
+        let choices = site.choices(&record);
+        let is_answered = !choices.lines.is_empty();
         // After each pair: an interrupt later on takes nothing of this one back.
-        let kept = place.as_ref().map(|place| place.enter(site.choices(&record))).transpose()?;
+        let entered = place.as_ref().map(|place| place.enter(choices).map(|()| place.path()));
+        let entered = entered.transpose();
         if measure.json != Some(Target::Stream) {
-            let path = kept.and(place.as_ref()).map(keep::Place::path);
+            let path = entered.as_ref().ok().copied().flatten();
             print(&table::of_record(&record, &site.file_systems, path, columns()))?;
         }
-        records.push(record);
+        records.pairs.push(record);
+        if let Some(output) = &output {
+            output.write_so_far(&records)?;
+        }
+        kept += usize::from(is_answered);
+        if let Err(error) = &entered {
+            complain(error);
+        }
+        if entered.is_err() || !is_answered {
+            exit = ExitCode::FAILURE;
+        }
     }
-    match output {
-        Some(output) => output.write(&Records::of(records)),
-        None => Ok(()),
+    if let Some(output) = output {
+        output.write(&records)?;
+    }
+    Ok(exit)
+}
+
+/// What an interrupt leaves of the profile, where `kept` pairs of directories are in it already. Half a
+/// search does not take the place of a whole one.
+fn what_stays(kept: usize) -> String {
+    match kept {
+        0 => " and the profile is as it was".to_owned(),
+        1 => "; what was found for the first pair is in the profile".to_owned(),
+        kept => format!("; what was found for the first {kept} pairs is in the profile"),
     }
 }
 
@@ -164,9 +209,14 @@ fn tune_pair(
     let dst = scratch_in(dst_dir, interrupts)?;
     let mut board = Board::new(&site.file_systems);
     let record = {
-        let mut watch = |event: &lab::tune::Event<'_>| board.show(event);
+        // What an interrupt has to say is not drawn over.
+        let mut watch = |event: &lab::tune::Event<'_>| {
+            interrupts.give_way();
+            board.show(event);
+        };
         lab::tune::run(&config, &plan, &src, &dst, COMMIT, &mut watch)
     };
+    interrupts.give_way();
     board.clear();
     let mut record = record?;
     site.name_rule(&mut record);
@@ -174,15 +224,20 @@ fn tune_pair(
 }
 
 fn scratch_in(dir: &Path, interrupts: &Interrupts) -> anyhow::Result<Scratch> {
-    for left in fixture::abandoned(dir) {
-        let left = left.display();
-        eprintln!("haulage tune: '{left}' was left behind by a run that was killed; remove it");
-    }
     Ok(interrupts.guard(|| {
         let scratch = Scratch::create(dir, "tune")?;
         let remover = scratch.remover()?;
         Ok((scratch, remover))
     })?)
+}
+
+/// Tells of scratch directories that nobody has removed, once of each.
+fn tell_of_abandoned(measure: &Measure) {
+    let ends = measure.pairs.iter().flat_map(|(src, dst)| [src, dst]);
+    for left in ends.collect::<BTreeSet<_>>().into_iter().flat_map(|dir| fixture::abandoned(dir)) {
+        let left = left.display();
+        eprintln!("haulage tune: '{left}' was left behind by a run that was killed; remove it");
+    }
 }
 
 impl Site {

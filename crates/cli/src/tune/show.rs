@@ -6,6 +6,7 @@ use lab::words;
 use super::keep::Place;
 use super::{own, release};
 use crate::bench::print;
+use crate::complaint::visible;
 
 /// Prints it: what holds on this machine, and what else there is.
 pub(super) fn show() -> anyhow::Result<()> {
@@ -24,6 +25,11 @@ pub(super) fn show() -> anyhow::Result<()> {
     print(&text)
 }
 
+/// A line of what a profile says, which may have come from elsewhere.
+fn row(text: &str) -> String {
+    format!("{}\n", visible(text.trim_end()))
+}
+
 fn of_pair(pair: &PairChoices) -> String {
     let (src, dst) = (pair.src.in_words(), pair.dst.in_words());
     let place = match pair.same {
@@ -32,10 +38,10 @@ fn of_pair(pair: &PairChoices) -> String {
     };
     let date = pair.lines.iter().find_map(|line| line.choice.measured.date.as_deref());
     let date = date.map(|date| format!(", measured {date}")).unwrap_or_default();
-    let mut text = format!("\n{place}{date}\n");
+    let mut text = format!("\n{}", row(&format!("{place}{date}")));
     let now = release();
     if let Some(kernel) = pair.kernel.as_ref().filter(|kernel| **kernel != now) {
-        text.push_str(&format!("  stale: the kernel was {kernel} then and is {now}\n"));
+        text.push_str(&row(&format!("  stale: the kernel was {kernel} then and is {now}")));
     }
     let mut lines: Vec<&Line> = pair.lines.iter().collect();
     lines.sort_by_key(|line| (line.no_cache, line.size, line.in_flight, line.residency));
@@ -56,10 +62,9 @@ fn of_line(line: &Line) -> String {
     });
     let variant = &line.choice.variant;
     let rate = rate.unwrap_or_default();
-    let row = format!(
+    row(&format!(
         "  {size:<11} {residency:<8} {in_flight:<7} {no_cache:<8} {variant:<26} {rate:>11}"
-    );
-    format!("{}\n", row.trim_end())
+    ))
 }
 
 /// A line for each other machine.
@@ -70,7 +75,8 @@ fn of_others(profile: &Profile) -> String {
         let host = other.machine.host.as_deref().unwrap_or("a machine without a name");
         let pairs = other.pairs.len();
         let plural = if pairs == 1 { "" } else { "s" };
-        text.push_str(&format!("\n{host}, another machine: {pairs} pair{plural}\n"));
+        text.push('\n');
+        text.push_str(&row(&format!("{host}, another machine: {pairs} pair{plural}")));
     }
     text
 }

@@ -212,8 +212,8 @@ fn remarks(record: &Record) -> Vec<String> {
     let open = record.situations.iter().filter(open).count();
     if open > 0 {
         remarks.push(format!(
-            "In {open} of them ways are too close to tell apart in this time; there the default \
-             stays where nothing was shown to be faster."
+            "In {open} of them there was too little time to try every way, or to tell those apart that \
+             are close; there the default stays where nothing was shown to be faster."
         ));
     }
     remarks

@@ -1,0 +1,79 @@
+//! What a terminal gets while it is measured.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use testfs::names_in;
+
+use crate::{Home, text};
+
+fn open_terminal(size: (u16, u16)) -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other side");
+    let name = ptsname(&master, Vec::new()).expect("its name");
+    resize(&master, size);
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+    let terminal = rustix::fs::open(&name, flags, rustix::fs::Mode::empty());
+    (master, terminal.expect("a terminal"))
+}
+
+fn resize(master: &OwnedFd, (rows, columns): (u16, u16)) {
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(master, size).expect("a size");
+}
+
+/// A line without its control sequences.
+fn plain(line: &str) -> String {
+    let mut parts = line.trim_end_matches('\r').split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let is_end = |c: char| c.is_ascii_alphabetic();
+    parts.fold(first, |line, part| line + part.split_once(is_end).map_or("", |(_, text)| text))
+}
+
+#[test]
+fn it_fits_the_terminal_and_an_interrupt_has_the_last_word() {
+    let home = Home::new();
+    let work = home.work();
+    let (master, terminal) = open_terminal((24, 80));
+    let mut child = home
+        .command(&["tune", text(&work), "--time", "60"])
+        .stdout(Stdio::null())
+        .stderr(terminal)
+        .spawn()
+        .expect("haulage runs");
+    let reader = rustix::io::fcntl_dupfd_cloexec(&master, 0).expect("a second handle");
+    let reader = std::thread::spawn(move || {
+        let (mut reader, mut bytes) = (File::from(reader), Vec::new());
+        // EIO is the end: the last who had the terminal open has gone.
+        let _ = reader.read_to_end(&mut bytes);
+        String::from_utf8(bytes).expect("text")
+    });
+    std::thread::sleep(Duration::from_secs(3));
+    resize(&master, (10, 40));
+    std::thread::sleep(Duration::from_secs(3));
+    kill_process(Pid::from_child(&child), Signal::INT).expect("sent");
+    child.wait().expect("it ends");
+    let text = reader.join().expect("the reader ends");
+
+    let message = "\rhaulage tune: interrupted; its scratch files are removed and the profile is as it \
+                   was\r\n";
+    let lines: Vec<String> = text.lines().map(plain).collect();
+    let last = &lines[lines.len().saturating_sub(12)..];
+    let drawn = text.strip_suffix(message).unwrap_or_else(|| panic!("no last word: {last:?}"));
+    let lines: Vec<String> = drawn.lines().map(plain).collect();
+    assert!(lines.iter().all(|line| line.chars().count() < 80), "{lines:?}");
+    let narrow = &lines[lines.len() - 10..];
+    assert!(narrow.iter().all(|line| line.chars().count() < 40), "{narrow:?}");
+    let headline = "haulage tune: within ";
+    assert!(narrow.iter().any(|line| line.starts_with(headline)), "{narrow:?}");
+    // The time that is left, and who is in front.
+    let shown = |what: &str| lines.iter().any(|line| line.contains(what));
+    assert!(shown(" s left: ") && shown(" MB/s ") && shown("heat 1"), "{lines:?}");
+    assert!(names_in(&work).is_empty());
+}

@@ -1,0 +1,174 @@
+//! What goes wrong around a search.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use engines::profile::{Machine, Profile};
+use serde_json::Value;
+use testfs::{Costs, SlowFs, names_in, stdout};
+
+use crate::{Home, stderr, text};
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    use rustix::process::Signal;
+    for (signal, after_ms) in [(Signal::INT, 50), (Signal::TERM, 700), (Signal::INT, 2500)] {
+        let home = Home::new();
+        let (src, dst) = (home.work(), home.dir.path().join("dst"));
+        fs::create_dir(&dst).expect("made");
+        let child = home
+            .command(&["tune", text(&src), text(&dst), "--time", "60"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("haulage runs");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while names_in(&dst).is_empty() {
+            assert!(Instant::now() < deadline, "no scratch directory");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(after_ms));
+        assert_eq!((names_in(&src).len(), names_in(&dst).len()), (1, 1), "a directory in each");
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal)
+            .expect("sent");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", stderr(&output));
+        let said = stderr(&output);
+        let last = said.lines().last();
+        let expected = "haulage tune: interrupted; its scratch files are removed and the profile is as \
+                        it was";
+        assert_eq!(last, Some(expected));
+        assert!(names_in(&src).is_empty() && names_in(&dst).is_empty(), "{after_ms} ms");
+        assert!(!home.profile().exists(), "what is not finished is not kept");
+    }
+}
+
+/// That a disk is full says nothing of the way that met it, and nothing is learnt of what comes after.
+#[test]
+fn a_disk_that_is_full_is_told_and_nothing_is_learnt() {
+    let full = Costs { full_after_writes: Some(300), ..Costs::default() };
+    let Some(full) = SlowFs::mount(full) else { return };
+    let home = Home::new();
+    let work = home.work();
+    let good = home.dir.path().join("good");
+    fs::create_dir(&good).expect("made");
+    let json = home.dir.path().join("record.json");
+    let output = home.tune(&[
+        text(&work),
+        text(full.path()),
+        text(&good),
+        "--time",
+        "5",
+        "--json",
+        text(&json),
+    ]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let complaint = said.lines().find(|line| line.contains("No space left on device"));
+    let between = format!("haulage tune: '{}' to '{}': ", text(&work), text(full.path()));
+    assert!(complaint.is_some_and(|line| line.starts_with(&between)), "{said}");
+    // The next pair is none the worse for it, and is in profile and record.
+    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    let pairs: Vec<_> = profile.pairs_of(&Machine::this()).collect();
+    assert_eq!(pairs.len(), 1, "{said}");
+    assert_eq!(pairs[0].same, Some(true));
+    let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
+    assert_eq!(record["pairs"].as_array().map(Vec::len), Some(1));
+    assert!(names_in(&work).is_empty() && names_in(full.path()).is_empty());
+    assert!(names_in(&good).is_empty());
+}
+
+#[test]
+fn what_has_no_answer_is_no_success() {
+    let home = Home::new();
+    let output = home.tune(&[text(&home.work()), "--time", "0.001"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("nothing could be measured"), "{}", stdout(&output));
+    assert!(!home.profile().exists());
+}
+
+#[test]
+fn what_a_killed_search_leaves_is_told_once() {
+    let home = Home::new();
+    let work = home.work();
+    let mut child = home
+        .command(&["tune", text(&work), "--time", "60"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("haulage runs");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while names_in(&work).len() < 2 {
+        assert!(Instant::now() < deadline, "no scratch directories");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().and_then(|()| child.wait()).expect("killed");
+    let left = names_in(&work);
+    assert_eq!(left.len(), 2, "sources and copies");
+    // Both ends are the same directory. Whether the time suffices for an answer is another matter.
+    let said = stderr(&home.tune(&[text(&work), "--time", "1"]));
+    for name in &left {
+        let line = format!(
+            "haulage tune: '{}' was left behind by a run that was killed; remove it",
+            work.join(name).display()
+        );
+        assert_eq!(said.lines().filter(|said| **said == line).count(), 1, "{said}");
+    }
+    assert_eq!(names_in(&work), left, "it may be somebody else's");
+}
+
+#[test]
+fn bad_usage_is_one_clear_line() {
+    let home = Home::new();
+    let work = home.work();
+    let work = text(&work);
+    for (args, status, expected) in [
+        (&[][..], 2, "missing directory to measure in"),
+        (&[work, "--time", "0"], 2, "a number of seconds over 0"),
+        (&[work, "--time", "-1"], 2, "a number of seconds over 0"),
+        (&[work, "--frob"], 2, "unexpected argument '--frob'"),
+        (&["--show", "--export"], 2, "cannot be used with"),
+        (&["--show", work], 2, "cannot be used with"),
+        (&["--forget", "none"], 1, "cannot open 'none': No such file or directory"),
+        (&["--import", "none"], 1, "cannot read 'none': No such file or directory"),
+        (&["none"], 1, "cannot open the directory 'none': No such file or directory"),
+        (&[work, "none"], 1, "cannot open the directory 'none': No such file or directory"),
+        (&["/proc/self/status"], 1, "Not a directory"),
+        (&[work, "--json", "none/out.json"], 1, "cannot open 'none/out.json'"),
+        (&["--show", "--time", "3"], 2, "cannot be used with"),
+        (&["--forget", "--seed", "3"], 2, "cannot be used with"),
+    ] {
+        let output = home.tune(args);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {message}");
+        assert!(message.starts_with("haulage tune: "), "{args:?}: {message}");
+        assert!(message.contains(expected), "{args:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{args:?}: {message}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+    for (name, value, expected) in [
+        ("HAULAGE_PROFILE", "", "HAULAGE_PROFILE is empty"),
+        ("XDG_CONFIG_HOME", "relative", "neither XDG_CONFIG_HOME nor HOME is an absolute path"),
+        ("HAULAGE_PROFILE", "/dev/null/below", "cannot write '/dev/null/below': Not a directory"),
+        ("HAULAGE_PROFILE", "/sys/profile.toml", "cannot write '/sys/profile.toml': "),
+    ] {
+        // The last can be made by root where /sys is not mounted read-only: there is nothing to see.
+        let writable = value.starts_with("/sys") && rustix::process::geteuid().is_root();
+        if writable {
+            continue;
+        }
+        let output = home
+            .command(&["tune", work])
+            .env_remove("HOME")
+            .env(name, value)
+            .output()
+            .expect("runs");
+        assert_eq!(output.status.code(), Some(1), "{name}={value}");
+        assert!(stderr(&output).contains(expected), "{name}={value}: {}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
+    }
+    assert!(names_in(Path::new(work)).is_empty());
+}

@@ -1,0 +1,251 @@
+//! The profile on its way in and out, and changed where it is.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Stdio;
+
+use engines::profile::{FileSystem, Machine, PairChoices, Profile};
+use testfs::{names_in, stdout};
+
+use crate::{Home, stderr, text};
+
+/// A profile of another machine, and of this one on the file system of `dir`.
+fn two_machines(dir: &Path) -> Profile {
+    use std::os::fd::AsFd;
+    let opened = fs::File::open(dir).expect("a directory");
+    let found = FileSystem::of(opened.as_fd());
+    let line = |variant: &str| {
+        let choice = engines::profile::Choice { variant: variant.to_owned(), ..Default::default() };
+        engines::profile::Line { choice, ..Default::default() }
+    };
+    let pair = |fs: &FileSystem, variant: &str| PairChoices {
+        src: fs.clone(),
+        dst: fs.clone(),
+        same: Some(true),
+        lines: vec![line(variant)],
+        ..PairChoices::default()
+    };
+    let elsewhere = FileSystem {
+        fs_type: Some("xfs".into()),
+        mount_point: Some("/far".into()),
+        ..Default::default()
+    };
+    let other =
+        Machine { id: Some("0123456789abcdef".into()), host: Some("far".into()), cpu: None };
+    let mut profile = Profile::default();
+    profile.enter(&other, pair(&elsewhere, "splice"));
+    profile.enter(&Machine::this(), pair(&elsewhere, "sendfile"));
+    profile.enter(&Machine::this(), pair(&found, "mmap:8M"));
+    profile
+}
+
+#[test]
+fn a_profile_goes_out_and_in_and_is_forgotten() {
+    let (from, to) = (Home::new(), Home::new());
+    let work = to.work();
+    let profile = two_machines(&work);
+    profile.write(&from.profile()).expect("written");
+    let file = from.dir.path().join("exported.toml");
+    let exported = from.tune(&["--export", text(&file)]);
+    assert!(exported.status.success(), "{}", stderr(&exported));
+    assert_eq!(stdout(&from.tune(&["--export"])), fs::read_to_string(&file).expect("read"));
+
+    let imported = to.tune(&["--import", text(&file)]);
+    assert!(imported.status.success(), "{}", stderr(&imported));
+    assert!(stdout(&imported).starts_with("3 pairs of file systems taken over"));
+    let read = || Profile::read(&to.profile()).expect("a profile").expect("there").profile;
+    let variants = |profile: &Profile| -> Vec<String> {
+        let pairs = profile.machines.iter().flat_map(|machine| &machine.pairs);
+        let mut all: Vec<String> =
+            pairs.flat_map(|pair| &pair.lines).map(|line| line.choice.variant.clone()).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(variants(&read()), ["mmap:8M", "sendfile", "splice"]);
+    let shown = stdout(&to.tune(&["--show"]));
+    for expected in ["mmap:8M", "sendfile", "far, another machine: 1 pair"] {
+        assert!(shown.contains(expected), "{expected} in\n{shown}");
+    }
+    // Once more changes nothing.
+    assert!(to.tune(&["--import", text(&file)]).status.success());
+    assert_eq!(variants(&read()), ["mmap:8M", "sendfile", "splice"]);
+
+    let forgotten = to.tune(&["--forget", text(&work)]);
+    assert_eq!(stdout(&forgotten), "1 pair of file systems forgotten\n", "{}", stderr(&forgotten));
+    assert_eq!(variants(&read()), ["sendfile", "splice"]);
+    assert_eq!(stdout(&to.tune(&["--forget"])), "1 pair of file systems forgotten\n");
+    assert_eq!(variants(&read()), ["splice"], "another machine's stays");
+    assert_eq!(stdout(&to.tune(&["--forget"])), "0 pairs of file systems forgotten\n");
+}
+
+#[test]
+fn of_several_that_change_it_at_once_none_is_lost() {
+    const SEVERAL: usize = 12;
+    let home = Home::new();
+    let children: Vec<_> = (0..SEVERAL)
+        .map(|number| {
+            let file = home.dir.path().join(format!("{number}.toml"));
+            let pair = format!("src = {{ type = \"ext4\", mount_point = \"/{number}\" }}");
+            let choice = "[[machine.pair.choice]]\nvariant = \"splice\"";
+            let whole = format!("version = 1\n[[machine]]\n[[machine.pair]]\n{pair}\n{choice}\n");
+            fs::write(&file, whole).expect("written");
+            let mut command = home.command(&["tune", "--import", text(&file)]);
+            command.stdout(Stdio::null()).spawn().expect("haulage runs")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    assert_eq!(profile.machines[0].pairs.len(), SEVERAL);
+    let beside = names_in(home.profile().parent().expect("a directory"));
+    assert_eq!(beside, ["profile.toml"], "nothing is left beside it");
+}
+
+#[test]
+fn what_a_user_wrote_into_it_stays() {
+    let home = Home::new();
+    fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
+    let own = "version = 1\n\n# The archive, by hand.\n[[machine]] # any\n[[machine.pair]]\n\
+               src = { type = \"xfs\" }\n[[machine.pair.choice]]\nvariant = 'splice' # see notes\n";
+    fs::write(home.profile(), own).expect("written");
+    let other = Home::new();
+    two_machines(&other.work()).write(&other.profile()).expect("written");
+    let output = home.tune(&["--import", text(&other.profile())]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let after = fs::read_to_string(home.profile()).expect("read");
+    let (head, tail) = own.split_once("\n\n").expect("two parts");
+    assert!(after.starts_with(head) && after.ends_with(tail), "{after}");
+    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    assert_eq!(profile.machines.len(), 3, "{after}");
+    // What was there comes back when the rest is forgotten, to the byte.
+    assert!(home.tune(&["--forget"]).status.success());
+    let forgotten = fs::read_to_string(home.profile()).expect("read");
+    assert!(forgotten.ends_with(tail) && !forgotten.contains("mmap:8M"), "{forgotten}");
+}
+
+#[test]
+fn a_damaged_profile_is_not_written_over() {
+    let home = Home::new();
+    let work = home.work();
+    fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
+    fs::write(home.profile(), "version = 1\nnonsense").expect("written");
+    let work = text(&work);
+    let file = home.dir.path().join("good.toml");
+    fs::write(&file, "version = 1\n").expect("written");
+    for args in [
+        &[work, "--time", "1"][..],
+        &["--show"],
+        &["--export"],
+        &["--import", text(&file)],
+        &["--forget"],
+    ] {
+        let output = home.tune(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let said = stderr(&output);
+        assert!(said.contains("profile.toml': line 2: "), "{args:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+    }
+    assert_eq!(fs::read_to_string(home.profile()).expect("read"), "version = 1\nnonsense");
+    // A damaged file is not taken over either.
+    fs::remove_file(home.profile()).expect("removed");
+    fs::write(&file, "version = 7\n").expect("written");
+    let output = home.tune(&["--import", text(&file)]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("version 7 is not known"), "{}", stderr(&output));
+    assert!(!home.profile().exists());
+}
+
+#[test]
+fn a_link_that_was_made_before_its_profile_stays() {
+    let home = Home::new();
+    fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
+    symlink("../dotfiles/profile.toml", home.profile()).expect("a link");
+    let other = Home::new();
+    two_machines(&other.work()).write(&other.profile()).expect("written");
+    let output = home.tune(&["--import", text(&other.profile())]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(home.profile().is_symlink());
+    assert!(home.dir.path().join("dotfiles/profile.toml").is_file());
+}
+
+#[test]
+fn what_would_be_lost_is_refused() {
+    let home = Home::new();
+    two_machines(&home.work()).write(&home.profile()).expect("written");
+    let before = fs::read_to_string(home.profile()).expect("read");
+    let by_another_name = home.dir.path().join("link");
+    symlink(home.profile(), &by_another_name).expect("a link");
+    for (args, expected) in [
+        (["--export", text(&home.profile())], "is the profile itself"),
+        (["--export", text(&by_another_name)], "is the profile itself"),
+        (["--import", "/dev/zero"], "'/dev/zero': it is longer than 8388608 bytes"),
+        (["--import", "/"], "cannot read '/': Is a directory"),
+    ] {
+        let output = home.tune(&args);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains(expected) && said.lines().count() == 1, "{args:?}: {said}");
+    }
+    assert_eq!(fs::read_to_string(home.profile()).expect("read"), before);
+    // Two of which each can be read, and both together could not.
+    let imported = ["/a", "/b"].map(|mount_point| {
+        let long = home.dir.path().join("long.toml");
+        let side = format!("src = {{ mount_point = \"{mount_point}\" }}");
+        let kernel = "k".repeat(5 << 20);
+        let pair = format!("[[machine.pair]]\n{side}\nkernel = \"{kernel}\"\n");
+        fs::write(&long, format!("version = 1\n[[machine]]\nid = \"0\"\n{pair}")).expect("written");
+        home.tune(&["--import", text(&long)])
+    });
+    assert!(imported[0].status.success(), "{}", stderr(&imported[0]));
+    let said = stderr(&imported[1]);
+    assert!(said.ends_with(": it is longer than 8388608 bytes\n"), "{said}");
+    assert!(Profile::read(&home.profile()).is_ok(), "it is as it was");
+}
+
+/// A profile may come from anybody, and a terminal would obey what it holds.
+#[test]
+fn nothing_in_a_profile_commands_a_terminal() {
+    let home = Home::new();
+    let file = home.dir.path().join("foreign.toml");
+    let id = Machine::this().id.expect("it has one");
+    let lines = "src = { type = \"xfs\\u001b[2J\", mount_point = \"/a\\nb\" }\nkernel = \"6\\u0007\"\n\
+                 [[machine.pair.choice]]\nvariant = \"spl\\u001b]0;x\\u0007ice\"\n\
+                 date = \"2026\\u001b[m\"\n";
+    let machines =
+        [format!("id = \"{id}\""), "id = \"0\"\nhost = \"far\\u001b[31m\\n\"".to_owned()];
+    let machines =
+        machines.map(|machine| format!("[[machine]]\n{machine}\n[[machine.pair]]\n{lines}"));
+    fs::write(&file, format!("version = 1\n{}", machines.concat())).expect("written");
+    let imported = home.tune(&["--import", text(&file)]);
+    assert!(imported.status.success(), "{}", stderr(&imported));
+    let shown =
+        home.command(&["tune", "--show"]).env("CLICOLOR_FORCE", "1").output().expect("runs");
+    for output in [&imported, &shown] {
+        for said in [stdout(output), stderr(output)] {
+            let obeyed = said.chars().filter(|c| c.is_control() && *c != '\n').count();
+            assert_eq!(obeyed, 0, "{said:?}");
+        }
+    }
+    let shown = stdout(&shown);
+    assert!(
+        shown.contains("/a\u{fffd}b") && shown.contains("far\u{fffd}[31m\u{fffd}, another"),
+        "{shown}"
+    );
+    assert!(shown.contains("spl\u{fffd}]0;x\u{fffd}ice"), "{shown}");
+}
+
+#[test]
+fn what_is_for_no_file_system_in_particular_is_not_forgotten_with_one() {
+    let home = Home::new();
+    let work = home.work();
+    let mut profile = two_machines(&work);
+    let any = PairChoices { same: Some(false), ..PairChoices::default() };
+    profile.enter(&Machine::this(), any);
+    profile.write(&home.profile()).expect("written");
+    let forgotten = home.tune(&["--forget", text(&work)]);
+    assert_eq!(stdout(&forgotten), "1 pair of file systems forgotten\n", "{}", stderr(&forgotten));
+    let left = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    assert_eq!(left.pairs_of(&Machine::this()).count(), 2);
+}

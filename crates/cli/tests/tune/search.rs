@@ -1,0 +1,272 @@
+//! What a search finds, where it is known what is best.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use engines::Variant;
+use engines::profile::{
+    FileSystems, InFlight, Machine, PairChoices, Profile, Residency, Situation, SizeClass,
+};
+use lab::fixture::Scratch;
+use lab::tune::{Case, Config, Plan, Planned, Record};
+use serde_json::Value;
+use testfs::{Costs, SlowFs, names_in, stdout};
+use tree::{Outlook, Prospect};
+
+use crate::{Home, stderr, text, too_long};
+
+/// What a record says of a situation: its size, residency and number in flight, and whether it is for
+/// --no-cache.
+fn finding<'j>(
+    record: &'j Value,
+    (size, residency, in_flight, no_cache): (&str, &str, &str, bool),
+) -> &'j Value {
+    let situations = record["pairs"][0]["situations"].as_array().expect("situations");
+    let is_it = |it: &&Value| {
+        it["size"] == size
+            && it["residency"] == residency
+            && it["in_flight"] == in_flight
+            && it["no_cache"] == no_cache
+    };
+    situations.iter().find(is_it).expect("every situation is in the record")
+}
+
+/// Each write takes this long, so that their number is nearly all that matters.
+const WRITE_TAKES: Duration = Duration::from_millis(1);
+
+#[test]
+fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
+    let costs = Costs { write_takes: WRITE_TAKES, past_the_cache: true, ..Costs::default() };
+    let Some(slow) = SlowFs::mount(costs) else { return };
+    let home = Home::new();
+    let work = home.work();
+    let json = home.dir.path().join("record.json");
+    let output =
+        home.tune(&[text(&work), text(slow.path()), "--time", "60", "--json", text(&json)]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(names_in(slow.path()).is_empty() && names_in(&work).is_empty());
+    assert_eq!(too_long(&stdout(&output)), Vec::<&str>::new());
+    let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
+    let found = finding(&record, ("16M to 256M", "resident", "one", false));
+    let choice = found["choice"].as_str().unwrap_or_else(|| panic!("no choice: {found:#}"));
+    let default = found["default"].as_str().expect("a default");
+    assert_ne!(choice, default, "{found:#}");
+
+    // Every proposed variant, by the number of writes that a copy takes: what is chosen takes hardly
+    // more than the best, and the default many more.
+    let src = work.join("src");
+    const SRC_BYTES: usize = 20 << 20;
+    fs::write(&src, testfs::random_bytes(SRC_BYTES, 1)).expect("written");
+    let copy = |more: &[&str]| {
+        let before = slow.writes();
+        let dst = slow.path().join("dst");
+        let receipt = home.dir.path().join("receipt.json");
+        let _ = fs::remove_file(&receipt);
+        let output = home
+            .command(&["cp", "--reflink=never"])
+            .args(more)
+            .arg(format!("--receipt={}", receipt.display()))
+            .args([&src, &dst])
+            .output()
+            .expect("cp runs");
+        assert!(output.status.success(), "{more:?}: {}", stderr(&output));
+        let writes = slow.writes() - before;
+        assert!(fs::read(&dst).expect("read") == fs::read(&src).expect("read"), "{more:?}");
+        fs::remove_file(&dst).expect("removed");
+        (writes, fs::read_to_string(&receipt).expect("a receipt"))
+    };
+    let by_engine = |variant: &str| copy(&[&format!("--engine={variant}")]).0;
+    let cheap = |variant: &&str| !["read_write:4K", "stdio:4K"].contains(variant);
+    let proposed = engines::Variant::proposed();
+    let proposed: Vec<String> =
+        proposed.iter().filter(|it| it.is_copier()).map(ToString::to_string).collect();
+    let least = proposed.iter().map(String::as_str).filter(cheap).map(by_engine).min();
+    let least = least.expect("there are variants");
+    let (tuned, receipt) = copy(&[]);
+    assert!(receipt.contains(choice), "{choice} in {receipt}");
+    assert!(tuned <= least * 3 / 2, "{choice} takes {tuned} writes, the best {least}");
+    let (untuned, receipt) = copy(&["--profile=none"]);
+    assert!(!receipt.contains(&format!("\"{choice}\"")), "{receipt}");
+    assert!(untuned >= 2 * tuned, "{default} takes {untuned} writes, {choice} {tuned}");
+}
+
+/// The search of `haulage tune` within `dir`, in one situation alone: in all of them it would take minutes.
+fn search_in_one(dir: &Path, situation: Situation, time: Duration) -> Record {
+    let opened = fs::File::open(dir).expect("a directory");
+    let outlook = Outlook::between(&FileSystems::of(opened.as_fd(), opened.as_fd()), &[]);
+    let jobs = 2;
+    let ways = |case: &Case| {
+        let (situation, bytes) = (case.situation, case.file_bytes);
+        outlook.ways(&Prospect { situation, bytes, jobs })
+    };
+    let config = Config {
+        time,
+        begun: Instant::now(),
+        seed: 1,
+        at_once: jobs,
+        workers_max: jobs,
+        variants: Variant::proposed().into_iter().filter(Variant::is_copier).collect(),
+        defaults: &ways,
+        present: &|_| None,
+    };
+    let case = Case::of(situation);
+    let planned = Planned { case, seconds: time.as_secs_f64(), why_not: None };
+    let plan = Plan { cases: vec![planned], src_bytes: 0, dst_bytes: 0 };
+    let [src, dst] = [0; 2].map(|_| Scratch::create(dir, "tune").expect("a scratch directory"));
+    lab::tune::run(&config, &plan, &src, &dst, None, &mut |_| {}).expect("searched")
+}
+
+/// Has `record`, of a search within `dir`, be what `haulage cp` knows.
+fn enter(home: &Home, dir: &Path, record: &Record) {
+    let opened = fs::File::open(dir).expect("a directory");
+    let FileSystems { src, dst, same } = FileSystems::of(opened.as_fd(), opened.as_fd());
+    let (same, lines) = (Some(same), record.lines());
+    let mut profile = Profile::default();
+    profile.enter(&Machine::this(), PairChoices { src, dst, same, kernel: None, lines });
+    profile.write(&home.profile()).expect("written");
+}
+
+/// With --no-cache the default leads every byte through this machine, past its page cache. A server that
+/// copies by itself is many times as fast, and leaves no page here either.
+#[test]
+fn it_learns_that_a_server_copies_by_itself() {
+    let costs = Costs {
+        write_takes: Duration::from_micros(500),
+        served_mib_takes: Some(Duration::from_micros(20)),
+        ..Costs::default()
+    };
+    let Some(server) = SlowFs::mount(costs) else { return };
+    let home = Home::new();
+    let (src, dst) = (server.path().join("src"), server.path().join("dst"));
+    const SRC_BYTES: usize = 4 << 20;
+    let bytes = testfs::random_bytes(SRC_BYTES, 1);
+    // What was served of it, and what --debug says.
+    let copy = || {
+        fs::write(&src, &bytes).expect("written");
+        let before = server.served_bytes();
+        let mut command = home.command(&["cp", "--debug", "--no-cache"]);
+        let output = command.args([&src, &dst]).output().expect("cp runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(fs::read(&dst).expect("read") == bytes);
+        for path in [&src, &dst] {
+            fs::remove_file(path).expect("removed");
+        }
+        (server.served_bytes() - before, stdout(&output))
+    };
+    let (served, said) = copy();
+    assert_eq!(served, 0, "{said}");
+    assert!(said.contains("(default"), "{said}");
+
+    let situation = Situation {
+        size: SizeClass::of(SRC_BYTES as u64),
+        residency: Residency::Resident,
+        in_flight: InFlight::One,
+        no_cache: true,
+    };
+    // A machine that is busy needs more time for as many runs; what they tell is the same.
+    let mut found = Value::Null;
+    for seconds in [10, 30, 90] {
+        let record = search_in_one(server.path(), situation, Duration::from_secs(seconds));
+        enter(&home, server.path(), &record);
+        found = serde_json::to_value(&record.situations[0]).expect("plain data");
+        if found["settled"] == true {
+            break;
+        }
+    }
+    assert!(names_in(server.path()).is_empty());
+    assert_eq!(found["choice"], "copy_file_range", "{found:#}");
+    assert_ne!(found["default"], "copy_file_range", "{found:#}");
+    let loss = found["default_loss"]["ratio"]["low"].as_f64();
+    assert!(loss.is_some_and(|low| low > 2.0), "{found:#}");
+
+    let (served, said) = copy();
+    assert_eq!(served, SRC_BYTES as u64, "{said}");
+    let way =
+        format!(": copy_file_range (profile: within fuse {}, 1M to 16M, ", text(server.path()));
+    assert!(said.contains(&way), "{said}");
+}
+
+/// The same server, slow: the default leaves the copy to it, as is right with most.
+#[test]
+fn it_learns_that_a_server_is_slow_to_copy_by_itself() {
+    let costs = Costs { served_mib_takes: Some(Duration::from_millis(25)), ..Costs::default() };
+    let Some(server) = SlowFs::mount(costs) else { return };
+    let home = Home::new();
+    let json = home.dir.path().join("record.json");
+    let (src, dst) = (server.path().join("src"), server.path().join("dst"));
+    const SRC_BYTES: usize = 20 << 20;
+    let copy = || {
+        fs::write(&src, testfs::random_bytes(SRC_BYTES, 1)).expect("written");
+        let before = server.served_bytes();
+        let mut command = home.command(&["cp", "--debug"]);
+        let output = command.args([&src, &dst]).output().expect("cp runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        for path in [&src, &dst] {
+            fs::remove_file(path).expect("removed");
+        }
+        (server.served_bytes() - before, stdout(&output))
+    };
+    let (served, said) = copy();
+    assert_eq!(served, SRC_BYTES as u64, "{said}");
+    assert!(said.contains(": copy_file_range (default"), "{said}");
+
+    let mut found = Value::Null;
+    for seconds in ["15", "40", "120"] {
+        let output = home.tune(&[text(server.path()), "--time", seconds, "--json", text(&json)]);
+        let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
+        found = finding(&record, ("16M to 256M", "resident", "one", false)).clone();
+        if found["choice"].is_string() {
+            assert!(output.status.success(), "{}", stderr(&output));
+            break;
+        }
+    }
+    assert_eq!(found["default"], "copy_file_range", "{found:#}");
+    let choice = found["choice"].as_str().unwrap_or_else(|| panic!("no choice: {found:#}"));
+    assert!(!choice.starts_with("copy_file_range"), "{found:#}");
+    let (served, said) = copy();
+    assert_eq!(served, 0, "{said}");
+    assert!(said.contains(&format!(": {choice} (profile: within fuse ")), "{said}");
+}
+
+#[test]
+fn the_time_is_kept_and_the_table_says_what_was_not_measured() {
+    let home = Home::new();
+    let work = home.work();
+    let begun = Instant::now();
+    let output = home.tune(&[text(&work), "--time", "10"]);
+    let took = begun.elapsed();
+    assert!(output.status.success(), "{}", stderr(&output));
+    // Machines that run other tests at the same time are slow to start and to remove files.
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    let table = stdout(&output);
+    for expected in ["situation", "best way", "MB/s", "GNU cp", "Not measured", "allow --time"] {
+        assert!(table.contains(expected), "{expected} in\n{table}");
+    }
+    assert_eq!(too_long(&table), Vec::<&str>::new());
+    assert!(names_in(&work).is_empty());
+    // A line for each situation, since there is no terminal.
+    assert!(stderr(&output).starts_with("haulage tune: 1 of "), "{}", stderr(&output));
+    let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
+    let pairs: Vec<_> = profile.pairs_of(&Machine::this()).collect();
+    assert_eq!(pairs.len(), 1);
+    assert!(!pairs[0].lines.is_empty());
+    let shown = stdout(&home.tune(&["--show"]));
+    let first = &pairs[0].lines[0].choice.variant;
+    assert!(shown.contains(first.as_str()), "{first} in\n{shown}");
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_take_and_makes_nothing() {
+    let home = Home::new();
+    let work = home.work();
+    let output = home.tune(&[text(&work), "--dry-run"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let plan = stdout(&output);
+    for expected in ["16 MiB to 256 MiB, resident, alone", "3 minutes", "of room"] {
+        assert!(plan.contains(expected), "{expected} in\n{plan}");
+    }
+    assert_eq!(too_long(&plan), Vec::<&str>::new());
+    assert!(names_in(&work).is_empty() && !home.profile().exists());
+}
