@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use engines::Variant;
@@ -33,11 +34,18 @@ fn finding<'j>(
     situations.iter().find(is_it).expect("every situation is in the record")
 }
 
+/// Searches disturb each other: whoever has to find something waits until nobody else does.
+fn alone() -> MutexGuard<'static, ()> {
+    static SEARCHING: Mutex<()> = Mutex::new(());
+    SEARCHING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Each write takes this long, so that their number is nearly all that matters.
 const WRITE_TAKES: Duration = Duration::from_millis(1);
 
 #[test]
 fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
+    let _alone = alone();
     let costs = Costs { write_takes: WRITE_TAKES, past_the_cache: true, ..Costs::default() };
     let Some(slow) = SlowFs::mount(costs) else { return };
     let home = Home::new();
@@ -132,8 +140,9 @@ fn enter(home: &Home, dir: &Path, record: &Record) {
 /// copies by itself is many times as fast, and leaves no page here either.
 #[test]
 fn it_learns_that_a_server_copies_by_itself() {
+    let _alone = alone();
     let costs = Costs {
-        write_takes: Duration::from_micros(500),
+        write_takes: Duration::from_millis(3),
         served_mib_takes: Some(Duration::from_micros(20)),
         ..Costs::default()
     };
@@ -191,6 +200,7 @@ fn it_learns_that_a_server_copies_by_itself() {
 /// The same server, slow: the default leaves the copy to it, as is right with most.
 #[test]
 fn it_learns_that_a_server_is_slow_to_copy_by_itself() {
+    let _alone = alone();
     let costs = Costs { served_mib_takes: Some(Duration::from_millis(25)), ..Costs::default() };
     let Some(server) = SlowFs::mount(costs) else { return };
     let home = Home::new();
