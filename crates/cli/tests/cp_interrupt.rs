@@ -95,7 +95,9 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(dir.path().join("dst")).expect("a directory");
     let src = liar.source();
-    let child = cp(dir.path(), &["-r", src.to_str().expect("a plain name"), "dst"]);
+    // Bytes are told of when a call has returned, which of sendfile is all of them at once.
+    let words = ["-r", "--engine=read_write:256K", src.to_str().expect("a plain name"), "dst"];
+    let child = cp(dir.path(), &words);
     let copy = dir.path().join("dst/source");
     let held = || std::fs::metadata(&copy).is_ok_and(|metadata| metadata.len() == 256 << 10);
     wait_until(held);
