@@ -10,7 +10,7 @@ use engines::profile::{Machine, Profile};
 use serde_json::Value;
 use testfs::{Costs, SlowFs, names_in, stdout};
 
-use crate::{Home, stderr, text};
+use crate::{Home, alone, stderr, text};
 
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
@@ -51,6 +51,7 @@ fn an_interrupt_leaves_nothing_behind() {
 fn a_disk_that_is_full_is_told_and_nothing_is_learnt() {
     let full = Costs { full_after_writes: Some(300), ..Costs::default() };
     let Some(full) = SlowFs::mount(full) else { return };
+    let _alone = alone();
     let home = Home::new();
     let work = home.work();
     let good = home.dir.path().join("good");
@@ -61,7 +62,7 @@ fn a_disk_that_is_full_is_told_and_nothing_is_learnt() {
         text(full.path()),
         text(&good),
         "--time",
-        "5",
+        "15",
         "--json",
         text(&json),
     ]);

@@ -8,6 +8,7 @@ mod search;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use testfs::stdout;
 
@@ -45,6 +46,12 @@ impl Home {
     fn tune(&self, args: &[&str]) -> Output {
         self.command(&["tune"]).args(args).output().expect("haulage runs")
     }
+}
+
+/// Searches disturb each other: whoever has to find something waits until nobody else does.
+fn alone() -> MutexGuard<'static, ()> {
+    static SEARCHING: Mutex<()> = Mutex::new(());
+    SEARCHING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn stderr(output: &Output) -> String {

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use engines::Variant;
@@ -16,7 +15,7 @@ use serde_json::Value;
 use testfs::{Costs, SlowFs, names_in, stdout};
 use tree::{Outlook, Prospect};
 
-use crate::{Home, stderr, text, too_long};
+use crate::{Home, alone, stderr, text, too_long};
 
 /// What a record says of a situation: its size, residency and number in flight, and whether it is for
 /// --no-cache.
@@ -32,12 +31,6 @@ fn finding<'j>(
             && it["no_cache"] == no_cache
     };
     situations.iter().find(is_it).expect("every situation is in the record")
-}
-
-/// Searches disturb each other: whoever has to find something waits until nobody else does.
-fn alone() -> MutexGuard<'static, ()> {
-    static SEARCHING: Mutex<()> = Mutex::new(());
-    SEARCHING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Each write takes this long, so that their number is nearly all that matters.
