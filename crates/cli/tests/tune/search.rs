@@ -50,7 +50,8 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
     assert!(names_in(slow.path()).is_empty() && names_in(&work).is_empty());
     assert_eq!(too_long(&stdout(&output)), Vec::<&str>::new());
     let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
-    let found = finding(&record, ("16M to 256M", "resident", "one", false));
+    // The longest files that are copied often enough in the time, however busy the machine is.
+    let found = finding(&record, ("1M to 16M", "resident", "one", false));
     let choice = found["choice"].as_str().unwrap_or_else(|| panic!("no choice: {found:#}"));
     let default = found["default"].as_str().expect("a default");
     assert_ne!(choice, default, "{found:#}");
@@ -58,7 +59,7 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
     // Every proposed variant, by the number of writes that a copy takes: what is chosen takes hardly
     // more than the best, and the default many more.
     let src = work.join("src");
-    const SRC_BYTES: usize = 20 << 20;
+    const SRC_BYTES: usize = 8 << 20;
     fs::write(&src, testfs::random_bytes(SRC_BYTES, 1)).expect("written");
     let copy = |more: &[&str]| {
         let before = slow.writes();
