@@ -2,7 +2,7 @@
 //!
 //! To be able to say that a stack has overflowed, rather than only die of it, the standard library reads
 //! `/proc/self/maps` and gives each thread a second stack. For a process that copies one small file that is
-//! a fourteenth of its time. The rest of what it does there is done here: nothing that is opened later gets
+//! a tenth of its time. The rest of what it does there is done here: nothing that is opened later gets
 //! the number of a standard stream, and who writes to a pipe that nobody reads hears of it by EPIPE.
 
 use std::ffi::{c_char, c_int};
