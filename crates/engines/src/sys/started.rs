@@ -1,14 +1,13 @@
-//! What has to be looked at before `main`, as the standard library covers it up: it gives the
-//! process the streams that are missing, and has it ignore SIGPIPE.
+//! What has to be looked at first of all, as it is covered up before any of the program runs: the
+//! process is given the streams that are missing, and ignores SIGPIPE.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 static SIGPIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the process was started without a standard output. The standard library puts
-/// `/dev/null` in its place before `main`, so that no file opened later gets its number; what is
-/// written there is lost without an error.
+/// Whether the process was started without a standard output. There is `/dev/null` in its place since,
+/// so that no file opened later gets its number; what is written there is lost without an error.
 #[must_use]
 pub fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
