@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 use engines::Variant;
@@ -33,6 +34,28 @@ fn finding<'j>(
     situations.iter().find(is_it).expect("every situation is in the record")
 }
 
+/// What `haulage tune` of `dirs` finds of a situation in the first of these times, in seconds, that is
+/// enough: other tests may keep the machine busy. And what it said.
+fn found_in_time(
+    home: &Home,
+    dirs: &[&str],
+    situation: (&str, &str, &str, bool),
+    times: &[&str],
+) -> (Value, Output) {
+    let json = home.dir.path().join("record.json");
+    let mut found = Value::Null;
+    for time in times {
+        let output = home.tune(&[dirs, &["--time", time, "--json", text(&json)]].concat());
+        let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
+        found = finding(&record, situation).clone();
+        if found["choice"].is_string() {
+            assert!(output.status.success(), "{}", stderr(&output));
+            return (found, output);
+        }
+    }
+    panic!("no choice: {found:#}");
+}
+
 /// Each write takes this long, so that their number is nearly all that matters.
 const WRITE_TAKES: Duration = Duration::from_millis(1);
 
@@ -43,16 +66,13 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
     let Some(slow) = SlowFs::mount(costs) else { return };
     let home = Home::new();
     let work = home.work();
-    let json = home.dir.path().join("record.json");
-    let output =
-        home.tune(&[text(&work), text(slow.path()), "--time", "60", "--json", text(&json)]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    // The longest files that are copied often enough in the time.
+    let dirs = [text(&work), text(slow.path())];
+    let situation = ("1M to 16M", "resident", "one", false);
+    let (found, output) = found_in_time(&home, &dirs, situation, &["40", "80", "200"]);
     assert!(names_in(slow.path()).is_empty() && names_in(&work).is_empty());
     assert_eq!(too_long(&stdout(&output)), Vec::<&str>::new());
-    let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
-    // The longest files that are copied often enough in the time, however busy the machine is.
-    let found = finding(&record, ("1M to 16M", "resident", "one", false));
-    let choice = found["choice"].as_str().unwrap_or_else(|| panic!("no choice: {found:#}"));
+    let choice = found["choice"].as_str().expect("a choice");
     let default = found["default"].as_str().expect("a default");
     assert_ne!(choice, default, "{found:#}");
 
@@ -198,7 +218,6 @@ fn it_learns_that_a_server_is_slow_to_copy_by_itself() {
     let costs = Costs { served_mib_takes: Some(Duration::from_millis(25)), ..Costs::default() };
     let Some(server) = SlowFs::mount(costs) else { return };
     let home = Home::new();
-    let json = home.dir.path().join("record.json");
     let (src, dst) = (server.path().join("src"), server.path().join("dst"));
     const SRC_BYTES: usize = 20 << 20;
     let copy = || {
@@ -216,18 +235,11 @@ fn it_learns_that_a_server_is_slow_to_copy_by_itself() {
     assert_eq!(served, SRC_BYTES as u64, "{said}");
     assert!(said.contains(": copy_file_range (default"), "{said}");
 
-    let mut found = Value::Null;
-    for seconds in ["15", "40", "120"] {
-        let output = home.tune(&[text(server.path()), "--time", seconds, "--json", text(&json)]);
-        let record: Value = serde_json::from_slice(&fs::read(&json).expect("read")).expect("JSON");
-        found = finding(&record, ("16M to 256M", "resident", "one", false)).clone();
-        if found["choice"].is_string() {
-            assert!(output.status.success(), "{}", stderr(&output));
-            break;
-        }
-    }
+    let dirs = [text(server.path())];
+    let situation = ("16M to 256M", "resident", "one", false);
+    let (found, _) = found_in_time(&home, &dirs, situation, &["15", "40", "120"]);
     assert_eq!(found["default"], "copy_file_range", "{found:#}");
-    let choice = found["choice"].as_str().unwrap_or_else(|| panic!("no choice: {found:#}"));
+    let choice = found["choice"].as_str().expect("a choice");
     assert!(!choice.starts_with("copy_file_range"), "{found:#}");
     let (served, said) = copy();
     assert_eq!(served, 0, "{said}");
