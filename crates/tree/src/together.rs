@@ -75,6 +75,8 @@ fn share(
     copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
 ) {
     run.begin_in_earnest();
+    // What is yet to be said of those before has its place before what is said of these.
+    worker.sync(run);
     let crew = run.crew();
     let crew = crew.within(Means::of_process(run.options, crew.most).workers.min(sources.len()));
     let next = AtomicUsize::new(0);
@@ -83,7 +85,7 @@ fn share(
         let _opening = Opening(&shared.pace);
         shared.work(worker, scope);
     });
-    // What is yet to be said of these has its place before what is said of the next.
+    // And of these before what is said of the next.
     worker.sync(run);
     run.order.end(run.observer);
     worker.others_busy = false;
