@@ -39,13 +39,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let record = records()?;
     let Some(long) = &args.long else {
-        let judged: Vec<_> =
-            record.iter().flat_map(|long| judge::judge(long, None, &record)).collect();
+        let mut all = Vec::new();
         for long in &record {
-            print!("{}", table::render(long, None, &judge::judge(long, None, &record)));
-            println!();
+            let judged = judge::judge(long, None, &record);
+            println!("{}", table::render(long, None, &judged));
+            all.extend(judged);
         }
-        let verdicts = judge::verdicts(&judged);
+        let verdicts = judge::verdicts(&all);
         println!("all of record/");
         verdicts.iter().for_each(|verdict| print!("{}", table::sentence(verdict)));
         return Ok(exit_of(verdicts.iter().all(judge::Verdict::holds)));

@@ -1,9 +1,9 @@
 //! Which numbers of workers are timed, one after another, and which of them goes on.
 //!
 //! A look begins with the number at work and twice as many, and goes on doubling for as long as that
-//! helps. Where it does not, or not by much, half of them are tried, and so on down. Each is timed in several windows that take turns with
-//! those of the number it is held against, and the median counts: entries are of all sizes, and an
-//! interruption hits one window.
+//! helps. Where it does not, or not by much, half of them are tried, and so on down. Each is timed in
+//! several windows that take turns with those of the number it is held against, and the median counts:
+//! entries are of all sizes, and an interruption hits one window.
 
 use std::collections::BTreeMap;
 
