@@ -1,6 +1,7 @@
 //! Signals that end a measurement: what runs is stopped and the scratch directories are removed first.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lab::fixture::{Remover, Scratch};
@@ -82,4 +83,14 @@ impl Interrupts {
 
 fn lock(slot: &Mutex<Cleanup>) -> MutexGuard<'_, Cleanup> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells of the scratch directories in `dirs` that nobody has removed.
+pub(crate) fn tell_of_abandoned<'d>(command: &str, dirs: impl IntoIterator<Item = &'d PathBuf>) {
+    for left in dirs.into_iter().flat_map(|dir| lab::fixture::abandoned(dir)) {
+        let left = left.display();
+        eprintln!(
+            "haulage {command}: '{left}' was left behind by a run that was killed; remove it"
+        );
+    }
 }

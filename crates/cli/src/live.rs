@@ -35,7 +35,7 @@ impl LiveLines {
         if !self.terminal || self.drawn_at.is_some_and(|at| at.elapsed() < self.redraw_after) {
             return;
         }
-        let (columns, rows) = size(&std::io::stderr()).unwrap_or((80, 24));
+        let (columns, rows) = size_or_usual(&std::io::stderr());
         let lines = lines(columns, rows);
         // Line by line over the old board: erasing it first would flicker, and terminals that keep
         // what is cleared would fill their memory with it.
@@ -55,7 +55,7 @@ impl LiveLines {
 
     /// Takes the lines away: something else follows.
     pub(crate) fn clear(&mut self) {
-        let columns = columns(&std::io::stderr()).unwrap_or(80);
+        let (columns, _) = size_or_usual(&std::io::stderr());
         let rows = rows_of(&self.drawn, columns);
         put(&format!("{}{}", up(rows), blank(rows)));
         self.drawn.clear();
@@ -65,7 +65,7 @@ impl LiveLines {
 
 /// Rows that lines of these widths take in so many columns: whoever makes a terminal narrower has its lines
 /// broken.
-fn rows_of(widths: &[usize], columns: usize) -> usize {
+pub(crate) fn rows_of(widths: &[usize], columns: usize) -> usize {
     widths.iter().map(|width| width.div_ceil(columns).max(1)).sum()
 }
 
@@ -106,6 +106,11 @@ fn blank(lines: usize) -> String {
 /// Columns of the terminal that `stream` is.
 pub(crate) fn columns(stream: &impl AsFd) -> Option<usize> {
     size(stream).map(|(columns, _)| columns)
+}
+
+/// Columns and rows of the terminal that `stream` is; those of old where it does not know.
+pub(crate) fn size_or_usual(stream: &impl AsFd) -> (usize, usize) {
+    size(stream).unwrap_or((80, 24))
 }
 
 /// Columns and rows. Some terminals say 0 for what they do not know.

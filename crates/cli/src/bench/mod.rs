@@ -26,7 +26,7 @@ use lab::fixture::{self, Scratch};
 use lab::source::Source;
 use lab::state::{Prover, State};
 
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interrupts, tell_of_abandoned};
 use args::{Request, ResumeRequest, RunRequest};
 use progress::Line;
 
@@ -237,12 +237,7 @@ pub(crate) fn carry_out<T>(
         let run = absolute(&run.path)?;
         dirs.iter().for_each(|dir| fixture::remove_left_by(&run, dir));
     }
-    for left in dirs.into_iter().flat_map(|dir| fixture::abandoned(dir)) {
-        let left = left.display();
-        eprintln!(
-            "haulage {command}: '{left}' was left behind by a run that was killed; remove it"
-        );
-    }
+    tell_of_abandoned(command, dirs);
     let src_scratch = scratch_in(src, interrupts)?;
     let dst_scratch = if src == dst { None } else { Some(scratch_in(dst, interrupts)?) };
     let room = Room::of(definition);

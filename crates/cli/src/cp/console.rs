@@ -16,6 +16,7 @@ use super::interrupt::Interrupts;
 use super::messages;
 use super::progress::{Speed, View};
 use super::screen::{self, Screen};
+use crate::live::size_or_usual;
 
 /// Standard output with what is yet to be written. Whatever goes to standard error goes after it,
 /// so that both in one file stand in the order in which they came.
@@ -103,7 +104,7 @@ impl Console {
             out.screen.forget();
             return !out.over;
         }
-        let (columns, rows) = screen::size(&stderr);
+        let (columns, rows) = size_or_usual(&stderr);
         let lines = self.view(&mut out).lines(columns, rows);
         let text = out.screen.draw(&lines, columns);
         put(text.as_bytes());
@@ -250,7 +251,7 @@ impl Out {
 
     /// Makes room for words.
     fn erase(&mut self) {
-        let (columns, _) = screen::size(&std::io::stderr());
+        let (columns, _) = size_or_usual(&std::io::stderr());
         put(self.screen.erase(columns).as_bytes());
     }
 

@@ -4,6 +4,7 @@
 use std::os::fd::AsFd;
 
 use super::progress::width;
+use crate::live::rows_of;
 
 /// What stands on the terminal.
 #[derive(Debug, Default)]
@@ -47,19 +48,11 @@ impl Screen {
     /// The way to the start of the first line. A terminal that was made narrower since has broken
     /// lines in two.
     fn to_first(&self, columns: usize) -> String {
-        let rows: usize = self.widths.iter().map(|width| width.div_ceil(columns).max(1)).sum();
-        match rows {
+        match rows_of(&self.widths, columns) {
             0 | 1 => String::from("\r"),
             rows => format!("\r\x1b[{}A", rows - 1),
         }
     }
-}
-
-/// Columns and rows of the terminal that `stream` is; those of old where it does not know.
-pub(super) fn size(stream: &impl AsFd) -> (usize, usize) {
-    let size = rustix::termios::tcgetwinsize(stream).ok();
-    let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    size.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
 /// Whether this process may write to the terminal that `stream` is: not while the shell has put it

@@ -17,12 +17,12 @@ use std::time::Instant;
 use anyhow::Context;
 use engines::Variant;
 use engines::profile::{FileSystems, Machine, PairChoices, Profile};
-use lab::fixture::{self, Scratch};
+use lab::fixture::Scratch;
 use lab::tune::{Case, Config, Plan, Record, Records};
 use tree::{Outlook, Prospect};
 
 use crate::bench::{columns, print};
-use crate::interrupt::Interrupts;
+use crate::interrupt::{Interrupts, tell_of_abandoned};
 use args::{Measure, Request, Target};
 use board::Board;
 
@@ -139,7 +139,8 @@ fn tune(measure: &Measure) -> anyhow::Result<ExitCode> {
         sites.push(Site::between(src, dst, &profile)?);
     }
     let output = measure.json.as_ref().map(keep::Output::open).transpose()?;
-    tell_of_abandoned(measure);
+    let ends = measure.pairs.iter().flat_map(|(src, dst)| [src, dst]);
+    tell_of_abandoned("tune", ends.collect::<BTreeSet<_>>());
     let interrupts = Interrupts::watch("tune").context("cannot watch for signals")?;
     let mut records = Records::of(Vec::new());
     let (mut kept, mut exit) = (0, ExitCode::SUCCESS);
@@ -229,15 +230,6 @@ fn scratch_in(dir: &Path, interrupts: &Interrupts) -> anyhow::Result<Scratch> {
         let remover = scratch.remover()?;
         Ok((scratch, remover))
     })?)
-}
-
-/// Tells of scratch directories that nobody has removed, once of each.
-fn tell_of_abandoned(measure: &Measure) {
-    let ends = measure.pairs.iter().flat_map(|(src, dst)| [src, dst]);
-    for left in ends.collect::<BTreeSet<_>>().into_iter().flat_map(|dir| fixture::abandoned(dir)) {
-        let left = left.display();
-        eprintln!("haulage tune: '{left}' was left behind by a run that was killed; remove it");
-    }
 }
 
 impl Site {
