@@ -278,15 +278,15 @@ fn without_blanks(pattern: &[u8]) -> &[u8] {
     &pattern[..end]
 }
 
-/// Writes classes as the matcher reads them, and braces; and blanks as classes, since it cuts those
-/// off that stand at the end.
+/// Writes classes as the matcher reads them, and braces; and as classes what it would cut off at the
+/// end: blanks, and a backslash before the slash of a directory.
 fn with_plain_classes(pattern: &[u8], braces: Braces) -> Result<Vec<u8>, Barren> {
     let mut plain = Vec::with_capacity(pattern.len());
     let mut left = pattern;
     while let [first, rest @ ..] = left {
         let taken = match first {
             b'\\' if rest.is_empty() => return Err(Barren::Dangling),
-            b'\\' if rest[0].is_ascii_whitespace() => {
+            b'\\' if rest[0] == b'\\' || rest[0].is_ascii_whitespace() => {
                 plain.extend([b'[', rest[0], b']']);
                 2
             }
@@ -387,6 +387,10 @@ mod tests {
         check(&[], &["*.{o,a}"], "x.{o,a}", true);
         check(&[], &["[{]a}"], "{a}", true);
         check(&[], &["[]{]\\}"], "{}", true);
+        check(&[], &["\\\\/"], "\\/", true);
+        check(&[], &["\\\\/"], "\\", false);
+        check(&[], &["a\\\\"], "a\\", true);
+        check(&["-a\\\\/"], &[], "d/a\\/", true);
         // What git finds nothing in is passed over, and what is around it holds.
         for barren in ["[{", "a[", "**[b", "[/]", "[[:none:]]", "\\", "\\/", "x\\"] {
             for name in [barren, "a[", "[b", "z", "x", "x/"] {
