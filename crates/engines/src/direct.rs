@@ -24,7 +24,7 @@ pub(crate) static DIRECT: Engine = Engine {
     name: "direct",
     about: "O_DIRECT on both sides, aligned as the file systems ask",
     shares: "nothing: it goes past the page cache to the device",
-    facts: Facts { delegates: true, ..Facts::REGULAR },
+    facts: Facts { reads_ahead: false, delegates: true, ..Facts::REGULAR },
     params: &[Param {
         name: "buffer",
         kind: ParamKind::Bytes { default: 1 << 20, min: 512, max: 1 << 30 },

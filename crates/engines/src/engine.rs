@@ -94,6 +94,9 @@ pub struct Facts {
     pub dst: Ends,
     /// The destination has to be open for reading as well (it is mapped).
     pub dst_readable: bool,
+    /// It has the kernel read the source into the page cache, rather than share its extents or go past the
+    /// cache.
+    pub reads_ahead: bool,
     /// Kernel threads may do part of its work while it goes on: they carry out its requests, or serve a
     /// device that it does not wait for. Then it may wait for a processor that these have.
     pub delegates: bool,
@@ -110,6 +113,7 @@ impl Facts {
         src: Ends::REGULAR_ONLY,
         dst: Ends::REGULAR_ONLY,
         dst_readable: false,
+        reads_ahead: true,
         delegates: false,
         first_call_excuses: &[],
     };

@@ -21,7 +21,7 @@ pub(crate) static REFLINK: Engine = Engine {
     name: "reflink",
     about: "the destination shares the source's extents until either is written",
     shares: "the extents on the medium; neither page cache nor user memory is touched",
-    facts: Facts::REGULAR,
+    facts: Facts { reads_ahead: false, ..Facts::REGULAR },
     params: &[],
     lab_variants: &["reflink"],
     kind: Kind::Copier { probe: |pair| probe_by_copy(&REFLINK, pair), start },
