@@ -221,6 +221,23 @@ impl WorkDir {
             .map_err(Error::path("cannot remove", self.path.join(name)))
     }
 
+    /// Removes all files that are here.
+    ///
+    /// # Errors
+    /// What the directory's listing or unlinkat(2) gives.
+    pub fn remove_files(&self) -> Result<(), Error> {
+        let failed = |errno| Error::path("cannot list", &self.path)(errno);
+        for entry in rustix::fs::Dir::read_from(&self.dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())
+                    .map_err(Error::path("cannot remove", self.path.join(name)))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses when the file system has not room for `needed_bytes` more.
     ///
     /// # Errors

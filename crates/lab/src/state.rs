@@ -316,11 +316,23 @@ fn drop_pages(fd: BorrowedFd<'_>, by: DropsBy) {
     };
 }
 
+/// Has the first `len` bytes of `fd`, which are on the medium, in the page cache because they were read,
+/// and not because they were written. Where pages cannot be dropped they stay what they are.
+///
+/// # Errors
+/// When they cannot be read.
+pub(crate) fn read_anew(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<()> {
+    let _ = rustix::fs::fadvise(fd, 0, std::num::NonZeroU64::new(len), Advice::DontNeed);
+    read_through(fd, len)
+}
+
 fn read_through(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<()> {
     let mut buffer = vec![0; READ_BYTES];
     let mut at = 0;
     while at < len {
-        match rustix::io::pread(fd, &mut buffer, at) {
+        #[allow(clippy::cast_possible_truncation)] // At most the length of the buffer.
+        let piece = (len - at).min(READ_BYTES as u64) as usize;
+        match rustix::io::pread(fd, &mut buffer[..piece], at) {
             Ok(0) => break,
             Ok(got) => at += got as u64,
             Err(Errno::INTR) => {}

@@ -33,6 +33,8 @@ pub struct Bench<'b> {
     pub state: State,
     /// What a copy is written to.
     pub destination: Destination,
+    /// Whether a fresh copy stays where it is, for the caller to remove; not one that was refused.
+    pub stays: bool,
     /// Whether the time until the copy is on the medium is wanted too.
     pub durable: bool,
     /// What times it.
@@ -227,7 +229,7 @@ impl Bench<'_> {
             dst_after = None;
         }
         drop(copies);
-        if self.destination == Destination::Fresh {
+        if self.destination == Destination::Fresh && !self.stays {
             self.remove(&task.load)?;
         }
 

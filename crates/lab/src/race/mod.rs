@@ -134,6 +134,7 @@ pub fn run<'r>(
         prover: &prover,
         state: config.state,
         destination: Destination::Fresh,
+        stays: false,
         durable: false,
         clock: Clock::default(),
     };

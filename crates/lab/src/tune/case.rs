@@ -45,6 +45,10 @@ const LARGE_BYTES: u64 = 64 << 20;
 /// A file of the same class that does in its stead where there is little time.
 const LARGE_SHORT_BYTES: u64 = 20 << 20;
 
+/// Copies that are kept behind the last one, and their bytes in all, at most.
+const KEPT_MAX: u64 = 8;
+const KEPT_BYTES_MAX: u64 = 64 << 20;
+
 impl Case {
     /// Every case there is, the one that most time is spent in first: large files alone, then trees of
     /// small ones, then the rest.
@@ -116,6 +120,16 @@ impl Case {
     #[must_use]
     pub fn lane_bytes(&self) -> u64 {
         self.file_bytes * u64::from(self.files)
+    }
+
+    /// How many copies there are at a time in each lane: the last one, and those before it. A copy that is
+    /// removed gives memory back that the next one takes, still in the processor's caches, the more so the
+    /// more alike the two ask for it; a tree that is copied finds none of that.
+    #[must_use]
+    pub fn copies_kept(&self) -> usize {
+        #[allow(clippy::cast_possible_truncation)] // At most `KEPT_MAX`.
+        let kept = (KEPT_BYTES_MAX / self.lane_bytes().max(1)).clamp(1, KEPT_MAX) as usize;
+        kept
     }
 
     /// Whether workers may share a file.

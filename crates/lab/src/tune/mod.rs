@@ -11,6 +11,7 @@ mod case;
 mod contest;
 mod field;
 mod lane;
+mod lanes;
 mod plan;
 mod record;
 
@@ -35,6 +36,7 @@ use at_work::Foreign;
 use contest::{Contest, Known, Search};
 use field::Standing;
 use lane::Lane;
+use lanes::Lanes;
 
 /// What a search is to do.
 pub struct Config<'c> {
@@ -108,9 +110,6 @@ const MOST: f64 = 0.5;
 /// Of all the time, what is kept for coming back to each situation later.
 const LATER: f64 = 0.4;
 
-/// Of the time that is left, what making all sources anew may take.
-const RENEWING: f64 = 0.05;
-
 /// Time behind which no situation is taken up again, in seconds.
 const SECONDS_MIN: f64 = 1.0;
 
@@ -130,12 +129,9 @@ pub fn run(
     let measured: Vec<&Planned> = plan.measured().collect();
     let mut tuning = Tuning {
         config,
-        scratches: (src, dst),
-        lanes: BTreeMap::new(),
+        lanes: Lanes::new((src, dst), config.seed),
         provers: BTreeMap::new(),
         contests: Vec::new(),
-        making: Duration::ZERO,
-        renewed: 0,
         foreign: gnu_cp(),
         of: measured.len(),
         watch,
@@ -183,20 +179,15 @@ fn gnu_cp() -> Foreign {
     }
 }
 
-/// What the lanes of a case hold: files of a class, and how many.
-type Files = (SizeClass, u32);
+/// What is known to be provable, by the class of a source and its state.
+type Provers = BTreeMap<(SizeClass, Residency), Prover>;
 
 /// A search under way.
 struct Tuning<'t, 'c> {
     config: &'t Config<'c>,
-    scratches: (&'t Scratch, &'t Scratch),
-    /// Made when they are needed, and kept.
-    lanes: BTreeMap<Files, Vec<Lane>>,
-    provers: BTreeMap<(SizeClass, Residency), Prover>,
+    lanes: Lanes<'t>,
+    provers: Provers,
     contests: Vec<Contest>,
-    /// What making the files took, and how often they were made anew.
-    making: Duration,
-    renewed: u32,
     foreign: Foreign,
     of: usize,
     watch: &'t mut Watch<'c>,
@@ -275,9 +266,9 @@ impl Tuning<'_, '_> {
     fn search(&mut self, place: usize, share: Duration) -> Result<(), Error> {
         let begun = Instant::now();
         let case = self.contests[place].case;
-        let lanes = case.lanes(self.config.at_once);
-        self.make_lanes(&case, lanes)?;
-        let prover = self.prover(&case)?;
+        let (left, later) = (self.left(), self.later());
+        let lanes = self.lanes.of(&case, case.lanes(self.config.at_once), left)?;
+        let prover = prover(&mut self.provers, &lanes[0], &case)?;
         if let Some(why) = why_out_of_reach(&case, &prover) {
             self.contests[place].why_not = why;
             return Ok(());
@@ -285,12 +276,12 @@ impl Tuning<'_, '_> {
         let (number, of, limit) = (place + 1, self.of, self.config.begun + self.config.time);
         let seed = self.config.seed ^ (number as u64) << 48;
         let left = match self.contests[place].visits {
-            0 => self.left().saturating_sub(self.later()),
-            _ => self.left(),
+            0 => left.saturating_sub(later),
+            _ => left,
         };
         let watch = &mut *self.watch;
         let mut search = Search {
-            lanes: &self.lanes[&files_of(&case)][..lanes],
+            lanes,
             prover: &prover,
             deadline: (begun + share).min(limit),
             most: (begun + left.mul_f64(MOST)).min(limit),
@@ -311,7 +302,7 @@ impl Tuning<'_, '_> {
     /// Gives what time is left to those that have no answer yet.
     fn go_on_with_the_open_ones(&mut self) -> Result<(), Error> {
         loop {
-            self.renew_lanes()?;
+            self.lanes.renew(self.left())?;
             let open: Vec<usize> = (0..self.contests.len())
                 .filter(|&place| self.contests[place].may_gain_by_more())
                 .collect();
@@ -330,49 +321,30 @@ impl Tuning<'_, '_> {
         }
     }
 
-    fn make_lanes(&mut self, case: &Case, lanes: usize) -> Result<(), Error> {
-        let begun = Instant::now();
-        let seed = self.config.seed ^ u64::from(self.renewed) << 32;
-        let made = self.lanes.entry(files_of(case)).or_default();
-        while made.len() < lanes {
-            made.push(Lane::make(case, made.len(), self.scratches, seed)?);
-        }
-        self.making += begun.elapsed();
-        Ok(())
-    }
-
-    /// Has all files made anew, where that takes little of the time: where one lies in memory and on the
-    /// medium makes more of a difference than many runs of it tell.
-    fn renew_lanes(&mut self) -> Result<(), Error> {
-        if self.making > self.left().mul_f64(RENEWING) {
-            return Ok(());
-        }
-        self.making = Duration::ZERO;
-        self.renewed += 1;
-        let lanes = std::mem::take(&mut self.lanes);
-        lanes.into_values().flatten().try_for_each(Lane::remove)
-    }
-
-    fn prover(&mut self, case: &Case) -> Result<Prover, Error> {
-        let key = (case.situation.size, case.situation.residency);
-        if let Some(known) = self.provers.get(&key) {
+    /// What can be proved of the first source.
+    fn first_prover(&mut self) -> Result<Prover, Error> {
+        let (first, left) = (self.contests[0].case, self.left());
+        if let Some(known) = self.provers.get(&key_of(&first)) {
             return Ok(known.clone());
         }
-        let prover = self.lanes[&files_of(case)][0].prover(case)?;
-        self.provers.insert(key, prover.clone());
-        Ok(prover)
-    }
-
-    /// What could be proved of the first source.
-    fn first_prover(&mut self) -> Result<Prover, Error> {
-        let first = self.contests[0].case;
-        self.make_lanes(&first, 1)?;
-        self.prover(&first)
+        let lanes = self.lanes.of(&first, 1, left)?;
+        prover(&mut self.provers, &lanes[0], &first)
     }
 }
 
-fn files_of(case: &Case) -> Files {
-    (case.situation.size, case.files)
+/// What can be proved of the sources of `case`, of which `lane` has one; it is tried out once.
+fn prover(known: &mut Provers, lane: &Lane, case: &Case) -> Result<Prover, Error> {
+    let key = key_of(case);
+    if let Some(known) = known.get(&key) {
+        return Ok(known.clone());
+    }
+    let prover = lane.prover(case)?;
+    known.insert(key, prover.clone());
+    Ok(prover)
+}
+
+fn key_of(case: &Case) -> (SizeClass, Residency) {
+    (case.situation.size, case.situation.residency)
 }
 
 /// Cold has to be proved; where it cannot be, whatever was measured would be of no known state.

@@ -159,7 +159,8 @@ fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
         *room = (*room).max(with_slack(case, case.lanes(at_once)));
     }
     let src: u64 = sources.values().sum();
-    let dst = measured().map(|planned| with_slack(&planned.case, planned.case.lanes(at_once)));
+    let dst = measured()
+        .map(|Planned { case, .. }| with_slack(case, case.lanes(at_once) * case.copies_kept()));
     (src + SPARE_BYTES, dst.max().unwrap_or(0) + SPARE_BYTES)
 }
 

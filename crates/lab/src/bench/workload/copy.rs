@@ -84,6 +84,7 @@ impl Copy {
             prover: &self.prover,
             state: self.state,
             destination: self.destination,
+            stays: false,
             durable: self.durable,
             clock,
         }
