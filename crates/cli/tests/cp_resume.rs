@@ -139,6 +139,88 @@ fn a_dry_run_leaves_what_a_killed_copy_left() {
 }
 
 #[test]
+fn sources_that_bear_names_of_ours_are_copied_like_all_others() {
+    each_fs(|kind, dir| {
+        create_dir(dir.join("src")).expect("a directory");
+        let src = |name: &str| dir.join("src").join(name);
+        write(src("large"), random_bytes(5 << 20, 1)).expect("a file");
+        for name in ["small", "again", ".large.haulage-part", ".large.haulage-journal"] {
+            write(src(name), name).expect("a file");
+            write(src(&format!(".{name}.haulage-new")), "ours by name only").expect("a file");
+        }
+        std::fs::hard_link(src("large"), src("linked")).expect("a link");
+        write(src(".linked.haulage-part"), "so is this").expect("a file");
+        for option in ["--resume", "--atomic", "--atomic -b"] {
+            let common = ["-a", "--reflink=never", "-T", "src", "dst"];
+            let args: Vec<_> = option.split(' ').chain(common).collect();
+            // At first all is new; then names are taken over, and links are made anew.
+            for pass in 0..3 {
+                let output = run(dir, &args);
+                assert!(output.status.success(), "{kind} {option}: {output:?}");
+                if option != "--atomic -b" {
+                    let found = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
+                    assert_eq!(found.expect("trees"), [""; 0], "{kind} {option} {pass}");
+                }
+                for entry in std::fs::read_dir(dir.join("src")).expect("a directory") {
+                    let name = entry.expect("an entry").file_name();
+                    let copied = read(dir.join("dst").join(&name)).expect("a copy");
+                    let whole = copied == read(dir.join("src").join(&name)).expect("a file");
+                    assert!(whole, "{kind} {option} {pass}: {name:?}");
+                }
+                for name in ["small", "linked"] {
+                    std::fs::remove_file(dir.join("dst").join(name)).expect("removed");
+                    write(dir.join("dst").join(name), "old").expect("a file");
+                }
+            }
+            std::fs::remove_dir_all(dir.join("dst")).expect("removed");
+        }
+    });
+}
+
+#[test]
+fn what_was_to_become_a_name_of_another_copy_is_cleared_away() {
+    each_fs(|kind, dir| {
+        for name in ["src", "dst"] {
+            create_dir(dir.join(name)).expect("a directory");
+        }
+        let names = ["a", "b", "c", "d", "e"];
+        write(dir.join("src/a"), "data").expect("a file");
+        let time = std::fs::metadata(dir.join("src/a")).expect("it").modified().expect("a time");
+        for name in &names[1..] {
+            std::fs::hard_link(dir.join("src/a"), dir.join("src").join(name)).expect("a link");
+        }
+        // Copies that were complete by themselves, and one of them about to take each name. The
+        // last name is new, and its link gives that copy a new time.
+        for name in &names[..4] {
+            let copy = dir.join("dst").join(name);
+            write(&copy, "data").expect("a file");
+            let file = std::fs::File::options().write(true).open(&copy).expect("it");
+            file.set_modified(time).expect("its time");
+        }
+        for first in names[..4].iter().map(|name| dir.join("dst").join(name)) {
+            for name in &names[..4] {
+                let left = dir.join(format!("dst/.{name}.haulage-new"));
+                std::fs::hard_link(&first, left).expect("a link");
+            }
+            let output = run(dir, &["-a", "--resume", "-T", "src", "dst"]);
+            assert!(output.status.success(), "{kind}: {output:?}");
+            assert_eq!(leftovers(dir), [""; 0], "{kind}");
+            let inode =
+                |name: &str| std::fs::metadata(dir.join("dst").join(name)).expect("it").ino();
+            assert!(names.iter().all(|name| inode(name) == inode("a")), "{kind}");
+            for name in &names[1..] {
+                std::fs::remove_file(dir.join("dst").join(name)).expect("removed");
+            }
+            for name in &names[1..4] {
+                std::fs::copy(dir.join("dst/a"), dir.join("dst").join(name)).expect("a copy");
+                let copy = std::fs::File::options().write(true).open(dir.join("dst").join(name));
+                copy.expect("it").set_modified(time).expect("its time");
+            }
+        }
+    });
+}
+
+#[test]
 fn other_words_may_end_what_a_killed_copy_began() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();

@@ -115,10 +115,10 @@ impl From<Errno> for Refused {
     }
 }
 
-/// Gives the file `id` at `dst` a backup's name.
+/// Gives the file `id` at `dst`, which is to be a copy of `src`, a backup's name.
 pub(crate) fn back_up(
     run: &Run<'_>,
-    dst: &Place<'_>,
+    (src, dst): (&Place<'_>, &Place<'_>),
     id: FileId,
     backup: &Backup,
     way: Way,
@@ -138,7 +138,7 @@ pub(crate) fn back_up(
             match way {
                 Way::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
                 Way::Rehearsed => {}
-                Way::Link => replace_by(run, &Place { name: &name, ..*dst }, |beside| {
+                Way::Link => replace_by(run, src, &Place { name: &name, ..*dst }, |beside| {
                     linkat(dst.dir, dst.name, dst.dir, beside.name, AtFlags::empty())
                 })?,
             }

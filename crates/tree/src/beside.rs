@@ -7,28 +7,36 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat, unlinkat,
 };
 use rustix::io::{self, Errno};
 
+use crate::existing::split;
 use crate::identity::{FileId, is_directory, is_regular};
+use crate::place::Place;
+use crate::plan::c_name;
 use crate::run::Run;
 
-/// Makes something in `dir`, beside `name`, under a name that nobody has, and returns that and what
-/// was made.
+/// What the name ends in of what is about to take another's place.
+const NEW: &[u8] = b".haulage-new";
+
+/// Makes something in `dir`, beside `name`, which is to be a copy of `src`, under a name that nobody
+/// has, and returns that and what was made.
 ///
 /// # Errors
 /// Those of `make`.
 pub(crate) fn make_beside<T>(
     run: &Run<'_>,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
+    src: &Place<'_>,
+    (dir, name): (BorrowedFd<'_>, &CStr),
     make: impl Fn(&CStr) -> io::Result<T>,
 ) -> io::Result<(CString, T)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    if let Some(own) = own_name(name, b".haulage-new") {
+    let own = own_name(name, NEW).filter(|own| !is_among_sources(src, dir, own));
+    if let Some(own) = own {
         let made = match make(&own) {
             Err(Errno::EXIST) if clear_left(run, dir, &own) => make(&own),
             made => made,
@@ -46,6 +54,27 @@ pub(crate) fn make_beside<T>(
             result => return result.map(|made| (name, made)),
         }
     }
+}
+
+/// Removes what a killed run has left beside `dst`, which needs nothing in its stead.
+pub(crate) fn clear_beside(run: &Run<'_>, src: &Place<'_>, dst: &Place<'_>) {
+    if let Some(own) = own_name(dst.name, NEW).filter(|own| !is_among_sources(src, dst.dir, own)) {
+        clear_left(run, dst.dir, &own);
+    }
+}
+
+/// Whether the directory of `src` has an entry `own` that is not the one in `dir`. Who copies a tree
+/// that a killed copy left copies what bears names of ours too, and such a copy must not be taken for a
+/// thing of ours.
+pub(crate) fn is_among_sources(src: &Place<'_>, dir: BorrowedFd<'_>, own: &CStr) -> bool {
+    let (parent, _) = split(src.name);
+    let path = match parent {
+        b"." => own.into(),
+        parent => c_name(&[parent, own.to_bytes()].concat()).unwrap_or_default(),
+    };
+    let at = |dir, name: &CStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    at(src.dir, &path)
+        .is_ok_and(|there| !at(dir, own).is_ok_and(|here| FileId::of(&here) == FileId::of(&there)))
 }
 
 /// The name beside `name` that ends in `suffix`; `None` where it would be too long.
@@ -95,8 +124,12 @@ fn clear_left(run: &Run<'_>, dir: BorrowedFd<'_>, name: &CStr) -> bool {
 /// Whether another run may be about to rename what `stat` describes.
 fn may_be_in_use(run: &Run<'_>, dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
     // What has no lock, such as a second name of a copy, stands there for an instant only.
-    if !is_regular(stat) || stat.st_nlink > 1 {
+    if !is_regular(stat) {
         return run.is_younger(stat);
+    }
+    if stat.st_nlink > 1 {
+        // A link that was left gets a new time with every other name of its file.
+        return run.is_younger(stat) && !outlasts_an_instant(dir, name, stat);
     }
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -109,4 +142,12 @@ fn may_be_in_use(run: &Run<'_>, dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -
         Err(Errno::WOULDBLOCK) => true,
         Err(_) => run.is_younger(stat),
     }
+}
+
+/// Whether the file still stands there after longer than anybody takes who gives a link its name.
+fn outlasts_an_instant(dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
+    const INSTANT: Duration = Duration::from_millis(20);
+    std::thread::sleep(INSTANT);
+    let now = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    now.is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
 }

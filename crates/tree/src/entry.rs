@@ -336,8 +336,10 @@ fn link_again(
                     existing::remove(run, job)?;
                 }
             } else if run.options.atomic {
-                special::replace_by(run, &job.dst, |beside| made.link_to(beside, job.home))
-                    .map_err(error)?;
+                special::replace_by(run, &job.src, &job.dst, |beside| {
+                    made.link_to(beside, job.home)
+                })
+                .map_err(error)?;
             } else {
                 existing::remove(run, job)?;
                 made.link_to(&job.dst, job.home).map_err(error)?;

@@ -10,7 +10,6 @@ use crate::backup::{self, BackedUp, Refused, Way};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::identity::{FileId, file_bytes, is_directory, is_regular, is_symlink, kind, mtime};
-use crate::journal;
 use crate::observer::{Announcement, Question};
 use crate::options::{Backup, BackupKind, Existing, Follow, Make, Options};
 use crate::place::Trust;
@@ -18,6 +17,7 @@ use crate::receipt::Verified;
 use crate::regular::{OpenSource, open_source};
 use crate::run::{Run, failed};
 use crate::same_file::{Ends, Sameness, judge};
+use crate::staged::clear_left;
 use crate::verify::compare_found;
 
 /// A destination that exists.
@@ -287,9 +287,8 @@ fn leave_alone(
         && let Some(verified) = prove(run, job, src, found)?
     {
         skipped();
-        if file_bytes(src) >= journal::FILE_BYTES_MIN && run.rehearsal.is_none() {
-            // The run may have been killed between the two names.
-            journal::clear(job.dst.dir, job.dst.name);
+        if run.rehearsal.is_none() {
+            clear_left(run, job, src);
         }
         return Ok(Some(Verdict::UpToDate(verified)));
     }
@@ -407,7 +406,7 @@ fn make_way(
             (false, true) => Way::Link,
             (false, false) => Way::Rename,
         };
-        let backup = match backup::back_up(run, &job.dst, id, backup, way) {
+        let backup = match backup::back_up(run, (&job.src, &job.dst), id, backup, way) {
             Ok(backup) => Some(backup),
             Err(Refused::Errno(Errno::NOENT)) => None,
             Err(Refused::Errno(errno)) => return Err(failed(Action::Backup, &job.dst)(errno)),

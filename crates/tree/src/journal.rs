@@ -15,8 +15,9 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::beside::own_name;
+use crate::beside::{is_among_sources, own_name};
 use crate::identity::{FileId, ctime, file_bytes, is_regular, mtime};
+use crate::place::Place;
 
 /// A file that is worth a journal: what a smaller one loses is copied again in an instant.
 pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;
@@ -59,6 +60,14 @@ pub(crate) struct Journal {
 /// The names of part and journal of `name`; `None` where they would be too long.
 pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
     Some((own_name(name, b".haulage-part")?, own_name(name, b".haulage-journal")?))
+}
+
+/// Whether `name` in `dir` may have a part: not where what is called so is itself to be copied from where
+/// `src` is.
+pub(crate) fn may_have_part(src: &Place<'_>, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    names(name).is_some_and(|(part, journal)| {
+        !is_among_sources(src, dir, &part) && !is_among_sources(src, dir, &journal)
+    })
 }
 
 /// Takes up the part of `name` in `dir`, or begins one. `None` when another run is at it, or where

@@ -147,16 +147,18 @@ fn replacing(
         Err(Errno::EXIST) if yields => {}
         result => return result,
     }
-    replace_by(run, &job.dst, |beside| make(beside.name))
+    replace_by(run, &job.src, &job.dst, |beside| make(beside.name))
 }
 
-/// Makes something beside `dst` that takes its name then.
+/// Makes something beside `dst`, of which `src` is the source, that takes its name then.
 pub(crate) fn replace_by(
     run: &Run<'_>,
+    src: &Place<'_>,
     dst: &Place<'_>,
     make: impl Fn(&Place<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let (beside, ()) = make_beside(run, dst.dir, dst.name, |name| make(&Place { name, ..*dst }))?;
+    let (beside, ()) =
+        make_beside(run, src, (dst.dir, dst.name), |name| make(&Place { name, ..*dst }))?;
     let renamed = renameat(dst.dir, &*beside, dst.dir, dst.name);
     // Two names of one file are both left standing by a rename.
     let _ = unlinkat(dst.dir, &*beside, AtFlags::empty());

@@ -15,14 +15,14 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use engines::sys::close;
 
-use crate::beside::{keep_from_others, keep_made, make_beside};
+use crate::beside::{clear_beside, keep_from_others, keep_made, make_beside};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::durable::{sync_directory, sync_file};
 use crate::entry::Job;
 use crate::existing::{Found, Ground};
 use crate::follow::{Astray, Entry, find_followed};
 use crate::identity::{FileId, file_bytes, is_regular};
-use crate::journal::{self, FILE_BYTES_MIN, Journal, take_up};
+use crate::journal::{self, FILE_BYTES_MIN, Journal, may_have_part, take_up};
 use crate::metadata::NewMode;
 use crate::options::{Make, Reflink};
 use crate::place::Trust;
@@ -102,7 +102,11 @@ pub(crate) fn stage<'j>(
 ) -> Result<(OwnedFd, Staged<'j>), Diagnostic> {
     let mut staged = find_spot(run, job, ground)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
-    if run.options.resume && long && run.options.reflink != Reflink::Always {
+    if run.options.resume
+        && long
+        && run.options.reflink != Reflink::Always
+        && may_have_part(&job.src, staged.spot.dir(), staged.spot.name())
+    {
         let part = take_up(staged.spot.dir(), staged.spot.name(), src, run.euid);
         if let Some(part) = part.map_err(failed(Action::CreateRegular, &job.dst))? {
             staged.beside = Some(part.name);
@@ -120,7 +124,7 @@ pub(crate) fn stage<'j>(
         }
         let flags = FLAGS | OFlags::CREATE | OFlags::EXCL;
         let (dir, name) = (staged.spot.dir(), staged.spot.name());
-        let (name, fd) = make_beside(run, dir, name, |name| {
+        let (name, fd) = make_beside(run, &job.src, (dir, name), |name| {
             let fd = openat(dir, name, flags, mode)?;
             keep_made(&fd, dir, name)?;
             Ok(fd)
@@ -134,6 +138,19 @@ pub(crate) fn stage<'j>(
 /// Looks for what [`stage`] would replace, and whether it may.
 pub(crate) fn rehearse(run: &Run<'_>, job: &Job<'_>, ground: &Ground) -> Result<(), Diagnostic> {
     find_spot(run, job, ground).map(drop)
+}
+
+/// Clears away what a killed run may have left beside the destination, which is complete.
+pub(crate) fn clear_left(run: &Run<'_>, job: &Job<'_>, src: &Stat) {
+    let long = file_bytes(src) >= FILE_BYTES_MIN;
+    if long && may_have_part(&job.src, job.dst.dir, job.dst.name) {
+        // It may have been killed between the two names.
+        journal::clear(job.dst.dir, job.dst.name);
+    }
+    if src.st_nlink > 1 {
+        // Or before the destination became a name of another copy, which now becomes one of this.
+        clear_beside(run, &job.src, &job.dst);
+    }
 }
 
 const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
@@ -282,8 +299,9 @@ impl<'j> Staged<'j> {
         if self.beside.is_none() {
             // Nobody can have it before it has a name.
             let _ = keep_from_others(fd);
-            let (beside, ()) = make_beside(run, dir, name, |beside| link(fd, dir, beside))
-                .map_err(failed(Action::CreateRegular, &job.dst))?;
+            let (beside, ()) =
+                make_beside(run, &job.src, (dir, name), |beside| link(fd, dir, beside))
+                    .map_err(failed(Action::CreateRegular, &job.dst))?;
             self.beside = Some(beside);
         }
         match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
