@@ -152,6 +152,12 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         "-l a b",
         "-lf a b",
         "-sf /etc/passwd b",
+        "-s /etc/passwd nowhere/new",
+        "-s /etc/passwd new/",
+        "-l a nowhere/new",
+        "-l a new/",
+        "-d s/link nowhere/new",
+        "-a s/fifo nowhere/new",
         "-s a b",
         "-d s/link b",
         "-a s/x s/hard to",
@@ -192,9 +198,19 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         "--parents -r s/d up",
         "--parents nowhere/x up",
         "--parents -r s/. up",
+        "--parents s/d/../x up",
+        "--parents s/d/./../d/z up",
+        "--parents -r s/../s up",
+        "--parents -r s/d/e/../../d/e up",
         // What is left out.
         "-r --exclude=d s up",
         "-r --include=x --exclude=* s up",
+        // A copy into itself is none where its own beginning is left out.
+        "-r --exclude=e s s/d/e",
+        "-r --exclude=/d/e/ s s/d/e",
+        "-r --exclude=d s s/d/e",
+        "-r --include=new --exclude=* s s/new",
+        "-rT --exclude=new s s/new",
     ];
     let wrong: Vec<_> = commands.iter().filter_map(|words| check(words)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -208,6 +224,29 @@ fn a_copy_into_itself_is_foreseen() {
     let done = cp(dir.path(), "-v", "-r s s/new");
     assert_eq!((&rehearsed.stderr, rehearsed.status), (&done.stderr, done.status));
     assert!(told(&done).1.contains("into itself"), "{:?}", told(&done));
+}
+
+#[test]
+fn no_fifo_is_waited_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    build(dir.path());
+    for words in ["s/fifo b", "-b s/fifo b", "--remove-destination s/fifo b", "--atomic s/fifo b"] {
+        // One that waits for somebody to write goes on as soon as somebody does.
+        let rehearsed = std::thread::scope(|scope| {
+            let rehearsal = scope.spawn(|| cp(dir.path(), "--dry-run", words));
+            let deadline = std::time::Instant::now() + Duration::from_secs(20);
+            while !rehearsal.is_finished() {
+                if std::time::Instant::now() > deadline {
+                    write(dir.path().join("s/fifo"), "").expect("the fifo");
+                    panic!("{words}: it waits");
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            rehearsal.join().expect("it ended")
+        });
+        assert_eq!(told(&rehearsed).1, "", "{words}");
+        assert!(rehearsed.status.success(), "{words}");
+    }
 }
 
 #[test]

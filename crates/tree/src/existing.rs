@@ -463,6 +463,10 @@ fn open_first(
     if !copies || !copies_data(run.options, src) {
         return Ok(None);
     }
+    // Devices and fifos notice that they are opened.
+    if run.rehearsal.is_some() && !is_regular(src) {
+        return Ok(None);
+    }
     let opened = open_source(job, src).inspect_err(|_| {
         // What was about to be done is said of every file, before what went wrong.
         let (src, dst) = (job.src.path(), job.dst.path());

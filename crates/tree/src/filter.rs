@@ -7,7 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -131,6 +131,18 @@ pub(crate) fn leaves_out(run: &Run<'_>, job: &Job<'_>) -> bool {
         run.announce(|| Announcement::LeftOut { src: job.src.path() });
     }
     left_out
+}
+
+/// Whether anything is left out on the `way` from the directory of `job` to one below it, that one
+/// included.
+pub(crate) fn leaves_out_way(run: &Run<'_>, job: &Job<'_>, way: &Path) -> bool {
+    let top = match job.src.shown {
+        Shown::In(trail) => PathBuf::from(OsString::from_vec(trail.below_operand(job.src.name))),
+        Shown::Operand(_) | Shown::Directory(_) => PathBuf::new(),
+    };
+    let ends = way.ancestors().filter(|end| !end.as_os_str().is_empty());
+    ends.map(|end| top.join(end))
+        .any(|path| run.options.filter.leaves_out(path.as_os_str().as_bytes(), true))
 }
 
 /// Patterns, of which the last that matches decides.

@@ -140,6 +140,10 @@ fn step(
                     let make = || make_and_open(run, &place, &like, Action::CreateParent);
                     (run.tops.make_root(make, |made| FileId::of(&made.stat))?, true)
                 }
+                // These came with the directory above.
+                Some(_) if matches!(name.to_bytes(), b"." | b"..") => {
+                    (rehearsal::made(&place, Action::CreateParent)?, false)
+                }
                 Some(rehearsal) => {
                     let trust = if above_is_new { Trust::Made } else { Trust::Entered };
                     let place = Place { trust, ..place };

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, openat, statat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, openat, readlinkat, statat};
 use rustix::io::{self, Errno};
 
 use crate::diagnostic::{Action, Diagnostic};
@@ -20,11 +20,13 @@ use crate::dir::open_for_search;
 use crate::directory::MadeDirectory;
 use crate::entry::Job;
 use crate::existing::split;
+use crate::filter;
 use crate::identity::FileId;
 use crate::lock::lock;
 use crate::options::{BackupKind, Existing};
 use crate::place::{Place, Trust};
 use crate::run::{Run, failed};
+use crate::xattr::Handle;
 
 /// What would have been made so far.
 #[derive(Default)]
@@ -38,7 +40,9 @@ pub(crate) struct Rehearsal {
 impl Rehearsal {
     /// Whether the directory at `path` would be made now, rather than have been made before.
     pub(crate) fn makes_directory(&self, path: PathBuf) -> bool {
-        lock(&self.directories).insert(path)
+        let mut made = lock(&self.directories);
+        let path = without_detours(&path, &made);
+        made.insert(path)
     }
 
     /// What would stand at `name` is none of the directories.
@@ -50,6 +54,18 @@ impl Rehearsal {
     pub(crate) fn new_id(&self) -> FileId {
         FileId { dev: u64::MAX, ino: self.ids.fetch_add(1, Ordering::Relaxed) }
     }
+}
+
+/// The path of a directory without what leads into one of `made` and out of it again.
+fn without_detours(path: &Path, made: &HashSet<PathBuf>) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, component| {
+        if component == Component::ParentDir && made.contains(&plain) {
+            plain.pop();
+        } else {
+            plain.push(component);
+        }
+        plain
+    })
 }
 
 /// What takes the place of a directory that is not there: every lookup in it fails.
@@ -66,6 +82,14 @@ pub(crate) fn stand_in() -> io::Result<OwnedFd> {
 /// Why it could not be made, as far as can be known.
 pub(crate) fn directory(dst: &Place<'_>, action: Action) -> Result<MadeDirectory, Diagnostic> {
     may_create(dst, action)?;
+    made(dst, action)
+}
+
+/// The directory that would stand at `dst`, whose last component came with the one above it.
+///
+/// # Errors
+/// Those of open(2) and fstat(2).
+pub(crate) fn made(dst: &Place<'_>, action: Action) -> Result<MadeDirectory, Diagnostic> {
     let fd = stand_in().map_err(failed(action, dst))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
     Ok(MadeDirectory { fd, stat, mode: None })
@@ -76,21 +100,40 @@ pub(crate) fn directory(dst: &Place<'_>, action: Action) -> Result<MadeDirectory
 /// # Errors
 /// Why not, as far as can be known.
 pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<(), Diagnostic> {
-    if matches!(split(dst.name).1, b"." | b"..") {
+    may_stand(dst).map_err(failed(action, dst))?;
+    if dst.trust != Trust::Made
+        && dst.name.to_bytes().ends_with(b"/")
+        && action == Action::CreateRegular
+    {
+        return Err(failed(action, dst)(Errno::NOTDIR));
+    }
+    Ok(())
+}
+
+/// Whether a link, or a node, could be made at `dst`, where nothing stands.
+///
+/// # Errors
+/// Why not, as far as can be known.
+pub(crate) fn may_link(dst: &Place<'_>) -> io::Result<()> {
+    may_stand(dst)?;
+    // Only a directory has a name that ends so.
+    if dst.trust != Trust::Made && dst.name.to_bytes().ends_with(b"/") {
+        return Err(Errno::NOENT);
+    }
+    Ok(())
+}
+
+fn may_stand(dst: &Place<'_>) -> io::Result<()> {
+    let (parent, name) = split(dst.name);
+    if matches!(name, b"." | b"..") {
         // With the directory that it is in comes this name.
-        return Err(failed(action, dst)(Errno::EXIST));
+        return Err(Errno::EXIST);
     }
     if dst.trust == Trust::Made {
         return Ok(());
     }
-    let (parent, _) = split(dst.name);
     let writable = Access::WRITE_OK | Access::EXEC_OK;
     accessat(dst.dir, OsStr::from_bytes(parent), writable, AtFlags::EACCESS)
-        .map_err(failed(action, dst))?;
-    if dst.name.to_bytes().ends_with(b"/") && action == Action::CreateRegular {
-        return Err(failed(action, dst)(Errno::NOTDIR));
-    }
-    Ok(())
 }
 
 /// What a second operand that goes to a name would meet there.
@@ -123,8 +166,30 @@ pub(crate) fn meets_own(run: &Run<'_>, job: &Job<'_>) -> Result<Met, Diagnostic>
     Err(Diagnostic::JustCreated { src: job.src.path(), dst: job.dst.path() })
 }
 
+/// Whether a copy of the directory `job.src` would meet its own beginning, which lies within it.
+pub(crate) fn meets_itself(run: &Run<'_>, job: &Job<'_>, src: FileId) -> bool {
+    if job.dst.trust == Trust::Made || !is_within(job.dst.dir, src) {
+        return false;
+    }
+    // Where the way there cannot be told, nothing on it is left out as far as anybody knows.
+    way_below(job).is_none_or(|way| !filter::leaves_out_way(run, job, &way))
+}
+
+/// The path of the destination below the source.
+fn way_below(job: &Job<'_>) -> Option<PathBuf> {
+    let path_of = |fd: BorrowedFd<'_>| {
+        let path = readlinkat(CWD, Handle::proc_path(fd), Vec::new()).ok()?;
+        Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let src = openat(job.src.dir, job.src.name, flags, Mode::empty()).ok()?;
+    let above = path_of(job.dst.dir)?;
+    let dst = above.join(OsStr::from_bytes(split(job.dst.name).1));
+    Some(dst.strip_prefix(path_of(src.as_fd())?).ok()?.to_owned())
+}
+
 /// Whether the directory `inner` is `outer` or lies below it.
-pub(crate) fn is_within(inner: BorrowedFd<'_>, outer: FileId) -> bool {
+fn is_within(inner: BorrowedFd<'_>, outer: FileId) -> bool {
     let Ok(mut at) = open_for_search(inner, c".") else { return false };
     loop {
         let Ok(id) = fstat(&at).map(|stat| FileId::of(&stat)) else { return false };

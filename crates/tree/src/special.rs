@@ -21,6 +21,7 @@ use crate::observer::Announcement;
 use crate::options::{Context, Keep, ModeRule, Options};
 use crate::place::{Place, Trust};
 use crate::receipt::Loss;
+use crate::rehearsal::may_link;
 use crate::run::{Run, failed};
 use crate::xattr::Handle;
 
@@ -141,7 +142,11 @@ fn replacing(
 ) -> io::Result<()> {
     let yields = old == Old::GivesWay || run.options.force || run.options.ask;
     if run.rehearsal.is_some() {
-        return if old == Old::Stands && !yields { Err(Errno::EXIST) } else { Ok(()) };
+        return match old {
+            Old::Nothing => may_link(&job.dst),
+            Old::Stands if !yields => Err(Errno::EXIST),
+            Old::Stands | Old::GivesWay => Ok(()),
+        };
     }
     match make(job.dst.name) {
         Err(Errno::EXIST) if yields => {}
