@@ -10,9 +10,12 @@ use unicode_width::UnicodeWidthChar;
 use super::figures::{bytes, bytes_of, clock, count, rate};
 use super::quote;
 
-/// How much of the past the rate is taken from. Less jumps with every file; more believes for long
-/// what has ceased to be so.
+/// How much of the past the rate is taken from at most. Less jumps with every file; more believes for
+/// long what has ceased to be so.
 const WINDOW: Duration = Duration::from_secs(15);
+
+/// And at least, of a run that is longer.
+const WINDOW_MIN: Duration = Duration::from_millis(1500);
 
 /// The least time between two samples of it.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
@@ -74,7 +77,12 @@ impl Speed {
     }
 
     fn since(&self, now: Instant) -> (f64, Progress) {
-        let (at, before) = self.samples.front().copied().unwrap_or((now, Progress::default()));
+        // Half of the run so far: a copy begins with what memory takes at once, which says little of
+        // how long the rest will take a disk.
+        let window = ((now - self.begun) / 2).clamp(WINDOW_MIN, WINDOW);
+        let within = self.samples.partition_point(|(at, _)| now - *at >= window);
+        let begins = self.samples.get(within.saturating_sub(1));
+        let (at, before) = begins.copied().unwrap_or((now, Progress::default()));
         ((now - at).as_secs_f64().max(1e-3), before)
     }
 }
@@ -177,7 +185,9 @@ impl View {
         }
         figures.push((2, rate(self.bytes_per_second)));
         if let Some(left) = self.left {
-            figures.push((1, format!("{} left", clock(left))));
+            // Nothing is done in no time: what has begun of a second is a whole one.
+            let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+            figures.push((1, format!("{} left", clock(Duration::from_secs(seconds)))));
         }
         let shown = figures.into_iter().filter(|(from, _)| *from <= much);
         shown.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
@@ -402,6 +412,41 @@ mod tests {
             let due = 20.0 - seconds;
             assert!((left - due).abs() <= 0.25 * due + 0.5, "{left} for {due}");
         }
+    }
+
+    /// A file of 5 GiB into a page cache that takes 2 GiB in a second, and then onto a disk.
+    #[test]
+    fn the_time_left_forgets_what_memory_took() {
+        let begun = Instant::now();
+        let mut speed = Speed::new(begun);
+        let all = Counted { entries: 1, bytes: 5 * GIB, all: true };
+        for tenths in 1..85 {
+            let now = begun + Duration::from_millis(100 * tenths);
+            let seconds = (now - begun).as_secs_f64();
+            let moved = tenths.min(10) * GIB / 5 + tenths.saturating_sub(10) * GIB / 25;
+            let progress = Progress { entries: 0, bytes: moved, passed_bytes: 0 };
+            speed.note(now, progress);
+            if seconds < 3.0 {
+                continue;
+            }
+            let left = speed.left(now, progress, all).expect("the whole is known");
+            let due = 8.5 - seconds;
+            let told = left.as_secs_f64();
+            assert!((told - due).abs() <= 0.25 * due + 0.5, "{told} for {due}");
+        }
+    }
+
+    #[test]
+    fn no_time_is_left_only_when_nothing_is() {
+        let left = |millis| {
+            let mut view = view(counted(true), Vec::new());
+            view.left = Some(Duration::from_millis(millis));
+            view.figures(1).split(", ").last().expect("figures").to_owned()
+        };
+        assert_eq!(
+            [left(0), left(1), left(1000), left(59_001)],
+            ["0:00 left", "0:01 left", "0:01 left", "1:00 left"]
+        );
     }
 
     #[test]
