@@ -12,7 +12,7 @@ use crate::peers::{FsPair, build_haulage, parse_fs};
 pub(crate) mod derive;
 
 /// Derive the built-in profile, crates/engines/src/profile/default.toml, from the measurements in
-/// record/: one file a pair of file systems, as 'haulage tune --json' writes them, without single runs.
+/// record/: one file or more a pair of file systems, as 'haulage tune --json' writes them, without single runs.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask default-profile", bin_name = "cargo xtask default-profile")]
 pub(crate) struct Args {
@@ -30,8 +30,12 @@ pub(crate) struct Args {
     /// The build of haulage to measure with; otherwise this tree's, which is built
     #[arg(long, value_name = "PATH", requires = "measure")]
     haulage: Option<PathBuf>,
+    /// First take this record of 'haulage tune --json' into record/, under its own name: one of other
+    /// machines, or of file systems made otherwise
+    #[arg(long, value_name = "FILE", conflicts_with = "measure")]
+    keep: Option<PathBuf>,
     /// Only say whether the profile is the one that follows from the record
-    #[arg(long, conflicts_with = "measure")]
+    #[arg(long, conflicts_with_all = ["measure", "keep"])]
     check: bool,
 }
 
@@ -66,6 +70,12 @@ impl Args {
 pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
     if args.measure {
         measure(args, file_systems)?;
+    }
+    if let Some(path) = &args.keep {
+        let name = path.file_name().with_context(|| format!("'{}' is no file", path.display()))?;
+        ensure!(path.extension().is_some_and(|ending| ending == "json"), "it has to end in .json");
+        let text = std::fs::read(path).with_context(|| path.display().to_string())?;
+        keep(&text, Path::new(name))?;
     }
     let derived = derive::profile_text(&records()?.iter().collect::<Vec<_>>());
     let path = profile_path();
@@ -106,7 +116,7 @@ fn measure(args: &Args, file_systems: &FileSystems) -> anyhow::Result<()> {
             .status()
             .with_context(|| haulage.display().to_string())?;
         ensure!(status.success(), "haulage tune: {status}");
-        keep(&std::fs::read(json.path())?, &format!("{src}-{dst}.json"))?;
+        keep(&std::fs::read(json.path())?, format!("{src}-{dst}.json").as_ref())?;
         measured += 1;
     }
     ensure!(measured > 0, "there is no file system to measure on");
@@ -129,7 +139,7 @@ fn read_ahead_as_most_devices(dir: &Path) -> anyhow::Result<()> {
 }
 
 /// Writes what was measured to record/, without the times of single runs.
-fn keep(text: &[u8], name: &str) -> anyhow::Result<()> {
+fn keep(text: &[u8], name: &Path) -> anyhow::Result<()> {
     let records = Records::parse(text).map_err(|why| anyhow!("what was measured: {why}"))?;
     let summaries = records.pairs.into_iter().map(Record::summary).collect();
     let mut text = serde_json::to_string_pretty(&Records::of(summaries))?;
