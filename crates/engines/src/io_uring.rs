@@ -42,7 +42,11 @@ pub(crate) static IO_URING: Engine = Engine {
             about: "O_DIRECT on both sides; the unaligned tail is refused",
         },
     ],
-    lab_variants: &["io_uring:256K,depth=8", "io_uring:1M,depth=8,direct"],
+    lab_variants: &[
+        "io_uring:256K,depth=8",
+        "io_uring:1M,depth=8,direct",
+        "io_uring:2M,depth=4,direct@2",
+    ],
     kind: Kind::Copier { probe: |pair| probe_by_copy(&IO_URING, pair), start },
 };
 
