@@ -157,6 +157,9 @@ fn open_found(run: &Run<'_>, job: &Job<'_>, found: &Found) -> Result<MadeDirecto
     if FileId::of(&stat) != FileId::of(found.effective()) {
         return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
     }
+    if run.options.resume && run.rehearsal.is_none() {
+        run.remains.enter(fd.as_fd());
+    }
     if run.options.may_write_through() {
         let named = found.through_link || job.dst.trust == Trust::Operand;
         run.standing.enter(fd.as_fd(), (!named).then_some(dir));

@@ -25,6 +25,7 @@ use crate::plan::Operand;
 use crate::receipt::{Method, Receipt, Verified};
 use crate::regular::{OpenSource, copy_file, open_listed_source, rehearse_file};
 use crate::rehearsal::{self, Met};
+use crate::remains;
 use crate::run::{Run, Worker, failed};
 use crate::special;
 use crate::trail::Trail;
@@ -151,17 +152,20 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
             Verdict::Proceed(ground) => ground,
             Verdict::Leave => return Ok(skipped(run, job, &src_stat)),
             Verdict::UpToDate(verified) => {
-                return link_up_to_date(run, job, &src_stat, verified);
+                return link_up_to_date(run, job, &src_stat, verified)
+                    .inspect(|_| remains::clear_beside(run, job));
             }
         },
     };
     let backup = ground.backup.take();
     if is_directory(&src_stat) {
-        return make_directory(run, job, &src_stat, ground.found.as_deref()).inspect_err(|_| {
-            if let Some(backup) = &backup {
-                restore(run, job, backup);
-            }
-        });
+        return make_directory(run, job, &src_stat, ground.found.as_deref())
+            .inspect(|_| remains::clear_beside(run, job))
+            .inspect_err(|_| {
+                if let Some(backup) = &backup {
+                    restore(run, job, backup);
+                }
+            });
     }
     run.announce(|| Announcement::Copied {
         src: job.src.path(),
@@ -170,7 +174,10 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
     });
     ground.source = ground.source.or(opened.map(Box::new));
     match make(run, worker, job, &src_stat, ground) {
-        Ok(()) => Ok(Next::Done),
+        Ok(()) => {
+            remains::clear_beside(run, job);
+            Ok(Next::Done)
+        }
         Err(diagnostic) => {
             if let Some(backup) = &backup {
                 restore(run, job, backup);

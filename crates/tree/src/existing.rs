@@ -7,6 +7,7 @@ use rustix::fs::{Access, AtFlags, FileType, Mode, Stat, accessat, statat};
 use rustix::io::Errno;
 
 use crate::backup::{self, BackedUp, Refused, Way};
+use crate::beside::clear_beside;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::identity::{FileId, file_bytes, is_directory, is_regular, is_symlink, kind, mtime};
@@ -17,7 +18,6 @@ use crate::receipt::Verified;
 use crate::regular::{OpenSource, open_source};
 use crate::run::{Run, failed};
 use crate::same_file::{Ends, Sameness, judge};
-use crate::staged::clear_left;
 use crate::verify::compare_found;
 
 /// A destination that exists.
@@ -287,8 +287,10 @@ fn leave_alone(
         && let Some(verified) = prove(run, job, src, found)?
     {
         skipped();
-        if run.rehearsal.is_none() {
-            clear_left(run, job, src);
+        if run.rehearsal.is_none() && src.st_nlink > 1 {
+            // It may have become a name of another copy when a run was killed, and becomes one of
+            // this now.
+            clear_beside(run, &job.src, &job.dst);
         }
         return Ok(Some(Verdict::UpToDate(verified)));
     }

@@ -34,6 +34,7 @@ fn stretch_bytes(size: u64) -> u64 {
 }
 
 const MAGIC: &[u8; 8] = b"haulage1";
+const BEGUN: &[u8; 8] = b"haulage/";
 const HEADER_BYTES: usize = 8 * 9;
 const RECORD_BYTES: usize = 8 + 16;
 const BUFFER_BYTES: usize = 256 << 10;
@@ -59,7 +60,16 @@ pub(crate) struct Journal {
 
 /// The names of part and journal of `name`; `None` where they would be too long.
 pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
-    Some((own_name(name, b".haulage-part")?, own_name(name, b".haulage-journal")?))
+    Some((own_name(name, PART)?, own_name(name, JOURNAL)?))
+}
+
+const PART: &[u8] = b".haulage-part";
+const JOURNAL: &[u8] = b".haulage-journal";
+
+/// Whether `name` may be that of a part or a journal.
+pub(crate) fn is_own_name(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b".") && (name.ends_with(PART) || name.ends_with(JOURNAL))
 }
 
 /// Whether `name` in `dir` may have a part: not where what is called so is itself to be copied from where
@@ -71,7 +81,7 @@ pub(crate) fn may_have_part(src: &Place<'_>, dir: BorrowedFd<'_>, name: &CStr) -
 }
 
 /// Takes up the part of `name` in `dir`, or begins one. `None` when another run is at it, or where
-/// there can be none.
+/// there can be none, as something else bears its name.
 pub(crate) fn take_up(
     dir: BorrowedFd<'_>,
     name: &CStr,
@@ -79,7 +89,7 @@ pub(crate) fn take_up(
     euid: u32,
 ) -> io::Result<Option<Part>> {
     let Some((part_name, journal_name)) = names(name) else { return Ok(None) };
-    let fd = open_own(dir, &part_name, euid)?;
+    let Some(fd) = open_own(dir, &part_name, euid)? else { return Ok(None) };
     match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         // Some file systems have no locks; there nobody is kept out.
@@ -92,12 +102,40 @@ pub(crate) fn take_up(
     if !named.is_ok_and(|named| FileId::of(&named) == opened) {
         return Ok(None);
     }
-    let file = open_own(dir, &journal_name, euid)?;
+    let Some(file) = open_own(dir, &journal_name, euid)? else {
+        let _ = unlinkat(dir, &*part_name, AtFlags::empty());
+        return Ok(None);
+    };
     let journal = Journal::read(file, fd.as_fd(), src)?;
     Ok(Some(Part { fd, name: part_name, journal }))
 }
 
-/// Removes what an earlier run may have left beside `name`, which is complete.
+/// What a journal tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    Part,
+    Directory,
+    /// It was only begun.
+    Nothing,
+}
+
+/// What the journal `file` tells of; `None` where it is none.
+pub(crate) fn noted(file: BorrowedFd<'_>) -> Option<Noted> {
+    let mut found = [0; MAGIC.len()];
+    match pread_full(file, &mut found, 0).ok()? {
+        0 => Some(Noted::Nothing),
+        _ if found == *MAGIC => Some(Noted::Part),
+        _ if found == *BEGUN => Some(Noted::Directory),
+        _ => None,
+    }
+}
+
+/// Whether `stat` is that of a file such as those that are made here.
+pub(crate) fn is_private(stat: &Stat, euid: u32) -> bool {
+    is_regular(stat) && stat.st_uid == euid && stat.st_nlink == 1 && stat.st_mode & 0o077 == 0
+}
+
+/// Removes the part and the journal of `name`, which is complete, or not worth going on with.
 pub(crate) fn clear(dir: BorrowedFd<'_>, name: &CStr) {
     if let Some((part, journal)) = names(name) {
         let _ = unlinkat(dir, &*part, AtFlags::empty());
@@ -105,21 +143,26 @@ pub(crate) fn clear(dir: BorrowedFd<'_>, name: &CStr) {
     }
 }
 
-/// Opens a file of ours for reading and writing; one that somebody else put there is replaced.
-fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<OwnedFd> {
+/// Opens a file of ours for reading and writing; one that somebody else put there is replaced. `None`
+/// where something stands that is to stay, such as a directory.
+fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    if let Ok(fd) = openat(dir, name, flags, Mode::empty()) {
-        let stat = fstat(&fd)?;
-        let private = stat.st_mode & 0o077 == 0;
-        if is_regular(&stat) && stat.st_uid == euid && stat.st_nlink == 1 && private {
-            return Ok(fd);
-        }
+    if let Ok(fd) = openat(dir, name, flags, Mode::empty())
+        && is_private(&fstat(&fd)?, euid)
+    {
+        return Ok(Some(fd));
     }
     match unlinkat(dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
+        // Whether anything can be made here is told by making it.
+        Err(_) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => return Ok(None),
         Err(errno) => return Err(errno),
     }
-    openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR)
+    match openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR) {
+        // Somebody else was quicker.
+        Err(Errno::EXIST) => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 /// A note that the directory `name` is being made as a copy of `src`. Without it a second run of the
@@ -155,7 +198,7 @@ impl<'d> Begun<'d> {
         euid: u32,
     ) -> io::Result<Option<Begun<'d>>> {
         let Some((_, name)) = names(name) else { return Ok(None) };
-        let file = open_own(dir, &name, euid)?;
+        let Some(file) = open_own(dir, &name, euid)? else { return Ok(None) };
         ftruncate(&file, 0)?;
         pwrite_all(file.as_fd(), &begun(src), 0).1?;
         Ok(Some(Begun { dir, name }))
@@ -171,7 +214,7 @@ const BEGUN_BYTES: usize = 24;
 
 fn begun(src: &Stat) -> [u8; BEGUN_BYTES] {
     let id = FileId::of(src);
-    let fields = [*b"haulage/", id.dev.to_le_bytes(), id.ino.to_le_bytes()];
+    let fields = [*BEGUN, id.dev.to_le_bytes(), id.ino.to_le_bytes()];
     let mut text = [0; BEGUN_BYTES];
     for (place, field) in text.chunks_exact_mut(8).zip(fields) {
         place.copy_from_slice(&field);

@@ -47,6 +47,7 @@ mod pool;
 mod receipt;
 mod regular;
 mod rehearsal;
+mod remains;
 mod routes;
 mod run;
 mod same_file;

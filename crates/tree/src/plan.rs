@@ -1,6 +1,6 @@
 //! From operands to entries: which source goes to which name.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use crate::observer::Observer;
 use crate::options::{ModeRule, Options};
 use crate::parents;
 use crate::place::{Place, Shown, Trust};
+use crate::remains;
 use crate::run::{Run, Worker};
 use crate::together::copy_each;
 use crate::trail::{Anchor, Trail, join};
@@ -106,6 +107,8 @@ fn to_resumed(run: &Run<'_>, request: &Request, last: &OsStr) {
     } else if stands || run.rehearsal.is_some() {
         Ok(Begun::find(held.as_fd(), &base, &src, run.euid))
     } else {
+        // The note takes the name of a journal, without which nobody would know a part for one.
+        clear_beside(run, request, (held.as_fd(), &base));
         Begun::leave(held.as_fd(), &base, &src, run.euid)
     };
     let begun = match begun {
@@ -116,7 +119,12 @@ fn to_resumed(run: &Run<'_>, request: &Request, last: &OsStr) {
         }
     };
     match begun {
-        None => to_last(run, request, last),
+        None => {
+            to_last(run, request, last);
+            if stands && is_whole(run) {
+                clear_beside(run, request, (held.as_fd(), &base));
+            }
+        }
         Some(begun) => {
             to_exactly(run, request, last);
             if is_whole(run) {
@@ -124,6 +132,15 @@ fn to_resumed(run: &Run<'_>, request: &Request, last: &OsStr) {
             }
         }
     }
+}
+
+/// Removes what an earlier run has left of a file beside `name`, which is a directory by now, or about
+/// to be one.
+fn clear_beside(run: &Run<'_>, request: &Request, (dir, name): (BorrowedFd<'_>, &CStr)) {
+    let Ok(source) = c_name(source_name(run.options, &request.sources[0])) else { return };
+    let path = Path::new(&request.sources[0]);
+    let (shown, trust) = (Shown::Operand(path), Trust::Operand);
+    remains::clear(run, &Place { dir: CWD, name: &source, shown, trust }, dir, name);
 }
 
 /// What an earlier run has noted of the directory `name` holds no longer when that is complete.

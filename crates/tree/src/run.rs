@@ -32,6 +32,7 @@ use crate::page_cache::Held;
 use crate::place::Place;
 use crate::receipt::Receipt;
 use crate::rehearsal::Rehearsal;
+use crate::remains::Remains;
 use crate::routes::Routes;
 use crate::standing::Standing;
 use crate::throttle::Throttle;
@@ -48,6 +49,7 @@ pub(crate) struct Run<'r> {
     began: Began,
     begun: Instant,
     pub(crate) standing: Standing,
+    pub(crate) remains: Remains,
     pub(crate) links: Links,
     pub(crate) tops: Tops,
     pub(crate) own: Own,
@@ -76,6 +78,7 @@ impl<'r> Run<'r> {
             began,
             begun: Instant::now(),
             standing: Standing::new(began),
+            remains: Remains::default(),
             links: Links::default(),
             tops: Tops::default(),
             own: Own::default(),

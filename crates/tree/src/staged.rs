@@ -15,7 +15,7 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use engines::sys::close;
 
-use crate::beside::{clear_beside, keep_from_others, keep_made, make_beside};
+use crate::beside::{keep_from_others, keep_made, make_beside};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::durable::{sync_directory, sync_file};
 use crate::entry::Job;
@@ -138,19 +138,6 @@ pub(crate) fn stage<'j>(
 /// Looks for what [`stage`] would replace, and whether it may.
 pub(crate) fn rehearse(run: &Run<'_>, job: &Job<'_>, ground: &Ground) -> Result<(), Diagnostic> {
     find_spot(run, job, ground).map(drop)
-}
-
-/// Clears away what a killed run may have left beside the destination, which is complete.
-pub(crate) fn clear_left(run: &Run<'_>, job: &Job<'_>, src: &Stat) {
-    let long = file_bytes(src) >= FILE_BYTES_MIN;
-    if long && may_have_part(&job.src, job.dst.dir, job.dst.name) {
-        // It may have been killed between the two names.
-        journal::clear(job.dst.dir, job.dst.name);
-    }
-    if src.st_nlink > 1 {
-        // Or before the destination became a name of another copy, which now becomes one of this.
-        clear_beside(run, &job.src, &job.dst);
-    }
 }
 
 const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);

@@ -93,22 +93,33 @@ impl Standing {
 }
 
 fn links_in(dir: BorrowedFd<'_>) -> io::Result<Vec<FileId>> {
+    let mut links = Vec::new();
+    each_name(dir, |name, kind| {
+        if matches!(kind, FileType::Symlink | FileType::Unknown) {
+            links.extend(link_at(dir, name));
+        }
+    })?;
+    Ok(links)
+}
+
+/// Shows `look` each name in `dir`, and what the directory says it is.
+pub(crate) fn each_name(
+    dir: BorrowedFd<'_>,
+    mut look: impl FnMut(&CStr, FileType),
+) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // To look for links leaves no trace where that is allowed: to the owner, and to root.
+    // To look leaves no trace where that is allowed: to the owner, and to root.
     let listed = match openat(dir, c".", flags | OFlags::NOATIME, Mode::empty()) {
         Err(Errno::PERM) => openat(dir, c".", flags, Mode::empty()),
         result => result,
     }?;
     let mut buffer = [MaybeUninit::uninit(); 8 << 10];
     let mut entries = RawDir::new(listed.as_fd(), &mut buffer);
-    let mut links = Vec::new();
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        if matches!(entry.file_type(), FileType::Symlink | FileType::Unknown) {
-            links.extend(link_at(dir, entry.file_name()));
-        }
+        look(entry.file_name(), entry.file_type());
     }
-    Ok(links)
+    Ok(())
 }
 
 fn link_at(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {

@@ -1,0 +1,243 @@
+//! `cp --resume`: what a killed run has left of a file goes away also where the next one means
+//! something else at its name, and nothing else goes away with it.
+
+use std::fs::{create_dir, read, remove_file, write};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use testfs::{each_fs, random_bytes};
+
+const LARGE: usize = 24 << 20;
+
+fn run(dir: &Path, args: &[&str]) -> Output {
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(args).current_dir(dir).output().expect("haulage runs")
+}
+
+fn part(dir: &Path) -> PathBuf {
+    dir.join(".b.haulage-part")
+}
+
+fn journal(dir: &Path) -> PathBuf {
+    dir.join(".b.haulage-journal")
+}
+
+/// What a run leaves that is killed while it copies a file, which is made from one that was.
+struct Left {
+    part: Vec<u8>,
+    journal: Vec<u8>,
+}
+
+impl Left {
+    fn new() -> Left {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = dir.path();
+        write(dir.join("a"), random_bytes(LARGE, 1)).expect("a file");
+        let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+        let args = ["cp", "--resume", "--reflink=never", "--limit-rate=24M", "a", "b"];
+        let mut child = command.args(args).current_dir(dir).spawn().expect("haulage runs");
+        // A second would be enough for all of it.
+        while std::fs::metadata(journal(dir)).map_or(0, |stat| stat.len()) < 150 {
+            assert!(child.try_wait().expect("a child").is_none(), "it was too quick");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().expect("a signal");
+        child.wait().expect("it has ended");
+        let read = |path| read(path).expect("it was left");
+        Left { part: read(part(dir)), journal: read(journal(dir)) }
+    }
+
+    fn put(&self, dir: &Path) {
+        for (path, content) in [(part(dir), &self.part), (journal(dir), &self.journal)] {
+            write(&path, content).expect("a file");
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).expect("a mode");
+        }
+    }
+}
+
+fn leftovers(dir: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(dir).expect("a directory");
+    let names = names.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<_> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.retain(|name| name.contains("haulage-"));
+    names.sort();
+    names
+}
+
+/// Makes a source at the first path, and what stands at the second, the copy's name.
+type Prepare = fn(&Path, &Path);
+
+fn large(src: &Path, _: &Path) {
+    write(src, random_bytes(LARGE, 1)).expect("a file");
+}
+
+const CASES: [(&str, &str, Prepare); 9] = [
+    ("a symbolic link to the source", "-s", large),
+    ("a hard link to the source", "-l", large),
+    ("attributes alone", "--attributes-only", large),
+    ("a source that is a symbolic link", "-P", |src, _| {
+        symlink("anywhere", src).expect("a link");
+    }),
+    ("a source that is a directory", "-p", |src, _| create_dir(src).expect("a directory")),
+    ("a source that is short", "-p", |src, _| write(src, "short").expect("a file")),
+    ("a source that is short, and copied", "-p", |src, dst| {
+        for path in [src, dst] {
+            write(path, "short").expect("a file");
+        }
+        let time = std::fs::metadata(src).expect("it").modified().expect("a time");
+        let copy = std::fs::File::options().write(true).open(dst).expect("it");
+        copy.set_modified(time).expect("its time");
+    }),
+    ("a newer destination", "-u", |src, dst| {
+        large(src, dst);
+        write(dst, "newer").expect("a file");
+    }),
+    ("a destination that is a symbolic link", "-p", |src, dst| {
+        large(src, dst);
+        write(dst.with_file_name("behind"), "old").expect("a file");
+        symlink("behind", dst).expect("a link");
+    }),
+];
+
+#[test]
+fn a_name_that_means_something_else_keeps_no_part() {
+    let left = Left::new();
+    each_fs(|kind, dir| {
+        for (what, option, prepare) in CASES {
+            let at = dir.join("named");
+            create_dir(&at).expect("a directory");
+            prepare(&at.join("a"), &at.join("b"));
+            left.put(&at);
+            let output = run(&at, &["-r", "--resume", "--reflink=never", option, "a", "b"]);
+            assert!(output.status.success(), "{kind} {what}: {output:?}");
+            assert!(at.join("b").symlink_metadata().is_ok(), "{kind} {what}");
+            assert_eq!(leftovers(&at), [""; 0], "{kind} {what}");
+            std::fs::remove_dir_all(&at).expect("removed");
+
+            if option == "-s" {
+                continue;
+            }
+            for name in ["src", "dst"] {
+                create_dir(dir.join(name)).expect("a directory");
+            }
+            prepare(&dir.join("src/b"), &dir.join("dst/b"));
+            left.put(&dir.join("dst"));
+            // A link inside a directory is followed once it has stood there for longer than an instant.
+            std::thread::sleep(Duration::from_millis(20));
+            let options = ["-r", "--resume", "--reflink=never", option];
+            let output = run(dir, &[&options[..], &["-T", "src", "dst"]].concat());
+            assert!(output.status.success(), "{kind} {what}, in a tree: {output:?}");
+            assert!(dir.join("dst/b").symlink_metadata().is_ok(), "{kind} {what}");
+            assert_eq!(leftovers(&dir.join("dst")), [""; 0], "{kind} {what}, in a tree");
+            for name in ["src", "dst"] {
+                std::fs::remove_dir_all(dir.join(name)).expect("removed");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_directory_that_takes_the_copy_now_has_no_part_beside_it() {
+    let left = Left::new();
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    large(&dir.join("a"), dir);
+    create_dir(dir.join("b")).expect("a directory");
+    left.put(dir);
+    let output = run(dir, &["--resume", "a", "b"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(read(dir.join("b/a")).expect("the copy").len(), LARGE);
+    assert_eq!(leftovers(dir), [""; 0]);
+}
+
+#[test]
+fn what_may_be_of_use_or_another_s_stays() {
+    let left = Left::new();
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    write(dir.join("a"), "short").expect("a file");
+    let both = [".b.haulage-journal", ".b.haulage-part"];
+    let check = |what: &str, args: &[&str], stays: &[&str]| {
+        let output = run(dir, args);
+        assert!(output.status.success(), "{what}: {output:?}");
+        assert_eq!(read(dir.join("b")).expect("the copy"), b"short", "{what}");
+        assert_eq!(leftovers(dir), stays, "{what}");
+        for name in leftovers(dir).iter().map(String::as_str).chain(["b"]) {
+            remove_file(dir.join(name)).expect("removed");
+        }
+    };
+    let resume = ["--resume", "a", "b"];
+
+    left.put(dir);
+    let held = std::fs::File::open(part(dir)).expect("the part");
+    flock(&held, FlockOperation::LockExclusive).expect("a lock");
+    check("another run is at it", &resume, &both);
+    drop(held);
+
+    left.put(dir);
+    check("no --resume", &["a", "b"], &both);
+    left.put(dir);
+    check("--atomic", &["--atomic", "a", "b"], &both);
+
+    left.put(dir);
+    for path in [part(dir), journal(dir)] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o644)).expect("a mode");
+    }
+    check("files that others may read", &resume, &both);
+
+    left.put(dir);
+    remove_file(journal(dir)).expect("removed");
+    check("data without a journal", &resume, &both[1..]);
+
+    left.put(dir);
+    let open = std::fs::File::options().write(true).open(journal(dir)).expect("it");
+    open.write_all_at(b"anything", 0).expect("written");
+    check("no journal of ours", &resume, &both);
+
+    left.put(dir);
+    std::fs::File::options().write(true).open(part(dir)).expect("it").set_len(0).expect("cut");
+    remove_file(journal(dir)).expect("removed");
+    check("a part that was only begun", &resume, &[]);
+
+    left.put(dir);
+    remove_file(part(dir)).expect("removed");
+    check("a journal alone", &resume, &[]);
+
+    // Files of the source's own, one of which bears such a name.
+    create_dir(dir.join("src")).expect("a directory");
+    create_dir(dir.join("dst")).expect("a directory");
+    left.put(&dir.join("src"));
+    write(dir.join("src/b"), "short").expect("a file");
+    for pass in 0..2 {
+        let output = run(dir, &["-a", "--resume", "-T", "src", "dst"]);
+        assert!(output.status.success(), "{pass}: {output:?}");
+        assert_eq!(leftovers(&dir.join("dst")), both, "{pass}");
+    }
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_part_stays_and_the_copy_is_made() {
+    each_fs(|kind, dir| {
+        let content = random_bytes(LARGE, 1);
+        write(dir.join("a"), &content).expect("a file");
+        for name in [part(dir), journal(dir)] {
+            create_dir(&name).expect("a directory");
+            write(name.join("something"), "").expect("a file");
+            let output = run(dir, &["--resume", "--reflink=never", "a", "b"]);
+            assert!(output.status.success(), "{kind} {name:?}: {output:?}");
+            assert!(read(dir.join("b")).expect("the copy") == content, "{kind} {name:?}");
+            assert!(name.join("something").exists(), "{kind} {name:?}");
+            assert_eq!(leftovers(dir).len(), 1, "{kind} {name:?}");
+            std::fs::remove_dir_all(name).expect("removed");
+            remove_file(dir.join("b")).expect("removed");
+        }
+        // The note of a directory that was begun has such a name as well.
+        create_dir(dir.join("src")).expect("a directory");
+        create_dir(journal(dir)).expect("a directory");
+        let output = run(dir, &["-r", "--resume", "src", "b"]);
+        assert!(output.status.success() && dir.join("b").is_dir(), "{kind}: {output:?}");
+    });
+}
