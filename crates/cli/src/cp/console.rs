@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tree::{
     Activity, Announcement, Count, Diagnostic, Errno, InHand, Observer, Question, Receipt, Severity,
@@ -14,8 +14,9 @@ use tree::{
 use super::books::Books;
 use super::interrupt::Interrupts;
 use super::messages;
-use super::progress::{Speed, View};
+use super::progress::View;
 use super::screen::{self, Screen};
+use super::speed::{RUNS_EVERY, Speed};
 use crate::live::size_or_usual;
 
 /// Standard output with what is yet to be written. Whatever goes to standard error goes after it,
@@ -99,6 +100,7 @@ impl Console {
     pub(super) fn draw(&self) -> bool {
         let stderr = std::io::stderr();
         let mut out = self.lock();
+        out.speed.runs(Instant::now());
         if out.still || !screen::is_in_foreground(&stderr) {
             // What is drawn after a stop comes below what the shell has written meanwhile.
             out.screen.forget();
@@ -118,9 +120,11 @@ impl Console {
         out.flush_to(line.as_bytes());
     }
 
-    /// The terminal was somebody else's.
+    /// The process was stopped, and the terminal somebody else's.
     pub(super) fn come_back(&self) {
-        self.lock().screen.forget();
+        let mut out = self.lock();
+        out.screen.forget();
+        out.speed.runs_again(Instant::now());
     }
 
     /// The last words of a copy that does not come to its end: what is left half done.
@@ -197,9 +201,6 @@ impl Console {
     }
 }
 
-/// How often progress is drawn: as often as eyes follow.
-const DRAW_EVERY: Duration = Duration::from_millis(100);
-
 /// Draws the progress of `console` until its copy is over.
 pub(super) fn keep_drawing(console: &Arc<Console>) {
     let console = console.clone();
@@ -207,7 +208,8 @@ pub(super) fn keep_drawing(console: &Arc<Console>) {
     // Without a thread there is no bar; the copy is what matters.
     let _ = thread.spawn(move || {
         while {
-            std::thread::sleep(DRAW_EVERY);
+            // As often as eyes follow.
+            std::thread::sleep(RUNS_EVERY);
             console.draw()
         } {}
     });

@@ -29,6 +29,7 @@ mod progress;
 mod quote;
 mod receipt;
 mod screen;
+mod speed;
 mod stats;
 mod tally;
 #[cfg(test)]

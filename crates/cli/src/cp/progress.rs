@@ -1,7 +1,6 @@
 //! The words of `--progress` and of the line that SIGUSR1 asks for: how far a run is, how fast, what
 //! is left, and which files are being written. Nothing here knows a terminal.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use tree::{Counted, InHand, Progress};
@@ -9,83 +8,7 @@ use unicode_width::UnicodeWidthChar;
 
 use super::figures::{bytes, bytes_of, clock, count, rate};
 use super::quote;
-
-/// How much of the past the rate is taken from at most. Less jumps with every file; more believes for
-/// long what has ceased to be so.
-const WINDOW: Duration = Duration::from_secs(15);
-
-/// And at least, of a run that is longer.
-const WINDOW_MIN: Duration = Duration::from_millis(1500);
-
-/// The least time between two samples of it.
-const SAMPLE_EVERY: Duration = Duration::from_millis(500);
-
-/// What an entry costs beside its bytes, in bytes that could have been copied meanwhile. With it a
-/// thousand tiny files count for what they take, and the estimate stays when they come to an end.
-const ENTRY_BYTES: f64 = 128.0 * 1024.0;
-
-/// A time left that was made of less than this would be a guess.
-const ESTIMATE_AFTER: Duration = Duration::from_secs(1);
-
-/// The speed of a run, from what it did in the last seconds.
-#[derive(Debug)]
-pub(super) struct Speed {
-    begun: Instant,
-    samples: VecDeque<(Instant, Progress)>,
-}
-
-impl Speed {
-    pub(super) fn new(begun: Instant) -> Speed {
-        Speed { begun, samples: VecDeque::from([(begun, Progress::default())]) }
-    }
-
-    /// Takes note of how far the run is `now`.
-    pub(super) fn note(&mut self, now: Instant, progress: Progress) {
-        let due = self.samples.back().is_none_or(|(last, _)| now - *last >= SAMPLE_EVERY);
-        if due {
-            self.samples.push_back((now, progress));
-        }
-        // One that is older is kept: the window begins there.
-        while self.samples.get(1).is_some_and(|(at, _)| now - *at >= WINDOW) {
-            self.samples.pop_front();
-        }
-    }
-
-    /// Bytes a second of late.
-    fn bytes_per_second(&self, now: Instant, progress: Progress) -> f64 {
-        let (seconds, before) = self.since(now);
-        progress.bytes.saturating_sub(before.bytes) as f64 / seconds
-    }
-
-    /// How long the rest of `all` takes at this speed.
-    fn left(&self, now: Instant, progress: Progress, all: Counted) -> Option<Duration> {
-        if now - self.begun < ESTIMATE_AFTER || !all.all {
-            return None;
-        }
-        let work = |entries: u64, bytes: u64| entries as f64 * ENTRY_BYTES + bytes as f64;
-        let (seconds, before) = self.since(now);
-        let done = work(
-            progress.entries.saturating_sub(before.entries),
-            progress.bytes.saturating_sub(before.bytes),
-        );
-        let gone = progress.bytes + progress.passed_bytes;
-        let rest =
-            work(all.entries.saturating_sub(progress.entries), all.bytes.saturating_sub(gone));
-        let left = rest * seconds / done;
-        // Nothing was done, so that nothing can be said.
-        left.is_finite().then(|| Duration::from_secs_f64(left.min(1e9)))
-    }
-
-    fn since(&self, now: Instant) -> (f64, Progress) {
-        // Half of the run so far: a copy begins with what memory takes at once, which says little of
-        // how long the rest will take a disk.
-        let window = ((now - self.begun) / 2).clamp(WINDOW_MIN, WINDOW);
-        let within = self.samples.partition_point(|(at, _)| now - *at >= window);
-        let begins = self.samples.get(within.saturating_sub(1));
-        let (at, before) = begins.copied().unwrap_or((now, Progress::default()));
-        ((now - at).as_secs_f64().max(1e-3), before)
-    }
-}
+use super::speed::Speed;
 
 /// A run at one instant.
 #[derive(Debug)]
@@ -385,57 +308,6 @@ mod tests {
         );
     }
 
-    /// The time left, while a run goes at a steady speed, is what is left: with many tiny files and
-    /// with a large one after them.
-    #[test]
-    fn the_time_left_does_not_jump() {
-        let begun = Instant::now();
-        let mut speed = Speed::new(begun);
-        let (tiny, large) = (100_000, 10 * GIB);
-        let all = Counted { entries: tiny + 1, bytes: tiny * 100 + large, all: true };
-        // Ten seconds of tiny files and ten of the large one.
-        let at = |tenths: u64| {
-            let entries = tenths.min(100) * tiny / 100;
-            let part = tenths.saturating_sub(100) * large / 100;
-            Progress { entries, bytes: entries * 100 + part, passed_bytes: 0 }
-        };
-        for tenths in 1..200 {
-            let now = begun + Duration::from_millis(100 * tenths);
-            let seconds = (now - begun).as_secs_f64();
-            speed.note(now, at(tenths));
-            let left = speed.left(now, at(tenths), all).map(|left| left.as_secs_f64());
-            if seconds < 1.0 {
-                assert_eq!(left, None);
-                continue;
-            }
-            let left = left.expect("the whole is known");
-            let due = 20.0 - seconds;
-            assert!((left - due).abs() <= 0.25 * due + 0.5, "{left} for {due}");
-        }
-    }
-
-    /// A file of 5 GiB into a page cache that takes 2 GiB in a second, and then onto a disk.
-    #[test]
-    fn the_time_left_forgets_what_memory_took() {
-        let begun = Instant::now();
-        let mut speed = Speed::new(begun);
-        let all = Counted { entries: 1, bytes: 5 * GIB, all: true };
-        for tenths in 1..85 {
-            let now = begun + Duration::from_millis(100 * tenths);
-            let seconds = (now - begun).as_secs_f64();
-            let moved = tenths.min(10) * GIB / 5 + tenths.saturating_sub(10) * GIB / 25;
-            let progress = Progress { entries: 0, bytes: moved, passed_bytes: 0 };
-            speed.note(now, progress);
-            if seconds < 3.0 {
-                continue;
-            }
-            let left = speed.left(now, progress, all).expect("the whole is known");
-            let due = 8.5 - seconds;
-            let told = left.as_secs_f64();
-            assert!((told - due).abs() <= 0.25 * due + 0.5, "{told} for {due}");
-        }
-    }
-
     #[test]
     fn no_time_is_left_only_when_nothing_is() {
         let left = |millis| {
@@ -447,19 +319,5 @@ mod tests {
             [left(0), left(1), left(1000), left(59_001)],
             ["0:00 left", "0:01 left", "0:01 left", "1:00 left"]
         );
-    }
-
-    #[test]
-    fn a_run_that_stands_still_says_nothing_of_its_end() {
-        let begun = Instant::now();
-        let mut speed = Speed::new(begun);
-        let progress = Progress { entries: 5, bytes: 5 * MIB, passed_bytes: 0 };
-        for seconds in 1..60 {
-            speed.note(begun + Duration::from_secs(seconds), progress);
-        }
-        let now = begun + Duration::from_secs(60);
-        let all = Counted { entries: 10, bytes: 10 * MIB, all: true };
-        assert_eq!(speed.left(now, progress, all), None);
-        assert_eq!(speed.bytes_per_second(now, progress), 0.0);
     }
 }
