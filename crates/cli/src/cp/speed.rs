@@ -71,7 +71,8 @@ impl Speed {
         // Something was done before the stop and behind it.
         let stop = (to - from).saturating_sub(RUNS_EVERY);
         self.begun += stop;
-        for (at, _) in self.samples.iter_mut().filter(|(at, _)| *at <= from) {
+        // What was last drawn before the stop was noted an instant behind its beginning.
+        for (at, _) in self.samples.iter_mut().filter(|(at, _)| *at < to) {
             *at += stop;
         }
     }
@@ -201,6 +202,7 @@ mod tests {
                     speed.runs_again(signal);
                 }
                 speed.runs(now);
+                let now = now + Duration::from_micros(10);
                 speed.note(now, progress);
                 // Until the signal has come nobody knows.
                 if tenths < 10 || (stopped == stop && now < signal) {
