@@ -117,3 +117,100 @@ fn what_can_be_read_only_once_cannot_be_verified() {
     let output = cp(dir.path(), &["--verify", "a", "/dev/null"]);
     assert_eq!(said(&output), "cp: cannot verify the copy: '/dev/null' is no regular file\n");
 }
+
+/// What the receipt in `dir` has of each entry: how it went, and whether a digest is told.
+fn told(dir: &Path) -> Vec<(String, bool)> {
+    let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+    let lines = receipt.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let entries = lines.filter(|line| line["record"] == "entry");
+    let method = |line: &Value| line["method"].as_str().expect("a word").to_owned();
+    entries.map(|line| (method(&line), line["verified_xxh3_128"].is_string())).collect()
+}
+
+#[test]
+fn a_wrong_byte_is_found_with_whatever_other_option() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("s")).expect("a directory");
+    // Beyond what is worth a part, with a hole in its middle and one at its end.
+    let sparse = std::fs::File::create(dir.join("s/sparse")).expect("a file");
+    sparse.set_len(6 << 20).expect("a length");
+    for at in [0, 3 << 20] {
+        std::os::unix::fs::FileExt::write_all_at(&sparse, &random_bytes(1 << 20, at), at)
+            .expect("written");
+    }
+    for (number, options) in [
+        &["--durable"][..],
+        &["--sparse=always"],
+        &["--sparse=never"],
+        &["--no-cache"],
+        &["--durable", "--sparse=always", "--no-cache"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let lies = Lies { wrong_write: Some((3 << 20) + 7), ..Lies::default() };
+        let Some(liar) = LyingFs::mount(Vec::new(), lies) else { return };
+        let dst = liar.path().join("made");
+        let dst = dst.to_str().expect("a name");
+        let common = ["--verify", "--receipt=receipt", "s/sparse", dst];
+        let output = cp(dir, &[options, &common[..]].concat());
+        let at = (3 << 20) + 7;
+        let words = format!("cp: '{dst}' differs from 's/sparse' at byte offset {at}\n");
+        assert_eq!(said(&output), words, "{number} {options:?}");
+        assert_eq!(output.status.code(), Some(1), "{options:?}");
+        assert_eq!(told(dir), [("failed".to_owned(), false)], "{options:?}");
+    }
+}
+
+#[test]
+fn a_wrong_copy_is_no_part_of_the_next_and_gets_no_other_name() {
+    let content = random_bytes(6 << 20, 3);
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    for options in [&["--resume"][..], &["--resume", "--durable"], &["--atomic", "--durable"]] {
+        let lies = Lies { wrong_reread: Some(5 << 20), ..Lies::default() };
+        let Some(liar) = LyingFs::mount(content.clone(), lies) else { return };
+        let src = liar.source();
+        let src = src.to_str().expect("a name");
+        let common = ["--verify", "--receipt=receipt", src, "new"];
+        let output = cp(dir, &[options, &common[..]].concat());
+        let words = format!("cp: 'new' differs from '{src}' at byte offset {}\n", 5 << 20);
+        assert_eq!(said(&output), words, "{options:?}");
+        assert_eq!(told(dir), [("failed".to_owned(), false)], "{options:?}");
+        let names: Vec<_> = std::fs::read_dir(dir).expect("a directory").collect();
+        assert_eq!(names.len(), 1, "the receipt alone: {names:?}");
+    }
+}
+
+#[test]
+fn the_names_of_a_file_are_verified_once_and_an_empty_one_is_right() {
+    each_fs(|kind, dir| {
+        create_dir(dir.join("s")).expect("a directory");
+        write(dir.join("s/empty"), "").expect("a file");
+        write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("a file");
+        std::fs::hard_link(dir.join("s/large"), dir.join("s/linked")).expect("a link");
+        for options in [&["--durable"][..], &["--atomic", "--durable"], &["--resume", "--durable"]]
+        {
+            // What is complete is compared when it is met again; its other names are links.
+            for pass in 0..2 {
+                let common = ["-a", "--verify", "--receipt=receipt", "-T", "s", "d"];
+                let output = cp(dir, &[options, &common[..]].concat());
+                assert!(output.status.success(), "{kind} {options:?}: {}", said(&output));
+                let found = tree_differences(&dir.join("s"), &dir.join("d"), Aspects::ALL);
+                assert_eq!(found.expect("trees"), [""; 0], "{kind} {options:?}");
+                let mut told = told(dir);
+                told.sort();
+                let method =
+                    if options[0] == "--resume" && pass == 1 { "skipped" } else { "copied" };
+                let count = |method: &str, proved: bool| {
+                    told.iter().filter(|entry| **entry == (method.to_owned(), proved)).count()
+                };
+                assert!(count(method, true) >= 2, "{kind} {options:?} {pass}: {told:?}");
+                assert_eq!(told.len(), 4, "{kind} {options:?} {pass}: {told:?}");
+                assert_eq!(count("linked", true), 0, "{kind} {options:?} {pass}: {told:?}");
+            }
+            std::fs::remove_dir_all(dir.join("d")).expect("removed");
+        }
+    });
+}
