@@ -364,6 +364,8 @@ fn make_dir(parent: &WorkDir, name: &str) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use engines::profile::{InFlight, Situation, SizeClass};
+
     use super::*;
 
     /// Three threads at a gate, of which the last comes as far as `last_passes` says: none waits for
@@ -394,6 +396,38 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_copy_stays_until_others_lie_behind_it() {
+        let home = tempfile::tempdir().expect("a directory");
+        let scratch = || Scratch::create(home.path(), "tune").expect("scratch");
+        let (src, dst) = (scratch(), scratch());
+        let situation = Situation {
+            size: SizeClass::ALL[0],
+            residency: Residency::Resident,
+            in_flight: InFlight::One,
+            no_cache: false,
+        };
+        let case = Case::of(situation);
+        let lane = Lane::make(&case, 0, (&src, &dst), 1).expect("a lane");
+        let prover = lane.prover(&case).expect("a prover");
+        let variant = "read_write:256K".parse().expect("a variant");
+        let mut runner = Runner::start(&variant).expect("it starts");
+        let files = || -> usize {
+            let dirs = std::fs::read_dir(&lane.paths[1]).expect("copies");
+            let files = dirs.flatten().map(|dir| std::fs::read_dir(dir.path()).expect("a copy"));
+            files.map(Iterator::count).sum()
+        };
+        for run in 1..=10 {
+            let outcome = lane.run(&case, &prover, &mut runner, Length::Whole, None);
+            assert!(matches!(outcome, Ok(Outcome::Measured(_))), "{outcome:?}");
+            assert_eq!(files(), run.min(8) * case.files as usize);
+        }
+        lane.remove().expect("removed");
+        for scratch in [src, dst] {
+            assert_eq!(std::fs::read_dir(scratch.path()).expect("listed").count(), 0);
+        }
     }
 
     #[test]

@@ -93,3 +93,42 @@ impl<'l> Lanes<'l> {
 fn files_of(case: &Case) -> Files {
     (case.situation.size, case.files)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use engines::profile::{InFlight, Situation};
+
+    use super::*;
+
+    #[test]
+    fn what_was_dropped_is_made_anew_where_there_is_time() {
+        let home = tempfile::tempdir().expect("a directory");
+        let scratch = || Scratch::create(home.path(), "tune").expect("scratch");
+        let (src, dst) = (scratch(), scratch());
+        let mut lanes = Lanes::new((&src, &dst), 1);
+        let mut file_of = |residency, left_secs| {
+            let (in_flight, no_cache) = (InFlight::One, false);
+            let situation =
+                Situation { size: SizeClass::of(20 << 20), residency, in_flight, no_cache };
+            let case = Case::of(situation).shortened();
+            let left = Duration::from_secs(left_secs);
+            assert_eq!(lanes.of(&case, 1, left).expect("lanes").len(), 1);
+            let file = src.path().join(format!("{}-1-0/0000", case.file_bytes));
+            let stat = std::fs::metadata(file).expect("the source");
+            (stat.ino(), stat.ctime(), stat.ctime_nsec())
+        };
+        let first = file_of(Residency::Resident, 1000);
+        assert_eq!(file_of(Residency::Resident, 1000), first);
+        assert_eq!(file_of(Residency::Absent, 1000), first);
+        assert_eq!(file_of(Residency::Resident, 0), first, "there is no time for it");
+        let second = file_of(Residency::Resident, 1000);
+        assert_ne!(second, first);
+        assert_eq!(file_of(Residency::Resident, 1000), second);
+        lanes.renew(Duration::ZERO).expect("nothing to do");
+        assert_eq!(std::fs::read_dir(src.path()).expect("listed").count(), 1);
+        lanes.renew(Duration::from_secs(1000)).expect("removed");
+        assert_eq!(std::fs::read_dir(src.path()).expect("listed").count(), 0);
+    }
+}
