@@ -99,30 +99,25 @@ pub struct FileCopy<'c> {
 const READ_AHEAD_BYTES: u64 = 128 << 10;
 
 impl FileCopy<'_> {
-    /// Tells the kernel that the source is read from its start to its end, so that it reads twice as far
-    /// ahead: posix_fadvise(2). Where it does not take advice, it reads as it does.
-    fn advise(&mut self, link: usize, span: Span) {
-        let reads = self.chain.links[link].variant.engine.facts.reads_ahead;
-        if reads && !self.advised && span.len > READ_AHEAD_BYTES {
-            let _ = rustix::fs::fadvise(self.pair.src, 0, None, Advice::Sequential);
-            self.advised = true;
-        }
-    }
-
     /// Moves `span` by the first variant that does not refuse it; the next goes on exactly where a
     /// refusal left off. Whatever is not a refusal ends the copy: a real error is never covered up
     /// by trying another way.
     pub fn copy(&mut self, span: Span, observe: &mut Observer<'_>) -> Moved {
         let mut bytes = 0;
         let mut refusal = Errno::NOSYS;
-        for index in 0..self.chain.links.len() {
-            if let Some(errno) = self.chain.links[index].refused_for_good {
+        for link in &mut self.chain.links {
+            if let Some(errno) = link.refused_for_good {
                 refusal = errno;
                 continue;
             }
             let left = span.after(bytes);
-            self.advise(index, left);
-            let link = &mut self.chain.links[index];
+            let reads_ahead = link.variant.engine.facts.reads_ahead;
+            if reads_ahead && !self.advised && left.len > READ_AHEAD_BYTES {
+                // The kernel reads twice as far ahead of who reads from start to end: posix_fadvise(2).
+                // Where it takes no advice, it reads as it does.
+                let _ = rustix::fs::fadvise(self.pair.src, 0, None, Advice::Sequential);
+                self.advised = true;
+            }
             let moved = match link.copier() {
                 Ok(copier) => copier.copy(self.pair, left),
                 Err(error) => Moved::refused(errno_of(&error)),
