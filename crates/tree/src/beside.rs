@@ -5,7 +5,7 @@
 //! is taken, which only a look at the directory would find.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -137,9 +137,16 @@ fn may_be_in_use(run: &Run<'_>, dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -
     if !fstat(&fd).is_ok_and(|now| FileId::of(&now) == FileId::of(stat)) {
         return true;
     }
-    match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+    is_held(run, &fd, stat)
+}
+
+/// Whether another run has locked `file`, which `stat` describes. If not, it is kept from others for as
+/// long as it is open.
+pub(crate) fn is_held(run: &Run<'_>, file: &OwnedFd, stat: &Stat) -> bool {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => false,
         Err(Errno::WOULDBLOCK) => true,
+        // Some file systems have no locks.
         Err(_) => run.is_younger(stat),
     }
 }

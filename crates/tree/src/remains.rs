@@ -6,12 +6,9 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat, unlinkat,
-};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
 
-use crate::beside::is_among_sources;
+use crate::beside::{is_among_sources, is_held};
 use crate::entry::Job;
 use crate::identity::{file_bytes, is_directory};
 use crate::journal::{self, Noted};
@@ -65,7 +62,7 @@ pub(crate) fn clear(run: &Run<'_>, src: &Place<'_>, dir: BorrowedFd<'_>, name: &
     let of_part = noted.is_some_and(|noted| noted != Noted::Directory);
     if let Some((fd, stat)) = part {
         // Without a journal only what is empty is known for a part: a run begins with that.
-        if !of_part && file_bytes(&stat) > 0 || is_in_use(run, &fd, &stat) {
+        if !of_part && file_bytes(&stat) > 0 || is_held(run, &fd, &stat) {
             return;
         }
         let _ = unlinkat(dir, &*part_name, AtFlags::empty());
@@ -90,14 +87,4 @@ fn find(
     let stat = fstat(&fd).ok()?;
     let ours = journal::is_private(&stat, run.euid) && !is_among_sources(src, dir, own);
     ours.then_some((fd, stat))
-}
-
-/// Whether another run is at the part. If not, it is kept from others for as long as it is open.
-fn is_in_use(run: &Run<'_>, part: &OwnedFd, stat: &Stat) -> bool {
-    match flock(part, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => false,
-        Err(Errno::WOULDBLOCK) => true,
-        // Some file systems have no locks.
-        Err(_) => run.is_younger(stat),
-    }
 }
