@@ -45,7 +45,7 @@ const LARGE_BYTES: u64 = 64 << 20;
 /// A file of the same class that does in its stead where there is little time.
 const LARGE_SHORT_BYTES: u64 = 20 << 20;
 
-/// Copies that are kept behind the last one, and their bytes in all, at most.
+/// Copies that are kept in a lane, the last one among them, and their bytes in all, at most.
 const KEPT_MAX: u64 = 8;
 const KEPT_BYTES_MAX: u64 = 64 << 20;
 
