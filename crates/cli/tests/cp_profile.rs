@@ -220,6 +220,20 @@ fn a_cold_file_goes_its_own_way() {
     }
 }
 
+/// What was read past the page cache would have to be read from the medium once more.
+#[test]
+fn a_source_that_is_to_be_compared_is_read_through_the_page_cache() {
+    let Some(scratch) = fs(FsKind::Ext4) else { return };
+    let dir = scratch.path();
+    let profile = profile_in(dir, &["variant = \"direct_read:64K,depth=2\""]);
+    write(dir.join("a"), random_bytes(300_000, 1)).expect("a file");
+    let (entry, _) = copy(dir, &profile, &[], "a");
+    assert_eq!(way(&entry), ["profile", "direct_read:64K,depth=2", "direct_read:64K,depth=2"]);
+    let (entry, _) = copy(dir, &profile, &["--verify"], "a");
+    assert!(is_built_in(&entry), "{entry}");
+    assert!(!way(&entry)[2].starts_with("direct"), "{entry}");
+}
+
 #[test]
 fn whatever_is_in_place_of_a_profile_the_copy_is_made() {
     let dir = tempfile::tempdir().expect("a directory");

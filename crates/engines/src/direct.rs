@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, statx};
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 
-use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind, Verdict};
+use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind, StatusFlags, Verdict};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::buffer::Buffer;
@@ -85,8 +85,8 @@ impl Copier for Direct {
         self.buffer.touch();
     }
 
-    fn status_flags(&self) -> OFlags {
-        OFlags::DIRECT
+    fn status_flags(&self) -> StatusFlags {
+        StatusFlags::both(OFlags::DIRECT)
     }
 }
 
@@ -122,7 +122,8 @@ pub(crate) fn block_bytes(pair: Pair<'_>) -> Result<usize, Errno> {
     Ok(side_block_bytes(pair.src)?.max(side_block_bytes(pair.dst)?))
 }
 
-fn side_block_bytes(fd: BorrowedFd<'_>) -> Result<usize, Errno> {
+/// The same of one file.
+pub(crate) fn side_block_bytes(fd: BorrowedFd<'_>) -> Result<usize, Errno> {
     let page_bytes = rustix::param::page_size();
     let stat = match statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {
         Ok(stat) => stat,

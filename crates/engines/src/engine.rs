@@ -19,10 +19,33 @@ pub trait Copier: Send {
     /// runs. Whoever copies one small file leaves that.
     fn touch(&mut self) {}
 
-    /// File status flags, such as O_DIRECT, that both descriptors need while it copies.
+    /// File status flags, such as O_DIRECT, that the descriptors need while it copies.
     /// [`Variant::start`](crate::Variant::start) sees to them once a span, for all workers.
-    fn status_flags(&self) -> OFlags {
-        OFlags::empty()
+    fn status_flags(&self) -> StatusFlags {
+        StatusFlags::default()
+    }
+}
+
+/// File status flags of the two descriptors of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusFlags {
+    /// Of the source.
+    pub src: OFlags,
+    /// Of the destination.
+    pub dst: OFlags,
+}
+
+impl Default for StatusFlags {
+    fn default() -> StatusFlags {
+        StatusFlags::both(OFlags::empty())
+    }
+}
+
+impl StatusFlags {
+    /// The same `flags` on both.
+    #[must_use]
+    pub fn both(flags: OFlags) -> StatusFlags {
+        StatusFlags { src: flags, dst: flags }
     }
 }
 

@@ -13,11 +13,12 @@ use rustix::io::Errno;
 
 use crate::cursor::with_both_at;
 use crate::direct::block_bytes;
-use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind};
+use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind, StatusFlags};
+use crate::moved::stop_for;
 use crate::presized::Presized;
 use crate::probe::probe_by_copy;
-use crate::sys::ring::{Completion, Direction, Part, Ring};
-use crate::{Moved, Pair, Side, Span, Stop, Tuning, is_refusal};
+use crate::sys::ring::{Completion, Direction, KeptRing, Part, Ring};
+use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
 /// The table row.
 pub(crate) static IO_URING: Engine = Engine {
@@ -50,26 +51,14 @@ pub(crate) static IO_URING: Engine = Engine {
     kind: Kind::Copier { probe: |pair| probe_by_copy(&IO_URING, pair), start },
 };
 
-/// The most memory that a ring's buffers may take in all, in bytes.
-const BUFFERS_BYTES_MAX: usize = 1 << 30;
-
 struct Uring {
-    /// Taken out while it copies and not put back with operations in flight, so that none can reach
-    /// a later span, or descriptors that were closed meanwhile.
-    ring: Option<Ring>,
-    buffer_bytes: usize,
-    depth: usize,
+    ring: KeptRing,
     direct: bool,
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
-    let (buffer_bytes, depth) = (tuning.bytes("buffer"), tuning.bytes("depth"));
-    if buffer_bytes * depth > BUFFERS_BYTES_MAX {
-        let message = "buffer times depth exceeds 1 GiB";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
-    let ring = Some(Ring::new(depth, buffer_bytes)?);
-    Ok(Box::new(Uring { ring, buffer_bytes, depth, direct: tuning.flag("direct") }))
+    let ring = KeptRing::new(tuning.bytes("depth"), tuning.bytes("buffer"))?;
+    Ok(Box::new(Uring { ring, direct: tuning.flag("direct") }))
 }
 
 impl Copier for Uring {
@@ -82,32 +71,30 @@ impl Copier for Uring {
             Ok(block_bytes) => block_bytes.unwrap_or(1),
             Err(errno) => return Moved::refused(errno),
         };
-        let slot_bytes = self.buffer_bytes - self.buffer_bytes % block_bytes;
+        let slot_bytes = self.ring.slot_bytes() - self.ring.slot_bytes() % block_bytes;
         if slot_bytes == 0 {
             return Moved::refused(Errno::INVAL);
         }
-        let mut ring = match self.ring.take().map_or_else(|| self.new_ring(), Ok) {
-            Ok(ring) => ring,
-            Err(errno) => return Moved::refused(errno),
-        };
-        let depth = self.depth;
-        let moved = with_both_at(pair, span, |span, src_at, dst_at| {
+        let ring = &mut self.ring;
+        with_both_at(pair, span, |span, src_at, dst_at| {
             let presized = match Presized::as_it_is(pair, dst_at, span.len) {
                 Ok(presized) => presized,
                 Err(errno) => return Moved::failed(Side::Dst, errno),
             };
-            let mut flight = Flight {
-                pair,
-                src_at,
-                dst_at,
-                // Whole blocks only: the rest is refused below.
-                len: span.len - span.len % block_bytes as u64,
-                slot_bytes,
-                next: 0,
-                pieces: vec![Piece::default(); depth],
-                shortest: None,
-            };
-            let moved = flight.run(&mut ring);
+            let moved = ring.with(|ring| {
+                let mut flight = Flight {
+                    pair,
+                    src_at,
+                    dst_at,
+                    // Whole blocks only: the rest is refused below.
+                    len: span.len - span.len % block_bytes as u64,
+                    slot_bytes,
+                    next: 0,
+                    pieces: vec![Piece::default(); ring.depth()],
+                    shortest: None,
+                };
+                flight.run(ring)
+            });
             if moved.stop != Stop::Done {
                 presized.shrink_after(pair, moved.bytes);
             }
@@ -115,20 +102,11 @@ impl Copier for Uring {
                 return Moved { stop: Stop::Refused(Errno::INVAL), ..moved };
             }
             moved
-        });
-        self.ring = Some(ring).filter(|ring| !ring.busy());
-        moved
+        })
     }
 
-    fn status_flags(&self) -> OFlags {
-        if self.direct { OFlags::DIRECT } else { OFlags::empty() }
-    }
-}
-
-impl Uring {
-    fn new_ring(&self) -> Result<Ring, Errno> {
-        Ring::new(self.depth, self.buffer_bytes)
-            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))
+    fn status_flags(&self) -> StatusFlags {
+        if self.direct { StatusFlags::both(OFlags::DIRECT) } else { StatusFlags::default() }
     }
 }
 
@@ -266,8 +244,4 @@ impl Flight<'_> {
             self.shortest = Some(Moved { bytes, stop });
         }
     }
-}
-
-fn stop_for(side: Side, errno: Errno) -> Stop {
-    if is_refusal(errno) { Stop::Refused(errno) } else { Stop::Failed { side, errno } }
 }

@@ -9,6 +9,7 @@ mod chain;
 mod copy_file_range;
 mod cursor;
 mod direct;
+mod direct_read;
 mod dontcache;
 mod engine;
 mod io_uring;
@@ -33,7 +34,9 @@ mod until_done;
 mod variant;
 
 pub use chain::{Chain, FileCopy, Observer};
-pub use engine::{Copier, Ends, Engine, Facts, Floor, Kind, Param, ParamKind, Verdict};
+pub use engine::{
+    Copier, Ends, Engine, Facts, Floor, Kind, Param, ParamKind, StatusFlags, Verdict,
+};
 pub use moved::{Moved, Side, Stop, is_refusal, refuses_for_good};
 pub use probe::{describe, probe, probe_variant, write_sample};
 pub use rustix::io::Errno;
@@ -55,6 +58,7 @@ pub static ENGINES: &[&Engine] = &[
     &splice::SPLICE,
     &io_uring::IO_URING,
     &direct::DIRECT,
+    &direct_read::DIRECT_READ,
     &dontcache::DONTCACHE,
     &reflink::REFLINK,
     &memory::MEMORY,

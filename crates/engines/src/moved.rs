@@ -77,6 +77,12 @@ pub fn is_refusal(errno: Errno) -> bool {
     )
 }
 
+/// Why an engine stops that met `errno` on `side`, with every byte it took from the source and has not
+/// written still there to be read again.
+pub(crate) fn stop_for(side: Side, errno: Errno) -> Stop {
+    if is_refusal(errno) { Stop::Refused(errno) } else { Stop::Failed { side, errno } }
+}
+
 /// Whether a refusal holds for every further file of the same two file systems, so that asking
 /// again is a wasted call. An engine that met a trait of one file must not give these.
 #[must_use]

@@ -4,9 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::OFlags;
-
-use crate::engine::Copier;
+use crate::engine::{Copier, StatusFlags};
 use crate::presized::Presized;
 use crate::span::Pos;
 use crate::{Moved, Pair, Side, Span, Stop};
@@ -62,7 +60,7 @@ impl Copier for Parallel {
         self.copiers.iter_mut().for_each(|copier| copier.touch());
     }
 
-    fn status_flags(&self) -> OFlags {
+    fn status_flags(&self) -> StatusFlags {
         self.copiers[0].status_flags()
     }
 }

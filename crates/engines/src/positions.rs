@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 
-use crate::engine::Copier;
+use crate::engine::{Copier, StatusFlags};
 use crate::span::Pos;
 use crate::{Moved, Pair, Side, Span};
 
@@ -37,7 +37,7 @@ impl Copier for WithHonouredPositions {
         self.copier.touch();
     }
 
-    fn status_flags(&self) -> OFlags {
+    fn status_flags(&self) -> StatusFlags {
         self.copier.status_flags()
     }
 }

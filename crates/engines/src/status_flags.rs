@@ -1,18 +1,18 @@
-//! Status flags that an engine needs on both descriptors while it copies, set and put back.
+//! Status flags that an engine needs on its descriptors while it copies, set and put back.
 
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
-use crate::engine::Copier;
+use crate::engine::{Copier, StatusFlags};
 use crate::{Moved, Pair, Span};
 
 /// A copier whose descriptors carry `flags` for the length of each span. The flags belong to the
 /// open file, which all workers share; hence they are set around the workers and not by them.
 pub(crate) struct WithStatusFlags {
     pub(crate) copier: Box<dyn Copier>,
-    pub(crate) flags: OFlags,
+    pub(crate) flags: StatusFlags,
 }
 
 impl Copier for WithStatusFlags {
@@ -21,8 +21,8 @@ impl Copier for WithStatusFlags {
         if !is_file(pair.src) || !is_file(pair.dst) {
             return Moved::refused(Errno::INVAL);
         }
-        let guards = Guard::set(pair.src, self.flags)
-            .and_then(|src| Ok((src, Guard::set(pair.dst, self.flags)?)));
+        let guards = Guard::set(pair.src, self.flags.src)
+            .and_then(|src| Ok((src, Guard::set(pair.dst, self.flags.dst)?)));
         match guards {
             Ok(_guards) => self.copier.copy(pair, span),
             Err(errno) => Moved::refused(errno),
@@ -33,7 +33,7 @@ impl Copier for WithStatusFlags {
         self.copier.touch();
     }
 
-    fn status_flags(&self) -> OFlags {
+    fn status_flags(&self) -> StatusFlags {
         self.flags
     }
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::engine::{Copier, Engine, Kind, Param, ParamKind};
+use crate::engine::{Copier, Engine, Kind, Param, ParamKind, StatusFlags};
 use crate::parallel::Parallel;
 use crate::positions::WithHonouredPositions;
 use crate::status_flags::WithStatusFlags;
@@ -138,8 +138,11 @@ impl Variant {
             Box::new(Parallel::new(copiers))
         };
         let flags = copier.status_flags();
-        let copier =
-            if flags.is_empty() { copier } else { Box::new(WithStatusFlags { copier, flags }) };
+        let copier = if flags == StatusFlags::default() {
+            copier
+        } else {
+            Box::new(WithStatusFlags { copier, flags })
+        };
         Ok(Box::new(WithHonouredPositions { copier }))
     }
 

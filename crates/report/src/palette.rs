@@ -42,6 +42,7 @@ pub enum Symbol {
     Hexagon,
     X,
     TriangleRight,
+    TriangleLeft,
 }
 
 /// Patterns of lines.
@@ -64,7 +65,7 @@ struct Row {
     symbol: Symbol,
 }
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 12] = [
     row("read_write", "#0072b2", "#4aa8e0", Symbol::Circle),
     row("copy_file_range", "#d55e00", "#f0813a", Symbol::Square),
     row("splice", "#009e73", "#2fc49a", Symbol::Diamond),
@@ -73,6 +74,7 @@ const ROWS: [Row; 11] = [
     row("io_uring", "#882255", "#cf5c96", Symbol::Pentagon),
     row("stdio", "#56b4e9", "#9bd4f5", Symbol::Hexagon),
     row("direct", "#332288", "#9a8cf0", Symbol::Star),
+    row("direct_read", "#6a4c2f", "#c39a72", Symbol::TriangleLeft),
     row("dontcache", "#999933", "#c6c65e", Symbol::Cross),
     row("reflink", "#117733", "#5fae78", Symbol::X),
     row("memory", "#6b6b6b", "#a9a9a9", Symbol::TriangleRight),

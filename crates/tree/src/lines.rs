@@ -129,6 +129,8 @@ fn usable_variant(options: &Options, line: &Line) -> Option<Variant> {
     let fits = match variant.engine.name {
         "reflink" => false,
         "copy_file_range" => may_offload(options),
+        // Whoever compares the copy with its source would have that read from the medium twice.
+        "direct_read" => !options.verify,
         _ => true,
     };
     fits.then_some(variant)

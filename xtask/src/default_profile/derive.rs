@@ -202,7 +202,8 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
 /// Whether `variant` may serve in `situation` on machines that nobody has measured.
 fn may_be_built_in(variant: &Variant, situation: Situation) -> bool {
     // An image in memory answers at once: there it costs nothing to do without readahead, which hides
-    // the latency of a disk.
+    // the latency of a disk. `direct_read` is no such way: it asks for more at a time than readahead does,
+    // and writes as all others do.
     let is_direct = match variant.engine.name {
         "direct" => true,
         "io_uring" => variant.tuning.flag("direct"),
@@ -354,6 +355,7 @@ mod tests {
             ("direct", Residency::Resident, false, true),
             ("io_uring:1M,depth=8,direct", Residency::Absent, false, false),
             ("io_uring:1M,depth=8", Residency::Absent, false, true),
+            ("direct_read:1M,depth=4", Residency::Absent, false, true),
             ("splice", Residency::Absent, false, true),
             ("dontcache", Residency::Resident, true, true),
             ("dontcache", Residency::Resident, false, false),

@@ -1,12 +1,61 @@
 //! An io_uring with buffers of its own, one a slot. At most one operation is in flight in a slot, so
 //! the kernel and the program never have the same buffer in hand.
 
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
 
 use super::buffer::Buffer;
+use crate::Moved;
+
+/// The most memory that a ring's buffers may take in all, in bytes.
+const BUFFERS_BYTES_MAX: usize = 1 << 30;
+
+/// A ring that an engine keeps from span to span.
+pub(crate) struct KeptRing {
+    /// Taken out while it is used and not put back with operations in flight, so that none can reach
+    /// a later span, or descriptors that were closed meanwhile.
+    ring: Option<Ring>,
+    depth: usize,
+    slot_bytes: usize,
+}
+
+impl KeptRing {
+    /// Sets up a ring of `depth` slots of `slot_bytes` each.
+    ///
+    /// # Errors
+    /// `InvalidInput` for more than 1 GiB in all, and those of [`Ring::new`].
+    pub(crate) fn new(depth: usize, slot_bytes: usize) -> io::Result<KeptRing> {
+        if slot_bytes.checked_mul(depth).is_none_or(|bytes| bytes > BUFFERS_BYTES_MAX) {
+            let message = "buffer times depth exceeds 1 GiB";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let ring = Some(Ring::new(depth, slot_bytes)?);
+        Ok(KeptRing { ring, depth, slot_bytes })
+    }
+
+    /// The length of a slot's buffer, in bytes.
+    pub(crate) fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    /// Runs `copy` with the ring, a new one if the last was left with operations in flight. Refused
+    /// where none can be had.
+    pub(crate) fn with(&mut self, copy: impl FnOnce(&mut Ring) -> Moved) -> Moved {
+        let kept = self.ring.take();
+        let mut ring = match kept.map_or_else(|| Ring::new(self.depth, self.slot_bytes), Ok) {
+            Ok(ring) => ring,
+            Err(error) => {
+                return Moved::refused(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM));
+            }
+        };
+        let moved = copy(&mut ring);
+        self.ring = Some(ring).filter(|ring| !ring.busy());
+        moved
+    }
+}
 
 /// A ring with `depth` slots.
 pub(crate) struct Ring {
@@ -47,7 +96,7 @@ impl Ring {
     ///
     /// # Errors
     /// ENOSYS or EPERM where the kernel has no io_uring or forbids it.
-    pub(crate) fn new(depth: usize, slot_bytes: usize) -> std::io::Result<Ring> {
+    pub(crate) fn new(depth: usize, slot_bytes: usize) -> io::Result<Ring> {
         let entries = u32::try_from(depth).map_err(|_| Errno::INVAL)?;
         let mut buffers = Buffer::page_aligned(depth * slot_bytes)?;
         // Registering them would fault them in, where that is allowed.
@@ -147,6 +196,18 @@ impl Ring {
             each(Completion { slot, result });
         }
         Ok(())
+    }
+
+    /// The first `len` bytes of a slot's buffer.
+    ///
+    /// # Panics
+    /// When the slot is busy, or shorter.
+    pub(crate) fn bytes(&mut self, slot: usize, len: usize) -> &[u8] {
+        assert!(!self.in_flight[slot], "slot {slot} is busy");
+        assert!(len <= self.slot_bytes, "outside the slot");
+        let start = slot * self.slot_bytes;
+        let buffers = self.buffers.as_mut().expect("the ring is not being dropped");
+        &buffers.as_mut_slice()[start..start + len]
     }
 
     /// Whether any operation is in flight.

@@ -1,0 +1,326 @@
+//! `direct_read`: direct reads ahead of writes through the page cache.
+//!
+//! Calls `io_uring_enter(2)` for several reads in flight on a source that carries O_DIRECT, and
+//! `pwrite` for each in its order. Needs Linux 5.6 and a system that does not forbid io_uring, and a
+//! source whose file system reads directly, aligned as it says (STATX_DIOALIGN, Linux 6.1; a page
+//! before that); the destination is written like any other. Leaves the source out of the page cache,
+//! so that half the pages are taken and nothing is evicted for it, and the copy in it. Wins on large
+//! sources that are not in the cache: it asks for more at once than readahead does. Loses on those
+//! that are, which it reads from the device all the same.
+
+use std::io;
+
+use rustix::fs::{OFlags, tell};
+use rustix::io::Errno;
+
+use crate::cursor::with_both_at;
+use crate::direct::side_block_bytes;
+use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind, StatusFlags};
+use crate::moved::stop_for;
+use crate::probe::probe_by_copy;
+use crate::span::Pos;
+use crate::sys::ring::{Completion, Direction, KeptRing, Part, Ring};
+use crate::until_done::{write_all, write_at};
+use crate::{Moved, Pair, Side, Span, Stop, Tuning};
+
+/// The table row.
+pub(crate) static DIRECT_READ: Engine = Engine {
+    name: "direct_read",
+    about: "O_DIRECT reads in flight, ahead of writes through the page cache",
+    shares: "page cache of the destination; the source is read past it",
+    facts: Facts { reads_ahead: false, delegates: true, ..Facts::REGULAR },
+    params: &[
+        Param {
+            name: "buffer",
+            kind: ParamKind::Bytes { default: 1 << 20, min: 512, max: 1 << 30 },
+            about: "bytes of one read, cut to the alignment, and of one write",
+        },
+        Param {
+            name: "depth",
+            kind: ParamKind::Count { default: 4, min: 1, max: 1024 },
+            about: "reads in flight at once",
+        },
+    ],
+    lab_variants: &["direct_read:1M,depth=4", "direct_read:512K,depth=8"],
+    kind: Kind::Copier { probe: |pair| probe_by_copy(&DIRECT_READ, pair), start },
+};
+
+struct DirectRead {
+    ring: KeptRing,
+}
+
+fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
+    let ring = KeptRing::new(tuning.bytes("depth"), tuning.bytes("buffer"))?;
+    Ok(Box::new(DirectRead { ring }))
+}
+
+impl Copier for DirectRead {
+    fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        // A pipe would be read at any offset, and several reads at once would mix its bytes.
+        if let Err(errno) = tell(pair.src).and(tell(pair.dst)) {
+            return Moved::refused(errno);
+        }
+        let block_bytes = match side_block_bytes(pair.src) {
+            Ok(block_bytes) => block_bytes,
+            Err(errno) => return Moved::refused(errno),
+        };
+        let slot_bytes = self.ring.slot_bytes() - self.ring.slot_bytes() % block_bytes;
+        if slot_bytes == 0 {
+            return Moved::refused(Errno::INVAL);
+        }
+        let ring = &mut self.ring;
+        with_both_at(pair, span, |span, src_at, dst_at| {
+            if !src_at.is_multiple_of(block_bytes as u64) {
+                return Moved::refused(Errno::INVAL);
+            }
+            ring.with(|ring| {
+                let slots = vec![Slot::default(); ring.depth()];
+                let ends = (src_at, dst_at);
+                let len = span.len;
+                Flight { pair, ends, len, slot_bytes, block_bytes, slots }.run(ring)
+            })
+        })
+    }
+
+    fn status_flags(&self) -> StatusFlags {
+        StatusFlags { src: OFlags::DIRECT, dst: OFlags::empty() }
+    }
+}
+
+/// One span on its way: the pieces of it are read into the slots by turns, and written in their order.
+struct Flight<'fd> {
+    pair: Pair<'fd>,
+    /// Where the span begins in source and destination.
+    ends: (u64, u64),
+    len: u64,
+    /// The length of a piece, whole blocks.
+    slot_bytes: usize,
+    block_bytes: usize,
+    slots: Vec<Slot>,
+}
+
+/// A piece being read.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// Where it begins, in bytes from the span's start.
+    begin: u64,
+    /// What belongs to the span.
+    want: usize,
+    read: usize,
+    /// How its reading ended; `None` until it has.
+    end: Option<End>,
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    /// All that is wanted is there.
+    Whole,
+    /// A read returned 0.
+    Eof,
+    /// A read ended inside a block. Where the file ends there, plain reads find that out; a server may
+    /// also have given less than there is.
+    Unaligned,
+    Error(Errno),
+}
+
+impl Flight<'_> {
+    fn run(mut self, ring: &mut Ring) -> Moved {
+        let pieces = self.len.div_ceil(self.slot_bytes as u64);
+        let depth = self.slots.len() as u64;
+        for piece in 0..pieces.min(depth) {
+            self.begin(ring, piece);
+        }
+        let mut bytes = 0;
+        let mut stop = None;
+        for piece in 0..pieces {
+            let (moved, stopped) = self.finish(ring, piece);
+            bytes += moved as u64;
+            stop = stopped;
+            if stop.is_some() {
+                break;
+            }
+            if piece + depth < pieces {
+                self.begin(ring, piece + depth);
+            }
+        }
+        // What was being read behind a stop is waited for, since the descriptors may be closed then.
+        // Where that fails, the ring's own drop deals with it.
+        while ring.busy() && ring.wait(|_| ()).is_ok() {}
+        Moved { bytes, stop: stop.unwrap_or(Stop::Done) }
+    }
+
+    fn slot_of(&self, piece: u64) -> usize {
+        usize::try_from(piece % self.slots.len() as u64).expect("there are not so many slots")
+    }
+
+    /// Has the slot of a piece begin to read it.
+    fn begin(&mut self, ring: &mut Ring, piece: u64) {
+        let slot = self.slot_of(piece);
+        let begin = piece * self.slot_bytes as u64;
+        let left = usize::try_from(self.len - begin).unwrap_or(usize::MAX);
+        let want = left.min(self.slot_bytes);
+        self.slots[slot] = Slot { begin, want, read: 0, end: None };
+        self.push(ring, slot);
+    }
+
+    /// Asks for what a slot lacks, in whole blocks: its last ones may reach beyond the span.
+    fn push(&self, ring: &mut Ring, slot: usize) {
+        let Slot { begin, want, read, .. } = self.slots[slot];
+        let len = want.next_multiple_of(self.block_bytes) - read;
+        let file_at = self.ends.0 + begin + read as u64;
+        ring.push(slot, Direction::Read, self.pair.src, Part { from: read, len, file_at });
+    }
+
+    /// Waits for a piece and writes it. Returns how many bytes of it were written, and why it is the last.
+    fn finish(&mut self, ring: &mut Ring, piece: u64) -> (usize, Option<Stop>) {
+        let slot = self.slot_of(piece);
+        let end = match self.await_end(ring, slot) {
+            Ok(end) => end,
+            Err(errno) => return (0, Some(Stop::Failed { side: Side::Pair, errno })),
+        };
+        let Slot { begin, want, read, .. } = self.slots[slot];
+        let (pair, dst) = (self.pair, Pos::At(self.ends.1 + begin));
+        let bytes = ring.bytes(slot, read.min(want));
+        let (written, result) = write_all(bytes, dst, |bytes, dst| {
+            let written = write_at(pair, bytes, dst);
+            pair.count(written.unwrap_or(0));
+            written
+        });
+        let stop = match (result, end) {
+            (Err(errno), _) => Some(stop_for(Side::Dst, errno)),
+            (Ok(()), End::Whole) => None,
+            (Ok(()), End::Eof) => Some(Stop::Eof),
+            (Ok(()), End::Unaligned) => Some(Stop::Refused(Errno::INVAL)),
+            (Ok(()), End::Error(errno)) => Some(stop_for(Side::Src, errno)),
+        };
+        (written, stop)
+    }
+
+    /// Waits until all of a slot's piece is there, or no more of it comes.
+    fn await_end(&mut self, ring: &mut Ring, slot: usize) -> Result<End, Errno> {
+        let mut completed = Vec::with_capacity(self.slots.len());
+        loop {
+            if let Some(end) = self.slots[slot].end {
+                return Ok(end);
+            }
+            ring.wait(|completion| completed.push(completion))?;
+            for completion in completed.drain(..) {
+                self.advance(ring, completion);
+            }
+        }
+    }
+
+    fn advance(&mut self, ring: &mut Ring, Completion { slot, result }: Completion) {
+        let Slot { want, read, end, .. } = &mut self.slots[slot];
+        if let Ok(count) = result {
+            *read += count;
+        }
+        *end = match result {
+            Ok(0) => Some(End::Eof),
+            Ok(_) if read >= want => Some(End::Whole),
+            Ok(_) if !read.is_multiple_of(self.block_bytes) => Some(End::Unaligned),
+            // The rest is asked for.
+            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => None,
+            Err(errno) => Some(End::Error(errno)),
+        };
+        if end.is_none() {
+            self.push(ring, slot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, read, write};
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+    use std::path::Path;
+
+    use rustix::fs::{Advice, fadvise};
+    use testfs::{FsKind, random_bytes, skip, test_name};
+
+    use super::*;
+    use crate::Variant;
+    use crate::sys::cachestat;
+
+    const BLOCK_BYTES: usize = 4096;
+
+    fn copy(dir: &Path, variant: &str, span: Span) -> Option<(Moved, Vec<u8>)> {
+        let variant: Variant = variant.parse().unwrap();
+        let mut copier = match variant.start() {
+            Ok(copier) => copier,
+            Err(error) => {
+                skip(&test_name(), &format!("{variant} does not start: {error}"));
+                return None;
+            }
+        };
+        let (src, dst) = (File::open(dir.join("src")).unwrap(), dir.join("dst"));
+        let options = File::options().read(true).write(true).create(true).truncate(true).open(&dst);
+        let moved = copier.copy(Pair::new(src.as_fd(), options.unwrap().as_fd()), span);
+        Some((moved, read(dst).unwrap()))
+    }
+
+    /// Spans that end within a block, at one, at the end of the file and beyond it, by fewer pieces than
+    /// slots and by more.
+    #[test]
+    fn a_span_ends_where_it_is_to_end() {
+        let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
+        let len = 9 * BLOCK_BYTES + 100;
+        let bytes = random_bytes(len, 1);
+        write(scratch.path().join("src"), &bytes).unwrap();
+        let block = BLOCK_BYTES as u64;
+        let whole = len as u64;
+        for variant in ["direct_read:4K,depth=3", "direct_read:8K,depth=2", "direct_read"] {
+            for (begin, want, stop) in [
+                (0, whole, Stop::Done),
+                (0, whole - 1, Stop::Done),
+                (0, 9 * block, Stop::Done),
+                (2 * block, 5 * block + 1, Stop::Done),
+                (0, 0, Stop::Done),
+                // A read that ends inside a block is no proof of the end: others go on from there.
+                (0, whole + 1, Stop::Refused(Errno::INVAL)),
+                (9 * block, 10 * block, Stop::Refused(Errno::INVAL)),
+                // It was asked for a whole block behind the last one and given nothing.
+                (10 * block, block, Stop::Eof),
+                (1, block, Stop::Refused(Errno::INVAL)),
+            ] {
+                let span = Span { src: Pos::At(begin), dst: Pos::At(0), len: want };
+                let Some((moved, copied)) = copy(scratch.path(), variant, span) else { return };
+                let there = whole.saturating_sub(begin).min(want);
+                let right = if begin % block == 0 { there } else { 0 };
+                let case = format!("{variant} {span:?}");
+                assert_eq!(moved, Moved { bytes: right, stop }, "{case}");
+                let [from, to] = [begin.min(whole), begin.min(whole) + right];
+                let [from, to] = [from, to].map(|at| usize::try_from(at).unwrap());
+                assert!(copied == bytes[from..to], "{case}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_source_stays_out_of_the_page_cache_and_the_copy_is_in_it() {
+        let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
+        let len = 3 << 20;
+        let dir = scratch.path();
+        write(dir.join("src"), random_bytes(len, 1)).unwrap();
+        let src = File::open(dir.join("src")).unwrap();
+        src.sync_all().unwrap();
+        let resident = |file: &File| cachestat(file.as_fd(), 0, len as u64);
+        if let Err(errno) = resident(&src) {
+            return skip(&test_name(), &format!("cachestat: {errno}"));
+        }
+        fadvise(&src, 0, None, Advice::DontNeed).unwrap();
+        assert_eq!(resident(&src).unwrap().cached_pages, 0);
+        let Some((moved, copied)) = copy(dir, "direct_read:256K,depth=4", Span::whole(len as u64))
+        else {
+            return;
+        };
+        assert_eq!(moved, Moved { bytes: len as u64, stop: Stop::Done });
+        assert_eq!(resident(&src).unwrap().cached_pages, 0);
+        let dst = File::open(dir.join("dst")).unwrap();
+        assert_eq!(resident(&dst).unwrap().cached_pages, (len / BLOCK_BYTES) as u64);
+        let mut original = vec![0; len];
+        src.read_exact_at(&mut original, 0).unwrap();
+        assert!(copied == original);
+    }
+}
