@@ -19,7 +19,7 @@ use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind, StatusFlags};
 use crate::moved::stop_for;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
-use crate::sys::ring::{Completion, Direction, KeptRing, Part, Ring};
+use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring};
 use crate::until_done::{write_all, write_at};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
@@ -107,11 +107,13 @@ struct Slot {
     /// What belongs to the span.
     want: usize,
     read: usize,
+    /// How often in a row it was put off.
+    put_off: u32,
     /// How its reading ended; `None` until it has.
     end: Option<End>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// All that is wanted is there.
     Whole,
@@ -120,6 +122,8 @@ enum End {
     /// A read ended inside a block. Where the file ends there, plain reads find that out; a server may
     /// also have given less than there is.
     Unaligned,
+    /// The kernel would not read now, time and again.
+    PutOff,
     Error(Errno),
 }
 
@@ -133,7 +137,11 @@ impl Flight<'_> {
         let mut bytes = 0;
         let mut stop = None;
         for piece in 0..pieces {
-            let (moved, stopped) = self.finish(ring, piece);
+            // What was begun is read while this piece is written.
+            let (moved, stopped) = match ring.submit() {
+                Ok(()) => self.finish(ring, piece),
+                Err(errno) => (0, Some(stop_for(Side::Pair, errno))),
+            };
             bytes += moved as u64;
             stop = stopped;
             if stop.is_some() {
@@ -159,7 +167,7 @@ impl Flight<'_> {
         let begin = piece * self.slot_bytes as u64;
         let left = usize::try_from(self.len - begin).unwrap_or(usize::MAX);
         let want = left.min(self.slot_bytes);
-        self.slots[slot] = Slot { begin, want, read: 0, end: None };
+        self.slots[slot] = Slot { begin, want, ..Slot::default() };
         self.push(ring, slot);
     }
 
@@ -176,7 +184,7 @@ impl Flight<'_> {
         let slot = self.slot_of(piece);
         let end = match self.await_end(ring, slot) {
             Ok(end) => end,
-            Err(errno) => return (0, Some(Stop::Failed { side: Side::Pair, errno })),
+            Err(errno) => return (0, Some(stop_for(Side::Pair, errno))),
         };
         let Slot { begin, want, read, .. } = self.slots[slot];
         let (pair, dst) = (self.pair, Pos::At(self.ends.1 + begin));
@@ -191,6 +199,7 @@ impl Flight<'_> {
             (Ok(()), End::Whole) => None,
             (Ok(()), End::Eof) => Some(Stop::Eof),
             (Ok(()), End::Unaligned) => Some(Stop::Refused(Errno::INVAL)),
+            (Ok(()), End::PutOff) => Some(Stop::Refused(Errno::AGAIN)),
             (Ok(()), End::Error(errno)) => Some(stop_for(Side::Src, errno)),
         };
         (written, stop)
@@ -204,28 +213,32 @@ impl Flight<'_> {
                 return Ok(end);
             }
             ring.wait(|completion| completed.push(completion))?;
-            for completion in completed.drain(..) {
-                self.advance(ring, completion);
+            for Completion { slot, result } in completed.drain(..) {
+                self.slots[slot].take(result, self.block_bytes);
+                if self.slots[slot].end.is_none() {
+                    self.push(ring, slot);
+                }
             }
         }
     }
+}
 
-    fn advance(&mut self, ring: &mut Ring, Completion { slot, result }: Completion) {
-        let Slot { want, read, end, .. } = &mut self.slots[slot];
-        if let Ok(count) = result {
-            *read += count;
+impl Slot {
+    /// Takes what a read came to. Where that is no end, the rest is to be asked for.
+    fn take(&mut self, result: Result<usize, Errno>, block_bytes: usize) {
+        match result {
+            Ok(count) => (self.read, self.put_off) = (self.read + count, 0),
+            Err(_) => self.put_off += 1,
         }
-        *end = match result {
+        self.end = match result {
             Ok(0) => Some(End::Eof),
-            Ok(_) if read >= want => Some(End::Whole),
-            Ok(_) if !read.is_multiple_of(self.block_bytes) => Some(End::Unaligned),
-            // The rest is asked for.
-            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => None,
+            Ok(_) if self.read >= self.want => Some(End::Whole),
+            Ok(_) if !self.read.is_multiple_of(block_bytes) => Some(End::Unaligned),
+            Ok(_) => None,
+            Err(Errno::INTR | Errno::AGAIN) if self.put_off <= PUT_OFF_MAX => None,
+            Err(Errno::INTR | Errno::AGAIN) => Some(End::PutOff),
             Err(errno) => Some(End::Error(errno)),
         };
-        if end.is_none() {
-            self.push(ring, slot);
-        }
     }
 }
 
@@ -258,6 +271,38 @@ mod tests {
         let options = File::options().read(true).write(true).create(true).truncate(true).open(&dst);
         let moved = copier.copy(Pair::new(src.as_fd(), options.unwrap().as_fd()), span);
         Some((moved, read(dst).unwrap()))
+    }
+
+    #[test]
+    fn what_reads_come_to() {
+        type Results = &'static [Result<usize, Errno>];
+        const AGAIN: Result<usize, Errno> = Err(Errno::AGAIN);
+        let whole: &[Results] = &[
+            &[Ok(8192)],
+            &[Ok(5000)],
+            &[Ok(4096), Ok(4096)],
+            &[Ok(4096), Ok(1000)],
+            &[Err(Errno::INTR), AGAIN, Ok(4096), AGAIN, Err(Errno::INTR), Ok(904)],
+        ];
+        let others: &[(Results, usize, End)] = &[
+            (&[Ok(0)], 0, End::Eof),
+            (&[Ok(4096), Ok(0)], 4096, End::Eof),
+            (&[Ok(100)], 100, End::Unaligned),
+            (&[Ok(4096), Ok(803)], 4899, End::Unaligned),
+            (&[Ok(4096), Err(Errno::IO)], 4096, End::Error(Errno::IO)),
+            (&[Err(Errno::INVAL)], 0, End::Error(Errno::INVAL)),
+            (&[AGAIN; 17], 0, End::PutOff),
+        ];
+        let whole = whole.iter().map(|results| (*results, 5000, End::Whole));
+        for (results, read_min, expected) in whole.chain(others.iter().copied()) {
+            let mut slot = Slot { want: 4900, ..Slot::default() };
+            for result in results {
+                assert_eq!(slot.end, None, "{results:?}");
+                slot.take(*result, BLOCK_BYTES);
+            }
+            assert_eq!(slot.end, Some(expected), "{results:?}");
+            assert!(slot.read >= read_min, "{results:?}: {}", slot.read);
+        }
     }
 
     /// Spans that end within a block, at one, at the end of the file and beyond it, by fewer pieces than

@@ -17,7 +17,7 @@ use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind, StatusFlags};
 use crate::moved::stop_for;
 use crate::presized::Presized;
 use crate::probe::probe_by_copy;
-use crate::sys::ring::{Completion, Direction, KeptRing, Part, Ring};
+use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
 /// The table row.
@@ -118,6 +118,8 @@ struct Piece {
     len: usize,
     read: usize,
     written: usize,
+    /// How often in a row its read or write was put off.
+    put_off: u32,
     /// The read that came back with 0: what was read so far is all there is.
     eof: bool,
 }
@@ -148,7 +150,7 @@ impl Flight<'_> {
                 // Operations may be in flight for ever, and no byte of theirs can be counted; the
                 // ring's own drop deals with them.
                 let lowest = self.pieces.iter().map(|piece| piece.begin).min().unwrap_or(0);
-                self.stop_at(lowest, Stop::Failed { side: Side::Pair, errno });
+                self.stop_at(lowest, stop_for(Side::Pair, errno));
                 break;
             }
             for completion in completed.drain(..) {
@@ -189,7 +191,11 @@ impl Flight<'_> {
         let slot = completion.slot;
         let piece = &mut self.pieces[slot];
         let reading = piece.read < piece.len && !piece.eof;
+        piece.put_off = if completion.result.is_ok() { 0 } else { piece.put_off + 1 };
         match completion.result {
+            Err(Errno::INTR | Errno::AGAIN) if piece.put_off > PUT_OFF_MAX => {
+                self.stop_piece(slot, Stop::Refused(Errno::AGAIN));
+            }
             Err(Errno::INTR | Errno::AGAIN) => {
                 if reading {
                     self.push_read(ring, slot);

@@ -58,7 +58,8 @@ impl<'fd> Guard<'fd> {
         let before = fcntl_getfl(fd)?;
         let changed = !before.contains(flags);
         if changed {
-            fcntl_setfl(fd, before | flags)?;
+            // A regular file never waits; io_uring before Linux 5.18 gives EAGAIN for the flag all the same.
+            fcntl_setfl(fd, (before | flags) - OFlags::NONBLOCK)?;
         }
         Ok(Guard { fd, before, changed })
     }

@@ -111,6 +111,22 @@ impl Variant {
         matches!(self.engine.kind, Kind::Copier { .. })
     }
 
+    /// Whether it reads the source from its medium even where that is in the page cache, and leaves it
+    /// out of the cache where it is not.
+    #[must_use]
+    pub fn reads_past_cache(&self) -> bool {
+        let has_flag =
+            |param: &Param| matches!(param.kind, ParamKind::Flag) && param.name == "direct";
+        match self.engine.name {
+            "direct" | "direct_read" => true,
+            _ => self
+                .engine
+                .params
+                .iter()
+                .any(|param| has_flag(param) && self.tuning.flag(param.name)),
+        }
+    }
+
     /// Starts it: allocates its buffers, ring or pipe, and sets its workers up.
     ///
     /// # Errors

@@ -38,6 +38,9 @@ pub struct Environment {
     /// Whether this is a virtual machine. Its host has a cache of its own, which cannot be seen
     /// from inside: cold is cold for the guest only.
     pub virtual_machine: bool,
+    /// Whether its kernel gives free memory back to the host. A run that takes memory which lay free for
+    /// a while then waits until the host has supplied it.
+    pub reports_free_pages: bool,
     /// What the machine is called.
     pub hostname: String,
     /// What chooses the speed of the first processor; `None` where the kernel cannot.
@@ -112,6 +115,7 @@ impl Environment {
             mitigations: mitigations(),
             virtual_machine: of_cpuinfo(&cpuinfo, "flags")
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            reports_free_pages: reports_free_pages(Path::new(BALLOONS)),
             hostname: text(uname.nodename()),
             cpu_governor: line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             transparent_hugepages: line_of("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -152,6 +156,20 @@ impl FileSystem {
             device: Some(mount.source),
         }
     }
+}
+
+/// The virtio balloons that the kernel has in use.
+const BALLOONS: &str = "/sys/bus/virtio/drivers/virtio_balloon";
+
+/// VIRTIO_BALLOON_F_PAGE_REPORTING of the virtio specification 1.2, a bit of a balloon's features.
+const PAGE_REPORTING: usize = 5;
+
+/// Whether one of the balloons in the directory `balloons` reports free pages. The features are a text
+/// of one digit a bit.
+fn reports_free_pages(balloons: &Path) -> bool {
+    let devices = std::fs::read_dir(balloons).into_iter().flatten().flatten();
+    let features = devices.filter_map(|device| std::fs::read(device.path().join("features")).ok());
+    features.into_iter().any(|bits| bits.get(PAGE_REPORTING) == Some(&b'1'))
 }
 
 /// The kernel's name, release and version, as uname(1) shows them.
@@ -232,6 +250,22 @@ mod tests {
     fn the_scheduler_stands_in_brackets() {
         assert_eq!(chosen("none mq-deadline [kyber] bfq\n"), "kyber");
         assert_eq!(chosen("none\n"), "none");
+    }
+
+    #[test]
+    fn the_features_of_a_balloon_say_whether_it_reports() {
+        let balloons = tempfile::tempdir().unwrap();
+        assert!(!reports_free_pages(&balloons.path().join("none")), "no such driver");
+        std::fs::write(balloons.path().join("unbind"), "").unwrap();
+        assert!(!reports_free_pages(balloons.path()), "no device");
+        for (device, features, reports) in
+            [("virtio0", "0110", false), ("virtio3", "01100100", true)]
+        {
+            let dir = balloons.path().join(device);
+            std::fs::create_dir(&dir).unwrap();
+            std::fs::write(dir.join("features"), features).unwrap();
+            assert_eq!(reports_free_pages(balloons.path()), reports, "{device} {features}");
+        }
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct UsableLine {
     variant: Variant,
     /// Why a copy goes by it.
     pub(crate) by: ChosenBy,
+    /// It says that it holds for sources of which nothing is in the page cache.
+    is_for_absent: bool,
     /// What is no longer as it was when it was measured, in words.
     pub(crate) changes: Vec<String>,
 }
@@ -66,7 +68,9 @@ impl Lines {
                     OWN => ChosenBy::Profile(words),
                     _ => ChosenBy::BuiltIn(words),
                 };
-                usable.push(UsableLine { variant, by, changes: changes.to_vec() });
+                let is_for_absent = line.residency == Some(Residency::Absent);
+                let changes = changes.to_vec();
+                usable.push(UsableLine { variant, by, is_for_absent, changes });
                 lines.push((rank, line));
             }
         };
@@ -98,6 +102,12 @@ impl Lines {
         let residency = if asks { look() } else { None };
         let index = self.table.get(size, in_flight, residency)?;
         let line = &self.usable[index];
+        // What is read past the page cache for being absent would be read from the medium although it
+        // is in memory, or much of it.
+        let is_absent = residency == Some(Residency::Absent);
+        if line.is_for_absent && line.variant.reads_past_cache() && !is_absent {
+            return None;
+        }
         let workers = match line.variant.workers {
             1 => 1,
             _ if hands.others_busy => 1,
@@ -129,9 +139,9 @@ fn usable_variant(options: &Options, line: &Line) -> Option<Variant> {
     let fits = match variant.engine.name {
         "reflink" => false,
         "copy_file_range" => may_offload(options),
-        // Whoever compares the copy with its source would have that read from the medium twice.
-        "direct_read" => !options.verify,
         _ => true,
     };
+    // Whoever compares the copy with its source would have that read from the medium twice.
+    let fits = fits && !(options.verify && !options.no_cache && variant.reads_past_cache());
     fits.then_some(variant)
 }

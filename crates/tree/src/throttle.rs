@@ -15,7 +15,7 @@ use crate::lock::lock;
 const SLICE: Duration = Duration::from_millis(1000 / SLICES_PER_SECOND);
 const SLICES_PER_SECOND: u64 = 20;
 
-/// Less is not worth a system call.
+/// Less is not worth a system call. A piece is a multiple, since direct I/O needs whole blocks.
 const PIECE_BYTES_MIN: u64 = 4096;
 
 /// Keeps the rate of all workers together.
@@ -30,9 +30,10 @@ impl Throttle {
         Throttle { bytes_per_second, paid_at: Mutex::new(Instant::now()) }
     }
 
-    /// The most bytes to move between two waits.
+    /// The most bytes to move between two waits, whole pages.
     pub(crate) fn piece_bytes(&self) -> u64 {
-        (self.bytes_per_second.get() / SLICES_PER_SECOND).max(PIECE_BYTES_MIN)
+        let bytes = (self.bytes_per_second.get() / SLICES_PER_SECOND).max(PIECE_BYTES_MIN);
+        bytes - bytes % PIECE_BYTES_MIN
     }
 
     /// Waits until more may be moved, or `stop` says that nothing is to be.

@@ -102,10 +102,13 @@ fn findings<'r>(situation: Situation, records: &[&'r Record]) -> Vec<&'r Finding
 /// How far the ratio of a few heats may be from that of a final.
 const HEATS_MAY_ERR: f64 = 1.15;
 
-/// What may be built in, and is least bad in all of `findings`; and its losses there, as ratios to the best.
-fn least_bad(situation: Situation, findings: &[&Finding]) -> Option<(String, Vec<f64>)> {
+/// What is least bad in all of `findings`, of those that `is_usable` lets pass; and its losses there, as ratios to the best.
+fn least_bad(
+    findings: &[&Finding],
+    is_usable: impl Fn(&str) -> bool,
+) -> Option<(String, Vec<f64>)> {
     let names: BTreeSet<&str> = findings.iter().flat_map(|finding| finding.names()).collect();
-    let usable = names.into_iter().filter(|name| is_usable(name, situation));
+    let usable = names.into_iter().filter(|name| is_usable(name));
     let losses = |name: &str| -> Option<Vec<f64>> {
         findings.iter().map(|finding| finding.ratio_to_best(name)).collect()
     };
@@ -139,7 +142,7 @@ fn line(situation: Situation, records: &[&Record]) -> Option<Line> {
     });
     let variant = match own {
         Some(own) => own.to_owned(),
-        None => least_bad(situation, &findings)?.0,
+        None => least_bad(&findings, |name| is_usable(name, situation))?.0,
     };
     let gains = |finding: &&Finding| {
         let built_in = finding.ratio_to_best(&variant);
@@ -187,7 +190,10 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
         // One alone tells of itself only.
         return None;
     }
-    let (variant, losses) = least_bad(situation, &findings)?;
+    // How a file system reads past the cache is not known before one has looked: some do not, and some
+    // ask a server for each read.
+    let is_usable = |name: &str| is_usable(name, situation) && !name.starts_with("direct_read");
+    let (variant, losses) = least_bad(&findings, is_usable)?;
     let gain = |(finding, loss): (&&Finding, &f64)| {
         Some(finding.ratio_to_best(finding.rule.as_deref()?)? / loss)
     };
@@ -201,21 +207,34 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
 
 /// Whether `variant` may serve in `situation` on machines that nobody has measured.
 fn may_be_built_in(variant: &Variant, situation: Situation) -> bool {
-    // An image in memory answers at once: there it costs nothing to do without readahead, which hides
-    // the latency of a disk. `direct_read` is no such way: it asks for more at a time than readahead does,
-    // and writes as all others do.
-    let is_direct = match variant.engine.name {
-        "direct" => true,
-        "io_uring" => variant.tuning.flag("direct"),
-        _ => false,
-    };
-    let forgoes_readahead = is_direct && situation.residency == Residency::Absent;
     // What becomes of a mapping when its file shrinks or its medium fails is told by a signal. That is
     // for those to choose who have measured that it is worth it.
     let maps = variant.engine.name == "mmap";
     // It leaves no page of the copy in the cache, where the next reader may look for them.
     let leaves_nothing = variant.engine.name == "dontcache" && !situation.no_cache;
-    variant.is_copier() && !maps && !leaves_nothing && (situation.no_cache || !forgoes_readahead)
+    let may_read_so = match variant.engine.name {
+        "direct_read" => may_read_past_cache(variant, situation),
+        // An image in memory answers at once: there it costs nothing to do without readahead, which hides
+        // the latency of a disk, nor to read again what is in the page cache.
+        _ => situation.no_cache || !variant.reads_past_cache(),
+    };
+    variant.is_copier() && !maps && !leaves_nothing && may_read_so
+}
+
+/// Files that are read past the page cache, if nothing of them is in it: those of which the next reader is
+/// the least likely to find all there, in bytes.
+const PAST_CACHE_BYTES_MIN: u64 = 16 << 20;
+
+/// What has to be asked for ahead, for a disk to be kept busy as by readahead, in bytes.
+const AHEAD_BYTES_MIN: usize = 1 << 20;
+
+/// The same of `direct_read`, which asks for more at a time than readahead does, and writes as all others do.
+fn may_read_past_cache(variant: &Variant, situation: Situation) -> bool {
+    let depth = variant.tuning.bytes("depth");
+    let ahead_bytes = (depth - 1) * variant.tuning.bytes("buffer");
+    situation.residency == Residency::Absent
+        && situation.size.over_bytes().is_some_and(|bytes| bytes >= PAST_CACHE_BYTES_MIN)
+        && ahead_bytes >= AHEAD_BYTES_MIN
 }
 
 /// What the rule costs against the best.
@@ -352,10 +371,17 @@ mod tests {
         for (variant, residency, no_cache, expected) in [
             ("direct", Residency::Absent, false, false),
             ("direct", Residency::Absent, true, true),
-            ("direct", Residency::Resident, false, true),
+            ("direct", Residency::Resident, false, false),
+            ("direct", Residency::Resident, true, true),
             ("io_uring:1M,depth=8,direct", Residency::Absent, false, false),
             ("io_uring:1M,depth=8", Residency::Absent, false, true),
             ("direct_read:1M,depth=4", Residency::Absent, false, true),
+            ("direct_read:1M,depth=4", Residency::Absent, true, true),
+            ("direct_read:256K,depth=5", Residency::Absent, false, true),
+            ("direct_read:1M,depth=1", Residency::Absent, false, false),
+            ("direct_read:256K,depth=4", Residency::Absent, false, false),
+            ("direct_read:1M,depth=4", Residency::Resident, false, false),
+            ("direct_read:1M,depth=4", Residency::Resident, true, false),
             ("splice", Residency::Absent, false, true),
             ("dontcache", Residency::Resident, true, true),
             ("dontcache", Residency::Resident, false, false),

@@ -13,6 +13,10 @@ use crate::Moved;
 /// The most memory that a ring's buffers may take in all, in bytes.
 const BUFFERS_BYTES_MAX: usize = 1 << 30;
 
+/// How often in a row an operation may be put off (EAGAIN, EINTR) before another way is tried: a kernel
+/// that takes O_NONBLOCK of a file for a wish puts it off for ever.
+pub(crate) const PUT_OFF_MAX: u32 = 16;
+
 /// A ring that an engine keeps from span to span.
 pub(crate) struct KeptRing {
     /// Taken out while it is used and not put back with operations in flight, so that none can reach
@@ -64,6 +68,8 @@ pub(crate) struct Ring {
     /// All slots' buffers, one after another; `None` only while the ring is dropped.
     buffers: Option<Buffer>,
     slot_bytes: usize,
+    /// From the begin of one slot's buffer to that of the next.
+    stride_bytes: usize,
     /// Whether the kernel has the buffers pinned.
     registered: bool,
     in_flight: Vec<bool>,
@@ -98,13 +104,15 @@ impl Ring {
     /// ENOSYS or EPERM where the kernel has no io_uring or forbids it.
     pub(crate) fn new(depth: usize, slot_bytes: usize) -> io::Result<Ring> {
         let entries = u32::try_from(depth).map_err(|_| Errno::INVAL)?;
-        let mut buffers = Buffer::page_aligned(depth * slot_bytes)?;
+        // Each begins a page, which is aligned as widely as direct I/O asks.
+        let stride_bytes = slot_bytes.next_multiple_of(rustix::param::page_size());
+        let mut buffers = Buffer::page_aligned(depth * stride_bytes)?;
         // Registering them would fault them in, where that is allowed.
         buffers.touch();
         let uring = IoUring::new(entries)?;
         let memory = buffers.as_mut_slice();
         let slots: Vec<libc::iovec> = memory
-            .chunks_exact_mut(slot_bytes)
+            .chunks_exact_mut(stride_bytes)
             .map(|slot| libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot_bytes })
             .collect();
         // SAFETY: the buffers outlive the ring: their field comes after it, and `drop` leaks them
@@ -114,6 +122,7 @@ impl Ring {
             uring,
             buffers: Some(buffers),
             slot_bytes,
+            stride_bytes,
             // RLIMIT_MEMLOCK bounds what an ordinary user may pin; the ring works without, only
             // slower.
             registered: registered.is_ok(),
@@ -127,7 +136,7 @@ impl Ring {
     }
 
     /// Begins to read into, or write from, a part of a slot's buffer. The operation is handed to the
-    /// kernel by [`wait`](Ring::wait); `fd` has to stay open until it completes, for which the
+    /// kernel by [`submit`](Ring::submit) or [`wait`](Ring::wait); `fd` has to stay open until it completes, for which the
     /// engine waits before it returns.
     ///
     /// # Panics
@@ -142,7 +151,7 @@ impl Ring {
         assert!(!self.in_flight[slot], "slot {slot} is busy");
         let end = part.from.checked_add(part.len);
         assert!(end.is_some_and(|end| end <= self.slot_bytes), "outside the slot");
-        let start = slot * self.slot_bytes + part.from;
+        let start = slot * self.stride_bytes + part.from;
         let buffers = self.buffers.as_mut().expect("the ring is not being dropped");
         let address = buffers.as_mut_slice()[start..start + part.len].as_mut_ptr();
         let len = u32::try_from(part.len).expect("a slot is smaller than 4 GiB");
@@ -168,6 +177,21 @@ impl Ring {
         let pushed = unsafe { self.uring.submission().push(&entry) };
         pushed.expect("the queue has an entry for every slot");
         self.in_flight[slot] = true;
+    }
+
+    /// Hands what was pushed to the kernel and waits for nothing. What it does not take now, it is handed
+    /// by the next [`wait`](Ring::wait).
+    ///
+    /// # Errors
+    /// What `io_uring_enter(2)` gives.
+    pub(crate) fn submit(&mut self) -> Result<(), Errno> {
+        match self.uring.submit() {
+            Ok(_) => Ok(()),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
+                errno => Err(errno.unwrap_or(Errno::IO)),
+            },
+        }
     }
 
     /// Hands what was pushed to the kernel, waits for at least one operation, and passes every one
@@ -205,7 +229,7 @@ impl Ring {
     pub(crate) fn bytes(&mut self, slot: usize, len: usize) -> &[u8] {
         assert!(!self.in_flight[slot], "slot {slot} is busy");
         assert!(len <= self.slot_bytes, "outside the slot");
-        let start = slot * self.slot_bytes;
+        let start = slot * self.stride_bytes;
         let buffers = self.buffers.as_mut().expect("the ring is not being dropped");
         &buffers.as_mut_slice()[start..start + len]
     }
@@ -226,5 +250,50 @@ impl Drop for Ring {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// A ring, or a skip that says why there is none.
+    fn ring(depth: usize, slot_bytes: usize) -> Option<Ring> {
+        match Ring::new(depth, slot_bytes) {
+            Ok(ring) => Some(ring),
+            Err(error) => {
+                testfs::skip(&testfs::test_name(), &format!("io_uring: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Otherwise a device would be idle while what came before is written.
+    #[test]
+    fn what_is_submitted_goes_on_while_nobody_waits() {
+        let Some(mut ring) = ring(2, 1000) else { return };
+        let bytes = testfs::random_bytes(2000, 1);
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, &bytes).unwrap();
+        for slot in [1, 0] {
+            let part = Part { from: 0, len: 1000, file_at: 1000 * slot as u64 };
+            ring.push(slot, Direction::Read, file.as_fd(), part);
+        }
+        assert_eq!(ring.uring.completion().len(), 0, "nothing was handed over yet");
+        ring.submit().unwrap();
+        let begun = Instant::now();
+        while ring.uring.completion().len() < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "nothing completes");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        while ring.busy() {
+            ring.wait(|completion| assert_eq!(completion.result, Ok(1000))).unwrap();
+        }
+        assert!(ring.bytes(0, 1000) == &bytes[..1000] && ring.bytes(1, 1000) == &bytes[1000..]);
+        // Whatever the length of a slot, direct I/O may use it.
+        assert!(ring.bytes(1, 1).as_ptr().addr().is_multiple_of(rustix::param::page_size()));
     }
 }

@@ -223,6 +223,11 @@ impl Race<'_> {
         if self.config.state == State::Cold && environment.virtual_machine {
             notes.push("cold is guest-cold: the host of this virtual machine may cache".to_owned());
         }
+        if environment.reports_free_pages {
+            let why = "the host of this virtual machine takes free memory back: runs that need much \
+                       of it are slow now and then";
+            notes.push(why.to_owned());
+        }
         self.notes.extend(notes);
     }
 }

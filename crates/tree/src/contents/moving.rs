@@ -24,6 +24,9 @@ const PIECE_BYTES: u64 = 64 << 20;
 /// to the kernel counts only when that comes back.
 const CLOSE_PIECE_BYTES: u64 = 8 << 20;
 
+/// Data past the page cache, unless it is a whole file.
+const PAST_CACHE_BYTES_MIN: u64 = 4 << 20;
+
 impl Copying<'_, '_, '_> {
     /// Copies up to the offset `end`, or to where the source ends before.
     fn copy_to(&mut self, end: u64, way: Way) -> Result<(), Diagnostic> {
@@ -51,11 +54,20 @@ impl Copying<'_, '_, '_> {
         if bytes == 0 {
             return Ok(());
         }
-        let way = match self.measured_way() {
+        let measured = self.measured_way();
+        let way = match measured.filter(|&way| self.is_long_enough(way, bytes)) {
             Some(way) => way,
             None => self.routes.by_rule(self.run, bytes, self.others_busy),
         };
         self.copy_to(end, way)
+    }
+
+    /// Whether `bytes` of data between two holes are enough for a way that was measured with a file in one
+    /// piece: past the page cache nothing is read ahead of the next piece.
+    fn is_long_enough(&mut self, way: Way, bytes: u64) -> bool {
+        let all = file_bytes(self.files.src_stat);
+        let past_cache = self.routes.route(way).chosen.variant.reads_past_cache();
+        !past_cache || bytes >= all.min(PAST_CACHE_BYTES_MIN)
     }
 
     /// The way that was measured to be the fastest for the whole file, which is asked once.

@@ -76,13 +76,20 @@ pub struct Surroundings {
     pub clock_ns: f64,
     /// Whether it is a virtual machine.
     pub virtual_machine: bool,
+    /// Whether that gives free memory back to its host.
+    pub reports_free_pages: bool,
     /// Whether the program was built with optimisation.
     pub optimized_build: bool,
 }
 
 impl Default for Surroundings {
     fn default() -> Surroundings {
-        Surroundings { clock_ns: 25.0, virtual_machine: false, optimized_build: true }
+        Surroundings {
+            clock_ns: 25.0,
+            virtual_machine: false,
+            reports_free_pages: false,
+            optimized_build: true,
+        }
     }
 }
 
@@ -95,6 +102,7 @@ impl Surroundings {
         Surroundings {
             clock_ns: environment["clock_ns"].as_f64().unwrap_or(usual.clock_ns),
             virtual_machine: is("virtual_machine", usual.virtual_machine),
+            reports_free_pages: is("reports_free_pages", usual.reports_free_pages),
             optimized_build: is("optimized_build", usual.optimized_build),
         }
     }

@@ -45,6 +45,13 @@ pub fn of(views: &[View<'_>], around: Surroundings) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if around.reports_free_pages {
+        signs.push(
+            "this virtual machine gives free memory back to its host: runs that need much of it are \
+             slow now and then, until the host has supplied it again"
+                .to_owned(),
+        );
+    }
     signs.extend(faults(&cells));
     signs.extend(clock(&cells, around.clock_ns));
     signs.extend(shared(&cells));
