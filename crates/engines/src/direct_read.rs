@@ -137,8 +137,11 @@ impl Flight<'_> {
         let mut bytes = 0;
         let mut stop = None;
         for piece in 0..pieces {
-            // What was begun is read while this piece is written.
-            let (moved, stopped) = match ring.submit() {
+            // What was handed over is read while this piece is written. Half of the slots at a time, since
+            // the kernel makes fewer and larger requests of what comes together.
+            let enough = ring.queued() >= self.slots.len().div_ceil(2);
+            let submitted = if enough { ring.submit() } else { Ok(()) };
+            let (moved, stopped) = match submitted {
                 Ok(()) => self.finish(ring, piece),
                 Err(errno) => (0, Some(stop_for(Side::Pair, errno))),
             };
@@ -249,7 +252,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
     use std::path::Path;
 
-    use rustix::fs::{Advice, fadvise};
+    use rustix::fs::{Advice, fadvise, fcntl_getfl, fcntl_setfl};
     use testfs::{FsKind, random_bytes, skip, test_name};
 
     use super::*;
@@ -268,8 +271,12 @@ mod tests {
             }
         };
         let (src, dst) = (File::open(dir.join("src")).unwrap(), dir.join("dst"));
+        // As `cp` has it where the file system heeds that for no file.
+        fcntl_setfl(&src, OFlags::NONBLOCK).unwrap();
+        let flags = fcntl_getfl(&src).unwrap();
         let options = File::options().read(true).write(true).create(true).truncate(true).open(&dst);
         let moved = copier.copy(Pair::new(src.as_fd(), options.unwrap().as_fd()), span);
+        assert_eq!(fcntl_getfl(&src).unwrap(), flags, "as it was");
         Some((moved, read(dst).unwrap()))
     }
 

@@ -178,6 +178,32 @@ mod tests {
         found("xfs", "xfs")
     }
 
+    /// Most of a file that is partly in the page cache may be there.
+    #[test]
+    fn only_what_is_known_to_be_absent_is_read_past_the_cache() {
+        use Residency::{Absent, Mixed, Resident};
+        let found = found("ext4", "ext4");
+        for (variant, mixed) in [
+            ("splice", "splice"),
+            ("direct_read", "read_write:256K"),
+            ("direct", "read_write:256K"),
+            ("io_uring:1M,direct", "read_write:256K"),
+            ("io_uring:1M", "io_uring:1M"),
+        ] {
+            let own = |residency| pair(&found, vec![line(None, residency, variant)]);
+            let first = |own, residency| {
+                let outlook = Outlook::with(&found, &[own], &[]);
+                outlook.ways(&prospect(1 << 20, residency, InFlight::One, false))[0].to_string()
+            };
+            let [absent, partly, resident] =
+                [Absent, Mixed, Resident].map(|residency| first(own(Some(Absent)), residency));
+            let rule = "read_write:256K";
+            assert_eq!([&absent, &partly, &resident], [variant, mixed, rule]);
+            // Whoever wrote that it holds always has it so.
+            assert_eq!(first(own(None), Mixed), variant);
+        }
+    }
+
     /// A profile that tells residencies apart is asked as a copy asks it.
     #[test]
     fn of_short_files_it_is_not_asked_where_they_are() {

@@ -221,10 +221,6 @@ fn may_be_built_in(variant: &Variant, situation: Situation) -> bool {
     variant.is_copier() && !maps && !leaves_nothing && may_read_so
 }
 
-/// Files that are read past the page cache, if nothing of them is in it: those of which the next reader is
-/// the least likely to find all there, in bytes.
-const PAST_CACHE_BYTES_MIN: u64 = 16 << 20;
-
 /// What has to be asked for ahead, for a disk to be kept busy as by readahead, in bytes.
 const AHEAD_BYTES_MIN: usize = 1 << 20;
 
@@ -233,7 +229,7 @@ fn may_read_past_cache(variant: &Variant, situation: Situation) -> bool {
     let depth = variant.tuning.bytes("depth");
     let ahead_bytes = (depth - 1) * variant.tuning.bytes("buffer");
     situation.residency == Residency::Absent
-        && situation.size.over_bytes().is_some_and(|bytes| bytes >= PAST_CACHE_BYTES_MIN)
+        && situation.may_read_past_cache()
         && ahead_bytes >= AHEAD_BYTES_MIN
 }
 

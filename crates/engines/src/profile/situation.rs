@@ -24,6 +24,20 @@ pub struct Situation {
 /// sixteenth of what they did where the one before began.
 const LAST_BYTES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20];
 
+/// Files up to this length stay in the page cache when they are copied, unless the user does not want that.
+const CACHED_BYTES_MAX: u64 = 16 << 20;
+
+impl Situation {
+    /// Whether a source may be read past the page cache, and is then not in it for whoever reads it next.
+    /// Of short files a tree is looked at again sooner than one large file, and costs a disk more to read
+    /// again; and what they gain they gain only where a medium is as fast as memory.
+    #[must_use]
+    pub fn may_read_past_cache(&self) -> bool {
+        let is_large = self.size.over_bytes().is_some_and(|bytes| bytes >= CACHED_BYTES_MAX);
+        self.no_cache || is_large
+    }
+}
+
 /// Shorter files are taken to be in the page cache.
 const ASKED_OVER_BYTES: u64 = 64 << 10;
 

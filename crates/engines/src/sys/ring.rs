@@ -179,6 +179,11 @@ impl Ring {
         self.in_flight[slot] = true;
     }
 
+    /// What was pushed and not yet handed to the kernel.
+    pub(crate) fn queued(&mut self) -> usize {
+        self.uring.submission().len()
+    }
+
     /// Hands what was pushed to the kernel and waits for nothing. What it does not take now, it is handed
     /// by the next [`wait`](Ring::wait).
     ///

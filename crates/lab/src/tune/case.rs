@@ -139,14 +139,18 @@ impl Case {
     }
 
     /// Whether `variant` is worth trying: what is to leave nothing in the page cache does so best by
-    /// a way around it, by the plain one, or where a server copies by itself what never comes here.
+    /// a way around it, by the plain one, or where a server copies by itself what never comes here. What
+    /// is to be found there by the next reader is not read past it.
     #[must_use]
     pub fn may_try(&self, variant: &Variant) -> bool {
         let around = ["direct", "dontcache", "read_write", "copy_file_range"]
             .contains(&variant.engine.name)
             || variant.to_string().contains("direct");
         let shared = variant.workers > 1;
-        (around || !self.situation.no_cache) && (self.may_share() || !shared)
+        let past = variant.reads_past_cache();
+        (around || !self.situation.no_cache)
+            && (!past || self.situation.may_read_past_cache())
+            && (self.may_share() || !shared)
     }
 
     /// As `16 MiB to 256 MiB, resident, alone`.
@@ -242,6 +246,12 @@ mod tests {
             (of(64 << 20, InFlight::One, true), "copy_file_range", true),
             (of(64 << 20, InFlight::One, true), "io_uring:1M,depth=8,direct", true),
             (of(64 << 20, InFlight::One, true), "dontcache@2", true),
+            (of(64 << 20, InFlight::One, false), "direct_read", true),
+            (of(16 << 20, InFlight::One, false), "direct_read", false),
+            (of(16 << 20, InFlight::One, false), "direct", false),
+            (of(16 << 20, InFlight::One, false), "io_uring:1M,direct", false),
+            (of(16 << 20, InFlight::One, false), "io_uring:1M", true),
+            (of(16 << 20, InFlight::One, true), "direct_read", true),
         ] {
             assert_eq!(case.may_try(&variant(text)), expected, "{}: {text}", case.words());
         }
