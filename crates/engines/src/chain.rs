@@ -5,7 +5,7 @@ use std::io;
 use rustix::fs::Advice;
 use rustix::io::Errno;
 
-use crate::engine::{Copier, StatusFlags};
+use crate::engine::Copier;
 use crate::moved::{is_refusal, refuses_for_good};
 use crate::read_write::READ_WRITE;
 use crate::{Moved, Pair, Side, Span, Stop, Variant};
@@ -64,13 +64,6 @@ impl Chain {
         for link in &mut self.links {
             link.refused_for_good = None;
         }
-    }
-
-    /// Status flags that the first variant's copier needs, once it is started.
-    #[must_use]
-    pub fn first_status_flags(&self) -> StatusFlags {
-        let first = self.links.first().and_then(|link| link.copier.as_ref());
-        first.map_or_else(StatusFlags::default, |copier| copier.status_flags())
     }
 
     /// Begins the copy of one file between descriptors of this chain's pair of file systems.

@@ -10,7 +10,7 @@
 
 use std::io;
 
-use rustix::fs::{OFlags, tell};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::cursor::with_both_at;
@@ -56,18 +56,12 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 
 impl Copier for DirectRead {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
-        // A pipe would be read at any offset, and several reads at once would mix its bytes.
-        if let Err(errno) = tell(pair.src).and(tell(pair.dst)) {
-            return Moved::refused(errno);
-        }
-        let block_bytes = match side_block_bytes(pair.src) {
-            Ok(block_bytes) => block_bytes,
+        let sizes = side_block_bytes(pair.src)
+            .and_then(|block_bytes| Ok((block_bytes, self.ring.piece_bytes(block_bytes)?)));
+        let (block_bytes, slot_bytes) = match sizes {
+            Ok(sizes) => sizes,
             Err(errno) => return Moved::refused(errno),
         };
-        let slot_bytes = self.ring.slot_bytes() - self.ring.slot_bytes() % block_bytes;
-        if slot_bytes == 0 {
-            return Moved::refused(Errno::INVAL);
-        }
         let ring = &mut self.ring;
         with_both_at(pair, span, |span, src_at, dst_at| {
             if !src_at.is_multiple_of(block_bytes as u64) {

@@ -67,14 +67,12 @@ impl Copier for Uring {
         if let Err(errno) = tell(pair.src).and(tell(pair.dst)) {
             return Moved::refused(errno);
         }
-        let block_bytes = match self.direct.then(|| block_bytes(pair)).transpose() {
-            Ok(block_bytes) => block_bytes.unwrap_or(1),
+        let sizes = if self.direct { block_bytes(pair) } else { Ok(1) }
+            .and_then(|block_bytes| Ok((block_bytes, self.ring.piece_bytes(block_bytes)?)));
+        let (block_bytes, slot_bytes) = match sizes {
+            Ok(sizes) => sizes,
             Err(errno) => return Moved::refused(errno),
         };
-        let slot_bytes = self.ring.slot_bytes() - self.ring.slot_bytes() % block_bytes;
-        if slot_bytes == 0 {
-            return Moved::refused(Errno::INVAL);
-        }
         let ring = &mut self.ring;
         with_both_at(pair, span, |span, src_at, dst_at| {
             let presized = match Presized::as_it_is(pair, dst_at, span.len) {

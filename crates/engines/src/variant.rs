@@ -115,15 +115,10 @@ impl Variant {
     /// out of the cache where it is not.
     #[must_use]
     pub fn reads_past_cache(&self) -> bool {
-        let has_flag =
-            |param: &Param| matches!(param.kind, ParamKind::Flag) && param.name == "direct";
         match self.engine.name {
             "direct" | "direct_read" => true,
-            _ => self
-                .engine
-                .params
-                .iter()
-                .any(|param| has_flag(param) && self.tuning.flag(param.name)),
+            "io_uring" => self.tuning.flag("direct"),
+            _ => false,
         }
     }
 

@@ -81,3 +81,14 @@ fn what_is_no_variant() {
         assert!(text.parse::<Variant>().is_err(), "{text}");
     }
 }
+
+/// What is known of a variant before it is started has to be so once it is.
+#[test]
+fn who_reads_past_the_page_cache_has_its_source_opened_so() {
+    for variant in Variant::proposed().into_iter().filter(Variant::is_copier) {
+        // A kernel without io_uring starts none.
+        let Ok(copier) = variant.start() else { continue };
+        let opened_so = copier.status_flags().src.contains(rustix::fs::OFlags::DIRECT);
+        assert_eq!(variant.reads_past_cache(), opened_so, "{variant}");
+    }
+}

@@ -249,7 +249,7 @@ impl Bench<'_> {
             // What cannot be seen is known of the one engine that does nothing else.
             _ => variant.engine.name == "reflink",
         };
-        let bypasses_cache = started.chain.first_status_flags().src.contains(OFlags::DIRECT);
+        let bypasses_cache = started.tried.first().is_some_and(Variant::reads_past_cache);
         let on_medium_bytes = self.source.allocated_bytes(&task.load);
         self.prover.judge(&mut measured, reached, on_medium_bytes, bypasses_cache);
         Ok(Outcome::Measured(Box::new(measured)))

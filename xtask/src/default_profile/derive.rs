@@ -102,7 +102,8 @@ fn findings<'r>(situation: Situation, records: &[&'r Record]) -> Vec<&'r Finding
 /// How far the ratio of a few heats may be from that of a final.
 const HEATS_MAY_ERR: f64 = 1.15;
 
-/// What is least bad in all of `findings`, of those that `is_usable` lets pass; and its losses there, as ratios to the best.
+/// What is least bad in all of `findings`, of those that `is_usable` lets pass; and its losses there, as
+/// ratios to the best.
 fn least_bad(
     findings: &[&Finding],
     is_usable: impl Fn(&str) -> bool,
@@ -192,8 +193,9 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
     }
     // How a file system reads past the cache is not known before one has looked: some do not, and some
     // ask a server for each read.
-    let is_usable = |name: &str| is_usable(name, situation) && !name.starts_with("direct_read");
-    let (variant, losses) = least_bad(&findings, is_usable)?;
+    let may_be_general =
+        |name: &str| is_usable(name, situation) && !name.starts_with("direct_read");
+    let (variant, losses) = least_bad(&findings, may_be_general)?;
     let gain = |(finding, loss): (&&Finding, &f64)| {
         Some(finding.ratio_to_best(finding.rule.as_deref()?)? / loss)
     };

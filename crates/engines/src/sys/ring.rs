@@ -40,9 +40,13 @@ impl KeptRing {
         Ok(KeptRing { ring, depth, slot_bytes })
     }
 
-    /// The length of a slot's buffer, in bytes.
-    pub(crate) fn slot_bytes(&self) -> usize {
-        self.slot_bytes
+    /// The whole blocks of `block_bytes` that a slot's buffer holds, in bytes.
+    ///
+    /// # Errors
+    /// EINVAL when it holds none.
+    pub(crate) fn piece_bytes(&self, block_bytes: usize) -> Result<usize, Errno> {
+        let bytes = self.slot_bytes - self.slot_bytes % block_bytes;
+        if bytes > 0 { Ok(bytes) } else { Err(Errno::INVAL) }
     }
 
     /// Runs `copy` with the ring, a new one if the last was left with operations in flight. Refused

@@ -143,11 +143,10 @@ impl Case {
     /// is to be found there by the next reader is not read past it.
     #[must_use]
     pub fn may_try(&self, variant: &Variant) -> bool {
-        let around = ["direct", "dontcache", "read_write", "copy_file_range"]
-            .contains(&variant.engine.name)
-            || variant.to_string().contains("direct");
-        let shared = variant.workers > 1;
         let past = variant.reads_past_cache();
+        let around =
+            past || ["dontcache", "read_write", "copy_file_range"].contains(&variant.engine.name);
+        let shared = variant.workers > 1;
         (around || !self.situation.no_cache)
             && (!past || self.situation.may_read_past_cache())
             && (self.may_share() || !shared)
