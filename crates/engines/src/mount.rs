@@ -24,9 +24,15 @@ impl Mount {
     #[must_use]
     pub fn of(fd: BorrowedFd<'_>) -> Option<Mount> {
         let id = mount_id(fd)?;
-        let table = std::fs::read("/proc/self/mountinfo").ok()?;
-        let table = String::from_utf8_lossy(&table);
-        table.lines().find_map(|line| Mount::parse(line).filter(|mount| mount.id == id))
+        Mount::all().into_iter().find(|mount| mount.id == id)
+    }
+
+    /// The kernel's list, in its order: a mount comes after what it is mounted over. Nothing without
+    /// /proc.
+    #[must_use]
+    pub fn all() -> Vec<Mount> {
+        let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+        String::from_utf8_lossy(&table).lines().filter_map(Mount::parse).collect()
     }
 
     /// A line of /proc/self/mountinfo: proc_pid_mountinfo(5).

@@ -1,5 +1,6 @@
 //! `haulage tune --show`: what the profile holds.
 
+use engines::mount::Mount;
 use engines::profile::{Line, Machine, PairChoices, Profile};
 use lab::words;
 
@@ -18,8 +19,9 @@ pub(super) fn show() -> anyhow::Result<()> {
     if pairs.is_empty() {
         text.push_str("nothing was measured on this machine; the built-in profile serves\n");
     }
+    let mounts = Mount::all();
     for pair in pairs {
-        text.push_str(&of_pair(pair));
+        text.push_str(&of_pair(pair, &mounts));
     }
     text.push_str(&of_others(&profile));
     print(&text)
@@ -30,7 +32,7 @@ fn row(text: &str) -> String {
     format!("{}\n", visible(text.trim_end()))
 }
 
-fn of_pair(pair: &PairChoices) -> String {
+fn of_pair(pair: &PairChoices, mounts: &[Mount]) -> String {
     let (src, dst) = (pair.src.in_words(), pair.dst.in_words());
     let place = match pair.same {
         Some(true) => format!("within {dst}"),
@@ -39,9 +41,8 @@ fn of_pair(pair: &PairChoices) -> String {
     let date = pair.lines.iter().find_map(|line| line.choice.measured.date.as_deref());
     let date = date.map(|date| format!(", measured {date}")).unwrap_or_default();
     let mut text = format!("\n{}", row(&format!("{place}{date}")));
-    let now = release();
-    if let Some(kernel) = pair.kernel.as_ref().filter(|kernel| **kernel != now) {
-        text.push_str(&row(&format!("  stale: the kernel was {kernel} then and is {now}")));
+    for change in pair.changes_listed(mounts, &release()) {
+        text.push_str(&row(&format!("  stale: {change}")));
     }
     let mut lines: Vec<&Line> = pair.lines.iter().collect();
     lines.sort_by_key(|line| (line.no_cache, line.size, line.in_flight, line.residency));

@@ -10,6 +10,38 @@ use testfs::{names_in, stdout};
 
 use crate::{Home, stderr, text};
 
+#[test]
+fn what_changed_since_is_shown() {
+    use std::os::fd::AsFd;
+    let home = Home::new();
+    let opened = fs::File::open(home.work()).expect("a directory");
+    let found = FileSystem::of(opened.as_fd());
+    let (Some(place), Some(options)) = (&found.mount_point, &found.options) else {
+        panic!("{found:?}");
+    };
+    let mut profile = two_machines(&home.work());
+    let shown_with = |profile: &Profile| {
+        profile.write(&home.profile()).expect("written");
+        stdout(&home.tune(&["--show"]))
+    };
+    let unchanged = shown_with(&profile);
+    assert!(unchanged.contains("mmap:8M") && !unchanged.contains("stale"), "{unchanged}");
+    let pairs = profile.machines.iter_mut().flat_map(|machine| &mut machine.pairs);
+    for pair in pairs {
+        pair.kernel = Some(String::from("2.6.32"));
+        pair.dst.options = Some(String::from("rw,before"));
+        pair.src.options = pair.dst.options.clone();
+    }
+    let changed = shown_with(&profile);
+    let now = rustix::system::uname().release().to_string_lossy().into_owned();
+    let kernel = format!("  stale: the kernel was 2.6.32 then and is {now}\n");
+    // Of what is not mounted there is nothing else to tell.
+    assert_eq!(changed.matches(&kernel).count(), 2, "{changed}");
+    let mount = format!("  stale: the options of {place} were rw,before then and are {options}\n");
+    assert_eq!(changed.matches("  stale: the options").count(), 1, "{changed}");
+    assert!(changed.contains(&mount), "{mount} in\n{changed}");
+}
+
 /// A profile of another machine, and of this one on the file system of `dir`.
 fn two_machines(dir: &Path) -> Profile {
     use std::os::fd::AsFd;

@@ -137,6 +137,16 @@ impl FileSystem {
         }
     }
 
+    /// The same with the options that it has now, if it is among `mounts` where it was. No file system
+    /// is asked anything: one whose server is gone would not answer.
+    pub(super) fn as_listed(&self, mounts: &[Mount]) -> FileSystem {
+        // What is mounted over others hides them, and comes later in the list.
+        let there =
+            mounts.iter().rfind(|mount| Some(&mount.mount_point) == self.mount_point.as_ref());
+        let same = there.filter(|mount| Some(&mount.source) == self.source.as_ref());
+        FileSystem { options: same.map(|mount| mount.options.clone()), ..self.clone() }
+    }
+
     /// Whether both name one file system, in so far as they name any.
     pub(super) fn is_same_place(&self, other: &FileSystem) -> bool {
         let FileSystem { fs_type, uuid, source, mount_point, options: _ } = self;
@@ -266,6 +276,28 @@ mod tests {
         ] {
             assert_eq!(line.fits(&found), expected, "{what}");
         }
+    }
+
+    #[test]
+    fn options_are_those_of_what_is_on_top() {
+        let mount = |source: &str, options: &str| Mount {
+            id: 1,
+            fs_type: String::from("ext4"),
+            mount_point: String::from("/data"),
+            options: options.to_owned(),
+            source: source.to_owned(),
+        };
+        let known = FileSystem {
+            source: text("/dev/vdb"),
+            mount_point: text("/data"),
+            options: text("rw;rw"),
+            ..FileSystem::default()
+        };
+        let mounts = [mount("/dev/vdc", "1"), mount("/dev/vdb", "2"), mount("/dev/vdb", "3")];
+        assert_eq!(known.as_listed(&mounts).options, text("3"));
+        assert_eq!(known.as_listed(&mounts[..1]).options, None, "another one is there");
+        assert_eq!(known.as_listed(&[]).options, None);
+        assert_eq!(FileSystem::default().as_listed(&mounts).options, None);
     }
 
     #[test]

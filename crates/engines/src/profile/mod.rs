@@ -25,6 +25,7 @@ pub use table::{Candidate, Table};
 pub use text::{Mistake, Parsed};
 
 use crate::Variant;
+use crate::mount::Mount;
 
 /// The version of the form. It changes when a key changes its meaning or goes.
 pub const VERSION: i64 = 1;
@@ -183,6 +184,14 @@ impl PairChoices {
             }
         }
         changes
+    }
+
+    /// The same by the list of mounts: options of what is mounted no more where it was are not known.
+    #[must_use]
+    pub fn changes_listed(&self, mounts: &[Mount], kernel: &str) -> Vec<String> {
+        let same = self.same == Some(true);
+        let (src, dst) = (self.src.as_listed(mounts), self.dst.as_listed(mounts));
+        self.changes(&FileSystems { src, dst, same }, kernel)
     }
 
     /// Whether both are of the same file systems.
