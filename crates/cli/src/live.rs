@@ -3,8 +3,11 @@
 
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use signal_hook::consts::SIGCONT;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::complaint::visible;
@@ -17,12 +20,19 @@ pub(crate) struct LiveLines {
     /// The columns that each line on the screen takes.
     drawn: Vec<usize>,
     drawn_at: Option<Instant>,
+    /// The process was stopped since, and what is above the cursor is somebody else's.
+    came_back: Arc<AtomicBool>,
 }
 
 impl LiveLines {
     pub(crate) fn new(redraw_after: Duration) -> LiveLines {
         let terminal = std::io::stderr().is_terminal();
-        LiveLines { terminal, redraw_after, drawn: Vec::new(), drawn_at: None }
+        let came_back = Arc::new(AtomicBool::new(false));
+        if terminal {
+            // Where that fails the lines are drawn over what a shell wrote meanwhile, and no harm is done.
+            let _ = signal_hook::flag::register(SIGCONT, came_back.clone());
+        }
+        LiveLines { terminal, redraw_after, drawn: Vec::new(), drawn_at: None, came_back }
     }
 
     /// Whether there is a terminal.
@@ -37,6 +47,7 @@ impl LiveLines {
         }
         let (columns, rows) = size_or_usual(&std::io::stderr());
         let lines = lines(columns, rows);
+        self.forget_what_is_gone();
         // Line by line over the old board: erasing it first would flicker, and terminals that keep
         // what is cleared would fill their memory with it.
         let rows_drawn = rows_of(&self.drawn, columns);
@@ -56,10 +67,17 @@ impl LiveLines {
     /// Takes the lines away: something else follows.
     pub(crate) fn clear(&mut self) {
         let (columns, _) = size_or_usual(&std::io::stderr());
+        self.forget_what_is_gone();
         let rows = rows_of(&self.drawn, columns);
         put(&format!("{}{}", up(rows), blank(rows)));
         self.drawn.clear();
         self.drawn_at = None;
+    }
+
+    fn forget_what_is_gone(&mut self) {
+        if self.came_back.swap(false, Ordering::Relaxed) {
+            self.drawn.clear();
+        }
     }
 }
 

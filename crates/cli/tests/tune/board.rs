@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -76,4 +77,51 @@ fn it_fits_the_terminal_and_an_interrupt_has_the_last_word() {
     let shown = |what: &str| lines.iter().any(|line| line.contains(what));
     assert!(shown(" s left: ") && shown(" MB/s ") && shown("heat 1"), "{lines:?}");
     assert!(names_in(&work).is_empty());
+}
+
+/// Whoever stopped it has used the terminal meanwhile.
+#[test]
+fn after_a_stop_nothing_is_drawn_over() {
+    let home = Home::new();
+    let work = home.work();
+    let (master, terminal) = open_terminal((24, 80));
+    let mut child = home
+        .command(&["tune", text(&work), "--time", "60"])
+        .stdout(Stdio::null())
+        .stderr(terminal)
+        .spawn()
+        .expect("haulage runs");
+    let seen = Arc::new(Mutex::new(String::new()));
+    let sink = seen.clone();
+    std::thread::spawn(move || {
+        let mut reader = File::from(master);
+        let mut bytes = [0; 4096];
+        while let Ok(read @ 1..) = reader.read(&mut bytes) {
+            sink.lock().expect("text").push_str(&String::from_utf8_lossy(&bytes[..read]));
+        }
+    });
+    // Whether each drawing from `start` on went over the one before.
+    let drawings_over = |start: usize| -> Vec<bool> {
+        let seen = seen.lock().expect("text");
+        let headlines = seen.match_indices("\x1b[1mhaulage tune: within ");
+        let from_start = headlines.filter(|(at, _)| *at >= start);
+        from_start.map(|(at, _)| seen[..at].ends_with('A')).collect()
+    };
+    let wait_for_two = |start| {
+        let begun = Instant::now();
+        while drawings_over(start).len() < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", drawings_over(start));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drawings_over(start)
+    };
+    let signal = |signal| kill_process(Pid::from_child(&child), signal).expect("sent");
+    assert_eq!(wait_for_two(0)[..2], [false, true]);
+    signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(500));
+    let stopped_at = seen.lock().expect("text").len();
+    signal(Signal::CONT);
+    assert_eq!(wait_for_two(stopped_at)[..2], [false, true]);
+    signal(Signal::INT);
+    child.wait().expect("it ends");
 }
