@@ -278,7 +278,7 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
     write(config.join("profile.toml"), profile_of(&["variant = \"read_write:8K\""]))
         .expect("a file");
     write(dir.path().join("small"), random_bytes(1000, 1)).expect("a file");
-    write(dir.path().join("large"), random_bytes(4 << 20, 1)).expect("a file");
+    write(dir.path().join("large"), random_bytes((16 << 20) + 1, 1)).expect("a file");
     let moved_by = |src: &str, variables: &[(&str, &Path)]| {
         let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
         command.args(["cp", "--reflink=never", "--receipt=-", src, "copy"]).current_dir(&dir);

@@ -323,7 +323,7 @@ fn a_run_that_is_interrupted_has_a_summary() {
 fn stats_tell_what_was_copied_and_how() {
     let dir = tempfile::tempdir().expect("a directory");
     make_source(dir.path());
-    let output = cp_words(dir.path(), "-a --stats --reflink=never src dst");
+    let output = cp_words(dir.path(), "-a --stats --engine=read_write:256K src dst");
     assert!(output.status.success());
     let said = stderr(&output);
     let figures: Vec<Vec<&str>> =

@@ -12,6 +12,8 @@ pub(crate) struct Ways {
     pub(crate) clone: Option<Variant>,
     /// For data that need not be looked at.
     pub(crate) data: Vec<Variant>,
+    /// Whether data of middling length at the beginning of a process has ways of its own.
+    pub(crate) begins_apart: bool,
     /// Workers who have nothing else to do may share a large file.
     pub(crate) may_share: bool,
 }
@@ -21,6 +23,11 @@ const WORKERS_MAX: usize = 4;
 
 /// A file that is worth several workers, as long as nobody has measured, in bytes.
 const SHARED_BYTES_MIN: u64 = 16 << 20;
+
+/// What is faster within the kernel as long as there is no buffer, whose every page costs a fault when it is
+/// used for the first time: from how many bytes on, and how. To make a pipe, or one so long, takes some
+/// microseconds too.
+const AT_FIRST: [(u64, &str); 2] = [(1 << 20, "splice:512K,pipe=512K"), (64 << 10, "sendfile")];
 
 /// Who is there to copy a file. Processors are counted only once their number matters.
 #[derive(Clone, Copy)]
@@ -37,6 +44,12 @@ impl Ways {
     pub(crate) fn are_shared(&self, bytes: u64, hands: Hands<'_>) -> bool {
         let may_share = self.may_share && !hands.others_busy && bytes >= SHARED_BYTES_MIN;
         may_share && workers((hands.jobs)()) > 1
+    }
+
+    /// What is tried with `bytes` of data at the beginning of a process, where that is not the same as ever.
+    pub(crate) fn at_first(&self, bytes: u64) -> Option<Vec<Variant>> {
+        let (_, first) = AT_FIRST.iter().find(|(from, _)| self.begins_apart && bytes >= *from)?;
+        Some([variant(first)].into_iter().chain(self.data.iter().cloned()).collect())
     }
 
     /// What is tried then, by `jobs` workers.
@@ -64,7 +77,7 @@ pub(crate) fn ways(options: &Options, src: Option<u64>, dst: Option<u64>) -> Way
         // These leave little in the cache, to be dropped behind the copy.
         let data = ["dontcache", "direct", PLAIN].map(variant).into();
         let may_share = dst.is_some_and(|dst| is_honest(dst) && dst != TMPFS);
-        return Ways { clone, data, may_share };
+        return Ways { clone, data, begins_apart: false, may_share };
     }
     let local = [src, dst].into_iter().all(|kind| kind.is_some_and(is_honest));
     let best = match &options.engine {
@@ -74,9 +87,11 @@ pub(crate) fn ways(options: &Options, src: Option<u64>, dst: Option<u64>) -> Way
         // memory.
         None => (may_offload(options) && !local).then(|| variant("copy_file_range")),
     };
+    let begins_apart = best.is_none() && local;
     // On tmpfs the workers wait for one another: pages are given out one by one.
     let may_share = best.is_none() && local && dst != Some(TMPFS);
-    Ways { clone, data: best.into_iter().chain([variant(PLAIN)]).collect(), may_share }
+    let data = best.into_iter().chain([variant(PLAIN)]).collect();
+    Ways { clone, data, begins_apart, may_share }
 }
 
 /// How many of `jobs` workers share one file, where it is known only that several help.
@@ -143,10 +158,36 @@ mod tests {
     }
 
     #[test]
+    fn what_is_neither_short_nor_long_goes_through_the_kernel_at_first() {
+        let plain = Options::default();
+        let text = |options: &Options, (src, dst), bytes| {
+            let tried = ways(options, Some(src), Some(dst)).at_first(bytes);
+            let names = tried.map(|tried| tried.iter().map(ToString::to_string).collect());
+            names.map(|names: Vec<_>| names.join(" "))
+        };
+        let local = (EXT4, TMPFS);
+        for (bytes, expected) in [
+            (64 << 10, Some("sendfile read_write:256K")),
+            ((64 << 10) - 1, None),
+            (1 << 20, Some("splice:512K,pipe=512K read_write:256K")),
+        ] {
+            assert_eq!(text(&plain, local, bytes).as_deref(), expected, "{bytes}");
+        }
+        assert_eq!(text(&plain, (EXT4, NFS), 64 << 10), None, "a server is asked to copy");
+        let engine = Some("splice:1M".parse().expect("a variant"));
+        for options in
+            [Options { engine, ..plain.clone() }, Options { no_cache: true, ..plain.clone() }]
+        {
+            assert_eq!(text(&options, local, 64 << 10), None);
+        }
+    }
+
+    #[test]
     fn a_file_is_shared_by_as_many_as_there_are_and_no_more_than_help() {
         let data = ["dontcache", PLAIN].map(variant).into();
-        let ways = Ways { clone: None, data, may_share: true };
-        let alone = Ways { clone: None, data: ways.data.clone(), may_share: false };
+        let ways = Ways { clone: None, data, begins_apart: false, may_share: true };
+        let data = ways.data.clone();
+        let alone = Ways { clone: None, data, begins_apart: false, may_share: false };
         let text = |ways: &Ways, bytes: u64, jobs: usize, others_busy: bool| {
             let tried = ways.of(bytes, Hands { others_busy, jobs: &|| jobs });
             tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")

@@ -32,8 +32,10 @@ struct Profiles {
     own: Vec<PairChoices>,
 }
 
-/// A file that takes several times as long as reading a profile.
-const READ_BYTES_MIN: u64 = 4 << 20;
+/// A file over this takes many times as long as reading a profile and making the threads, buffers or pipes
+/// that a measured way needs. For one up to it, which is a process's first, it is faster to do without them
+/// (`choice.rs`).
+const READ_BYTES_OVER: u64 = 16 << 20;
 
 /// A run that has lasted so long will not notice that a profile is read.
 const READ_AFTER: Duration = Duration::from_millis(10);
@@ -53,7 +55,7 @@ impl Measured {
     /// system that keeps the copy waiting.
     pub(crate) fn is_worth_asking(run: &Run<'_>, bytes: u64, may_wait: bool) -> bool {
         let is_named = matches!(run.options.profile, Location::Named(_));
-        let is_large = bytes >= READ_BYTES_MIN;
+        let is_large = bytes > READ_BYTES_OVER;
         run.options.engine.is_none()
             && (is_named || is_large || may_wait || run.elapsed() >= READ_AFTER)
     }

@@ -19,6 +19,8 @@ pub(crate) struct Routes {
     pub(crate) clone: Option<Chain>,
     /// For data that is worth telling apart from holes only by the file system.
     data: Route,
+    /// The same as long as nothing measured is known, by the way that is tried first.
+    at_first: Vec<Route>,
     /// The same for a large file, with workers that have nothing else to do.
     shared: Option<Route>,
     /// Through user memory.
@@ -43,6 +45,8 @@ pub(crate) struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Data,
+    /// By its place among those.
+    AtFirst(usize),
     Shared,
     Plain,
     /// By its place among those that were gone.
@@ -69,6 +73,7 @@ impl Routes {
         Routes {
             clone: ways.clone.clone().map(|way| Chain::exactly([way])),
             data: Route::new(ways.data.clone(), by),
+            at_first: Vec::new(),
             shared: None,
             plain: Route::new(vec![choice::plain()], ChosenBy::Rule),
             rule: ways,
@@ -102,9 +107,18 @@ impl Routes {
         })))
     }
 
-    /// The way of `bytes` of data where nothing was measured.
+    /// The way of `bytes` of data where nothing was measured, or it is not known yet.
     pub(crate) fn by_rule(&mut self, run: &Run<'_>, bytes: u64, others_busy: bool) -> Way {
         let hands = Hands { others_busy, jobs: &|| run.jobs() };
+        if self.measured.is_none()
+            && let Some(tried) = self.rule.at_first(bytes)
+        {
+            let known = self.at_first.iter().position(|route| route.chosen.variant == tried[0]);
+            return Way::AtFirst(known.unwrap_or_else(|| {
+                self.at_first.push(Route::new(tried, ChosenBy::Rule));
+                self.at_first.len() - 1
+            }));
+        }
         if !self.rule.are_shared(bytes, hands) {
             return Way::Data;
         }
@@ -118,6 +132,7 @@ impl Routes {
     pub(crate) fn route(&mut self, way: Way) -> &mut Route {
         match way {
             Way::Data => &mut self.data,
+            Way::AtFirst(at) => &mut self.at_first[at],
             Way::Shared => self.shared.as_mut().expect("it is chosen only where it is"),
             Way::Plain => &mut self.plain,
             Way::Measured(at) => &mut self.gone[at].1,

@@ -132,6 +132,11 @@ impl<'r> Run<'r> {
         self.in_earnest.call_once(|| self.observer.begins_in_earnest());
     }
 
+    /// Whether that was told.
+    pub(crate) fn is_in_earnest(&self) -> bool {
+        self.in_earnest.is_completed()
+    }
+
     /// How long it has lasted.
     pub(crate) fn elapsed(&self) -> Duration {
         self.begun.elapsed()

@@ -164,6 +164,22 @@ pub(crate) const CASES: &[Case] = &[
         processes: 100,
         ..PLAIN_CASE
     },
+    Case {
+        name: "short",
+        about: "one file of 256 KiB, its bytes moved, 100 processes one after another",
+        job: Job::NoReflink,
+        build: |builder, _| builder.only_file(256 * KIB),
+        processes: 100,
+        ..PLAIN_CASE
+    },
+    Case {
+        name: "middle",
+        about: "one file of 4 MiB, its bytes moved, 50 processes one after another",
+        job: Job::NoReflink,
+        build: |builder, _| builder.only_file(4 * MIB),
+        processes: 50,
+        ..PLAIN_CASE
+    },
 ];
 
 /// The case called `name`.
