@@ -31,7 +31,7 @@ pub(crate) fn copy_each(
     sources: &[OsString],
     copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
 ) {
-    let alone = Alone::from_now(worker);
+    let alone = Alone::from_now(run.options, worker);
     let mut rest = sources;
     // One who has written nothing yet need not ask whether others could.
     let mut may_share = sources.len() > TOGETHER_MIN && !in_order(run.options);

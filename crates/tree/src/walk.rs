@@ -43,33 +43,48 @@ const OPEN_LEVELS_MIN: usize = 8;
 /// who are there at first.
 const OPEN_LEVELS_ENOUGH: usize = 16;
 
-/// Entries after which a tree is worth more than one worker: threads cost as much as some files.
-const ALONE_ENTRIES: u64 = 32;
+/// How much one worker does alone before others join.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    entries: u64,
+    /// Bytes of data.
+    bytes: u64,
+    /// Where a few entries take longer the medium keeps us waiting: several workers wait at once, and the
+    /// user has time to interrupt.
+    time: Duration,
+}
 
-/// The same in bytes of data.
-const ALONE_BYTES: u64 = 1 << 20;
+/// To make the threads and to end them takes half a millisecond, as long as 40 small files do, and a second
+/// worker gains that back in a hundred. So whoever copies less is never slower for them.
+const USUAL_BOUNDS: Bounds =
+    Bounds { entries: 192, bytes: 4 << 20, time: Duration::from_millis(3) };
 
-/// The same in time. Where a few entries take longer the medium keeps us waiting: several workers wait
-/// at once, and the user has time to interrupt.
-const ALONE_TIME: Duration = Duration::from_millis(2);
+/// Who asks for a number of workers gets them as soon as there is something to share.
+const BOUNDS_IF_ASKED: Bounds =
+    Bounds { entries: 32, bytes: 1 << 20, time: Duration::from_millis(2) };
 
 /// What one worker does alone.
 pub(crate) struct Alone {
     entries: u64,
     bytes: u64,
-    begun: Instant,
+    until: Instant,
 }
 
 impl Alone {
-    pub(crate) fn from_now(worker: &Worker) -> Alone {
-        let (entries, bytes) = (worker.entries + ALONE_ENTRIES, worker.data_bytes + ALONE_BYTES);
-        Alone { entries, bytes, begun: Instant::now() }
+    pub(crate) fn from_now(options: &Options, worker: &Worker) -> Alone {
+        let Bounds { entries, bytes, time } =
+            if options.jobs.is_some() { BOUNDS_IF_ASKED } else { USUAL_BOUNDS };
+        Alone {
+            entries: worker.entries + entries,
+            bytes: worker.data_bytes + bytes,
+            until: Instant::now() + time,
+        }
     }
 
     /// Whether others would help.
     pub(crate) fn is_over(&self, worker: &Worker) -> bool {
         let few = worker.entries < self.entries && worker.data_bytes < self.bytes;
-        !few || self.begun.elapsed() >= ALONE_TIME
+        !few || Instant::now() >= self.until
     }
 }
 
@@ -188,7 +203,7 @@ pub(crate) fn walk(
     let at_large = Walk { run, operand, device, open_levels, pool: None };
     let mut stack = Stack::default();
     stack.frames.push(Frame { task: root, listing, lost: false, loan: None });
-    let alone = Alone::from_now(worker);
+    let alone = Alone::from_now(run.options, worker);
     at_large.go(worker, &mut stack, |worker| !alone.is_over(worker));
     if stack.frames.is_empty() {
         return;
@@ -276,8 +291,9 @@ impl<'w> Walk<'w> {
 
     /// Works until `stack` is empty or `on` says no.
     fn go(&self, worker: &mut Worker, stack: &mut Stack<'w>, on: impl Fn(&Worker) -> bool) {
+        // Whoever has only to leave needs no help with that.
         while let Some(frame) = stack.frames.last_mut()
-            && on(worker)
+            && (frame.listing.has_ended() || on(worker))
         {
             let Some((name, kind)) = self.next_name(worker, frame) else {
                 self.leave(worker, stack);
