@@ -8,12 +8,15 @@ use rustix::io::{self, Errno};
 /// The number of tmpfs.
 pub(crate) const TMPFS: u64 = 0x0102_1994;
 
+/// The number of btrfs.
+pub(crate) const BTRFS: u64 = 0x9123_683e;
+
 /// File systems whose SEEK_DATA and SEEK_HOLE never call data a hole, by the number that statfs(2)
 /// gives them. Others have: ZFS with dirty data, FUSE and network file systems.
 const HONEST: &[u64] = &[
     0xef53,      // ext4 (and ext2 and ext3, which it drives)
     0x5846_5342, // xfs
-    0x9123_683e, // btrfs
+    BTRFS,
     TMPFS,
     0xf2f5_2010, // f2fs
     0xca45_1a4e, // bcachefs

@@ -34,6 +34,11 @@ const IN_USE_AT_LEAST: f64 = 0.65;
 /// How often in a row they have to be found idle.
 const IDLE_CHECKS: u32 = 2;
 
+/// Entries before the first look at whether all processors are too many. They may be in use and yet in each
+/// other's way: who waits for a lock that is held for an instant, as that of a directory in which names are
+/// made is on xfs, does not sleep.
+const FIRST_LOOK_ENTRIES: u64 = 64;
+
 /// Entries from one trial to the next, and the time, at least. A trial costs a few hundredths of that, if
 /// it changes nothing.
 const LOOK_EVERY_ENTRIES: u64 = 8192;
@@ -68,8 +73,10 @@ const WORKERS_MAX: usize = 64;
 /// How many workers there are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Crew {
-    /// At first.
+    /// As a rule.
     pub(crate) workers: usize,
+    /// At first.
+    begin: usize,
     processors: usize,
     /// Where more of them help.
     pub(crate) most: usize,
@@ -80,12 +87,20 @@ impl Crew {
     /// given.
     pub(crate) fn new(processors: usize, wanted: Option<usize>) -> Crew {
         let most = (processors * WORKERS_EACH_MAX).min(WORKERS_MAX).max(processors);
-        Crew { workers: wanted.unwrap_or(processors), processors, most: wanted.unwrap_or(most) }
+        let workers = wanted.unwrap_or(processors);
+        Crew { workers, begin: workers, processors, most: wanted.unwrap_or(most) }
     }
 
     /// The same where there can be no more than `workers`.
     pub(crate) fn within(self, workers: usize) -> Crew {
-        Crew { workers: self.workers.min(workers), most: self.most.min(workers), ..self }
+        let [workers, begin, most] =
+            [self.workers, self.begin, self.most].map(|number| number.min(workers));
+        Crew { workers, begin, most, ..self }
+    }
+
+    /// The same where others join only once it is seen that they help.
+    pub(crate) fn one_at_first(self) -> Crew {
+        Crew { begin: 1, ..self }
     }
 }
 
@@ -146,6 +161,9 @@ struct Trial {
     patience: Duration,
     /// How often in a row the processors were found idle.
     idle_checks: u32,
+    /// When it is due to be seen whether fewer workers than processors get on better although all are in
+    /// use.
+    narrow_due: Instant,
     phase: Phase,
 }
 
@@ -181,19 +199,20 @@ impl Pace {
     pub(crate) fn new(crew: Crew) -> Pace {
         Pace {
             crew,
-            admitted: AtomicUsize::new(crew.workers),
+            admitted: AtomicUsize::new(crew.begin),
             hired: AtomicUsize::new(1),
             epoch: AtomicU64::new(0),
             gate: Mutex::default(),
             changed: Condvar::new(),
             done: AtomicU64::new(0),
             units: AtomicU64::new(0),
-            due: AtomicU64::new(CHECK_EVERY_ENTRIES),
+            due: AtomicU64::new(FIRST_LOOK_ENTRIES),
             trial: Mutex::new(Trial {
                 crew,
-                settled: crew.workers,
-                patience: CHECK_EVERY_TIME,
+                settled: crew.begin,
+                patience: Duration::ZERO,
                 idle_checks: 0,
+                narrow_due: Instant::now(),
                 phase: Phase::Steady(Reading::now(0)),
             }),
         }
@@ -335,6 +354,10 @@ impl Trial {
                 let is_idle = !starved && !self.are_busy(since, now);
                 self.idle_checks = if is_idle { self.idle_checks + 1 } else { 0 };
                 let is_usual = self.settled == self.crew.workers;
+                if !starved && !is_idle && is_usual && now.at >= self.narrow_due {
+                    self.narrow_due = now.at + LOOK_EVERY_TIME;
+                    return self.step(Look::new(self.settled, self.settled, self.settled), now);
+                }
                 if starved || is_usual && self.idle_checks < IDLE_CHECKS {
                     return (self.settled, CHECK_EVERY_ENTRIES);
                 }
@@ -366,9 +389,14 @@ impl Trial {
                 (number, SETTLING_ENTRIES_EACH * number as u64)
             }
             Step::Settled(number) => {
+                let was_narrow = look.is_narrow() && number == self.settled;
                 self.settled = number;
-                self.patience = LOOK_EVERY_TIME;
                 self.phase = Phase::Steady(now);
+                if was_narrow {
+                    // Whether more would help is not known, and not to be put off.
+                    return (number, CHECK_EVERY_ENTRIES);
+                }
+                self.patience = LOOK_EVERY_TIME;
                 (number, LOOK_EVERY_ENTRIES)
             }
         }
@@ -454,7 +482,7 @@ mod tests {
 
     /// A crew of so many at first, on as many processors.
     fn crew(workers: usize, most: usize) -> Crew {
-        Crew { workers, processors: workers, most }
+        Crew { workers, begin: workers, processors: workers, most }
     }
 
     fn trial(crew: Crew) -> Trial {
@@ -499,8 +527,32 @@ mod tests {
     #[test]
     fn processors_that_work_are_left_alone() {
         let time = |number| Duration::from_micros(100 / number as u64);
-        let (number, entries, taken) = settle(&mut trial(crew(2, 16)), 0.9, time);
+        let mut trial = trial(crew(2, 16));
+        // One window with fewer says enough.
+        let (number, entries, taken) = settle(&mut trial, 0.9, time);
+        assert_eq!((number, entries), (2, CHECK_EVERY_ENTRIES));
+        assert!(taken < 300, "{taken} entries until that is known");
+        let (number, entries, taken) = settle(&mut trial, 0.9, time);
         assert_eq!((number, entries, taken), (2, CHECK_EVERY_ENTRIES, CHECK_EVERY_ENTRIES));
+    }
+
+    #[test]
+    fn one_alone_gets_company_where_that_helps() {
+        let alone = crew(2, 16).one_at_first();
+        let locked = |number| Duration::from_micros(80 + 20 * number as u64);
+        let (number, _, taken) = settle(&mut trial(alone), 0.5, locked);
+        assert_eq!(number, 1);
+        assert!(taken < 600, "{taken} entries until a lock is seen");
+        let shared = |number: usize| Duration::from_micros(100 / number.min(2) as u64);
+        assert_eq!(settle(&mut trial(alone), 0.5, shared).0, 2);
+    }
+
+    #[test]
+    fn who_waits_for_an_instant_does_not_sleep_and_is_seen_too() {
+        let locked = |number| Duration::from_micros(80 + 20 * number as u64);
+        let (number, _, taken) = settle(&mut trial(crew(2, 16)), 0.95, locked);
+        assert_eq!(number, 1);
+        assert!(taken < 800, "{taken} entries until a lock is seen");
     }
 
     #[test]
@@ -556,8 +608,9 @@ mod tests {
             let crew = Crew::new(processors, wanted);
             assert_eq!((crew.workers, crew.most), (workers, most), "{processors} {wanted:?}");
         }
-        assert_eq!(Crew::new(4, None).within(7), Crew { workers: 4, processors: 4, most: 7 });
-        assert_eq!(Crew::new(4, None).within(1), Crew { workers: 1, processors: 4, most: 1 });
+        let four = Crew::new(4, None);
+        assert_eq!(four.within(7), Crew { most: 7, ..four });
+        assert_eq!(four.within(1), Crew { workers: 1, begin: 1, most: 1, ..four });
     }
 
     #[test]

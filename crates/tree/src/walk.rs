@@ -22,6 +22,7 @@ use crate::dir::Dir;
 use crate::directory;
 use crate::durable::files_kept;
 use crate::entry::{Job, Next, copy_entry, follows};
+use crate::extents::{BTRFS, file_system};
 use crate::filter;
 use crate::identity::FileId;
 use crate::listing::Listing;
@@ -47,7 +48,7 @@ const OPEN_LEVELS_ENOUGH: usize = 16;
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     entries: u64,
-    /// Bytes of data.
+    /// Bytes that were moved: to share them takes an instant.
     bytes: u64,
     /// Where a few entries take longer the medium keeps us waiting: several workers wait at once, and the
     /// user has time to interrupt.
@@ -76,14 +77,14 @@ impl Alone {
             if options.jobs.is_some() { BOUNDS_IF_ASKED } else { USUAL_BOUNDS };
         Alone {
             entries: worker.entries + entries,
-            bytes: worker.data_bytes + bytes,
+            bytes: worker.moved_bytes + bytes,
             until: Instant::now() + time,
         }
     }
 
     /// Whether others would help.
     pub(crate) fn is_over(&self, worker: &Worker) -> bool {
-        let few = worker.entries < self.entries && worker.data_bytes < self.bytes;
+        let few = worker.entries < self.entries && worker.moved_bytes < self.bytes;
         !few || Instant::now() >= self.until
     }
 }
@@ -197,6 +198,8 @@ pub(crate) fn walk(
     operand: &Operand,
     (root, listing): (Arc<DirTask>, Listing),
 ) {
+    // All that is made in one of its subvolumes changes one tree, and who finds that locked is woken late.
+    let begins_alone = run.options.jobs.is_none() && file_system(root.dst.fd()) == Some(BTRFS);
     let device = run.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
     let open_levels = Means::of_process(run.options, 1).open_levels;
     let pool;
@@ -215,7 +218,7 @@ pub(crate) fn walk(
     if crew.most == 1 {
         return at_large.go(worker, &mut stack, |_| true);
     }
-    pool = Pool::new(crew);
+    pool = Pool::new(if begins_alone { crew.one_at_first() } else { crew });
     let shared = Walk { pool: Some(&pool), open_levels: means.open_levels, ..at_large };
     thread::scope(|scope| {
         shared.hire(scope);

@@ -53,6 +53,11 @@ impl Look {
         Look { current, usual, most, times: BTreeMap::new() }
     }
 
+    /// Whether no more workers than are at work may be tried.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.most <= self.current
+    }
+
     /// Notes what a unit took in a window with `number` workers.
     pub(super) fn note(&mut self, number: usize, unit_secs: f64) {
         self.times.entry(number).or_default().push(unit_secs);
