@@ -199,3 +199,33 @@ fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
     assert!(lines[0].starts_with("cp: ") && lines[0].ends_with(": 'b'"), "{words}");
     assert!(lines[1].starts_with("cp: interrupted: 'b' is incomplete, "), "{words}");
 }
+
+/// Each of them is over in an instant, and all of them are not.
+#[test]
+fn many_files_in_order_can_be_asked_for_like_a_long_one() {
+    const FILES: usize = 80;
+    let dir = tempfile::tempdir().expect("a directory");
+    let name = |number: usize| format!("f{number}");
+    std::fs::write(dir.path().join(name(0)), vec![7; 4 << 20]).expect("a file");
+    for number in 1..FILES {
+        std::fs::hard_link(dir.path().join(name(0)), dir.path().join(name(number)))
+            .expect("a link");
+    }
+    let dst = dir.path().join("dst");
+    std::fs::create_dir(&dst).expect("a directory");
+    let copied = || testfs::names_in(&dst).len();
+    let child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
+        .args(["cp", "-v", "--reflink=never"])
+        .args((0..FILES).map(name))
+        .arg("dst")
+        .current_dir(dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    // They have taken tens of milliseconds by then.
+    let (status, words) = interrupt(child, Signal::USR1, || copied() > FILES / 4);
+    assert!(status.success(), "{words}");
+    assert!(words.starts_with("cp: ") && words.contains(" files"), "{words:?}");
+    assert_eq!(copied(), FILES);
+}

@@ -1,6 +1,7 @@
 //! The data of one file: which way it goes, its holes, and what it proves to be at the end.
 
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use engines::profile::Residency;
 use engines::{Meter, Moved, Span, Variant};
@@ -67,6 +68,9 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// The same of one that is in the page cache: it takes a local file system 5 ms, and a process that copies
 /// nothing else up to a tenth longer if it begins in earnest.
 const BRIEF_BYTES: u64 = 16 << 20;
+
+/// A run that has lasted so long may go on for longer, one brief file after another.
+const BRIEF_TIME: Duration = Duration::from_millis(10);
 
 /// A file whose blocks a local file system shares before anybody could want to stop it, or refuses to:
 /// if each block is an extent of its own, 4 GiB take seconds, and else a millisecond.
@@ -200,10 +204,18 @@ impl Copying<'_, '_, '_> {
     fn is_brief(&self) -> bool {
         let options = self.run.options;
         let bytes = file_bytes(self.files.src_stat);
-        // What has to be tidied up after an interrupt is not left to luck.
-        let is_plain = !options.atomic && !options.no_cache && self.journal.is_none();
-        let is_brief = is_plain && !self.may_wait && bytes <= BRIEF_BYTES && self.is_regular();
-        self.is_small() || is_brief && residency(self.files.src, bytes) == Some(Residency::Resident)
+        // What has to be tidied up or told after an interrupt is not left to luck, nor what waits for a
+        // medium.
+        let is_plain = !options.atomic && options.backup.is_none() && self.journal.is_none();
+        let waits = self.may_wait || options.durable || options.no_cache;
+        let is_short = self.is_regular() && bytes <= BRIEF_BYTES;
+        let is_quiet = is_plain && !waits && !self.run.observer.keeps_receipts();
+        let is_early = || self.run.elapsed() < BRIEF_TIME;
+        self.is_small()
+            || is_quiet
+                && is_short
+                && is_early()
+                && residency(self.files.src, bytes) == Some(Residency::Resident)
     }
 
     /// Whether at least the attempt to share its blocks takes an instant.

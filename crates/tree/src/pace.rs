@@ -161,9 +161,8 @@ struct Trial {
     patience: Duration,
     /// How often in a row the processors were found idle.
     idle_checks: u32,
-    /// When it is due to be seen whether fewer workers than processors get on better although all are in
-    /// use.
-    narrow_due: Instant,
+    /// When it was last seen whether fewer workers than processors get on better although all are in use.
+    tried_fewer: Option<Reading>,
     phase: Phase,
 }
 
@@ -212,7 +211,7 @@ impl Pace {
                 settled: crew.begin,
                 patience: Duration::ZERO,
                 idle_checks: 0,
-                narrow_due: Instant::now(),
+                tried_fewer: None,
                 phase: Phase::Steady(Reading::now(0)),
             }),
         }
@@ -239,7 +238,8 @@ impl Pace {
 
     /// Whether one worker more has to be made. Whoever is told so makes it.
     fn hires(&self) -> bool {
-        let wanted = self.admitted.load(Ordering::Relaxed);
+        // Who is not admitted yet is at hand when a trial or a large file lets him in.
+        let wanted = self.admitted.load(Ordering::Relaxed).max(self.crew.workers);
         if self.hired.load(Ordering::Relaxed) >= wanted || self.is_open() {
             return false;
         }
@@ -354,9 +354,9 @@ impl Trial {
                 let is_idle = !starved && !self.are_busy(since, now);
                 self.idle_checks = if is_idle { self.idle_checks + 1 } else { 0 };
                 let is_usual = self.settled == self.crew.workers;
-                if !starved && !is_idle && is_usual && now.at >= self.narrow_due {
-                    self.narrow_due = now.at + LOOK_EVERY_TIME;
-                    return self.step(Look::new(self.settled, self.settled, self.settled), now);
+                if !starved && !is_idle && is_usual && self.may_try_fewer(now) {
+                    self.tried_fewer = Some(now);
+                    return self.step(Look::for_fewer(self.settled), now);
                 }
                 if starved || is_usual && self.idle_checks < IDLE_CHECKS {
                     return (self.settled, CHECK_EVERY_ENTRIES);
@@ -389,11 +389,9 @@ impl Trial {
                 (number, SETTLING_ENTRIES_EACH * number as u64)
             }
             Step::Settled(number) => {
-                let was_narrow = look.is_narrow() && number == self.settled;
                 self.settled = number;
                 self.phase = Phase::Steady(now);
-                if was_narrow {
-                    // Whether more would help is not known, and not to be put off.
+                if look.leaves_open(number) {
                     return (number, CHECK_EVERY_ENTRIES);
                 }
                 self.patience = LOOK_EVERY_TIME;
@@ -409,6 +407,13 @@ impl Trial {
         self.idle_checks = 0;
         self.phase = Phase::Steady(now);
         (self.settled, CHECK_EVERY_ENTRIES)
+    }
+
+    /// Whether it has not been seen for long whether fewer get on better.
+    fn may_try_fewer(&self, now: Reading) -> bool {
+        self.tried_fewer.is_none_or(|last| {
+            now.at >= last.at + LOOK_EVERY_TIME && now.units >= last.units + LOOK_EVERY_ENTRIES
+        })
     }
 
     /// Whether the processors that the workers could use were in use.
@@ -537,6 +542,19 @@ mod tests {
     }
 
     #[test]
+    fn who_has_settled_on_as_many_as_there_may_be_rests() {
+        for mut trial in [trial(crew(2, 16)), trial(crew(8, 8))] {
+            let waits = |number| Duration::from_micros(4800 / number as u64);
+            let most = trial.crew.most;
+            for round in 0..3 {
+                let (number, entries, _) = settle(&mut trial, 0.1, waits);
+                assert_eq!((number, entries), (most, LOOK_EVERY_ENTRIES), "{round}");
+                trial.patience = Duration::ZERO;
+            }
+        }
+    }
+
+    #[test]
     fn one_alone_gets_company_where_that_helps() {
         let alone = crew(2, 16).one_at_first();
         let locked = |number| Duration::from_micros(80 + 20 * number as u64);
@@ -661,6 +679,25 @@ mod tests {
         assert!(!pace.hires(), "there is nothing left to do");
         first.take();
         assert!(first.inside.is_none());
+        assert_eq!(lock(&pace.gate).inside, 0);
+    }
+
+    #[test]
+    fn who_begins_alone_has_others_at_hand() {
+        let pace = Arc::new(Pace::new(crew(3, 12).one_at_first()));
+        let (mut one, mut two) = (Turn::at(&pace), Turn::at(&pace));
+        assert!(pace.hires() && pace.hires() && !pace.hires());
+        one.take();
+        assert_eq!(lock(&pace.gate).inside, 1);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || two.take());
+            while !pace.is_waited_for() {
+                std::thread::yield_now();
+            }
+            // Whoever has much to move is in nobody's way.
+            one.let_by();
+            other.join().expect("it was let through");
+        });
         assert_eq!(lock(&pace.gate).inside, 0);
     }
 

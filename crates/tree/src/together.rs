@@ -37,6 +37,9 @@ pub(crate) fn copy_each(
     let mut may_share = sources.len() > TOGETHER_MIN && !in_order(run.options);
     may_share &= !run.options.parents && run.rehearsal.is_none();
     while !rest.is_empty() && !run.observer.interrupted() {
+        if alone.is_over(worker) {
+            run.begin_in_earnest();
+        }
         let mut together = 0;
         if may_share && alone.is_over(worker) && rest.len() >= TOGETHER_MIN {
             may_share = may_fill(target);

@@ -38,10 +38,12 @@ enum Program {
 }
 
 impl Program {
-    fn haulage() -> Program {
-        // Who asks for workers gets them in a tree as small as this one too.
+    /// As it is, and with workers, whom only who asks for them gets in a tree as small as these.
+    fn haulage() -> [Program; 2] {
         let words = [env!("CARGO_BIN_EXE_haulage"), "cp", "--jobs=4"];
-        Program::Command(words.map(str::to_owned).into())
+        [2, 3].map(|count| {
+            Program::Command(words[..count].iter().map(|&word| word.to_owned()).collect())
+        })
     }
 
     /// Copies in `dir`. Returns the exit status, and what was said.
@@ -263,23 +265,26 @@ fn nothing_outside_changes_or_is_copied() {
     if !is_root() {
         return skip(&test_name(), "to copy for others, and to be attacked by them, needs root");
     }
-    let program = match std::env::var("HAULAGE_ATTACKED_PROGRAM") {
-        Ok(words) => Program::Command(words.split(' ').map(str::to_owned).collect()),
-        Err(_) => Program::haulage(),
+    let programs = match std::env::var("HAULAGE_ATTACKED_PROGRAM") {
+        Ok(words) => vec![Program::Command(words.split(' ').map(str::to_owned).collect())],
+        Err(_) => Program::haulage().into(),
     };
     let (kinds, copies_each) = extent();
     for &kind in kinds {
         let Some(scratch) = testfs::fs(kind) else { continue };
         let start = Instant::now();
-        let tally = attack_all(&program, scratch.path(), copies_each);
-        let Tally { copies, complaints, swaps, escapes } = &tally;
-        let (modes, escaped, seconds) = (MODES.len(), escapes.len(), start.elapsed().as_secs());
-        println!(
-            "{kind}: {copies} copies in {modes} modes, {swaps} swaps, {complaints} copies \
-             complained, {escaped} escapes, {seconds} s"
-        );
-        assert!(escapes.is_empty(), "{kind}: {escaped} escapes:\n{}", escapes.join("\n"));
-        assert!(*complaints > 0, "{kind}: no copy noticed that it was attacked");
+        for program in &programs {
+            let copies_each = copies_each.div_ceil(programs.len());
+            let tally = attack_all(program, scratch.path(), copies_each);
+            let Tally { copies, complaints, swaps, escapes } = &tally;
+            let (modes, escaped, seconds) = (MODES.len(), escapes.len(), start.elapsed().as_secs());
+            println!(
+                "{kind}: {copies} copies in {modes} modes, {swaps} swaps, {complaints} copies \
+                 complained, {escaped} escapes, {seconds} s"
+            );
+            assert!(escapes.is_empty(), "{kind}: {escaped} escapes:\n{}", escapes.join("\n"));
+            assert!(*complaints > 0, "{kind}: no copy noticed that it was attacked");
+        }
     }
 }
 
@@ -295,7 +300,7 @@ fn nothing_escapes_where_the_kernel_lacks_openat2() {
     if !works.is_ok_and(|output| output.status.success()) {
         return skip(&test_name(), "strace cannot be run here");
     }
-    let Program::Command(haulage) = Program::haulage() else { unreachable!("it is a command") };
+    let [_, Program::Command(haulage)] = Program::haulage() else { unreachable!("commands") };
     words.extend(haulage);
     let copies_each = extent().1.div_ceil(6);
     let tally = attack_all(&Program::Command(words), dir.path(), copies_each);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -85,12 +85,13 @@ fn after_a_stop_nothing_is_drawn_over() {
     let home = Home::new();
     let work = home.work();
     let (master, terminal) = open_terminal((24, 80));
-    let mut child = home
+    let child = home
         .command(&["tune", text(&work), "--time", "60"])
         .stdout(Stdio::null())
         .stderr(terminal)
         .spawn()
         .expect("haulage runs");
+    let mut child = Killed(child);
     let seen = Arc::new(Mutex::new(String::new()));
     let sink = seen.clone();
     std::thread::spawn(move || {
@@ -115,7 +116,8 @@ fn after_a_stop_nothing_is_drawn_over() {
         }
         drawings_over(start)
     };
-    let signal = |signal| kill_process(Pid::from_child(&child), signal).expect("sent");
+    let pid = Pid::from_child(&child.0);
+    let signal = |signal| kill_process(pid, signal).expect("sent");
     assert_eq!(wait_for_two(0)[..2], [false, true]);
     signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(500));
@@ -123,5 +125,15 @@ fn after_a_stop_nothing_is_drawn_over() {
     signal(Signal::CONT);
     assert_eq!(wait_for_two(stopped_at)[..2], [false, true]);
     signal(Signal::INT);
-    child.wait().expect("it ends");
+    child.0.wait().expect("it ends");
+}
+
+/// Does not outlive a test that fails.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

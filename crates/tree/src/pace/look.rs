@@ -34,6 +34,8 @@ pub(super) struct Look {
     /// The number as a rule, and the greatest that there may be.
     usual: usize,
     most: usize,
+    /// It is only to be seen whether fewer get on better.
+    fewer_only: bool,
     /// Seconds that a unit of work took, window by window, by number of workers.
     times: BTreeMap<usize, Vec<f64>>,
 }
@@ -50,12 +52,18 @@ pub(super) enum Step {
 impl Look {
     /// One that begins with `current` workers where there are `usual` as a rule, and `most` at most.
     pub(super) fn new(current: usize, usual: usize, most: usize) -> Look {
-        Look { current, usual, most, times: BTreeMap::new() }
+        Look { current, usual, most, fewer_only: false, times: BTreeMap::new() }
     }
 
-    /// Whether no more workers than are at work may be tried.
-    pub(super) fn is_narrow(&self) -> bool {
-        self.most <= self.current
+    /// One that sees whether fewer get on better than `current`, who are as many as a rule.
+    pub(super) fn for_fewer(current: usize) -> Look {
+        Look { fewer_only: true, ..Look::new(current, current, current) }
+    }
+
+    /// Whether it left the number as it was and more were not to be tried, so that it is not known whether
+    /// those would help.
+    pub(super) fn leaves_open(&self, settled: usize) -> bool {
+        self.fewer_only && settled == self.current
     }
 
     /// Notes what a unit took in a window with `number` workers.
