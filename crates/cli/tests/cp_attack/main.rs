@@ -272,10 +272,12 @@ fn nothing_outside_changes_or_is_copied() {
     let (kinds, copies_each) = extent();
     for &kind in kinds {
         let Some(scratch) = testfs::fs(kind) else { continue };
-        let start = Instant::now();
-        for program in &programs {
+        for (number, program) in programs.iter().enumerate() {
+            let start = Instant::now();
+            let root = scratch.path().join(format!("program-{number}"));
+            fs::create_dir(&root).expect("a directory");
             let copies_each = copies_each.div_ceil(programs.len());
-            let tally = attack_all(program, scratch.path(), copies_each);
+            let tally = attack_all(program, &root, copies_each);
             let Tally { copies, complaints, swaps, escapes } = &tally;
             let (modes, escaped, seconds) = (MODES.len(), escapes.len(), start.elapsed().as_secs());
             println!(
