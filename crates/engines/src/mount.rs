@@ -24,15 +24,14 @@ impl Mount {
     #[must_use]
     pub fn of(fd: BorrowedFd<'_>) -> Option<Mount> {
         let id = mount_id(fd)?;
-        Mount::all().into_iter().find(|mount| mount.id == id)
+        table().lines().find_map(|line| Mount::parse(line).filter(|mount| mount.id == id))
     }
 
     /// The kernel's list, in its order: a mount comes after what it is mounted over. Nothing without
     /// /proc.
     #[must_use]
     pub fn all() -> Vec<Mount> {
-        let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-        String::from_utf8_lossy(&table).lines().filter_map(Mount::parse).collect()
+        table().lines().filter_map(Mount::parse).collect()
     }
 
     /// A line of /proc/self/mountinfo: proc_pid_mountinfo(5).
@@ -52,6 +51,12 @@ impl Mount {
             source: unescaped(source),
         })
     }
+}
+
+/// The kernel's list as text; nothing without /proc.
+fn table() -> String {
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    String::from_utf8_lossy(&table).into_owned()
 }
 
 /// The device number would not do: btrfs gives each subvolume one that no list has.

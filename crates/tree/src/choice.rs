@@ -27,7 +27,8 @@ const SHARED_BYTES_MIN: u64 = 16 << 20;
 /// What is faster within the kernel as long as there is no buffer, whose every page costs a fault when it is
 /// used for the first time: from how many bytes on, and how. To make a pipe, or one so long, takes some
 /// microseconds too.
-const AT_FIRST: [(u64, &str); 2] = [(1 << 20, "splice:512K,pipe=512K"), (64 << 10, "sendfile")];
+pub(crate) const AT_FIRST: [(u64, &str); 2] =
+    [(1 << 20, "splice:512K,pipe=512K"), (64 << 10, "sendfile")];
 
 /// Who is there to copy a file. Processors are counted only once their number matters.
 #[derive(Clone, Copy)]
@@ -46,10 +47,15 @@ impl Ways {
         may_share && workers((hands.jobs)()) > 1
     }
 
-    /// What is tried with `bytes` of data at the beginning of a process, where that is not the same as ever.
-    pub(crate) fn at_first(&self, bytes: u64) -> Option<Vec<Variant>> {
-        let (_, first) = AT_FIRST.iter().find(|(from, _)| self.begins_apart && bytes >= *from)?;
-        Some([variant(first)].into_iter().chain(self.data.iter().cloned()).collect())
+    /// Which of [`AT_FIRST`] goes first with `bytes` of data at the beginning of a process, if any does.
+    pub(crate) fn at_first(&self, bytes: u64) -> Option<usize> {
+        AT_FIRST.iter().position(|(from, _)| self.begins_apart && bytes >= *from)
+    }
+
+    /// What is tried then.
+    pub(crate) fn beginning_with(&self, at_first: usize) -> Vec<Variant> {
+        let (_, first) = AT_FIRST[at_first];
+        [variant(first)].into_iter().chain(self.data.iter().cloned()).collect()
     }
 
     /// What is tried then, by `jobs` workers.
@@ -161,9 +167,9 @@ mod tests {
     fn what_is_neither_short_nor_long_goes_through_the_kernel_at_first() {
         let plain = Options::default();
         let text = |options: &Options, (src, dst), bytes| {
-            let tried = ways(options, Some(src), Some(dst)).at_first(bytes);
-            let names = tried.map(|tried| tried.iter().map(ToString::to_string).collect());
-            names.map(|names: Vec<_>| names.join(" "))
+            let ways = ways(options, Some(src), Some(dst));
+            let tried = ways.beginning_with(ways.at_first(bytes)?);
+            Some(tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
         };
         let local = (EXT4, TMPFS);
         for (bytes, expected) in [

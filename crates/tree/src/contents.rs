@@ -121,8 +121,7 @@ pub(crate) fn copy_contents(
             verified: None,
         },
     };
-    let may_last = !honest || run.throttle.is_some();
-    if may_last || !run.is_in_earnest() && !copying.is_shared_at_once() && !copying.is_brief() {
+    if !honest || run.throttle.is_some() || !copying.is_shared_at_once() {
         run.begin_in_earnest();
     }
     let copied = copying.all();
@@ -218,11 +217,11 @@ impl Copying<'_, '_, '_> {
                 && residency(self.files.src, bytes) == Some(Residency::Resident)
     }
 
-    /// Whether at least the attempt to share its blocks takes an instant.
+    /// Whether the attempt to share its blocks, if one is made, takes an instant.
     fn is_shared_at_once(&self) -> bool {
-        let shared = self.at == 0 && self.routes.clone.is_some() && !self.may_wait;
+        let is_tried = self.at == 0 && self.routes.clone.is_some();
         let at_once = self.is_regular() && file_bytes(self.files.src_stat) <= SHARED_AT_ONCE_BYTES;
-        self.is_small() || (shared && at_once)
+        !is_tried || self.is_small() || (!self.may_wait && at_once)
     }
 
     fn all(&mut self) -> Result<(), Diagnostic> {

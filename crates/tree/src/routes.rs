@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engines::profile::Residency;
 use engines::{Chain, Variant};
 
-use crate::choice::{self, Hands, Ways};
+use crate::choice::{self, AT_FIRST, Hands, Ways};
 use crate::lines::{Lines, Pick};
 use crate::measured::{End, Measured};
 use crate::options::Options;
@@ -19,8 +19,8 @@ pub(crate) struct Routes {
     pub(crate) clone: Option<Chain>,
     /// For data that is worth telling apart from holes only by the file system.
     data: Route,
-    /// The same as long as nothing measured is known, by the way that is tried first.
-    at_first: Vec<Route>,
+    /// The same as long as nothing measured is known, by the way that goes first.
+    at_first: [Option<Route>; AT_FIRST.len()],
     /// The same for a large file, with workers that have nothing else to do.
     shared: Option<Route>,
     /// Through user memory.
@@ -45,7 +45,7 @@ pub(crate) struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Data,
-    /// By its place among those.
+    /// By its place in [`AT_FIRST`].
     AtFirst(usize),
     Shared,
     Plain,
@@ -73,7 +73,7 @@ impl Routes {
         Routes {
             clone: ways.clone.clone().map(|way| Chain::exactly([way])),
             data: Route::new(ways.data.clone(), by),
-            at_first: Vec::new(),
+            at_first: [const { None }; AT_FIRST.len()],
             shared: None,
             plain: Route::new(vec![choice::plain()], ChosenBy::Rule),
             rule: ways,
@@ -111,13 +111,11 @@ impl Routes {
     pub(crate) fn by_rule(&mut self, run: &Run<'_>, bytes: u64, others_busy: bool) -> Way {
         let hands = Hands { others_busy, jobs: &|| run.jobs() };
         if self.measured.is_none()
-            && let Some(tried) = self.rule.at_first(bytes)
+            && let Some(at) = self.rule.at_first(bytes)
         {
-            let known = self.at_first.iter().position(|route| route.chosen.variant == tried[0]);
-            return Way::AtFirst(known.unwrap_or_else(|| {
-                self.at_first.push(Route::new(tried, ChosenBy::Rule));
-                self.at_first.len() - 1
-            }));
+            self.at_first[at]
+                .get_or_insert_with(|| Route::new(self.rule.beginning_with(at), ChosenBy::Rule));
+            return Way::AtFirst(at);
         }
         if !self.rule.are_shared(bytes, hands) {
             return Way::Data;
@@ -132,7 +130,7 @@ impl Routes {
     pub(crate) fn route(&mut self, way: Way) -> &mut Route {
         match way {
             Way::Data => &mut self.data,
-            Way::AtFirst(at) => &mut self.at_first[at],
+            Way::AtFirst(at) => self.at_first[at].as_mut().expect("it is chosen only where it is"),
             Way::Shared => self.shared.as_mut().expect("it is chosen only where it is"),
             Way::Plain => &mut self.plain,
             Way::Measured(at) => &mut self.gone[at].1,

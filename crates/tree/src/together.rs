@@ -37,11 +37,12 @@ pub(crate) fn copy_each(
     let mut may_share = sources.len() > TOGETHER_MIN && !in_order(run.options);
     may_share &= !run.options.parents && run.rehearsal.is_none();
     while !rest.is_empty() && !run.observer.interrupted() {
-        if alone.is_over(worker) {
+        let may_last = alone.is_over(worker);
+        if may_last {
             run.begin_in_earnest();
         }
         let mut together = 0;
-        if may_share && alone.is_over(worker) && rest.len() >= TOGETHER_MIN {
+        if may_share && may_last && rest.len() >= TOGETHER_MIN {
             may_share = may_fill(target);
             together = if may_share { independent(run, target, rest) } else { 0 };
         }
