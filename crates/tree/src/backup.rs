@@ -1,7 +1,9 @@
 //! Renaming what is about to be replaced.
 
+mod numbers;
+
 use std::collections::HashSet;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -12,6 +14,8 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
+pub(crate) use self::numbers::Numbers;
+use self::numbers::{Highest, parse};
 use crate::dir;
 use crate::identity::FileId;
 use crate::listing::{self, Listing};
@@ -59,12 +63,13 @@ pub(crate) fn simple_name(name: &[u8], backup: &Backup) -> Vec<u8> {
 
 /// The path that the next backup of the operand at `dst` will have. `quiet` leaves no
 /// trace of looking for it.
-pub(crate) fn next_path(dst: &Place<'_>, backup: &Backup, quiet: bool) -> io::Result<PathBuf> {
-    let highest = match backup.kind {
-        BackupKind::Simple => None,
-        BackupKind::Existing => highest_number(dst, quiet)?,
-        BackupKind::Numbered => Some(highest_number(dst, quiet)?.unwrap_or(0)),
-    };
+pub(crate) fn next_path(
+    run: &Run<'_>,
+    dst: &Place<'_>,
+    backup: &Backup,
+    quiet: bool,
+) -> io::Result<PathBuf> {
+    let highest = highest_number(run, dst, backup.kind, quiet)?;
     let path = dst.path();
     let bytes = path.as_os_str().as_bytes();
     Ok(OsString::from_vec(match highest {
@@ -123,13 +128,7 @@ pub(crate) fn back_up(
     backup: &Backup,
     way: Way,
 ) -> Result<BackedUp, Refused> {
-    let quiet = way == Way::Rehearsed;
-    let highest = match backup.kind {
-        BackupKind::Simple => None,
-        BackupKind::Existing => highest_number(dst, quiet)?,
-        BackupKind::Numbered => Some(highest_number(dst, quiet)?.unwrap_or(0)),
-    };
-    match highest {
+    match highest_number(run, dst, backup.kind, way == Way::Rehearsed)? {
         None => {
             let name = c_name(simple_name(dst.name.to_bytes(), backup))?;
             if run.own.stands_at(dst, &name) {
@@ -145,7 +144,11 @@ pub(crate) fn back_up(
             run.own.insert(id);
             Ok(BackedUp { path: beside(dst, &name), name, way })
         }
-        Some(highest) => Ok(back_up_numbered(dst, highest, way)?),
+        Some(highest) => {
+            let backed_up = back_up_numbered(dst, highest, way)?;
+            coming(run, &Place { name: &backed_up.name, ..*dst });
+            Ok(backed_up)
+        }
     }
 }
 
@@ -184,23 +187,53 @@ fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
     }
 }
 
-/// The highest number among the backups of the file at `dst`.
-fn highest_number(dst: &Place<'_>, quiet: bool) -> io::Result<Option<u64>> {
-    let name = dst.name.to_bytes();
-    let (parent, base) = split(name);
-    let dir = match open_listed(dst.dir, parent, quiet) {
-        Ok(dir) => dir,
+/// The highest number among the backups of the file at `dst`, if the next is to have a number.
+fn highest_number(
+    run: &Run<'_>,
+    dst: &Place<'_>,
+    kind: BackupKind,
+    quiet: bool,
+) -> io::Result<Option<u64>> {
+    if kind == BackupKind::Simple {
+        return Ok(None);
+    }
+    let (parent, base) = split(dst.name.to_bytes());
+    let stat = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())?;
+    let list = || match open_listed(dst.dir, parent, quiet) {
+        Ok(dir) => list_numbers(dir.as_fd()),
         // A directory that may not be listed shows no backups.
-        Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
-        Err(errno) => return Err(errno),
+        Err(Errno::ACCESS | Errno::PERM) => Ok(Highest::default()),
+        Err(errno) => Err(errno),
     };
+    let highest = run.numbers.highest(FileId::of(&stat), base, list)?;
+    Ok(if kind == BackupKind::Numbered { highest.or(Some(0)) } else { highest })
+}
+
+fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     let mut listing = Listing::default();
     let mut buffer = listing::buffer();
-    let mut highest = None;
-    while let Some((name, _)) = listing.next(dir.as_fd(), &mut buffer)? {
-        highest = highest.max(number_of(name.to_bytes(), base));
+    let mut highest = Highest::new();
+    while let Some((name, _)) = listing.next(dir, &mut buffer)? {
+        if let Some((base, number)) = parse(name.to_bytes()) {
+            let known = highest.entry(base.into()).or_default();
+            *known = number.max(*known);
+        }
     }
     Ok(highest)
+}
+
+/// Something is going to be at `dst`, where the backups of another file may be looked for.
+pub(crate) fn coming(run: &Run<'_>, dst: &Place<'_>) {
+    let numbered = run.options.backup.as_ref().is_some_and(|b| b.kind != BackupKind::Simple);
+    if !numbered {
+        return;
+    }
+    let (parent, name) = split(dst.name.to_bytes());
+    if let Some((base, number)) = parse(name)
+        && let Ok(stat) = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())
+    {
+        run.numbers.add(FileId::of(&stat), base, number);
+    }
 }
 
 fn open_listed(
@@ -225,15 +258,6 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The number in `entry` if it is a numbered backup of `base`.
-fn number_of(entry: &[u8], base: &[u8]) -> Option<u64> {
-    let digits = entry.strip_prefix(base)?.strip_prefix(b".~")?.strip_suffix(b"~")?;
-    if digits.first().is_none_or(|first| !(b'1'..=b'9').contains(first)) {
-        return None;
-    }
-    std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
 /// The path of the backup: the destination's, with what the name has more.
 fn beside(dst: &Place<'_>, name: &CString) -> PathBuf {
     let more = &name.to_bytes()[dst.name.to_bytes().len()..];
@@ -243,27 +267,4 @@ fn beside(dst: &Place<'_>, name: &CString) -> PathBuf {
 
 fn c_name(bytes: Vec<u8>) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| Errno::INVAL)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_read_from_names_of_backups_only() {
-        for (entry, number) in [
-            ("f.~1~", Some(1)),
-            ("f.~12~", Some(12)),
-            ("f.~0~", None),
-            ("f.~01~", None),
-            ("f.~~", None),
-            ("f.~1", None),
-            ("f~", None),
-            ("ff.~1~", None),
-            ("f.~1x~", None),
-            ("f.~99999999999999999999~", None),
-        ] {
-            assert_eq!(number_of(entry.as_bytes(), b"f"), number, "{entry}");
-        }
-    }
 }

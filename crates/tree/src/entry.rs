@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::fs::{FileType, Stat};
 use rustix::io::{self, Errno};
 
-use crate::backup::BackedUp;
+use crate::backup::{self, BackedUp};
 use crate::contents::Unfinished;
 use crate::copies::Made;
 use crate::count;
@@ -158,6 +158,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         },
     };
     let backup = ground.backup.take();
+    backup::coming(run, &job.dst);
     if is_directory(&src_stat) {
         return make_directory(run, job, &src_stat, ground.found.as_deref())
             .inspect(|_| remains::clear_beside(run, job))

@@ -296,7 +296,7 @@ fn backup_of_itself(run: &Run<'_>, dst: &OsStr) -> Option<(PathBuf, Options)> {
         shown: Shown::Operand(Path::new(dst)),
         trust: Trust::Operand,
     };
-    let path = backup::next_path(&place, backup, run.options.dry_run).ok()?;
+    let path = backup::next_path(run, &place, backup, run.options.dry_run).ok()?;
     Some((path, Options { backup: None, ..run.options.clone() }))
 }
 

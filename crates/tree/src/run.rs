@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use crate::activity::Station;
-use crate::backup::Own;
+use crate::backup::{Numbers, Own};
 use crate::began::Began;
 use crate::choice;
 use crate::contents::Unfinished;
@@ -53,6 +53,7 @@ pub(crate) struct Run<'r> {
     pub(crate) links: Links,
     pub(crate) tops: Tops,
     pub(crate) own: Own,
+    pub(crate) numbers: Numbers,
     pub(crate) writing: Writing,
     pub(crate) remainder: Remainder,
     pub(crate) throttle: Option<Throttle>,
@@ -82,6 +83,7 @@ impl<'r> Run<'r> {
             links: Links::default(),
             tops: Tops::default(),
             own: Own::default(),
+            numbers: Numbers::default(),
             writing: Writing::default(),
             remainder: Remainder::default(),
             rehearsal: options.dry_run.then(Rehearsal::default),

@@ -277,6 +277,21 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // Names of backups that come to be while others are made.
+        trees: &[
+            "s/g=new; s/f=new; s/f.~3~=three; u/f.~2~/x=two; u/f=newer; t/g=old; t/f=old",
+            "s/g=new; s/f=new; s/f.~3~=three; u/f.~2~/x=two; u/f=newer; t/g=old; t/f=old; t/f.~1~=one",
+        ],
+        lines: &[
+            "--backup=t -v s/g s/f.~3~ s/f t",
+            "-bv s/g s/f.~3~ s/f t",
+            "--backup=t -v s/f s/g u/f t",
+            "-brv s/g u/f.~2~ s/f t",
+            "--backup=t -rv s/g u/f.~2~ s/f t && --backup=t -rv u/f s/g t",
+            "-bv s/f s/g t && --backup=t -v s/g s/f t && -bv s/g s/f t",
+        ],
+    },
+    Table {
         // A source that an ordinary user cannot read.
         trees: &["a=new mode=0; b=old; c==b; b~=older; b.~1~=one"],
         lines: &[
