@@ -107,6 +107,18 @@ pub(crate) const CASES: &[Case] = &[
         build: wide,
         ..PLAIN_CASE
     },
+    Case {
+        name: "links",
+        about: "12 directories of 1,500 files of 1 KiB, all but the first of hard links",
+        build: links,
+        ..PLAIN_CASE
+    },
+    Case {
+        name: "symlinks",
+        about: "one directory of 20,000 symbolic links, and a file",
+        build: symlinks,
+        ..PLAIN_CASE
+    },
     Case { name: "mixed", about: "200 files of 1 to 16 MiB", build: mixed, ..PLAIN_CASE },
     Case {
         name: "large",
@@ -235,6 +247,26 @@ fn wide(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// As programs leave it that make a backup every day and link what has not changed.
+fn links(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
+    for number in 0..scaled(150, scale) {
+        let path = |day: u64| format!("day-{day}/part-{}/dir-{number}", number / 10);
+        builder.dir(&path(0))?;
+        for _ in 0..10 {
+            builder.file_in_last_dir(KIB)?;
+        }
+        (1..12).try_for_each(|day| builder.dir_of_hard_links(&path(day), &path(0)))?;
+    }
+    Ok(())
+}
+
+fn symlinks(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
+    builder.dir("")?;
+    // The state of the page cache is proved by a file's pages.
+    builder.file_in_last_dir(KIB)?;
+    (0..scaled(20_000, scale)).try_for_each(|number| builder.symlink_in_last_dir(number))
 }
 
 fn mixed(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {

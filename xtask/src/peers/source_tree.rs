@@ -90,6 +90,26 @@ impl Builder {
         self.file_in(&dir, bytes)
     }
 
+    /// A directory below the root with a hard link to each file in `of`, another one.
+    pub(crate) fn dir_of_hard_links(&mut self, path: &str, of: &str) -> anyhow::Result<()> {
+        self.dir(path)?;
+        let (dir, of) = (self.root.join(path), self.root.join(of));
+        for entry in std::fs::read_dir(&of).with_context(|| of.display().to_string())? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                let link = dir.join(entry.file_name());
+                std::fs::hard_link(entry.path(), &link)
+                    .with_context(|| link.display().to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn symlink_in_last_dir(&mut self, number: u64) -> anyhow::Result<()> {
+        let link = self.dirs.last().expect("a directory was made").join(format!("link-{number}"));
+        symlink(format!("some/target-{number}"), &link).with_context(|| link.display().to_string())
+    }
+
     /// Makes the root a file.
     pub(crate) fn only_file(&mut self, bytes: u64) -> anyhow::Result<()> {
         let root = self.root.clone();
