@@ -59,7 +59,10 @@ pub(crate) fn make_directory(
         }
     };
     let listing = if leaves_file_system { Listing::ended() } else { Listing::default() };
+    // One that was made has none unless it is from the directory above.
+    let may_inherit = found.is_some() || job.inherits_acl;
     let inherits_acl = run.options.preserve.mode == ModeRule::Preserve
+        && may_inherit
         && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
     let through_link = found.is_some_and(|found| found.through_link);
     let src_linked = job.src_through_link && job.src.stat(false).is_ok_and(|s| is_symlink(&s));
@@ -77,6 +80,7 @@ pub(crate) fn make_directory(
         src_stat: *src_stat,
         dst_stat: dst.stat,
         new: found.is_none(),
+        private: found.is_none() && is_private(run, &dst.stat),
         mode: dst.mode,
         inherits_acl: job.inherits_acl,
         children_inherit_acl: inherits_acl,
@@ -233,6 +237,11 @@ pub(crate) fn make_and_open(
 fn is_ours(run: &Run<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> bool {
     let same_device = parent.is_none_or(|parent| FileId::of(parent).dev == FileId::of(stat).dev);
     same_device && (run.is_mine(stat) || !extents::are_honest(fd.as_fd()))
+}
+
+/// Whether only the user and root may give or take names in a directory.
+fn is_private(run: &Run<'_>, stat: &Stat) -> bool {
+    run.is_mine(stat) && !Mode::from_raw_mode(stat.st_mode).intersects(OTHERS_WRITE)
 }
 
 fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<MadeDirectory, Diagnostic> {

@@ -15,7 +15,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::directory::make_directory;
 use crate::existing::{self, Ground, Look, Old, Verdict, copies_data, look, settle};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
-use crate::links::{Claim, Holder};
+use crate::links::{Claim, Holder, MadeIn};
 use crate::listing::Listing;
 use crate::metadata;
 use crate::observer::Announcement;
@@ -50,6 +50,8 @@ pub(crate) struct Job<'a> {
     pub(crate) device: Option<u64>,
     /// What is made in the destination's directory gets an access control list from it.
     pub(crate) inherits_acl: bool,
+    /// Nobody else may give or take names in the destination's directory as yet.
+    pub(crate) private: bool,
     /// When it was first looked at, if receipts are kept.
     pub(crate) begun: Option<Instant>,
 }
@@ -152,7 +154,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
             Verdict::Proceed(ground) => ground,
             Verdict::Leave => return Ok(skipped(run, job, &src_stat)),
             Verdict::UpToDate(verified) => {
-                return link_up_to_date(run, job, &src_stat, verified)
+                return link_up_to_date(run, worker, job, &src_stat, verified)
                     .inspect(|_| remains::clear_beside(run, job));
             }
         },
@@ -197,9 +199,11 @@ fn look_at_source(
     // What goes into a directory that this run made meets nothing there, so a regular file is going
     // to be read. Should it not be what the directory said, or not let itself be opened, the usual
     // way finds out.
+    // Where the one before got only another name this one will not be read either.
     let is_read = job.listed_as == FileType::RegularFile
         && job.dst.trust == Trust::Made
-        && run.options.make == Make::Copy;
+        && run.options.make == Make::Copy
+        && !worker.links_again;
     if is_read && let Some(opened) = open_listed_source(worker, job) {
         return Ok((opened.stat, Some(opened)));
     }
@@ -230,8 +234,12 @@ fn make(
     let holder = match claim(run, job, src_stat) {
         None => None,
         Some(Claim::First(holder)) => Some(holder),
-        Some(Claim::Before(made)) => return link_again(run, job, src_stat, &made, old),
+        Some(Claim::Before(made)) => {
+            worker.links_again = true;
+            return link_again(run, worker, job, src_stat, &made, old);
+        }
     };
+    worker.links_again = false;
     let mut receipt =
         run.observer.keeps_receipts().then(|| job.receipt(kind(src_stat), Method::Copied));
     let dst = match run.options.make {
@@ -328,13 +336,20 @@ fn claim<'r>(run: &'r Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Option<Claim<'
 /// Makes the destination another name of the copy that was made before.
 fn link_again(
     run: &Run<'_>,
+    worker: &mut Worker,
     job: &Job<'_>,
     src_stat: &Stat,
     made: &Made,
     old: Old,
 ) -> Result<(), Diagnostic> {
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: job.dst.path(), errno };
-    match link_to_made(run, job, made, old) {
+    let same = job.home.is_some_and(|home| home.is(&made.home));
+    let from = if same || run.rehearsal.is_some() {
+        MadeIn::Same { private: job.private }
+    } else {
+        MadeIn::Other(worker.reached.reach(&made.home).map_err(error)?)
+    };
+    match link_to_made(run, job, (made, from), old) {
         Err(Errno::EXIST) => {
             let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
             if made.id == FileId::of(&stands) {
@@ -344,13 +359,11 @@ fn link_again(
                     existing::remove(run, job)?;
                 }
             } else if run.options.atomic {
-                special::replace_by(run, &job.src, &job.dst, |beside| {
-                    made.link_to(beside, job.home)
-                })
-                .map_err(error)?;
+                special::replace_by(run, &job.src, &job.dst, |beside| made.link_to(beside, from))
+                    .map_err(error)?;
             } else {
                 existing::remove(run, job)?;
-                made.link_to(&job.dst, job.home).map_err(error)?;
+                made.link_to(&job.dst, from).map_err(error)?;
             }
         }
         result => result.map_err(error)?,
@@ -363,9 +376,14 @@ fn link_again(
 }
 
 /// Links to `made`. In a rehearsal only what stands in the way is looked at.
-fn link_to_made(run: &Run<'_>, job: &Job<'_>, made: &Made, old: Old) -> io::Result<()> {
+fn link_to_made(
+    run: &Run<'_>,
+    job: &Job<'_>,
+    (made, from): (&Made, MadeIn<'_>),
+    old: Old,
+) -> io::Result<()> {
     match (&run.rehearsal, old) {
-        (None, _) => made.link_to(&job.dst, job.home),
+        (None, _) => made.link_to(&job.dst, from),
         (Some(_), Old::Nothing) => Ok(()),
         (Some(_), Old::Stands | Old::GivesWay) => Err(Errno::EXIST),
     }
@@ -374,6 +392,7 @@ fn link_to_made(run: &Run<'_>, job: &Job<'_>, made: &Made, old: Old) -> io::Resu
 /// A destination that is up to date stays, yet the names of one source become names of one copy.
 fn link_up_to_date(
     run: &Run<'_>,
+    worker: &mut Worker,
     job: &Job<'_>,
     src_stat: &Stat,
     verified: Option<Verified>,
@@ -389,7 +408,7 @@ fn link_up_to_date(
             }
         }
         Some(Claim::Before(made)) => {
-            link_again(run, job, src_stat, &made, Old::Stands)?;
+            link_again(run, worker, job, src_stat, &made, Old::Stands)?;
             return Ok(Next::Done);
         }
         _ => {}

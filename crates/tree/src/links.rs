@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -82,17 +82,19 @@ impl Made {
         self.home.join(&self.name)
     }
 
-    /// Links the copy to `dst`, whose directory is at `home`.
+    /// Links the copy, which is in `from`, to `dst`.
     ///
     /// # Errors
     /// What linkat(2) says; ESTALE when the name no longer stands for the copy that was made, in
     /// which case there is no link.
-    pub(crate) fn link_to(&self, dst: &Place<'_>, home: Option<&Trail>) -> io::Result<()> {
-        if home.is_some_and(|home| home.is(&self.home)) {
-            linkat(dst.dir, &*self.name, dst.dir, dst.name, AtFlags::empty())?;
-        } else {
-            let dir = dir::reach(&self.home)?;
-            linkat(dir.as_fd(), &*self.name, dst.dir, dst.name, AtFlags::empty())?;
+    pub(crate) fn link_to(&self, dst: &Place<'_>, from: MadeIn<'_>) -> io::Result<()> {
+        let dir = match from {
+            MadeIn::Same { .. } => dst.dir,
+            MadeIn::Other(dir) => dir,
+        };
+        linkat(dir, &*self.name, dst.dir, dst.name, AtFlags::empty())?;
+        if let MadeIn::Same { private: true } = from {
+            return Ok(());
         }
         let linked = statat(dst.dir, dst.name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileId::of(&linked) == self.id {
@@ -101,6 +103,36 @@ impl Made {
         // Somebody exchanged the first copy for another file. A link to that must not stay.
         unlinkat(dst.dir, dst.name, AtFlags::empty())?;
         Err(Errno::STALE)
+    }
+}
+
+/// The directory that a copy is in which gets another name.
+#[derive(Clone, Copy)]
+pub(crate) enum MadeIn<'d> {
+    /// The one that the new name is to be in; nobody else may exchange the copy there if it is
+    /// `private`.
+    Same {
+        private: bool,
+    },
+    Other(BorrowedFd<'d>),
+}
+
+/// The directory that was reached last: those who have names elsewhere have neighbours there, too.
+#[derive(Default)]
+pub(crate) struct Reached(Option<(Trail, OwnedFd)>);
+
+impl Reached {
+    /// The directory at `trail`.
+    ///
+    /// # Errors
+    /// What [`dir::reach`] says.
+    pub(crate) fn reach(&mut self, trail: &Trail) -> io::Result<BorrowedFd<'_>> {
+        if self.0.as_ref().is_none_or(|(last, _)| !last.is(trail)) {
+            self.0 = None;
+            self.0 = Some((trail.clone(), dir::reach(trail)?));
+        }
+        let (_, dir) = self.0.as_ref().expect("it was just reached");
+        Ok(dir.as_fd())
     }
 }
 

@@ -238,6 +238,17 @@ fn own(run: &Run<'_>, src: &Stat, target: Target<'_>, lost: &mut Vec<Loss>) -> O
     Owner::Lost
 }
 
+/// Whether extended attributes of a source of the kind `of` are to be copied, if it has any.
+pub(crate) fn reads_xattrs(options: &Options, of: FileType) -> bool {
+    let preserve = &options.preserve;
+    keeps_acl(options, of) || preserve.xattr != Keep::No || preserve.context != Keep::No
+}
+
+/// Symbolic links have no access control lists.
+fn keeps_acl(options: &Options, of: FileType) -> bool {
+    options.preserve.mode == ModeRule::Preserve && of != FileType::Symlink
+}
+
 /// Copies access control lists, extended attributes and the security context, each if asked for.
 /// Returns whether an access control list now decides about the target's permissions.
 fn copy_xattrs(
@@ -247,10 +258,11 @@ fn copy_xattrs(
     lost: &mut Vec<Loss>,
 ) -> bool {
     let preserve = &run.options.preserve;
-    let keeps_acl = preserve.mode == ModeRule::Preserve && kind(source.stat) != FileType::Symlink;
-    let wants = keeps_acl || preserve.xattr != Keep::No || preserve.context != Keep::No;
+    let keeps_acl = keeps_acl(run.options, kind(source.stat));
     let mut names = Vec::new();
-    if wants && let Some(handle) = source.handle {
+    if reads_xattrs(run.options, kind(source.stat))
+        && let Some(handle) = source.handle
+    {
         names = handle.list().unwrap_or_else(|errno| {
             if preserve.xattr == Keep::Required && errno != Errno::OPNOTSUPP {
                 xattr_lost(run, target, b"", errno, lost);
@@ -386,6 +398,7 @@ fn change_owner(handle: Handle<'_>, uid: Option<Uid>, gid: Option<Gid>) -> io::R
     match handle {
         Handle::Open(fd) => fchown(fd, uid, gid),
         Handle::Path(fd) => chownat(fd, c"", uid, gid, AtFlags::EMPTY_PATH),
+        Handle::Link(dir, name) => chownat(dir, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW),
     }
 }
 
@@ -394,6 +407,7 @@ pub(crate) fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> 
         Handle::Open(fd) => fchmod(fd, mode),
         // fchmodat knows no AT_EMPTY_PATH.
         Handle::Path(fd) => chmod(Handle::proc_path(fd), mode),
+        Handle::Link(..) => Err(Errno::OPNOTSUPP),
     }
 }
 
@@ -403,5 +417,6 @@ fn set_times(handle: Handle<'_>, src: &Stat) -> io::Result<()> {
     match handle {
         Handle::Open(fd) => futimens(fd, &times),
         Handle::Path(fd) => utimensat(fd, c"", &times, AtFlags::EMPTY_PATH),
+        Handle::Link(dir, name) => utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW),
     }
 }

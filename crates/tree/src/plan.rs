@@ -389,6 +389,7 @@ impl TopEntry<'_> {
             src_through_link: follows(run.options.follow, true),
             device: None,
             inherits_acl: self.inherits_acl,
+            private: false,
             begun: run.observer.keeps_receipts().then(Instant::now),
         };
         if let Next::Enter(task, listing) = copy_entry(run, worker, &job) {

@@ -21,7 +21,7 @@ use crate::diagnostic::{Action, Diagnostic, Severity};
 use crate::durable::{Remainder, Unsynced};
 use crate::extents;
 use crate::identity::{FileId, ctime};
-use crate::links::{Links, Tops};
+use crate::links::{Links, Reached, Tops};
 use crate::listing;
 use crate::measured::{End, Measured};
 use crate::observer::{Announcement, Observer};
@@ -233,6 +233,10 @@ pub(crate) struct Worker {
     /// Its place among other workers, of whom not all may be at work.
     pub(crate) turn: Turn,
     unsynced: Unsynced,
+    /// The last entry was another name of what had been copied before.
+    pub(crate) links_again: bool,
+    /// Where that was.
+    pub(crate) reached: Reached,
     /// Entries met so far.
     pub(crate) entries: u64,
     /// Bytes of data copied so far, and how many of them were moved, not shared.
@@ -260,6 +264,8 @@ impl Worker {
             others_busy: false,
             turn: Turn::default(),
             unsynced: Unsynced::default(),
+            links_again: false,
+            reached: Reached::default(),
             entries: 0,
             data_bytes: 0,
             moved_bytes: 0,

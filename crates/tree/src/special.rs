@@ -23,7 +23,7 @@ use crate::place::{Place, Trust};
 use crate::receipt::Loss;
 use crate::rehearsal::may_link;
 use crate::run::{Run, failed};
-use crate::xattr::Handle;
+use crate::xattr::{Handle, may_have_any};
 
 /// Makes a symbolic link with the same text. What stands in its way is replaced without further ado
 /// where it `gives_way`; so it is below.
@@ -193,14 +193,15 @@ fn finish_like_source(
     mode: Option<Mode>,
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
     // A source that cannot be held has no attributes that could be read, beyond its inode's.
-    let src = if keeps_anything(run.options) { hold(&job.src).ok() } else { None };
+    let reads = run.rehearsal.is_none() && metadata::reads_xattrs(run.options, kind(src_stat));
+    let src = if reads && may_have_any(&job.src) { hold(&job.src).ok() } else { None };
     let source =
         Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: src_stat };
     finish(run, job, source, kind(src_stat), mode)
 }
 
 /// Gives what was just made its attributes, through a descriptor that stands for the inode and not
-/// for its name.
+/// for its name, unless it is a symbolic link and nobody else can have given its name to another.
 fn finish(
     run: &Run<'_>,
     job: &Job<'_>,
@@ -215,15 +216,22 @@ fn finish(
         let made = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
         return Ok((FileId::of(&made), Vec::new()));
     }
-    let dst = hold(&job.dst).map_err(failed(Action::Stat, &job.dst))?;
-    let dst_stat = fstat(&dst).map_err(failed(Action::Fstat, &job.dst))?;
+    let held = match made {
+        FileType::Symlink if job.private => None,
+        _ => Some(hold(&job.dst).map_err(failed(Action::Stat, &job.dst))?),
+    };
+    let looked = held.as_ref().map_or_else(|| job.dst.stat(false), fstat);
+    let dst_stat = looked.map_err(failed(Action::Fstat, &job.dst))?;
     // A file with several names may have been exchanged for what was made, to be given away by us.
-    let is_ours = run.is_mine(&dst_stat) || !extents::are_honest(dst.as_fd());
+    let is_ours = held
+        .as_ref()
+        .is_none_or(|held| run.is_mine(&dst_stat) || !extents::are_honest(held.as_fd()));
     if kind(&dst_stat) != made || dst_stat.st_nlink != 1 || !is_ours {
         return Err(Diagnostic::DestinationReplaced { dst: job.dst.path() });
     }
+    let link = Handle::Link(job.dst.dir, job.dst.name);
     let target = Target {
-        handle: Handle::Path(dst.as_fd()),
+        handle: held.as_ref().map_or(link, |held| Handle::Path(held.as_fd())),
         place: &job.dst,
         stat: &dst_stat,
         new: true,

@@ -92,8 +92,9 @@ impl Alone {
 /// Descriptors for all else: standard streams, operands.
 const OTHER_DESCRIPTORS: u64 = 20;
 
-/// Descriptors of a worker beside its directories: the file at hand, and shares on their way.
-const WORKER_DESCRIPTORS: usize = 8 + 2 * SHARES_PER_WORKER;
+/// Descriptors of a worker beside its directories: the file at hand, the directory of another name of
+/// it, and shares on their way.
+const WORKER_DESCRIPTORS: usize = 9 + 2 * SHARES_PER_WORKER;
 
 /// How many work on a tree, and how many levels of it each has open, where the process may have
 /// only so many descriptors.
@@ -156,6 +157,8 @@ pub(crate) struct DirTask {
     pub(crate) dst_stat: Stat,
     /// This run made the destination.
     pub(crate) new: bool,
+    /// And nobody else may give or take names there until it is finished.
+    pub(crate) private: bool,
     /// The mode that the destination gets in the end when none is preserved.
     pub(crate) mode: Option<Mode>,
     /// The destination has an access control list from the directory above.
@@ -355,6 +358,7 @@ impl<'w> Walk<'w> {
             src_through_link: follows(self.run.options.follow, false),
             device: self.device,
             inherits_acl: task.children_inherit_acl,
+            private: task.private,
             begun: self.run.observer.keeps_receipts().then(Instant::now),
         }
     }
@@ -516,8 +520,8 @@ mod tests {
     fn a_crew_grows_no_further_than_descriptors_allow() {
         for (descriptors, processors, workers, most, open_levels) in [
             (1 << 20, 8, 8, 64, 32),
-            (1024, 2, 2, 16, 23),
-            (1024, 4, 4, 16, 23),
+            (1024, 2, 2, 16, 22),
+            (1024, 4, 4, 16, 22),
             (1024, 24, 24, 24, 12),
             (256, 2, 2, 4, 21),
             (64, 2, 1, 1, 22),
@@ -535,7 +539,7 @@ mod tests {
         for (descriptors, wanted, workers, open_levels) in [
             (u64::MAX, 1, 1, 32),
             (1024, 2, 2, 32),
-            (1024, 64, 31, 8),
+            (1024, 64, 30, 8),
             (1 << 20, 64, 64, 32),
             (256, 8, 7, 8),
             (64, 8, 1, 22),

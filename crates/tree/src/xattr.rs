@@ -2,14 +2,18 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use engines::sys::xattr_names_len;
 use rustix::fs::{
-    XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, listxattr, removexattr,
-    setxattr,
+    XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, lgetxattr, listxattr,
+    llistxattr, lremovexattr, lsetxattr, removexattr, setxattr,
 };
 use rustix::io::{self, Errno};
 
-/// A file whose attributes are read or set, held by a descriptor.
+use crate::place::Place;
+
+/// A file whose attributes are read or set.
 #[derive(Clone, Copy)]
 pub(crate) enum Handle<'fd> {
     /// Open for reading or writing.
@@ -18,6 +22,9 @@ pub(crate) enum Handle<'fd> {
     /// impossible. Calls go through `/proc/self/fd/N`, which leads to the very inode that is open
     /// and not through its name.
     Path(BorrowedFd<'fd>),
+    /// A symbolic link itself, by its name in a directory where nobody else may give that to another
+    /// file. Were it given, no link would be followed.
+    Link(BorrowedFd<'fd>, &'fd CStr),
 }
 
 /// The list that decides about access.
@@ -66,6 +73,7 @@ impl Handle<'_> {
         let bytes = read_grown(|buffer| match self {
             Handle::Open(fd) => flistxattr(fd, buffer),
             Handle::Path(fd) => listxattr(Handle::proc_path(fd), buffer),
+            Handle::Link(dir, name) => llistxattr(path_in(dir, name), buffer),
         })?;
         let names = bytes.split(|&byte| byte == 0).filter(|name| !name.is_empty());
         Ok(names.filter_map(|name| CString::new(name).ok()).collect())
@@ -75,13 +83,16 @@ impl Handle<'_> {
         read_grown(|buffer| match self {
             Handle::Open(fd) => fgetxattr(fd, name, buffer),
             Handle::Path(fd) => getxattr(Handle::proc_path(fd), name, buffer),
+            Handle::Link(dir, file) => lgetxattr(path_in(dir, file), name, buffer),
         })
     }
 
     pub(crate) fn set(self, name: &CStr, value: &[u8]) -> io::Result<()> {
+        let flags = XattrFlags::empty();
         match self {
-            Handle::Open(fd) => fsetxattr(fd, name, value, XattrFlags::empty()),
-            Handle::Path(fd) => setxattr(Handle::proc_path(fd), name, value, XattrFlags::empty()),
+            Handle::Open(fd) => fsetxattr(fd, name, value, flags),
+            Handle::Path(fd) => setxattr(Handle::proc_path(fd), name, value, flags),
+            Handle::Link(dir, file) => lsetxattr(path_in(dir, file), name, value, flags),
         }
     }
 
@@ -90,12 +101,32 @@ impl Handle<'_> {
         let removed = match self {
             Handle::Open(fd) => fremovexattr(fd, name),
             Handle::Path(fd) => removexattr(Handle::proc_path(fd), name),
+            Handle::Link(dir, file) => lremovexattr(path_in(dir, file), name),
         };
         match removed {
             Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
             result => result,
         }
     }
+}
+
+/// Whether the entry itself may have attributes; only where the kernel says so has it none.
+pub(crate) fn may_have_any(place: &Place<'_>) -> bool {
+    /// The kernel cannot list attributes by directory and name.
+    static CANNOT: AtomicBool = AtomicBool::new(false);
+    if !CANNOT.load(Ordering::Relaxed) {
+        match xattr_names_len(place.dir, place.name) {
+            Err(Errno::NOSYS | Errno::PERM) => CANNOT.store(true, Ordering::Relaxed),
+            listed => return listed != Ok(0),
+        }
+    }
+    llistxattr(path_in(place.dir, place.name), &mut [0; 0]) != Ok(0)
+}
+
+/// `name` in `dir` for calls that know no descriptors. It leads to nothing from the working directory,
+/// which is no descriptor.
+fn path_in(dir: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
+    [Handle::proc_path(dir).as_bytes(), b"/", name.to_bytes()].concat()
 }
 
 /// Calls `read` with a buffer that grows until all fits: the length may change between asking for
