@@ -1,12 +1,13 @@
 //! `--parents`: the directories of the source's name, made again below the target.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{CWD, Mode, OFlags, Stat, fstat};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, statat};
+use rustix::io::{self, Errno};
 
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::{enter_for_search, open_for_search};
@@ -20,62 +21,108 @@ use crate::options::ModeRule;
 use crate::place::{Place, Shown, Trust};
 use crate::rehearsal;
 use crate::run::{Run, failed};
-use crate::trail::join;
+use crate::trail::{Anchor, Trail, join};
 use crate::xattr::{ACL_DEFAULT, Handle};
 
-/// The directories between the target and one entry's name.
-pub(crate) struct Parents {
-    /// From the target down.
-    levels: Vec<Level>,
-    /// The path of the last, as messages show it.
-    pub(crate) path: PathBuf,
+/// The directories between the target and one entry's name, from the target down.
+#[derive(Default)]
+pub(crate) struct Parents(Vec<Level>);
+
+/// The directory that an entry goes into.
+#[derive(Clone, Copy)]
+pub(crate) struct TargetDir<'p> {
+    pub(crate) dir: BorrowedFd<'p>,
+    pub(crate) home: &'p Trail,
+    /// It gives an access control list to what is made in it.
+    pub(crate) gives_acl: bool,
 }
 
 struct Level {
+    /// The source's name up to here.
+    prefix: Box<[u8]>,
     src: OwnedFd,
     src_stat: Stat,
-    dst: OwnedFd,
+    dst: Arc<OwnedFd>,
     dst_stat: Stat,
     dst_path: PathBuf,
+    /// What has the name in the directory above: the directory, or a symbolic link to it.
+    named: FileId,
+    home: Trail,
     new: bool,
+    /// The operand before went through it as well.
+    again: bool,
     mode: Option<Mode>,
     inherits_acl: bool,
+    gives_acl: bool,
+}
+
+impl Level {
+    /// Where the name in the directory above is, if it still stands for this directory.
+    fn still_in(self, above: BorrowedFd<'_>, name: &CStr) -> Option<Level> {
+        let named = statat(above, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let again = FileId::of(&named) == self.named;
+        again.then_some(Level { new: false, again, ..self })
+    }
+
+    /// The attributes of both sides as they are by now.
+    fn stats(&self) -> io::Result<(Stat, Stat)> {
+        if self.again {
+            return Ok((fstat(&self.src)?, fstat(&self.dst)?));
+        }
+        Ok((self.src_stat, self.dst_stat))
+    }
 }
 
 impl Parents {
-    /// The directory that the entry goes into, unless that is the target itself.
-    pub(crate) fn last(&self) -> Option<BorrowedFd<'_>> {
-        self.levels.last().map(|level| level.dst.as_fd())
+    /// Where the entry goes, unless that is the target itself.
+    pub(crate) fn last(&self) -> Option<TargetDir<'_>> {
+        self.0.last().map(|Level { dst, home, gives_acl, .. }| TargetDir {
+            dir: dst.as_fd(),
+            home,
+            gives_acl: *gives_acl,
+        })
     }
 
-    /// Whether this run made that directory.
+    /// Whether this run made that directory, for this very entry.
     pub(crate) fn last_is_new(&self) -> bool {
-        self.levels.last().is_some_and(|level| level.new)
+        self.0.last().is_some_and(|level| level.new)
     }
 }
 
 /// Goes down from `target`, shown as `target_path`, along the directories of `src`'s name; those
-/// that are missing are made.
+/// that are missing are made. What the way to the entry before had in common with this one, is not
+/// opened anew.
 ///
 /// # Errors
 /// The first that could not be gone through. Those made before it stay.
 pub(crate) fn descend(
     run: &Run<'_>,
-    target: BorrowedFd<'_>,
+    target: TargetDir<'_>,
     target_path: &Path,
     src: &[u8],
+    before: Parents,
 ) -> Result<Parents, Diagnostic> {
-    let mut parents = Parents { levels: Vec::new(), path: target_path.to_owned() };
+    // Nothing of the way is there in a rehearsal.
+    let mut before = before.0.into_iter().filter(|_| run.rehearsal.is_none()).fuse();
+    let mut common = true;
+    let mut parents = Parents::default();
     for end in ends_of_directories(src) {
         let prefix = &src[..end];
         let name = &prefix[prefix.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1)..];
-        // The slashes at the front of an absolute name lead to the target itself.
-        let shown = join(target_path, OsStr::from_bytes(trim_front(prefix)));
+        let name = c_name(name).map_err(failed_at(Action::ParentAttributes, path_of(prefix)))?;
         let above = parents.last().unwrap_or(target);
-        let above = (above, parents.last_is_new());
-        let level = step(run, above, name, (path_of(prefix), path_of(src)), shown)?;
-        parents.path.clone_from(&level.dst_path);
-        parents.levels.push(level);
+        let level = before.next().filter(|level| common && *level.prefix == *prefix);
+        let level = match level.and_then(|level| level.still_in(above.dir, &name)) {
+            Some(level) => level,
+            None => {
+                common = false;
+                // The slashes at the front of an absolute name lead to the target itself.
+                let shown = join(target_path, OsStr::from_bytes(trim_front(prefix)));
+                let above = (above, parents.last_is_new());
+                step(run, above, &name, (path_of(prefix), path_of(src)), shown)?
+            }
+        };
+        parents.0.push(level);
     }
     Ok(parents)
 }
@@ -97,23 +144,17 @@ fn trim_front(name: &[u8]) -> &[u8] {
 
 fn step(
     run: &Run<'_>,
-    (above, above_is_new): (BorrowedFd<'_>, bool),
-    name: &[u8],
+    (above, above_is_new): (TargetDir<'_>, bool),
+    name: &CStr,
     (src_path, operand): (&Path, &Path),
     dst_path: PathBuf,
 ) -> Result<Level, Diagnostic> {
-    let unreadable = |action, path: &Path| {
-        let path = path.to_owned();
-        move |errno| Diagnostic::Failed { action, path, errno }
-    };
-    let name = c_name(name).map_err(unreadable(Action::ParentAttributes, src_path))?;
-    let place =
-        Place { dir: above, name: &name, shown: Shown::Operand(&dst_path), trust: Trust::Entered };
-    let inherits_acl = Handle::Path(above).get(ACL_DEFAULT).is_ok();
+    let shown = Shown::Operand(&dst_path);
+    let place = Place { dir: above.dir, name, shown, trust: Trust::Entered };
     let stands = match place.stat(false) {
         // The directory above would have been made.
         Err(Errno::NOTDIR) if above_is_new && run.rehearsal.is_some() => None,
-        Ok(stands) => Some(go_into(run, &place, &stands)?),
+        Ok(stands) => Some((go_into(run, &place, &stands)?, FileId::of(&stands))),
         Err(Errno::NOENT) => None,
         Err(errno) => return Err(failed(Action::Stat, &place)(errno)),
     };
@@ -124,11 +165,11 @@ fn step(
     };
     let src = c_name(src_path.as_os_str().as_bytes())
         .and_then(|src_name| open_for_search(CWD, &src_name))
-        .map_err(unreadable(action, shown))?;
-    let src_stat = fstat(&src).map_err(unreadable(action, shown))?;
+        .map_err(failed_at(action, shown))?;
+    let src_stat = fstat(&src).map_err(failed_at(action, shown))?;
     let new = stands.is_none();
-    let (dst, dst_stat, mode) = match stands {
-        Some((fd, stat)) => (fd, stat, None),
+    let (dst, dst_stat, named, mode) = match stands {
+        Some(((fd, stat), named)) => (fd, stat, named, None),
         None => {
             // A directory made from nothing is not sticky; only one that is itself copied stays so.
             let mut like = src_stat;
@@ -157,10 +198,36 @@ fn step(
                     dst: dst_path.clone(),
                 });
             }
-            (made.fd, made.stat, made.mode)
+            (made.fd, made.stat, FileId::of(&made.stat), made.mode)
         }
     };
-    Ok(Level { src, src_stat, dst, dst_stat, dst_path, new, mode, inherits_acl })
+    let gives_acl = gives_acl(run, dst.as_fd());
+    let dst = Arc::new(dst);
+    Ok(Level {
+        prefix: src_path.as_os_str().as_bytes().into(),
+        src,
+        src_stat,
+        home: Trail::top(&dst_path, Some(Anchor { dir: dst.clone(), name: None })),
+        dst,
+        dst_stat,
+        dst_path,
+        named,
+        new,
+        again: false,
+        mode,
+        inherits_acl: above.gives_acl,
+        gives_acl,
+    })
+}
+
+/// Whether a directory gives an access control list to what is made in it, where that matters.
+pub(crate) fn gives_acl(run: &Run<'_>, dir: BorrowedFd<'_>) -> bool {
+    run.options.preserve.mode == ModeRule::Preserve && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
+}
+
+fn failed_at(action: Action, path: &Path) -> impl FnOnce(Errno) -> Diagnostic + use<> {
+    let path = path.to_owned();
+    move |errno| Diagnostic::Failed { action, path, errno }
 }
 
 /// Opens a directory that is there already, or that a symbolic link there leads to.
@@ -203,28 +270,34 @@ pub(crate) fn finish(run: &Run<'_>, parents: &Parents) {
         return;
     }
     set_attributes(run, parents);
-    for level in &parents.levels {
+    for level in &parents.0 {
         sync_directory(run, level.dst.as_fd(), || level.dst_path.clone());
     }
 }
 
 fn set_attributes(run: &Run<'_>, parents: &Parents) {
-    if !parents.levels.iter().any(|level| level.new) {
+    if !parents.0.iter().any(|level| level.new) {
         return;
     }
-    for level in parents.levels.iter().rev() {
+    for level in parents.0.iter().rev() {
         let place = Place {
             dir: level.dst.as_fd(),
             name: c".",
             shown: Shown::Operand(&level.dst_path),
             trust: Trust::Entered,
         };
-        let source =
-            Source { handle: Some(Handle::Path(level.src.as_fd())), stat: &level.src_stat };
+        let (src_stat, dst_stat) = match level.stats() {
+            Ok(stats) => stats,
+            Err(errno) => {
+                run.report(failed(Action::Fstat, &place)(errno));
+                continue;
+            }
+        };
+        let source = Source { handle: Some(Handle::Path(level.src.as_fd())), stat: &src_stat };
         let target = Target {
             handle: Handle::Path(level.dst.as_fd()),
             place: &place,
-            stat: &level.dst_stat,
+            stat: &dst_stat,
             new: level.new,
             inherits_acl: level.inherits_acl,
             mode: level.mode,
@@ -234,7 +307,7 @@ fn set_attributes(run: &Run<'_>, parents: &Parents) {
     }
 }
 
-fn c_name(bytes: &[u8]) -> rustix::io::Result<CString> {
+fn c_name(bytes: &[u8]) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| Errno::INVAL)
 }
 

@@ -4,8 +4,8 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use rustix::fs::{AtFlags, CWD, FileType, Stat, statat};
@@ -18,16 +18,16 @@ use crate::durable::sync_directory;
 use crate::entry::{Job, Next, copy_entry, follows};
 use crate::identity::{is_directory, is_regular};
 use crate::journal::Begun;
+use crate::lock::lock;
 use crate::observer::Observer;
-use crate::options::{ModeRule, Options};
-use crate::parents;
+use crate::options::Options;
+use crate::parents::{self, Parents, TargetDir, gives_acl};
 use crate::place::{Place, Shown, Trust};
 use crate::remains;
 use crate::run::{Run, Worker};
 use crate::together::copy_each;
 use crate::trail::{Anchor, Trail, join};
 use crate::walk::walk;
-use crate::xattr::{ACL_DEFAULT, Handle};
 
 /// What to copy, and where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,10 +189,12 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let inherits_acl = gives_acl(run, target.as_fd());
     note_standing(run, request, target.as_fd());
     let mut worker = Worker::new(run);
+    let before = Mutex::new(Parents::default());
     let copy = |worker: &mut Worker, source: &OsStr| {
         let source = source_name(run.options, source);
         if run.options.parents {
-            return with_parents(run, worker, source, &target, dir_path);
+            let target = TargetDir { dir: target.as_fd(), home: &home, gives_acl: inherits_acl };
+            return with_parents(run, worker, source, (target, dir_path), &before);
         }
         let name = last_component(source);
         let entry = TopEntry {
@@ -232,20 +234,15 @@ fn with_parents(
     run: &Run<'_>,
     worker: &mut Worker,
     source: &[u8],
-    target: &Arc<OwnedFd>,
-    dir_path: &Path,
+    (target, dir_path): (TargetDir<'_>, &Path),
+    before: &Mutex<Parents>,
 ) {
-    let parents = match parents::descend(run, target.as_fd(), dir_path, source) {
+    let last = std::mem::take(&mut *lock(before));
+    let parents = match parents::descend(run, target, dir_path, source, last) {
         Ok(parents) => parents,
         Err(diagnostic) => return run.report(diagnostic),
     };
-    let dir = parents.last().unwrap_or(target.as_fd());
-    let Ok(held) = dir.try_clone_to_owned() else {
-        let path = parents.path.clone();
-        let action = Action::EnterDestination;
-        return run.report(Diagnostic::Failed { action, path, errno: Errno::MFILE });
-    };
-    let home = Trail::top(&parents.path, Some(Anchor { dir: Arc::new(held), name: None }));
+    let TargetDir { dir, home, gives_acl: inherits_acl } = parents.last().unwrap_or(target);
     // Slashes at the front are the root, slashes at the end are decoration.
     let start = source.iter().position(|&byte| byte != b'/').unwrap_or(source.len());
     let whole = &source[start..];
@@ -254,13 +251,14 @@ fn with_parents(
         dir,
         name: last_component_verbatim(source),
         path: join(dir_path, OsStr::from_bytes(trim_slashes(whole))),
-        home: Some(&home),
+        home: Some(home),
         trust: if parents.last_is_new() { Trust::Made } else { Trust::Entered },
-        inherits_acl: gives_acl(run, dir),
+        inherits_acl,
         several: true,
     };
     entry.copy(run, worker);
     parents::finish(run, &parents);
+    *lock(before) = parents;
 }
 
 /// Copies the only source to the name `dst`.
@@ -396,10 +394,6 @@ impl TopEntry<'_> {
             walk(run, worker, &operand, (task, listing));
         }
     }
-}
-
-fn gives_acl(run: &Run<'_>, dir: BorrowedFd<'_>) -> bool {
-    run.options.preserve.mode == ModeRule::Preserve && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
 }
 
 /// A source's name as it is used when it goes into a directory.

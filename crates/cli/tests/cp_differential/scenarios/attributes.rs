@@ -105,6 +105,28 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // Sources whose names have directories in common.
+        trees: &[
+            "s/d/e/f=1 t=3; s/d/e/g=2; s/d/h=3; s/d/x/i=4; s/ mode=750 t=7; s/d/ mode=711 t=8; \
+                  s/d/e/ mode=705 t=9; s/d/x/ mode=700 t=10; s/k->d; t/s/ mode=700 t=1; none/ t=1; \
+                  l/real/e/ t=1; l/s/d->../real; s/d/e/m==s/d/h",
+        ],
+        lines: &[
+            "-p --parents s/d/e/f s/d/e/g t",
+            "-av --parents s/d/e/f s/d/e/g s/d/h none",
+            "-a --parents s/d/h s/d/e/f s/d/x/i none",
+            "-a --parents s/d/e/f s/d/x/i s/d/e/g t",
+            "-a --parents s/d/h s/d/e/m s/d/e/f none",
+            "-p --parents s/d/e/f s/k/e/g s/d/e/g none",
+            "-a --parents s/d/x s/d/x/i s/d/e/f t",
+            "-a --parents s/d/e/f s/d//e/g ./s/d/e/g none",
+            "-p --parents s/d/e/f s/d/nosuch/f s/d/e/g none",
+            "-pv --parents s/d/e/f s/d/e/g s/d/h l",
+            "-rv --parents s/d/e s/d/../d/e/f t",
+            "-bv --parents s/d/e/f s/d/e/f s/d/e/g none",
+        ],
+    },
+    Table {
         // Directories of a source's name that are there: all, some, one of them through a link.
         trees: &[
             "s/d/e/f=1 t=3 mode=600; s/ mode=750 t=7; s/d/ mode=711 t=8; s/d/e/ mode=705 t=9; \
