@@ -218,12 +218,27 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
 
 #[test]
 fn a_copy_into_itself_is_foreseen() {
-    let dir = tempfile::tempdir().expect("a directory");
-    build(dir.path());
-    let rehearsed = cp(dir.path(), "--dry-run", "-r s s/new");
-    let done = cp(dir.path(), "-v", "-r s s/new");
-    assert_eq!((&rehearsed.stderr, rehearsed.status), (&done.stderr, done.status));
-    assert!(told(&done).1.contains("into itself"), "{:?}", told(&done));
+    for (words, is_told) in [
+        ("-r s s/new", true),
+        // Through a link that leads to where the copy goes, or to something above that.
+        ("-rL looped c", true),
+        ("-rL looped c/below", true),
+        ("-rL looped looped/d c", true),
+        ("-r looped c", false),
+        ("-rL --exclude=l looped c", false),
+        ("-rL --exclude=below looped c/below", false),
+    ] {
+        let dir = tempfile::tempdir().expect("a directory");
+        build(dir.path());
+        for name in ["c/below", "looped/d"] {
+            std::fs::create_dir_all(dir.path().join(name)).expect("a directory");
+        }
+        std::os::unix::fs::symlink("../c", dir.path().join("looped/l")).expect("a link");
+        let rehearsed = cp(dir.path(), "--dry-run", words);
+        let done = cp(dir.path(), "-v", words);
+        assert_eq!((&rehearsed.stderr, rehearsed.status), (&done.stderr, done.status), "{words}");
+        assert_eq!(told(&done).1.contains("into itself"), is_told, "{words}: {:?}", told(&done));
+    }
 }
 
 #[test]

@@ -276,7 +276,7 @@ fn rehearse_new(
         run.announce(|| Announcement::Copied { src, dst, backup: None });
     }
     let top = job.operand;
-    if rehearsal::meets_itself(run, job, FileId::of(src_stat)) {
+    if rehearsal::meets_itself(run, rehearsal, job, FileId::of(src_stat)) {
         run.report(Diagnostic::IntoItself { src: top.src.clone(), dst: top.dst.clone() });
     }
     Ok(made)

@@ -23,7 +23,7 @@ use crate::existing::split;
 use crate::filter;
 use crate::identity::FileId;
 use crate::lock::lock;
-use crate::options::{BackupKind, Existing};
+use crate::options::{BackupKind, Existing, Follow};
 use crate::place::{Place, Trust};
 use crate::run::{Run, failed};
 use crate::xattr::Handle;
@@ -34,6 +34,8 @@ pub(crate) struct Rehearsal {
     directories: Mutex<HashSet<PathBuf>>,
     /// Names of operands in the target directory that are no directories.
     files: Mutex<HashSet<CString>>,
+    /// With `-L`, the directories above what would be made, and the way from each down to that.
+    above: Mutex<Vec<(FileId, PathBuf)>>,
     ids: AtomicU64,
 }
 
@@ -48,6 +50,17 @@ impl Rehearsal {
     /// What would stand at `name` is none of the directories.
     pub(crate) fn makes_file(&self, name: &CStr) {
         lock(&self.files).insert(name.into());
+    }
+
+    /// Something would be made at the destination of `job`.
+    fn notes_above(&self, job: &Job<'_>) {
+        let Some(dir) = path_of(job.dst.dir) else { return };
+        let path = dir.join(OsStr::from_bytes(split(job.dst.name).1));
+        let above = path.ancestors().skip(1).filter_map(|above| {
+            let stat = statat(CWD, above, AtFlags::empty()).ok()?;
+            Some((FileId::of(&stat), path.strip_prefix(above).ok()?.to_owned()))
+        });
+        lock(&self.above).extend(above);
     }
 
     /// A number that no inode has.
@@ -167,8 +180,23 @@ pub(crate) fn meets_own(run: &Run<'_>, job: &Job<'_>) -> Result<Met, Diagnostic>
 }
 
 /// Whether a copy of the directory `job.src` would meet its own beginning, which lies within it.
-pub(crate) fn meets_itself(run: &Run<'_>, job: &Job<'_>, src: FileId) -> bool {
-    if job.dst.trust == Trust::Made || !is_within(job.dst.dir, src) {
+pub(crate) fn meets_itself(
+    run: &Run<'_>,
+    rehearsal: &Rehearsal,
+    job: &Job<'_>,
+    src: FileId,
+) -> bool {
+    if job.dst.trust == Trust::Made {
+        // Without following links nothing below an operand is above what is made of it.
+        let above = lock(&rehearsal.above);
+        let ways = above.iter().filter(|(id, _)| *id == src).map(|(_, way)| way);
+        return ways.into_iter().any(|way| !filter::leaves_out_way(run, job, way))
+            && !job.operand.into_itself.swap(true, Ordering::Relaxed);
+    }
+    if run.options.follow == Follow::Always {
+        rehearsal.notes_above(job);
+    }
+    if !is_within(job.dst.dir, src) {
         return false;
     }
     // Where the way there cannot be told, nothing on it is left out as far as anybody knows.
@@ -177,15 +205,16 @@ pub(crate) fn meets_itself(run: &Run<'_>, job: &Job<'_>, src: FileId) -> bool {
 
 /// The path of the destination below the source.
 fn way_below(job: &Job<'_>) -> Option<PathBuf> {
-    let path_of = |fd: BorrowedFd<'_>| {
-        let path = readlinkat(CWD, Handle::proc_path(fd), Vec::new()).ok()?;
-        Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
-    };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let src = openat(job.src.dir, job.src.name, flags, Mode::empty()).ok()?;
     let above = path_of(job.dst.dir)?;
     let dst = above.join(OsStr::from_bytes(split(job.dst.name).1));
     Some(dst.strip_prefix(path_of(src.as_fd())?).ok()?.to_owned())
+}
+
+fn path_of(dir: BorrowedFd<'_>) -> Option<PathBuf> {
+    let path = readlinkat(CWD, Handle::proc_path(dir), Vec::new()).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
 }
 
 /// Whether the directory `inner` is `outer` or lies below it.

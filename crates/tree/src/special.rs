@@ -90,7 +90,7 @@ pub(crate) fn link_source(
     };
     let link = |name: &CStr| linkat(job.src.dir, job.src.name, job.dst.dir, name, flags);
     let before = match run.rehearsal {
-        None => job.dst.stat(false).is_ok(),
+        None => run.options.verbose && job.dst.stat(false).is_ok(),
         Some(_) => old != Old::Nothing,
     };
     replacing(run, job, old, link).map_err(error)?;
