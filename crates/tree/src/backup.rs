@@ -22,6 +22,7 @@ use crate::listing::{self, Listing};
 use crate::lock::lock;
 use crate::options::{Backup, BackupKind, Options};
 use crate::place::Place;
+use crate::plan::c_name;
 use crate::run::Run;
 use crate::special::replace_by;
 
@@ -47,7 +48,8 @@ pub(crate) enum Way {
 
 impl BackedUp {
     /// Gives the file its own name again, after the copy that was to replace it failed.
-    pub(crate) fn undo(&self, dst: &Place<'_>) -> io::Result<()> {
+    pub(crate) fn undo(&self, run: &Run<'_>, dst: &Place<'_>) -> io::Result<()> {
+        forget(run, dst);
         match self.way {
             Way::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name),
             Way::Rehearsed => Ok(()),
@@ -130,7 +132,7 @@ pub(crate) fn back_up(
 ) -> Result<BackedUp, Refused> {
     match highest_number(run, dst, backup.kind, way == Way::Rehearsed)? {
         None => {
-            let name = c_name(simple_name(dst.name.to_bytes(), backup))?;
+            let name = c_name(&simple_name(dst.name.to_bytes(), backup))?;
             if run.own.stands_at(dst, &name) {
                 return Err(Refused::Own(beside(dst, &name)));
             }
@@ -142,11 +144,12 @@ pub(crate) fn back_up(
                 })?,
             }
             run.own.insert(id);
+            came(run, &Place { name: &name, ..*dst });
             Ok(BackedUp { path: beside(dst, &name), name, way })
         }
         Some(highest) => {
             let backed_up = back_up_numbered(dst, highest, way)?;
-            coming(run, &Place { name: &backed_up.name, ..*dst });
+            came(run, &Place { name: &backed_up.name, ..*dst });
             Ok(backed_up)
         }
     }
@@ -158,7 +161,7 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, way: Way) -> io::Result<Backe
     let mut number = highest;
     loop {
         number = number.checked_add(1).ok_or(Errno::OVERFLOW)?;
-        let name = c_name([dst.name.to_bytes(), format!(".~{number}~").as_bytes()].concat())?;
+        let name = c_name(&[dst.name.to_bytes(), format!(".~{number}~").as_bytes()].concat())?;
         let named = match way {
             Way::Rename => rename_to_new(dst, &name),
             Way::Rehearsed => Ok(()),
@@ -198,14 +201,20 @@ fn highest_number(
         return Ok(None);
     }
     let (parent, base) = split(dst.name.to_bytes());
-    let stat = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())?;
+    let dir = directory_of(dst)?;
     let list = || match open_listed(dst.dir, parent, quiet) {
         Ok(dir) => list_numbers(dir.as_fd()),
         // A directory that may not be listed shows no backups.
         Err(Errno::ACCESS | Errno::PERM) => Ok(Highest::default()),
         Err(errno) => Err(errno),
     };
-    let highest = run.numbers.highest(FileId::of(&stat), base, list)?;
+    let mut highest = run.numbers.highest(dir, base, list)?;
+    if highest.is_none() && kind == BackupKind::Existing && has_first(dst) {
+        // Another process has begun to number them meanwhile, and one without a number would replace an
+        // older one.
+        run.numbers.forget(dir);
+        highest = run.numbers.highest(dir, base, list)?;
+    }
     Ok(if kind == BackupKind::Numbered { highest.or(Some(0)) } else { highest })
 }
 
@@ -222,17 +231,39 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     Ok(highest)
 }
 
-/// Something is going to be at `dst`, where the backups of another file may be looked for.
-pub(crate) fn coming(run: &Run<'_>, dst: &Place<'_>) {
-    let numbered = run.options.backup.as_ref().is_some_and(|b| b.kind != BackupKind::Simple);
-    if !numbered {
-        return;
-    }
-    let (parent, name) = split(dst.name.to_bytes());
-    if let Some((base, number)) = parse(name)
-        && let Ok(stat) = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())
+/// Whether a first numbered backup of `dst` is there.
+fn has_first(dst: &Place<'_>) -> bool {
+    let first = [dst.name.to_bytes(), b".~1~"].concat();
+    statat(dst.dir, OsStr::from_bytes(&first), AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// The directory that `dst` is in.
+fn directory_of(dst: &Place<'_>) -> io::Result<FileId> {
+    let (parent, _) = split(dst.name.to_bytes());
+    statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty()).map(|stat| FileId::of(&stat))
+}
+
+fn counts(run: &Run<'_>) -> bool {
+    run.options.backup.as_ref().is_some_and(|backup| backup.kind != BackupKind::Simple)
+}
+
+/// Something has come to be at `dst`, where the backups of another file may be looked for.
+pub(crate) fn came(run: &Run<'_>, dst: &Place<'_>) {
+    if counts(run)
+        && let (_, name) = split(dst.name.to_bytes())
+        && let Some((base, number)) = parse(name)
+        && let Ok(dir) = directory_of(dst)
     {
-        run.numbers.add(FileId::of(&stat), base, number);
+        run.numbers.add(dir, base, number);
+    }
+}
+
+/// What is in the directory of `dst` is not known any more, as something there went wrong.
+pub(crate) fn forget(run: &Run<'_>, dst: &Place<'_>) {
+    if counts(run)
+        && let Ok(dir) = directory_of(dst)
+    {
+        run.numbers.forget(dir);
     }
 }
 
@@ -241,7 +272,7 @@ fn open_listed(
     parent: &[u8],
     quiet: bool,
 ) -> io::Result<std::os::fd::OwnedFd> {
-    let listed = dir::open_operand(dir, &c_name(parent.to_vec())?)?;
+    let listed = dir::open_operand(dir, &c_name(parent)?)?;
     if quiet {
         // Only the owner and root may list it without a trace.
         let _ = fcntl_setfl(&listed, OFlags::NOATIME);
@@ -263,8 +294,4 @@ fn beside(dst: &Place<'_>, name: &CString) -> PathBuf {
     let more = &name.to_bytes()[dst.name.to_bytes().len()..];
     let path = [dst.path().as_os_str().as_bytes(), more].concat();
     OsString::from_vec(path).into()
-}
-
-fn c_name(bytes: Vec<u8>) -> io::Result<CString> {
-    CString::new(bytes).map_err(|_| Errno::INVAL)
 }

@@ -160,11 +160,14 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         },
     };
     let backup = ground.backup.take();
-    backup::coming(run, &job.dst);
     if is_directory(&src_stat) {
         return make_directory(run, job, &src_stat, ground.found.as_deref())
-            .inspect(|_| remains::clear_beside(run, job))
+            .inspect(|_| {
+                backup::came(run, &job.dst);
+                remains::clear_beside(run, job);
+            })
             .inspect_err(|_| {
+                backup::forget(run, &job.dst);
                 if let Some(backup) = &backup {
                     restore(run, job, backup);
                 }
@@ -182,6 +185,8 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
             Ok(Next::Done)
         }
         Err(diagnostic) => {
+            // A part of the file may be there.
+            backup::forget(run, &job.dst);
             if let Some(backup) = &backup {
                 restore(run, job, backup);
             }
@@ -316,6 +321,7 @@ fn settle_names(
 /// Remembers what was made here, so that nothing else of this run replaces it.
 fn remember(run: &Run<'_>, job: &Job<'_>, dst: FileId) {
     run.own.made(run.options, &job.dst, dst);
+    backup::came(run, &job.dst);
     if let Some(rehearsal) = run.rehearsal.as_ref().filter(|_| job.is_top) {
         rehearsal.makes_file(job.dst.name);
     }
@@ -430,7 +436,7 @@ fn skipped_as(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat, verified: Option<Ve
 }
 
 fn restore(run: &Run<'_>, job: &Job<'_>, backup: &BackedUp) {
-    if let Err(errno) = backup.undo(&job.dst) {
+    if let Err(errno) = backup.undo(run, &job.dst) {
         run.report(failed(Action::UnBackup, &job.dst)(errno));
     } else {
         run.announce(|| Announcement::Restored {

@@ -17,8 +17,9 @@ const DIRECTORIES_MAX: usize = 16;
 /// How many files with numbered backups are remembered beyond those of the directory at hand.
 const FILES_MAX: usize = 1 << 16;
 
-/// The directories that were listed lately. What other processes put there meanwhile is not noticed,
-/// and need not be: no backup with a number replaces another.
+/// The directories that were listed lately. What other processes put there meanwhile is not noticed:
+/// no backup with a number replaces another, and for one without it is looked whether there is a first
+/// with a number by now.
 #[derive(Default)]
 pub(crate) struct Numbers(Mutex<Vec<(FileId, Highest)>>);
 
@@ -48,7 +49,12 @@ impl Numbers {
         Ok(highest)
     }
 
-    /// An entry comes to be in `dir` that is a backup of `base` by its name.
+    /// What is in `dir` has to be listed again.
+    pub(super) fn forget(&self, dir: FileId) {
+        lock(&self.0).retain(|(id, _)| *id != dir);
+    }
+
+    /// An entry has come to be in `dir` that is a backup of `base` by its name.
     pub(super) fn add(&self, dir: FileId, base: &[u8], number: u64) {
         let mut directories = lock(&self.0);
         if let Some((_, files)) = directories.iter_mut().find(|(id, _)| *id == dir) {
@@ -118,5 +124,21 @@ mod tests {
         }
         assert_eq!((highest(1, "f"), lists.get()), (Some(7), 1 + DIRECTORIES_MAX));
         assert_eq!((highest(0, "g"), lists.get()), (None, 2 + DIRECTORIES_MAX));
+        numbers.forget(id(0));
+        assert_eq!((highest(0, "f"), lists.get()), (Some(7), 3 + DIRECTORIES_MAX));
+    }
+
+    #[test]
+    fn large_directories_are_remembered_one_at_a_time() {
+        let numbers = Numbers::default();
+        let lists = std::cell::Cell::new(0);
+        for (ino, expected) in [(1, 1), (1, 1), (2, 2), (2, 2), (1, 3)] {
+            let list = || {
+                lists.set(lists.get() + 1);
+                Ok((0..=FILES_MAX / 2).map(|n| (n.to_string().into_bytes().into(), 1)).collect())
+            };
+            let highest = numbers.highest(FileId { dev: 1, ino }, b"9", list);
+            assert_eq!((highest.expect("no error"), lists.get()), (Some(1), expected));
+        }
     }
 }

@@ -292,6 +292,32 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // Simple backups whose names look as if they were numbered.
+        trees: &["s/f=new; u/f=newer; t/f=old", "s/f=new; u/f=newer; t/f=old; t/f.~7~=seven"],
+        lines: &[
+            "-rbv -S.~5~ s/. u/. t",
+            "-bv -S.~5~ s/f t && -bv u/f t",
+            "-bv -S.~5~ s/f t && -bv -S.~5~ u/f t",
+        ],
+    },
+    Table {
+        // One whose name looks like that of the backup of another.
+        trees: &[
+            "s/f=new; s/f.~1=newer; s/f.~3~=unreadable mode=0; s/f.~4~/x=in; s/g=new; s/n%1:3; \
+                  t/f=old; t/f.~1=older; t/g=old; t/n=old; t/f.~4~=file",
+        ],
+        lines: &[
+            "-bv s/f.~1 s/f t",
+            "-bv s/f s/f.~1 t",
+            "-bv s/g s/f.~3~ s/f t",
+            "--backup=t -v s/g s/f.~3~ s/f t",
+            "-rv --backup=t s/g s/f.~4~ s/f t",
+            "-rbv s/g s/f.~4~ s/f t && -bv s/f t",
+            "--backup=t --reflink=always -v s/f s/g t && -bv s/f s/g t",
+            "-a --backup=t -v s/n s/g t",
+        ],
+    },
+    Table {
         // A source that an ordinary user cannot read.
         trees: &["a=new mode=0; b=old; c==b; b~=older; b.~1~=one"],
         lines: &[
