@@ -75,11 +75,18 @@ impl Expected {
             }
         };
         compare("status", format!("{:?}", Some(self.status)), format!("{:?}", said.status));
-        compare("stdout", self.stdout.clone(), without_how(&said.stdout));
+        // Entries come in the order in which a directory lists them.
+        compare("stdout", lines_sorted(&self.stdout), lines_sorted(&without_how(&said.stdout)));
         compare("stderr", self.stderr.clone(), String::from_utf8_lossy(&said.stderr).into());
         faults.extend(fixture::unmet(&self.after, &outcome.tree, Path::new("/nowhere")));
         faults
     }
+}
+
+fn lines_sorted(text: &str) -> String {
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines.sort_unstable();
+    lines.concat()
 }
 
 /// How a file was copied depends on the file system, and what we say of it besides is not GNU's.
