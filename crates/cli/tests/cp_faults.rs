@@ -326,6 +326,34 @@ fn a_deep_tree_needs_few_descriptors() {
 }
 
 #[test]
+fn parents_of_many_operands_need_few_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("t")).expect("a directory");
+    let names: Vec<String> = (0..100).map(|number| format!("s/d{number}/f")).collect();
+    for name in &names {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("a directory");
+        write(&path, name).expect("a file");
+        std::fs::hard_link(&path, path.with_file_name("g")).expect("a link");
+    }
+    // The second name of each is met when the directory of the first has long been left.
+    let again = names.iter().map(|name| name.replace('f', "g"));
+    let mut command = Command::new("prlimit");
+    command.args(["--nofile=40:40", haulage(), "cp", "-a", "-t", "t", "--parents"]);
+    command.args(&names).args(again).current_dir(dir.path());
+    let Ok(output) = command.output() else {
+        return skip(&test_name(), "prlimit cannot be run here");
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    for name in &names {
+        let copy = dir.path().join("t").join(name);
+        assert_eq!(read(&copy).expect("the copy"), name.as_bytes());
+        let [first, other] = [&copy, &copy.with_file_name("g")].map(metadata);
+        assert_eq!(first.expect("the copy").ino(), other.expect("its other name").ino(), "{name}");
+    }
+}
+
+#[test]
 fn a_dry_run_knows_what_may_not_be_replaced() {
     let dir = open_dir();
     write(dir.path().join("new"), "new").expect("a file");

@@ -72,15 +72,16 @@ pub(crate) fn make_directory(
         Shown::In(trail) | Shown::Directory(trail) => trail.child_source(job.src.name, id),
     };
     let listing = if src.is_some() { listing } else { Listing::ended() };
+    let private = found.is_none() && is_private(run, job, &dst);
     let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_trail, through_link);
     dst_dir.stands_in = run.rehearsal.is_some() && found.is_none();
     let task = DirTask {
+        private,
         src: Dir::new(src, src_stat, src_trail, src_linked),
         dst: dst_dir,
         src_stat: *src_stat,
         dst_stat: dst.stat,
         new: found.is_none(),
-        private: found.is_none() && is_private(run, &dst.stat),
         mode: dst.mode,
         inherits_acl: job.inherits_acl,
         children_inherit_acl: inherits_acl,
@@ -239,9 +240,13 @@ fn is_ours(run: &Run<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> b
     same_device && (run.is_mine(stat) || !extents::are_honest(fd.as_fd()))
 }
 
-/// Whether only the user and root may give or take names in a directory.
-fn is_private(run: &Run<'_>, stat: &Stat) -> bool {
-    run.is_mine(stat) && !Mode::from_raw_mode(stat.st_mode).intersects(OTHERS_WRITE)
+/// Whether only the user and root may give or take names in a directory that was just made. What
+/// network file systems, and some others, say of owners and permissions need not be true.
+fn is_private(run: &Run<'_>, job: &Job<'_>, made: &MadeDirectory) -> bool {
+    run.is_mine(&made.stat)
+        && !Mode::from_raw_mode(made.stat.st_mode).intersects(OTHERS_WRITE)
+        // It is on the file system of the one above it.
+        && (job.private || extents::are_honest(made.fd.as_fd()))
 }
 
 fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<MadeDirectory, Diagnostic> {

@@ -1,6 +1,6 @@
 //! `--parents`: the directories of the source's name, made again below the target.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use crate::metadata::{self, Source, Target};
 use crate::observer::Announcement;
 use crate::options::ModeRule;
 use crate::place::{Place, Shown, Trust};
+use crate::plan::c_name;
 use crate::rehearsal;
 use crate::run::{Run, failed};
 use crate::trail::{Anchor, Trail, join};
@@ -33,8 +34,6 @@ pub(crate) struct Parents(Vec<Level>);
 pub(crate) struct TargetDir<'p> {
     pub(crate) dir: BorrowedFd<'p>,
     pub(crate) home: &'p Trail,
-    /// It gives an access control list to what is made in it.
-    pub(crate) gives_acl: bool,
 }
 
 struct Level {
@@ -53,7 +52,6 @@ struct Level {
     again: bool,
     mode: Option<Mode>,
     inherits_acl: bool,
-    gives_acl: bool,
 }
 
 impl Level {
@@ -76,11 +74,7 @@ impl Level {
 impl Parents {
     /// Where the entry goes, unless that is the target itself.
     pub(crate) fn last(&self) -> Option<TargetDir<'_>> {
-        self.0.last().map(|Level { dst, home, gives_acl, .. }| TargetDir {
-            dir: dst.as_fd(),
-            home,
-            gives_acl: *gives_acl,
-        })
+        self.0.last().map(|Level { dst, home, .. }| TargetDir { dir: dst.as_fd(), home })
     }
 
     /// Whether this run made that directory, for this very entry.
@@ -151,6 +145,7 @@ fn step(
 ) -> Result<Level, Diagnostic> {
     let shown = Shown::Operand(&dst_path);
     let place = Place { dir: above.dir, name, shown, trust: Trust::Entered };
+    let inherits_acl = gives_acl(run, above.dir);
     let stands = match place.stat(false) {
         // The directory above would have been made.
         Err(Errno::NOTDIR) if above_is_new && run.rehearsal.is_some() => None,
@@ -201,13 +196,18 @@ fn step(
             (made.fd, made.stat, FileId::of(&made.stat), made.mode)
         }
     };
-    let gives_acl = gives_acl(run, dst.as_fd());
     let dst = Arc::new(dst);
+    // The name leads there again unless it is a link's, or none of the directory's own.
+    let is_own = named == FileId::of(&dst_stat) && !matches!(name.to_bytes(), b"." | b"..");
+    let home = match is_own {
+        true => above.home.child(name),
+        false => Trail::top(&dst_path, Some(Anchor { dir: dst.clone(), name: None })),
+    };
     Ok(Level {
         prefix: src_path.as_os_str().as_bytes().into(),
         src,
         src_stat,
-        home: Trail::top(&dst_path, Some(Anchor { dir: dst.clone(), name: None })),
+        home,
         dst,
         dst_stat,
         dst_path,
@@ -215,8 +215,7 @@ fn step(
         new,
         again: false,
         mode,
-        inherits_acl: above.gives_acl,
-        gives_acl,
+        inherits_acl,
     })
 }
 
@@ -305,10 +304,6 @@ fn set_attributes(run: &Run<'_>, parents: &Parents) {
         // What is lost here was reported; these directories have no receipts of their own.
         let _ = metadata::apply(run, source, target);
     }
-}
-
-fn c_name(bytes: &[u8]) -> io::Result<CString> {
-    CString::new(bytes).map_err(|_| Errno::INVAL)
 }
 
 #[cfg(test)]

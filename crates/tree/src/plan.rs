@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -186,14 +186,14 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let target = Arc::new(dir);
     let dir_path = Path::new(dir_name);
     let home = Trail::top(dir_path, Some(Anchor { dir: target.clone(), name: None }));
-    let inherits_acl = gives_acl(run, target.as_fd());
+    let inherits_acl = AtomicBool::new(gives_acl(run, target.as_fd()));
     note_standing(run, request, target.as_fd());
     let mut worker = Worker::new(run);
     let before = Mutex::new(Parents::default());
     let copy = |worker: &mut Worker, source: &OsStr| {
         let source = source_name(run.options, source);
         if run.options.parents {
-            let target = TargetDir { dir: target.as_fd(), home: &home, gives_acl: inherits_acl };
+            let target = TargetDir { dir: target.as_fd(), home: &home };
             return with_parents(run, worker, source, (target, dir_path), &before);
         }
         let name = last_component(source);
@@ -204,10 +204,14 @@ fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
             path: join(dir_path, OsStr::from_bytes(name)),
             home: Some(&home),
             trust: Trust::Entered,
-            inherits_acl,
+            inherits_acl: inherits_acl.load(Ordering::Relaxed),
             several: true,
         };
         entry.copy(run, worker);
+        if name == b"." {
+            // The target itself has got attributes.
+            inherits_acl.store(gives_acl(run, target.as_fd()), Ordering::Relaxed);
+        }
     };
     copy_each(run, &mut worker, target.as_fd(), &request.sources, &copy);
     worker.release(run);
@@ -242,7 +246,7 @@ fn with_parents(
         Ok(parents) => parents,
         Err(diagnostic) => return run.report(diagnostic),
     };
-    let TargetDir { dir, home, gives_acl: inherits_acl } = parents.last().unwrap_or(target);
+    let TargetDir { dir, home } = parents.last().unwrap_or(target);
     // Slashes at the front are the root, slashes at the end are decoration.
     let start = source.iter().position(|&byte| byte != b'/').unwrap_or(source.len());
     let whole = &source[start..];
@@ -253,7 +257,7 @@ fn with_parents(
         path: join(dir_path, OsStr::from_bytes(trim_slashes(whole))),
         home: Some(home),
         trust: if parents.last_is_new() { Trust::Made } else { Trust::Entered },
-        inherits_acl,
+        inherits_acl: gives_acl(run, dir),
         several: true,
     };
     entry.copy(run, worker);
@@ -319,7 +323,8 @@ fn copy_exactly(run: &Run<'_>, worker: &mut Worker, source: &[u8], dst: &OsStr) 
         path: dst.into(),
         home: None,
         trust: Trust::Operand,
-        inherits_acl: held.is_some() && gives_acl(run, dir),
+        // Where the directory is not known it may give one.
+        inherits_acl: held.is_none() || gives_acl(run, dir),
         several: false,
     };
     entry.copy(run, worker);

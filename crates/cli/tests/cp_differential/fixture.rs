@@ -15,7 +15,7 @@
 //!
 //! After an item stand its attributes: `mode=640`, `t=5` (modification time in seconds, with
 //! nanoseconds that tell it from a rounded one), `own=1:2`, `acl` (a list that lets user 1 write),
-//! `user.k=v` (an extended attribute). [`word`] tells the escapes.
+//! `default-acl` (one that a directory gives to what is made in it), `user.k=v` (an extended attribute). [`word`] tells the escapes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -212,6 +212,8 @@ impl<'t> Item<'t> {
                 set_xattr(&path, name, value.as_bytes());
             } else if *attribute == "acl" {
                 set_xattr(&path, "system.posix_acl_access", &ACL);
+            } else if *attribute == "default-acl" {
+                set_xattr(&path, "system.posix_acl_default", &DEFAULT_ACL);
             }
         }
     }
@@ -240,6 +242,16 @@ const ACL: [u8; 44] = [
     0x04, 0, 4, 0, 0xff, 0xff, 0xff, 0xff, //
     0x10, 0, 6, 0, 0xff, 0xff, 0xff, 0xff, //
     0x20, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
+];
+
+/// user::rwx, user:1:rwx, group::r-x, mask::rwx, other::r-x in the same form.
+const DEFAULT_ACL: [u8; 44] = [
+    2, 0, 0, 0, //
+    0x01, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, //
+    0x02, 0, 7, 0, 1, 0, 0, 0, //
+    0x04, 0, 5, 0, 0xff, 0xff, 0xff, 0xff, //
+    0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, //
+    0x20, 0, 5, 0, 0xff, 0xff, 0xff, 0xff,
 ];
 
 fn set_xattr(path: &Path, name: &str, value: &[u8]) {

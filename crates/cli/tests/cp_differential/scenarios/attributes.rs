@@ -105,6 +105,32 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // Directories that give access control lists to what is made in them.
+        trees: &[
+            "s/d/f=1; s/d/g=2; s/d/x/h=3; s/d/x/l->h; s/d/ default-acl; s/f=3; t/; u/ default-acl; \
+                  p| acl; l->p; k/l->../p",
+        ],
+        lines: &[
+            "-p --parents s/d/f s/d/g t",
+            "-a --parents s/d/f s/d/x s/f t",
+            "-rp --parents s/d/x s/d/g u",
+            "-r --parents s/d/f s/d/g u",
+            "-a s/d/x u",
+            "-a s/d/x/. s/f u",
+            "-a s/d/. s/f s/d/x t",
+            "-a s/d/x u/new/",
+            "-a s u/new/",
+            "-rT --preserve=mode s u/new//",
+            "-r s u/new/",
+            "-p s/f u/new",
+            "-a s u && -a s/d/x u/s/d/new/",
+            "-rLp l t",
+            "-rLp k t",
+            "-rHp l k u",
+            "-a l k p u",
+        ],
+    },
+    Table {
         // Sources whose names have directories in common.
         trees: &[
             "s/d/e/f=1 t=3; s/d/e/g=2; s/d/h=3; s/d/x/i=4; s/ mode=750 t=7; s/d/ mode=711 t=8; \
