@@ -351,7 +351,9 @@ fn link_again(
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: job.dst.path(), errno };
     let same = job.home.is_some_and(|home| home.is(&made.home));
     let from = if same || run.rehearsal.is_some() {
-        MadeIn::Same { private: job.private }
+        // Where upper and lower case are the same, an entry of this very run may replace another.
+        let replaces = run.options.force || run.options.ask;
+        MadeIn::Same { private: job.private && !replaces }
     } else {
         MadeIn::Other(worker.reached.reach(&made.home).map_err(error)?)
     };

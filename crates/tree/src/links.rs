@@ -221,6 +221,33 @@ mod tests {
     }
 
     #[test]
+    fn what_took_the_place_of_the_copy_is_not_linked() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let open = std::fs::File::open(dir.path()).expect("a directory");
+        let shown = crate::place::Shown::Operand(dir.path());
+        let trust = crate::place::Trust::Entered;
+        let dst = Place { dir: open.as_fd(), name: c"other", shown, trust };
+        let made = |name: &CStr| {
+            let path = dir.path().join(name.to_str().expect("a name"));
+            std::fs::write(path, "content").expect("a file");
+            let stat = statat(open.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).expect("it is there");
+            let home = Trail::top(dir.path(), None);
+            Made { home, name: name.into(), id: FileId::of(&stat) }
+        };
+        let copy = made(c"copy");
+        for from in [MadeIn::Same { private: false }, MadeIn::Other(open.as_fd())] {
+            assert_eq!(copy.link_to(&dst, from), Ok(()));
+            dst.unlink().expect("the link");
+        }
+        made(c"secret");
+        std::fs::rename(dir.path().join("secret"), dir.path().join("copy")).expect("exchanged");
+        for from in [MadeIn::Same { private: false }, MadeIn::Other(open.as_fd())] {
+            assert_eq!(copy.link_to(&dst, from), Err(Errno::STALE));
+            assert_eq!(dst.stat(false).err(), Some(Errno::NOENT), "no link stays");
+        }
+    }
+
+    #[test]
     fn a_claim_that_failed_passes_to_the_next() {
         let links = Links::default();
         let Claim::First(holder) = links.claim(SRC) else { panic!("nobody had it") };

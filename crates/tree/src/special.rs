@@ -194,7 +194,12 @@ fn finish_like_source(
 ) -> Result<(FileId, Vec<Loss>), Diagnostic> {
     // A source that cannot be held has no attributes that could be read, beyond its inode's.
     let reads = run.rehearsal.is_none() && metadata::reads_xattrs(run.options, kind(src_stat));
-    let src = if reads && may_have_any(&job.src) { hold(&job.src).ok() } else { None };
+    let src = match job.src_through_link {
+        _ if !reads => None,
+        true => hold(&job.src, OFlags::empty()).ok().filter(|held| is_same(held, src_stat)),
+        false if may_have_any(&job.src) => hold(&job.src, OFlags::NOFOLLOW).ok(),
+        false => None,
+    };
     let source =
         Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: src_stat };
     finish(run, job, source, kind(src_stat), mode)
@@ -218,10 +223,13 @@ fn finish(
     }
     let held = match made {
         FileType::Symlink if job.private => None,
-        _ => Some(hold(&job.dst).map_err(failed(Action::Stat, &job.dst))?),
+        _ => {
+            let held = hold(&job.dst, OFlags::NOFOLLOW);
+            Some(held.map_err(failed(Action::Stat, &job.dst))?)
+        }
     };
     let looked = held.as_ref().map_or_else(|| job.dst.stat(false), fstat);
-    let dst_stat = looked.map_err(failed(Action::Fstat, &job.dst))?;
+    let dst_stat = looked.map_err(failed(Action::Stat, &job.dst))?;
     // A file with several names may have been exchanged for what was made, to be given away by us.
     let is_ours = held
         .as_ref()
@@ -247,6 +255,10 @@ fn finish(
     Ok((FileId::of(&dst_stat), lost))
 }
 
+fn is_same(held: &OwnedFd, stat: &Stat) -> bool {
+    fstat(held).is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
+}
+
 fn keeps_anything(options: &Options) -> bool {
     let preserve = &options.preserve;
     preserve.ownership
@@ -257,9 +269,9 @@ fn keeps_anything(options: &Options) -> bool {
         || matches!(options.context, Context::Named(_))
 }
 
-/// Opens the entry itself, whatever it is, without any effect on it.
-fn hold(place: &Place<'_>) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+/// Opens an entry, whatever it is, without any effect on it.
+fn hold(place: &Place<'_>, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
     let name: &CStr = place.name;
     openat(place.dir, name, flags, Mode::empty())
 }

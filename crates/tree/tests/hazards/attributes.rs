@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{XattrFlags, setxattr};
+use rustix::fs::{XattrFlags, lgetxattr, lsetxattr, setxattr};
 use testfs::{Aspects, each_fs, each_pair, random_bytes, tree_differences};
 use tree::Options;
 
@@ -170,6 +170,48 @@ fn access_control_lists_are_kept_and_none_is_inherited() {
 }
 
 /// A list with one named user, in the form that the kernel gives it.
+/// A link has no attributes of the user's, but those of an administrator, and its own owner.
+#[test]
+fn attributes_of_symbolic_links_are_kept() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "attributes of links are root's");
+    }
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        create_dir_all(&src).expect("a directory");
+        for number in 0..4 {
+            let link = src.join(format!("l{number}"));
+            symlink("target", &link).expect("a link");
+            if number % 2 == 0 {
+                let set = lsetxattr(&link, "trusted.colour", b"red", XattrFlags::empty());
+                set.unwrap_or_else(|errno| panic!("{kind}: {errno}"));
+            }
+            lchown(&link, Some(number), Some(7)).expect("an owner");
+        }
+        let owners = |dir: &Path| {
+            let of = |number| dir.join(format!("l{number}")).symlink_metadata().expect("a link");
+            (0..4).map(of).map(|link| (link.uid(), link.gid(), link.mtime())).collect::<Vec<_>>()
+        };
+        let colours = |dir: &Path| {
+            let of = |number| {
+                let mut value = [0; 8];
+                let path = dir.join(format!("l{number}"));
+                lgetxattr(path, "trusted.colour", &mut value).map(|len| value[..len].to_vec())
+            };
+            (0..4).map(of).collect::<Vec<_>>()
+        };
+        // Into a directory that is made, and into one that stands.
+        for _ in 0..2 {
+            copy_well(&src, &dst, &Options::archive());
+            assert_eq!(owners(&dst), owners(&src), "{kind}");
+            assert_eq!(colours(&dst), colours(&src), "{kind}");
+            for number in 0..4 {
+                std::fs::remove_file(dst.join(format!("l{number}"))).expect("a link");
+            }
+        }
+    });
+}
+
 fn acl(user: u32) -> Vec<u8> {
     let mut bytes = 2_u32.to_le_bytes().to_vec();
     let mut entry = |tag: u16, permissions: u16, id: u32| {
