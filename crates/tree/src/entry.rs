@@ -250,7 +250,7 @@ fn make(
     let dst = match run.options.make {
         Make::HardLink => {
             set_method(&mut receipt, Method::Linked);
-            special::link_source(run, job, src_stat, old)?
+            Some(special::link_source(run, job, src_stat, old)?)
         }
         Make::SymbolicLink => {
             set_method(&mut receipt, Method::SymbolicLink);
@@ -259,7 +259,7 @@ fn make(
         Make::Copy | Make::AttributesOnly
             if run.rehearsal.is_some() && copies_data(run.options, src_stat) =>
         {
-            rehearse_file(run, job, src_stat, ground)?
+            Some(rehearse_file(run, job, src_stat, ground)?)
         }
         Make::Copy | Make::AttributesOnly if copies_data(run.options, src_stat) => {
             let copied = copy_file(run, worker, job, src_stat, ground)?;
@@ -270,7 +270,7 @@ fn make(
                     receipt.take_over(contents);
                 }
             }
-            copied.dst
+            Some(copied.dst)
         }
         Make::Copy | Make::AttributesOnly => {
             let (dst, lost) = if is_symlink(src_stat) {
@@ -285,7 +285,9 @@ fn make(
             dst
         }
     };
-    settle_names(run, job, holder, dst, link);
+    if let Some(dst) = dst {
+        settle_names(run, job, holder, dst, link);
+    }
     if let Some(mut receipt) = receipt {
         receipt.elapsed_ns = elapsed_ns(job.begun);
         worker.finish(run, receipt);
@@ -332,11 +334,19 @@ fn remember(run: &Run<'_>, job: &Job<'_>, dst: FileId) {
 
 /// Claims a source that other names may lead to, when such names are to stay names of one file.
 fn claim<'r>(run: &'r Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Option<Claim<'r>> {
+    has_several_names(run, job, src_stat).then(|| run.links.claim(FileId::of(src_stat)))
+}
+
+fn has_several_names(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> bool {
     let copies = matches!(run.options.make, Make::Copy | Make::AttributesOnly);
     // A symbolic link that is followed gives its file one name more than the inode knows of.
     let several = src_stat.st_nlink > 1 || follows(run.options.follow, job.is_top);
-    let worth = run.options.preserve.links && copies && several && job.home.is_some();
-    worth.then(|| run.links.claim(FileId::of(src_stat)))
+    run.options.preserve.links && copies && several && job.home.is_some()
+}
+
+/// Whether anything of this run will be held against what is made of a source.
+pub(crate) fn matters_who_it_is(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> bool {
+    job.is_top || run.options.backup.is_some() || has_several_names(run, job, src_stat)
 }
 
 /// Makes the destination another name of the copy that was made before.

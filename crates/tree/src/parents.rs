@@ -23,7 +23,7 @@ use crate::plan::c_name;
 use crate::rehearsal;
 use crate::run::{Run, failed};
 use crate::trail::{Anchor, Trail, join};
-use crate::xattr::{ACL_DEFAULT, Handle};
+use crate::xattr::{ACL_DEFAULT, Handle, may_have_any};
 
 /// The directories between the target and one entry's name, from the target down.
 #[derive(Default)]
@@ -221,7 +221,9 @@ fn step(
 
 /// Whether a directory gives an access control list to what is made in it, where that matters.
 pub(crate) fn gives_acl(run: &Run<'_>, dir: BorrowedFd<'_>) -> bool {
-    run.options.preserve.mode == ModeRule::Preserve && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
+    run.options.preserve.mode == ModeRule::Preserve
+        && may_have_any(dir, c".")
+        && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
 }
 
 fn failed_at(action: Action, path: &Path) -> impl FnOnce(Errno) -> Diagnostic + use<> {

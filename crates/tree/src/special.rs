@@ -12,7 +12,7 @@ use rustix::io::{self, Errno};
 
 use crate::beside::make_beside;
 use crate::diagnostic::{Action, Diagnostic};
-use crate::entry::Job;
+use crate::entry::{Job, matters_who_it_is};
 use crate::existing::{Old, split};
 use crate::extents;
 use crate::identity::{FileId, is_symlink, kind};
@@ -26,13 +26,13 @@ use crate::run::{Run, failed};
 use crate::xattr::{Handle, may_have_any};
 
 /// Makes a symbolic link with the same text. What stands in its way is replaced without further ado
-/// where it `gives_way`; so it is below.
+/// where it `gives_way`; so it is below. Which file was made is returned where it matters.
 pub(crate) fn copy_symlink(
     run: &Run<'_>,
     job: &Job<'_>,
     src_stat: &Stat,
     old: Old,
-) -> Result<(FileId, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
     // To read a link sets its time of access.
     let text = match run.rehearsal {
         None => readlinkat(job.src.dir, job.src.name, Vec::new())
@@ -50,7 +50,7 @@ pub(crate) fn copy_node(
     job: &Job<'_>,
     src_stat: &Stat,
     old: Old,
-) -> Result<(FileId, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
     let kind = kind(src_stat);
     let action = match kind {
         FileType::Fifo => Action::CreateFifo,
@@ -115,7 +115,7 @@ pub(crate) fn link_to_name(
     job: &Job<'_>,
     src_stat: &Stat,
     old: Old,
-) -> Result<FileId, Diagnostic> {
+) -> Result<Option<FileId>, Diagnostic> {
     let text = job.src.path();
     if !text.has_root() && !is_working_directory(&job.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: job.dst.path() });
@@ -191,13 +191,13 @@ fn finish_like_source(
     job: &Job<'_>,
     src_stat: &Stat,
     mode: Option<Mode>,
-) -> Result<(FileId, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
     // A source that cannot be held has no attributes that could be read, beyond its inode's.
     let reads = run.rehearsal.is_none() && metadata::reads_xattrs(run.options, kind(src_stat));
     let src = match job.src_through_link {
         _ if !reads => None,
         true => hold(&job.src, OFlags::empty()).ok().filter(|held| is_same(held, src_stat)),
-        false if may_have_any(&job.src) => hold(&job.src, OFlags::NOFOLLOW).ok(),
+        false if may_have_any(job.src.dir, job.src.name) => hold(&job.src, OFlags::NOFOLLOW).ok(),
         false => None,
     };
     let source =
@@ -213,13 +213,16 @@ fn finish(
     source: Source<'_>,
     made: FileType,
     mode: Option<Mode>,
-) -> Result<(FileId, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
     if let Some(rehearsal) = &run.rehearsal {
-        return Ok((rehearsal.new_id(), Vec::new()));
+        return Ok((Some(rehearsal.new_id()), Vec::new()));
     }
     if !keeps_anything(run.options) {
+        if !matters_who_it_is(run, job, source.stat) {
+            return Ok((None, Vec::new()));
+        }
         let made = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
-        return Ok((FileId::of(&made), Vec::new()));
+        return Ok((Some(FileId::of(&made)), Vec::new()));
     }
     let held = match made {
         FileType::Symlink if job.private => None,
@@ -252,7 +255,7 @@ fn finish(
         // its directory, but this directory gets none after it.
         run.remainder.note(run, job.dst.dir, || job.dst.path());
     }
-    Ok((FileId::of(&dst_stat), lost))
+    Ok((Some(FileId::of(&dst_stat)), lost))
 }
 
 fn is_same(held: &OwnedFd, stat: &Stat) -> bool {

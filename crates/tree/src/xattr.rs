@@ -11,8 +11,6 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
-use crate::place::Place;
-
 /// A file whose attributes are read or set.
 #[derive(Clone, Copy)]
 pub(crate) enum Handle<'fd> {
@@ -110,17 +108,18 @@ impl Handle<'_> {
     }
 }
 
-/// Whether the entry itself may have attributes; only where the kernel says so has it none.
-pub(crate) fn may_have_any(place: &Place<'_>) -> bool {
+/// Whether the entry `name` of `dir` itself may have attributes; only where the kernel says so has it
+/// none.
+pub(crate) fn may_have_any(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     /// The kernel cannot list attributes by directory and name.
     static CANNOT: AtomicBool = AtomicBool::new(false);
     if !CANNOT.load(Ordering::Relaxed) {
-        match xattr_names_len(place.dir, place.name) {
+        match xattr_names_len(dir, name) {
             Err(Errno::NOSYS | Errno::PERM) => CANNOT.store(true, Ordering::Relaxed),
             listed => return listed != Ok(0),
         }
     }
-    llistxattr(path_in(place.dir, place.name), &mut [0; 0]) != Ok(0)
+    llistxattr(path_in(dir, name), &mut [0; 0]) != Ok(0)
 }
 
 /// `name` in `dir` for calls that know no descriptors. It leads to nothing from the working directory,
