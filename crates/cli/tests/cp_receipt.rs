@@ -11,7 +11,7 @@ use std::process::{Output, Stdio};
 
 use rustix::io::Errno;
 use serde_json::Value;
-use testfs::{Lies, LyingFs, random_bytes, skip, stderr, test_name};
+use testfs::{Lies, LyingFs, each_fs, random_bytes, skip, stderr, test_name};
 
 const DOCUMENT: &str = include_str!("../../../docs/receipt.md");
 
@@ -341,6 +341,24 @@ fn stats_tell_what_was_copied_and_how() {
     }
     assert!(said.lines().all(|line| line.len() < 80), "{said}");
     assert_eq!(output.stdout, b"");
+}
+
+/// What goes first as long as there is no buffer is counted by its own name.
+#[test]
+fn stats_tell_the_ways_of_the_beginning() {
+    each_fs(|kind, dir| {
+        for (bytes, due) in [
+            (256 << 10, ["sendfile", "256", "KiB", "1", "file"]),
+            (4 << 20, ["splice:512K,pipe=512K", "4.00", "MiB", "1", "file"]),
+        ] {
+            std::fs::write(dir.join("a"), random_bytes(bytes, 1)).expect("a file");
+            let output = cp_words(dir, "--stats --reflink=never a b");
+            assert!(output.status.success(), "{kind}");
+            let said = stderr(&output);
+            let mut lines = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+            assert!(lines.any(|line| line == due), "{kind}: {due:?} in\n{said}");
+        }
+    });
 }
 
 #[test]
