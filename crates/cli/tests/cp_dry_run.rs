@@ -194,6 +194,7 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         // Names with their directories.
         "--parents s/d/z up",
         "--parents s/d/z s/d/e/deep s/x up",
+        "--parents -a s/d up",
         "--parents s/x to/",
         "--parents -r s/d up",
         "--parents nowhere/x up",

@@ -15,13 +15,13 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 pub(crate) use self::numbers::Numbers;
-use self::numbers::{Highest, parse};
+use self::numbers::{Highest, Seen, parse};
 use crate::dir;
-use crate::identity::FileId;
+use crate::identity::{FileId, ctime};
 use crate::listing::{self, Listing};
 use crate::lock::lock;
 use crate::options::{Backup, BackupKind, Options};
-use crate::place::Place;
+use crate::place::{Place, Trust};
 use crate::plan::c_name;
 use crate::run::Run;
 use crate::special::replace_by;
@@ -48,8 +48,7 @@ pub(crate) enum Way {
 
 impl BackedUp {
     /// Gives the file its own name again, after the copy that was to replace it failed.
-    pub(crate) fn undo(&self, run: &Run<'_>, dst: &Place<'_>) -> io::Result<()> {
-        forget(run, dst);
+    pub(crate) fn undo(&self, dst: &Place<'_>) -> io::Result<()> {
         match self.way {
             Way::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name),
             Way::Rehearsed => Ok(()),
@@ -201,19 +200,17 @@ fn highest_number(
         return Ok(None);
     }
     let (parent, base) = split(dst.name.to_bytes());
-    let dir = directory_of(dst)?;
+    let seen = directory_of(dst)?;
     let list = || match open_listed(dst.dir, parent, quiet) {
         Ok(dir) => list_numbers(dir.as_fd()),
         // A directory that may not be listed shows no backups.
         Err(Errno::ACCESS | Errno::PERM) => Ok(Highest::default()),
         Err(errno) => Err(errno),
     };
-    let mut highest = run.numbers.highest(dir, base, list)?;
+    let mut highest = run.numbers.highest(seen, base, list)?;
     if highest.is_none() && kind == BackupKind::Existing && has_first(dst) {
-        // Another process has begun to number them meanwhile, and one without a number would replace an
-        // older one.
-        run.numbers.forget(dir);
-        highest = run.numbers.highest(dir, base, list)?;
+        // Another process has begun to number them while this run was at it.
+        highest = Some(1);
     }
     Ok(if kind == BackupKind::Numbered { highest.or(Some(0)) } else { highest })
 }
@@ -231,39 +228,45 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     Ok(highest)
 }
 
-/// Whether a first numbered backup of `dst` is there.
 fn has_first(dst: &Place<'_>) -> bool {
     let first = [dst.name.to_bytes(), b".~1~"].concat();
     statat(dst.dir, OsStr::from_bytes(&first), AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// The directory that `dst` is in.
-fn directory_of(dst: &Place<'_>) -> io::Result<FileId> {
+/// The directory that `dst` is in, as it is now.
+fn directory_of(dst: &Place<'_>) -> io::Result<Seen> {
     let (parent, _) = split(dst.name.to_bytes());
-    statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty()).map(|stat| FileId::of(&stat))
+    let stat = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())?;
+    Ok(Seen { id: FileId::of(&stat), changed: ctime(&stat) })
 }
 
-fn counts(run: &Run<'_>) -> bool {
-    run.options.backup.as_ref().is_some_and(|backup| backup.kind != BackupKind::Simple)
+/// How backups in the directory of `dst` are numbered, if they may be. In one that this run has made there
+/// are none.
+fn numbered(run: &Run<'_>, dst: &Place<'_>) -> Option<BackupKind> {
+    let kind = run.options.backup.as_ref().filter(|_| dst.trust != Trust::Made)?.kind;
+    (kind != BackupKind::Simple).then_some(kind)
 }
 
-/// Something has come to be at `dst`, where the backups of another file may be looked for.
-pub(crate) fn came(run: &Run<'_>, dst: &Place<'_>) {
-    if counts(run)
-        && let (_, name) = split(dst.name.to_bytes())
-        && let Some((base, number)) = parse(name)
-        && let Ok(dir) = directory_of(dst)
+/// Something is about to be done at `dst`: what others have changed beside it until now is noticed.
+pub(crate) fn begin(run: &Run<'_>, dst: &Place<'_>) {
+    if numbered(run, dst).is_some()
+        && let Ok(seen) = directory_of(dst)
     {
-        run.numbers.add(dir, base, number);
+        run.numbers.begin(seen);
     }
 }
 
-/// What is in the directory of `dst` is not known any more, as something there went wrong.
-pub(crate) fn forget(run: &Run<'_>, dst: &Place<'_>) {
-    if counts(run)
-        && let Ok(dir) = directory_of(dst)
-    {
-        run.numbers.forget(dir);
+/// This run has put something at `dst`, where the backups of another file may be looked for.
+pub(crate) fn came(run: &Run<'_>, dst: &Place<'_>) {
+    let Some(kind) = numbered(run, dst) else { return };
+    let (_, name) = split(dst.name.to_bytes());
+    let number = parse(name);
+    if run.rehearsal.is_some() && number.is_some() {
+        // It will not be listed with what is there.
+        let _ = highest_number(run, dst, kind, true);
+    }
+    if let Ok(seen) = directory_of(dst) {
+        run.numbers.came(seen, number);
     }
 }
 

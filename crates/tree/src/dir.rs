@@ -10,7 +10,7 @@ use rustix::io::{self, Errno};
 
 use crate::identity::FileId;
 use crate::rehearsal::stand_in;
-use crate::trail::Trail;
+use crate::trail::{Anchor, Trail};
 use crate::xattr::Handle;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -165,15 +165,21 @@ impl Dir {
 pub(crate) fn reach(trail: &Trail) -> io::Result<OwnedFd> {
     let mut names = Vec::new();
     let mut at = trail;
-    while let Some(parent) = at.parent() {
-        names.push(CString::new(at.name()).map_err(|_| Errno::INVAL)?);
-        at = parent;
-    }
-    let anchor = at.anchor().ok_or(Errno::NOENT)?;
-    let mut dir = match &anchor.name {
-        Some(name) => enter_for_search(anchor.dir.as_fd(), name)?,
-        None => open_for_search(anchor.dir.as_fd(), c".")?,
+    let held = loop {
+        match (at.parent(), at.anchor()) {
+            (Some(parent), _) => {
+                names.push(CString::new(at.name()).map_err(|_| Errno::INVAL)?);
+                at = parent;
+            }
+            (None, Some(Anchor::In(home, name))) => {
+                names.push(name.clone());
+                at = home;
+            }
+            (None, Some(Anchor::Held(held))) => break held,
+            (None, None) => return Err(Errno::NOENT),
+        }
     };
+    let mut dir = open_for_search(held.as_fd(), c".")?;
     for name in names.iter().rev() {
         dir = enter_for_search(dir.as_fd(), name)?;
     }

@@ -2,6 +2,7 @@
 //! last of what is in it.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, mkdirat, openat, statat};
@@ -281,7 +282,9 @@ fn rehearse_new(
         run.announce(|| Announcement::Copied { src, dst, backup: None });
     }
     let top = job.operand;
-    if rehearsal::meets_itself(run, rehearsal, job, FileId::of(src_stat)) {
+    if rehearsal::meets_itself(run, rehearsal, job, FileId::of(src_stat))
+        && !top.into_itself.swap(true, Ordering::Relaxed)
+    {
         run.report(Diagnostic::IntoItself { src: top.src.clone(), dst: top.dst.clone() });
     }
     Ok(made)
@@ -310,14 +313,9 @@ fn trail_of(job: &Job<'_>, dst: &MadeDirectory) -> Result<Trail, Diagnostic> {
     if let Some(home) = job.home {
         return Ok(match job.dst.shown {
             Shown::In(_) | Shown::Directory(_) => home.child(job.dst.name),
-            // Its directory is the anchor.
-            Shown::Operand(path) => Trail::top(
-                path,
-                home.anchor().map(|anchor| Anchor {
-                    dir: anchor.dir.clone(),
-                    name: Some(job.dst.name.into()),
-                }),
-            ),
+            Shown::Operand(path) => {
+                Trail::top(path, Some(Anchor::In(home.clone(), job.dst.name.into())))
+            }
         });
     }
     // The only operand: the directory itself is the anchor, and stays open as long as the walk.
@@ -325,7 +323,7 @@ fn trail_of(job: &Job<'_>, dst: &MadeDirectory) -> Result<Trail, Diagnostic> {
         let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::MFILE);
         failed(Action::EnterDestination, &job.dst)(errno)
     })?;
-    Ok(Trail::top(&job.dst.path(), Some(Anchor { dir: held.into(), name: None })))
+    Ok(Trail::top(&job.dst.path(), Some(Anchor::Held(held.into()))))
 }
 
 /// Gives a directory its attributes, now that nothing more is put into it.

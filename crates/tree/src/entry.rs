@@ -1,5 +1,6 @@
 //! One entry: what is to be made of it, and what came of that.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -15,7 +16,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::directory::make_directory;
 use crate::existing::{self, Ground, Look, Old, Verdict, copies_data, look, settle};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
-use crate::links::{Claim, Holder, MadeIn};
+use crate::links::{Claim, Holder};
 use crate::listing::Listing;
 use crate::metadata;
 use crate::observer::Announcement;
@@ -147,6 +148,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
     {
         return Ok(skipped(run, job, &src_stat));
     }
+    backup::begin(run, &job.dst);
     let mut ground = match look(run, job, &src_stat)? {
         Look::Nothing => Ground::default(),
         Look::Dangling => Ground { dangling: true, ..Ground::default() },
@@ -167,7 +169,6 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
                 remains::clear_beside(run, job);
             })
             .inspect_err(|_| {
-                backup::forget(run, &job.dst);
                 if let Some(backup) = &backup {
                     restore(run, job, backup);
                 }
@@ -185,8 +186,6 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
             Ok(Next::Done)
         }
         Err(diagnostic) => {
-            // A part of the file may be there.
-            backup::forget(run, &job.dst);
             if let Some(backup) = &backup {
                 restore(run, job, backup);
             }
@@ -361,11 +360,9 @@ fn link_again(
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: job.dst.path(), errno };
     let same = job.home.is_some_and(|home| home.is(&made.home));
     let from = if same || run.rehearsal.is_some() {
-        // Where upper and lower case are the same, an entry of this very run may replace another.
-        let replaces = run.options.force || run.options.ask;
-        MadeIn::Same { private: job.private && !replaces }
+        job.dst.dir
     } else {
-        MadeIn::Other(worker.reached.reach(&made.home).map_err(error)?)
+        worker.reached.reach(&made.home).map_err(error)?
     };
     match link_to_made(run, job, (made, from), old) {
         Err(Errno::EXIST) => {
@@ -397,7 +394,7 @@ fn link_again(
 fn link_to_made(
     run: &Run<'_>,
     job: &Job<'_>,
-    (made, from): (&Made, MadeIn<'_>),
+    (made, from): (&Made, BorrowedFd<'_>),
     old: Old,
 ) -> io::Result<()> {
     match (&run.rehearsal, old) {
@@ -448,7 +445,7 @@ fn skipped_as(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat, verified: Option<Ve
 }
 
 fn restore(run: &Run<'_>, job: &Job<'_>, backup: &BackedUp) {
-    if let Err(errno) = backup.undo(run, &job.dst) {
+    if let Err(errno) = backup.undo(&job.dst) {
         run.report(failed(Action::UnBackup, &job.dst)(errno));
     } else {
         run.announce(|| Announcement::Restored {

@@ -87,15 +87,8 @@ impl Made {
     /// # Errors
     /// What linkat(2) says; ESTALE when the name no longer stands for the copy that was made, in
     /// which case there is no link.
-    pub(crate) fn link_to(&self, dst: &Place<'_>, from: MadeIn<'_>) -> io::Result<()> {
-        let dir = match from {
-            MadeIn::Same { .. } => dst.dir,
-            MadeIn::Other(dir) => dir,
-        };
-        linkat(dir, &*self.name, dst.dir, dst.name, AtFlags::empty())?;
-        if let MadeIn::Same { private: true } = from {
-            return Ok(());
-        }
+    pub(crate) fn link_to(&self, dst: &Place<'_>, from: BorrowedFd<'_>) -> io::Result<()> {
+        linkat(from, &*self.name, dst.dir, dst.name, AtFlags::empty())?;
         let linked = statat(dst.dir, dst.name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileId::of(&linked) == self.id {
             return Ok(());
@@ -104,17 +97,6 @@ impl Made {
         unlinkat(dst.dir, dst.name, AtFlags::empty())?;
         Err(Errno::STALE)
     }
-}
-
-/// The directory that a copy is in which gets another name.
-#[derive(Clone, Copy)]
-pub(crate) enum MadeIn<'d> {
-    /// The one that the new name is to be in; nobody else may exchange the copy there if it is
-    /// `private`.
-    Same {
-        private: bool,
-    },
-    Other(BorrowedFd<'d>),
 }
 
 /// The directory that was reached last: those who have names elsewhere have neighbours there, too.
@@ -235,16 +217,12 @@ mod tests {
             Made { home, name: name.into(), id: FileId::of(&stat) }
         };
         let copy = made(c"copy");
-        for from in [MadeIn::Same { private: false }, MadeIn::Other(open.as_fd())] {
-            assert_eq!(copy.link_to(&dst, from), Ok(()));
-            dst.unlink().expect("the link");
-        }
+        assert_eq!(copy.link_to(&dst, open.as_fd()), Ok(()));
+        dst.unlink().expect("the link");
         made(c"secret");
         std::fs::rename(dir.path().join("secret"), dir.path().join("copy")).expect("exchanged");
-        for from in [MadeIn::Same { private: false }, MadeIn::Other(open.as_fd())] {
-            assert_eq!(copy.link_to(&dst, from), Err(Errno::STALE));
-            assert_eq!(dst.stat(false).err(), Some(Errno::NOENT), "no link stays");
-        }
+        assert_eq!(copy.link_to(&dst, open.as_fd()), Err(Errno::STALE));
+        assert_eq!(dst.stat(false).err(), Some(Errno::NOENT), "no link stays");
     }
 
     #[test]

@@ -198,10 +198,11 @@ fn step(
     };
     let dst = Arc::new(dst);
     // The name leads there again unless it is a link's, or none of the directory's own.
-    let is_own = named == FileId::of(&dst_stat) && !matches!(name.to_bytes(), b"." | b"..");
-    let home = match is_own {
-        true => above.home.child(name),
-        false => Trail::top(&dst_path, Some(Anchor { dir: dst.clone(), name: None })),
+    let is_own = named == FileId::of(&dst_stat);
+    let home = match name.to_bytes() {
+        b"." => above.home.clone(),
+        last if is_own && last != b".." => above.home.child(name),
+        _ => Trail::top(&dst_path, Some(Anchor::Held(dst.clone()))),
     };
     Ok(Level {
         prefix: src_path.as_os_str().as_bytes().into(),

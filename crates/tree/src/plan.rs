@@ -185,7 +185,7 @@ fn into_named_directory(run: &Run<'_>, request: &Request, dir: &OsStr) {
 fn into(run: &Run<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let target = Arc::new(dir);
     let dir_path = Path::new(dir_name);
-    let home = Trail::top(dir_path, Some(Anchor { dir: target.clone(), name: None }));
+    let home = Trail::top(dir_path, Some(Anchor::Held(target.clone())));
     let inherits_acl = AtomicBool::new(gives_acl(run, target.as_fd()));
     note_standing(run, request, target.as_fd());
     let mut worker = Worker::new(run);

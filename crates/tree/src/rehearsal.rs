@@ -187,11 +187,13 @@ pub(crate) fn meets_itself(
     src: FileId,
 ) -> bool {
     if job.dst.trust == Trust::Made {
+        if job.device.is_some_and(|device| device != src.dev) {
+            return false;
+        }
         // Without following links nothing below an operand is above what is made of it.
         let above = lock(&rehearsal.above);
         let ways = above.iter().filter(|(id, _)| *id == src).map(|(_, way)| way);
-        return ways.into_iter().any(|way| !filter::leaves_out_way(run, job, way))
-            && !job.operand.into_itself.swap(true, Ordering::Relaxed);
+        return ways.into_iter().any(|way| !filter::leaves_out_way(run, job, way));
     }
     if run.options.follow == Follow::Always {
         rehearsal.notes_above(job);

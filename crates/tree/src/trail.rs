@@ -27,12 +27,13 @@ struct Node {
     id: Option<FileId>,
 }
 
-/// A directory that stays open for the whole run.
+/// From where a directory is found again that messages show as an operand.
 #[derive(Clone, Debug)]
-pub(crate) struct Anchor {
-    pub(crate) dir: Arc<OwnedFd>,
-    /// The name in `dir`, unless it is `dir` itself.
-    pub(crate) name: Option<CString>,
+pub(crate) enum Anchor {
+    /// It is this one, which stays open.
+    Held(Arc<OwnedFd>),
+    /// It has this name in the directory at this trail.
+    In(Trail, CString),
 }
 
 impl Trail {

@@ -17,31 +17,38 @@ const DIRECTORIES_MAX: usize = 16;
 /// How many files with numbered backups are remembered beyond those of the directory at hand.
 const FILES_MAX: usize = 1 << 16;
 
-/// The directories that were listed lately. What other processes put there meanwhile is not noticed:
-/// no backup with a number replaces another, and for one without it is looked whether there is a first
-/// with a number by now.
+/// A directory, and when a name was given or taken there last: ctime in seconds and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) id: FileId,
+    pub(super) changed: (i64, i64),
+}
+
+/// The directories that were listed lately, and how they were seen after this run's last change. Whatever
+/// else changes one has it listed again. (Since Linux 6.13 no change bears the stamp of one that was seen.
+/// Before that one within the same tick of the clock is missed, as it is between a listing and a backup.)
 #[derive(Default)]
-pub(crate) struct Numbers(Mutex<Vec<(FileId, Highest)>>);
+pub(crate) struct Numbers(Mutex<Vec<(Seen, Highest)>>);
 
 impl Numbers {
     /// The highest number among the backups of `base` in `dir`, which `list` lists if that is not known.
     pub(super) fn highest(
         &self,
-        dir: FileId,
+        dir: Seen,
         base: &[u8],
         list: impl FnOnce() -> io::Result<Highest>,
     ) -> io::Result<Option<u64>> {
         let mut directories = lock(&self.0);
-        let listed = match directories.iter().position(|(id, _)| *id == dir) {
-            Some(at) => directories.remove(at),
-            None => (dir, list()?),
+        let known = directories.iter().position(|(seen, _)| seen.id == dir.id);
+        let listed = match known.map(|at| directories.remove(at)) {
+            Some(listed) if listed.0 == dir => listed,
+            _ => (dir, list()?),
         };
         let highest = listed.1.get(base).copied();
         directories.push(listed);
-        let is_much = |kept: &[(FileId, Highest)]| {
-            kept.len() > DIRECTORIES_MAX
-                || kept.len() > 1
-                    && kept.iter().map(|(_, files)| files.len()).sum::<usize>() > FILES_MAX
+        let is_much = |kept: &[(Seen, Highest)]| {
+            let files = || kept.iter().map(|(_, files)| files.len()).sum::<usize>();
+            kept.len() > DIRECTORIES_MAX || kept.len() > 1 && files() > FILES_MAX
         };
         while is_much(&directories) {
             directories.remove(0);
@@ -49,15 +56,19 @@ impl Numbers {
         Ok(highest)
     }
 
-    /// What is in `dir` has to be listed again.
-    pub(super) fn forget(&self, dir: FileId) {
-        lock(&self.0).retain(|(id, _)| *id != dir);
+    /// This run is about to change `dir`. Unless that is as it was it has to be listed again.
+    pub(super) fn begin(&self, dir: Seen) {
+        lock(&self.0).retain(|(seen, _)| seen.id != dir.id || *seen == dir);
     }
 
-    /// An entry has come to be in `dir` that is a backup of `base` by its name.
-    pub(super) fn add(&self, dir: FileId, base: &[u8], number: u64) {
+    /// This run has changed `dir`, where there is a backup of a file now, if any is given.
+    pub(super) fn came(&self, dir: Seen, backup: Option<(&[u8], u64)>) {
         let mut directories = lock(&self.0);
-        if let Some((_, files)) = directories.iter_mut().find(|(id, _)| *id == dir) {
+        let Some((seen, files)) = directories.iter_mut().find(|(seen, _)| seen.id == dir.id) else {
+            return;
+        };
+        *seen = dir;
+        if let Some((base, number)) = backup {
             let highest = files.entry(base.into()).or_default();
             *highest = number.max(*highest);
         }
@@ -103,29 +114,41 @@ mod tests {
         }
     }
 
+    fn seen(ino: u64, changed: i64) -> Seen {
+        Seen { id: FileId { dev: 1, ino }, changed: (changed, 0) }
+    }
+
     #[test]
     fn a_directory_is_listed_once_as_long_as_it_is_remembered() {
         let numbers = Numbers::default();
-        let id = |ino| FileId { dev: 1, ino };
         let lists = std::cell::Cell::new(0);
-        let highest = |ino, base: &str| {
+        let highest = |dir, base: &str| {
             let list = || {
                 lists.set(lists.get() + 1);
                 Ok(Highest::from([(b"f".as_slice().into(), 7)]))
             };
-            numbers.highest(id(ino), base.as_bytes(), list).expect("no error")
+            (numbers.highest(dir, base.as_bytes(), list).expect("no error"), lists.get())
         };
-        assert_eq!((highest(0, "f"), highest(0, "g"), lists.get()), (Some(7), None, 1));
-        numbers.add(id(0), b"g", 3);
-        numbers.add(id(0), b"f", 5);
-        assert_eq!((highest(0, "f"), highest(0, "g"), lists.get()), (Some(7), Some(3), 1));
+        assert_eq!(highest(seen(0, 1), "f"), (Some(7), 1));
+        assert_eq!(highest(seen(0, 1), "g"), (None, 1));
+        numbers.came(seen(0, 2), Some((b"g", 3)));
+        numbers.came(seen(0, 3), Some((b"f", 5)));
+        numbers.came(seen(0, 4), None);
+        assert_eq!(highest(seen(0, 4), "f"), (Some(7), 1));
+        assert_eq!(highest(seen(0, 4), "g"), (Some(3), 1));
+        // Somebody else was there.
+        assert_eq!(highest(seen(0, 5), "g"), (None, 2));
+        numbers.begin(seen(0, 5));
+        numbers.came(seen(0, 6), None);
+        assert_eq!(highest(seen(0, 6), "g"), (None, 2));
+        numbers.begin(seen(0, 7));
+        numbers.came(seen(0, 8), None);
+        assert_eq!(highest(seen(0, 8), "g"), (None, 3));
         for ino in 1..=DIRECTORIES_MAX as u64 {
-            highest(ino, "f");
+            highest(seen(ino, 1), "f");
         }
-        assert_eq!((highest(1, "f"), lists.get()), (Some(7), 1 + DIRECTORIES_MAX));
-        assert_eq!((highest(0, "g"), lists.get()), (None, 2 + DIRECTORIES_MAX));
-        numbers.forget(id(0));
-        assert_eq!((highest(0, "f"), lists.get()), (Some(7), 3 + DIRECTORIES_MAX));
+        assert_eq!(highest(seen(1, 1), "f"), (Some(7), 3 + DIRECTORIES_MAX));
+        assert_eq!(highest(seen(0, 8), "f"), (Some(7), 4 + DIRECTORIES_MAX));
     }
 
     #[test]
@@ -137,7 +160,7 @@ mod tests {
                 lists.set(lists.get() + 1);
                 Ok((0..=FILES_MAX / 2).map(|n| (n.to_string().into_bytes().into(), 1)).collect())
             };
-            let highest = numbers.highest(FileId { dev: 1, ino }, b"9", list);
+            let highest = numbers.highest(seen(ino, 1), b"9", list);
             assert_eq!((highest.expect("no error"), lists.get()), (Some(1), expected));
         }
     }
