@@ -48,7 +48,13 @@ pub(crate) enum Way {
 
 impl BackedUp {
     /// Gives the file its own name again, after the copy that was to replace it failed.
-    pub(crate) fn undo(&self, dst: &Place<'_>) -> io::Result<()> {
+    pub(crate) fn undo(&self, run: &Run<'_>, dst: &Place<'_>) -> io::Result<()> {
+        if self.way != Way::Rehearsed
+            && numbered(run, dst).is_some()
+            && let Ok(seen) = directory_of(dst)
+        {
+            run.numbers.forget(seen.id);
+        }
         match self.way {
             Way::Rename => renameat(dst.dir, &*self.name, dst.dir, dst.name),
             Way::Rehearsed => Ok(()),
@@ -228,6 +234,7 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     Ok(highest)
 }
 
+/// Whether a backup of `dst` with the number 1 is there.
 fn has_first(dst: &Place<'_>) -> bool {
     let first = [dst.name.to_bytes(), b".~1~"].concat();
     statat(dst.dir, OsStr::from_bytes(&first), AtFlags::SYMLINK_NOFOLLOW).is_ok()

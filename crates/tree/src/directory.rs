@@ -1,6 +1,7 @@
 //! A directory itself: made or found, entered on both sides, and given its attributes after the
 //! last of what is in it.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::{self, Dir, enter, enter_destination, open_destination, open_operand};
 use crate::durable::try_sync_directory;
 use crate::entry::{Job, Next, elapsed_ns, skipped};
-use crate::existing::Found;
+use crate::existing::{Found, split};
 use crate::extents;
 use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
@@ -228,8 +229,15 @@ pub(crate) fn make_and_open(
         fd = open_operand(fd.as_fd(), c".").map_err(failed(Action::EnterDestination, dst))?;
         stat.st_mode |= Mode::RWXU.as_raw_mode();
     }
-    // A directory keeps the set-group-ID that it has from the one above it.
-    let at_last = mode.at_last | (made_with & Mode::SGID);
+    // It keeps what it has from the one above it: set-group-ID, and what an access control list grants, and
+    // no more, unless it is to have a mode of its own. What was asked for and held back comes to that, and
+    // what was only needed to fill it goes.
+    let at_last = if run.options.preserve.mode == ModeRule::Fresh {
+        mode.at_last | (made_with & Mode::SGID)
+    } else {
+        let needed = Mode::RWXU & !mode.at_last;
+        (made_with & !needed) | (mode.at_last & !mode.at_first)
+    };
     let mode = (at_last.as_raw_mode() != stat.st_mode & 0o7777).then_some(at_last);
     Ok(MadeDirectory { fd, stat, mode })
 }
@@ -313,17 +321,31 @@ fn trail_of(job: &Job<'_>, dst: &MadeDirectory) -> Result<Trail, Diagnostic> {
     if let Some(home) = job.home {
         return Ok(match job.dst.shown {
             Shown::In(_) | Shown::Directory(_) => home.child(job.dst.name),
+            // Nobody is led up again.
+            Shown::Operand(path) if ends_in_parent(job.dst.name) => {
+                Trail::top(path, Some(held(job, dst)?))
+            }
             Shown::Operand(path) => {
                 Trail::top(path, Some(Anchor::In(home.clone(), job.dst.name.into())))
             }
         });
     }
-    // The only operand: the directory itself is the anchor, and stays open as long as the walk.
+    // The only operand.
+    Ok(Trail::top(&job.dst.path(), Some(held(job, dst)?)))
+}
+
+/// Whether the last component of `name` is the directory above.
+fn ends_in_parent(name: &CStr) -> bool {
+    split(name).1 == b".."
+}
+
+/// The directory itself, which stays open for the run.
+fn held(job: &Job<'_>, dst: &MadeDirectory) -> Result<Anchor, Diagnostic> {
     let held = dst.fd.try_clone().map_err(|error| {
         let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::MFILE);
         failed(Action::EnterDestination, &job.dst)(errno)
     })?;
-    Ok(Trail::top(&job.dst.path(), Some(Anchor::Held(held.into()))))
+    Ok(Anchor::Held(held.into()))
 }
 
 /// Gives a directory its attributes, now that nothing more is put into it.

@@ -445,7 +445,7 @@ fn skipped_as(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat, verified: Option<Ve
 }
 
 fn restore(run: &Run<'_>, job: &Job<'_>, backup: &BackedUp) {
-    if let Err(errno) = backup.undo(&job.dst) {
+    if let Err(errno) = backup.undo(run, &job.dst) {
         run.report(failed(Action::UnBackup, &job.dst)(errno));
     } else {
         run.announce(|| Announcement::Restored {

@@ -55,7 +55,7 @@ struct Level {
 }
 
 impl Level {
-    /// Where the name in the directory above is, if it still stands for this directory.
+    /// The same for the next operand, if its name in the directory above still stands for it.
     fn still_in(self, above: BorrowedFd<'_>, name: &CStr) -> Option<Level> {
         let named = statat(above, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let again = FileId::of(&named) == self.named;
@@ -84,8 +84,8 @@ impl Parents {
 }
 
 /// Goes down from `target`, shown as `target_path`, along the directories of `src`'s name; those
-/// that are missing are made. What the way to the entry before had in common with this one, is not
-/// opened anew.
+/// that are missing are made. What this way has in common with the one to the entry before is not
+/// opened again.
 ///
 /// # Errors
 /// The first that could not be gone through. Those made before it stay.
@@ -197,18 +197,17 @@ fn step(
         }
     };
     let dst = Arc::new(dst);
-    // The name leads there again unless it is a link's, or none of the directory's own.
-    let is_own = named == FileId::of(&dst_stat);
-    let home = match name.to_bytes() {
-        b"." => above.home.clone(),
-        last if is_own && last != b".." => above.home.child(name),
-        _ => Trail::top(&dst_path, Some(Anchor::Held(dst.clone()))),
+    // The name leads there again unless it is a link's, or that of the directory above.
+    let is_found_again = named == FileId::of(&dst_stat) && name.to_bytes() != b"..";
+    let anchor = match is_found_again {
+        true => Anchor::In(above.home.clone(), name.into()),
+        false => Anchor::Held(dst.clone()),
     };
     Ok(Level {
         prefix: src_path.as_os_str().as_bytes().into(),
         src,
         src_stat,
-        home,
+        home: Trail::top(&dst_path, Some(anchor)),
         dst,
         dst_stat,
         dst_path,

@@ -244,14 +244,14 @@ const ACL: [u8; 44] = [
     0x20, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
 ];
 
-/// user::rwx, user:1:rwx, group::r-x, mask::rwx, other::r-x in the same form.
+/// user::rwx, user:1:rwx, group::r-x, mask::rwx, other::--- in the same form.
 const DEFAULT_ACL: [u8; 44] = [
     2, 0, 0, 0, //
     0x01, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, //
     0x02, 0, 7, 0, 1, 0, 0, 0, //
     0x04, 0, 5, 0, 0xff, 0xff, 0xff, 0xff, //
     0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, //
-    0x20, 0, 5, 0, 0xff, 0xff, 0xff, 0xff,
+    0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
 ];
 
 fn set_xattr(path: &Path, name: &str, value: &[u8]) {

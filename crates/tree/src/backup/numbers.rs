@@ -56,6 +56,11 @@ impl Numbers {
         Ok(highest)
     }
 
+    /// What this run has added of `dir` holds no more.
+    pub(super) fn forget(&self, dir: FileId) {
+        lock(&self.0).retain(|(seen, _)| seen.id != dir);
+    }
+
     /// This run is about to change `dir`. Unless that is as it was it has to be listed again.
     pub(super) fn begin(&self, dir: Seen) {
         lock(&self.0).retain(|(seen, _)| seen.id != dir.id || *seen == dir);
