@@ -199,15 +199,19 @@ fn it_learns_that_a_server_copies_by_itself() {
         }
     }
     assert!(names_in(server.path()).is_empty());
-    assert_eq!(found["choice"], "copy_file_range", "{found:#}");
-    assert_ne!(found["default"], "copy_file_range", "{found:#}");
+    // How many workers ask the server for it makes no difference that is larger than chance.
+    let asks_server = |way: &Value| {
+        way.as_str().is_some_and(|way| way.split('@').next() == Some("copy_file_range"))
+    };
+    assert!(asks_server(&found["choice"]), "{found:#}");
+    assert!(!asks_server(&found["default"]), "{found:#}");
     let loss = found["default_loss"]["ratio"]["low"].as_f64();
     assert!(loss.is_some_and(|low| low > 2.0), "{found:#}");
 
     let (served, said) = copy();
     assert_eq!(served, SRC_BYTES as u64, "{said}");
-    let way =
-        format!(": copy_file_range (profile: within fuse {}, 1M to 16M, ", text(server.path()));
+    let choice = found["choice"].as_str().expect("a way");
+    let way = format!(": {choice} (profile: within fuse {}, 1M to 16M, ", text(server.path()));
     assert!(said.contains(&way), "{said}");
 }
 
