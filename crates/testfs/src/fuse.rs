@@ -12,7 +12,7 @@ use fuser::{
     ReplyEntry, ReplyLseek, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::nodes::{Node, Nodes, TTL, introduce, offset_of, tell};
+use crate::nodes::{Change, Node, Nodes, Owner, TTL, introduce, offset_of, tell};
 use crate::skip::{skip, test_name};
 
 /// What the file system says of its files, and what it does with them. The default is the truth.
@@ -62,7 +62,12 @@ impl LyingFs {
     pub fn mount(content: Vec<u8>, lies: Lies) -> Option<LyingFs> {
         let dir = tempfile::tempdir().expect("a directory");
         let mut nodes = Nodes::new();
-        let made = nodes.add(INodeNo::ROOT, OsStr::new(SOURCE), Node::File(content));
+        let made = nodes.add(
+            INodeNo::ROOT,
+            OsStr::new(SOURCE),
+            Node::File(content),
+            (0o644, Owner::here()),
+        );
         assert!(made.is_ok_and(|ino| ino == SOURCE_INO), "it is the first");
         let files = Files { nodes, source_reads: 0, source_ended: false };
         let hanging: Hanging = Arc::new(Mutex::new(Some(Vec::new())));
@@ -172,12 +177,12 @@ impl Filesystem for Liar {
         &self,
         _: &Request,
         ino: INodeNo,
-        _mode: Option<u32>,
-        _uid: Option<u32>,
-        _gid: Option<u32>,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
         size: Option<u64>,
-        _atime: Option<TimeOrNow>,
-        _mtime: Option<TimeOrNow>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
         _ctime: Option<SystemTime>,
         _fh: Option<FileHandle>,
         _crtime: Option<SystemTime>,
@@ -186,8 +191,8 @@ impl Filesystem for Liar {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        if let Some(size) = size.filter(|_| ino != SOURCE_INO) {
-            self.files().nodes.resize(ino, size);
+        if ino != SOURCE_INO {
+            self.files().nodes.change(ino, Change { mode, uid, gid, size, atime, mtime });
         }
         tell(self.attr(ino), reply);
     }
@@ -198,15 +203,16 @@ impl Filesystem for Liar {
 
     fn create(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
-        _mode: u32,
+        mode: u32,
         _umask: u32,
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        let made = self.files().nodes.add(parent, name, Node::File(Vec::new()));
+        let made = (mode, Owner::of(request));
+        let made = self.files().nodes.add(parent, name, Node::File(Vec::new()), made);
         let flags = FopenFlags::FOPEN_DIRECT_IO;
         match made.map(|ino| self.attr(ino).expect("it was just made")) {
             Ok(attr) => reply.created(&TTL, &attr, Generation(0), FileHandle(0), flags),

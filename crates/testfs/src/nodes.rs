@@ -2,25 +2,56 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
-use fuser::{Errno, FileAttr, FileType, Generation, INodeNo, ReplyAttr, ReplyEntry};
+use fuser::{
+    Errno, FileAttr, FileType, Generation, INodeNo, RenameFlags, ReplyAttr, ReplyEntry, Request,
+    TimeOrNow,
+};
 
 /// What a file system holds.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    known: HashMap<u64, Node>,
+    known: HashMap<u64, Known>,
     /// The number that was given last.
     last: u64,
 }
 
-/// One of them.
+#[derive(Debug)]
+struct Known {
+    node: Node,
+    mode: u32,
+    owner: Owner,
+    atime: SystemTime,
+    mtime: SystemTime,
+    ctime: SystemTime,
+}
+
+/// Whose something is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    uid: u32,
+    gid: u32,
+}
+
+/// What a node contains.
 #[derive(Debug)]
 pub(crate) enum Node {
     /// Numbers by name.
     Dir(BTreeMap<OsString, u64>),
-    /// What it contains.
+    /// Its bytes.
     File(Vec<u8>),
+}
+
+/// The attributes that are to be others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) mode: Option<u32>,
+    pub(crate) uid: Option<u32>,
+    pub(crate) gid: Option<u32>,
+    pub(crate) size: Option<u64>,
+    pub(crate) atime: Option<TimeOrNow>,
+    pub(crate) mtime: Option<TimeOrNow>,
 }
 
 /// Nothing is cached of names and attributes, so that every question comes here.
@@ -32,21 +63,21 @@ pub(crate) fn offset_of(bytes: u64) -> usize {
 }
 
 impl Nodes {
-    /// An empty root.
+    /// An empty root of this process.
     pub(crate) fn new() -> Nodes {
-        let root = Node::Dir(BTreeMap::new());
+        let root = Known::new(Node::Dir(BTreeMap::new()), 0o755, Owner::here());
         Nodes { known: HashMap::from([(INodeNo::ROOT.0, root)]), last: INodeNo::ROOT.0 }
     }
 
     pub(crate) fn find(&self, parent: INodeNo, name: &OsStr) -> Option<INodeNo> {
-        match self.known.get(&parent.0) {
+        match self.get(parent) {
             Some(Node::Dir(entries)) => entries.get(name).copied().map(INodeNo),
             _ => None,
         }
     }
 
     pub(crate) fn get(&self, ino: INodeNo) -> Option<&Node> {
-        self.known.get(&ino.0)
+        self.known.get(&ino.0).map(|known| &known.node)
     }
 
     pub(crate) fn add(
@@ -54,6 +85,7 @@ impl Nodes {
         parent: INodeNo,
         name: &OsStr,
         node: Node,
+        (mode, owner): (u32, Owner),
     ) -> Result<INodeNo, Errno> {
         if self.find(parent, name).is_some() {
             return Err(Errno::EEXIST);
@@ -61,8 +93,23 @@ impl Nodes {
         self.last += 1;
         let ino = INodeNo(self.last);
         self.entries(parent)?.insert(name.to_owned(), ino.0);
-        self.known.insert(ino.0, node);
+        self.known.insert(ino.0, Known::new(node, mode & 0o7777, owner));
         Ok(ino)
+    }
+
+    /// Gives a file another name.
+    pub(crate) fn link(
+        &mut self,
+        ino: INodeNo,
+        parent: INodeNo,
+        name: &OsStr,
+    ) -> Result<(), Errno> {
+        if self.find(parent, name).is_some() {
+            return Err(Errno::EEXIST);
+        }
+        self.entries(parent)?.insert(name.to_owned(), ino.0);
+        self.known.get_mut(&ino.0).ok_or(Errno::ENOENT)?.ctime = SystemTime::now();
+        Ok(())
     }
 
     /// Takes the name away. What it stood for stays until the kernel forgets it.
@@ -80,26 +127,41 @@ impl Nodes {
         }
     }
 
-    /// Gives what `from` stands for the name `to`, in place of what had it.
+    /// Gives what `from` stands for the name `to`, in place of what had it if `flags` let that be.
     pub(crate) fn rename(
         &mut self,
         from: (INodeNo, &OsStr),
         to: (INodeNo, &OsStr),
+        flags: RenameFlags,
     ) -> Result<(), Errno> {
-        let ino = self.take(from.0, from.1)?;
+        if !RenameFlags::RENAME_NOREPLACE.contains(flags) {
+            return Err(Errno::EINVAL);
+        }
+        let ino = self.find(from.0, from.1).ok_or(Errno::ENOENT)?;
+        match self.find(to.0, to.1).and_then(|stands| self.get(stands)) {
+            Some(_) if !flags.is_empty() => return Err(Errno::EEXIST),
+            Some(Node::Dir(entries)) if !entries.is_empty() => return Err(Errno::ENOTEMPTY),
+            _ => {}
+        }
         self.entries(to.0)?.insert(to.1.to_owned(), ino.0);
+        self.take(from.0, from.1)?;
+        self.known.get_mut(&ino.0).ok_or(Errno::ENOENT)?.ctime = SystemTime::now();
         Ok(())
     }
 
     /// Lets go of what has no name any more.
     pub(crate) fn forget(&mut self, ino: INodeNo) {
-        let is_named = self.known.values().any(|node| match node {
-            Node::Dir(entries) => entries.values().any(|&named| named == ino.0),
-            Node::File(_) => false,
-        });
-        if !is_named && ino != INodeNo::ROOT {
+        if self.names_of(ino) == 0 && ino != INodeNo::ROOT {
             self.known.remove(&ino.0);
         }
+    }
+
+    fn names_of(&self, ino: INodeNo) -> usize {
+        let names = self.known.values().map(|known| match &known.node {
+            Node::Dir(entries) => entries.values().filter(|&&named| named == ino.0).count(),
+            Node::File(_) => 0,
+        });
+        names.sum()
     }
 
     /// At most `len` bytes of a file from `offset` on.
@@ -110,7 +172,8 @@ impl Nodes {
     }
 
     pub(crate) fn write(&mut self, ino: INodeNo, offset: u64, data: &[u8]) -> Result<(), Errno> {
-        let Some(Node::File(bytes)) = self.known.get_mut(&ino.0) else { return Err(Errno::EBADF) };
+        let known = self.known.get_mut(&ino.0).ok_or(Errno::EBADF)?;
+        let Node::File(bytes) = &mut known.node else { return Err(Errno::EBADF) };
         let start = offset_of(offset);
         bytes.resize(bytes.len().max(start), 0);
         // What is added is not filled with zeros first: without optimisation that takes many times as long
@@ -118,46 +181,91 @@ impl Nodes {
         let (over, added) = data.split_at(data.len().min(bytes.len() - start));
         bytes[start..start + over.len()].copy_from_slice(over);
         bytes.extend_from_slice(added);
+        known.touch();
         Ok(())
     }
 
-    /// Gives a file another length; a directory keeps its own.
-    pub(crate) fn resize(&mut self, ino: INodeNo, len: u64) {
-        if let Some(Node::File(bytes)) = self.known.get_mut(&ino.0) {
+    /// Changes attributes; a directory keeps its length.
+    pub(crate) fn change(&mut self, ino: INodeNo, change: Change) {
+        let Some(known) = self.known.get_mut(&ino.0) else { return };
+        if let (Node::File(bytes), Some(len)) = (&mut known.node, change.size) {
             bytes.resize(offset_of(len), 0);
+            known.touch();
         }
+        known.mode = change.mode.map_or(known.mode, |mode| mode & 0o7777);
+        known.owner.uid = change.uid.unwrap_or(known.owner.uid);
+        known.owner.gid = change.gid.unwrap_or(known.owner.gid);
+        known.atime = change.atime.map_or(known.atime, time_of);
+        known.mtime = change.mtime.map_or(known.mtime, time_of);
+        known.ctime = SystemTime::now();
     }
 
     pub(crate) fn attr(&self, ino: INodeNo) -> Option<FileAttr> {
-        let (kind, size) = match self.get(ino)? {
-            Node::Dir(_) => (FileType::Directory, 0),
-            Node::File(bytes) => (FileType::RegularFile, bytes.len() as u64),
+        let known = self.known.get(&ino.0)?;
+        let (kind, size, names) = match &known.node {
+            Node::Dir(_) => (FileType::Directory, 0, 1),
+            Node::File(bytes) => (FileType::RegularFile, bytes.len() as u64, self.names_of(ino)),
         };
-        let time = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         Some(FileAttr {
             ino,
             size,
             blocks: size.div_ceil(512),
-            atime: time,
-            mtime: time,
-            ctime: time,
-            crtime: time,
+            atime: known.atime,
+            mtime: known.mtime,
+            ctime: known.ctime,
+            crtime: known.ctime,
             kind,
-            perm: if kind == FileType::Directory { 0o755 } else { 0o644 },
-            nlink: 1,
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
+            perm: u16::try_from(known.mode).expect("it was bounded"),
+            nlink: u32::try_from(names).expect("tests make few"),
+            uid: known.owner.uid,
+            gid: known.owner.gid,
             rdev: 0,
             blksize: 4096,
             flags: 0,
         })
     }
 
+    /// The entries of a directory, which change.
     fn entries(&mut self, dir: INodeNo) -> Result<&mut BTreeMap<OsString, u64>, Errno> {
-        match self.known.get_mut(&dir.0) {
-            Some(Node::Dir(entries)) => Ok(entries),
-            _ => Err(Errno::ENOENT),
+        let known = self.known.get_mut(&dir.0).ok_or(Errno::ENOENT)?;
+        known.touch();
+        match &mut known.node {
+            Node::Dir(entries) => Ok(entries),
+            Node::File(_) => Err(Errno::ENOTDIR),
         }
+    }
+}
+
+impl Known {
+    fn new(node: Node, mode: u32, owner: Owner) -> Known {
+        let now = SystemTime::now();
+        Known { node, mode, owner, atime: now, mtime: now, ctime: now }
+    }
+
+    /// Its content changes.
+    fn touch(&mut self) {
+        self.mtime = SystemTime::now();
+        self.ctime = self.mtime;
+    }
+}
+
+impl Owner {
+    /// Of this process.
+    pub(crate) fn here() -> Owner {
+        let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+        Owner { uid: uid.as_raw(), gid: gid.as_raw() }
+    }
+
+    /// Of the process that asks.
+    pub(crate) fn of(request: &Request) -> Owner {
+        Owner { uid: request.uid(), gid: request.gid() }
+    }
+}
+
+fn time_of(time: TimeOrNow) -> SystemTime {
+    match time {
+        TimeOrNow::SpecificTime(time) => time,
+        TimeOrNow::Now => SystemTime::now(),
     }
 }
 

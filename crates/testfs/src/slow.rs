@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -15,10 +15,10 @@ use fuser::{
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::nodes::{Node, Nodes, TTL, introduce, offset_of, tell};
+use crate::nodes::{Change, Node, Nodes, Owner, TTL, introduce, offset_of, tell};
 use crate::skip::{skip, test_name};
 
-/// What requests cost. The rest costs nothing but the way to this process.
+/// What requests cost, and which there are not. The rest costs nothing but the way to this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
     /// The time of each write, however many bytes it brings.
@@ -29,6 +29,12 @@ pub struct Costs {
     pub past_the_cache: bool,
     /// Writes after which it is full, whatever room it claims to have; `None` is never.
     pub full_after_writes: Option<u64>,
+    /// Renames with flags, such as RENAME_NOREPLACE, are refused with EINVAL, as many servers do.
+    pub renames_without_flags: bool,
+    /// When the first of those comes, another has just made a file of that name, which holds its name.
+    pub another_is_first: bool,
+    /// No file can have two names.
+    pub no_links: bool,
 }
 
 /// A mounted file system; unmounted when dropped.
@@ -51,6 +57,7 @@ impl SlowFs {
         let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let slow = Slow {
             costs,
+            first_may_come: AtomicBool::new(costs.another_is_first),
             writes: writes.clone(),
             served_bytes: served_bytes.clone(),
             nodes: Mutex::new(Nodes::new()),
@@ -94,6 +101,8 @@ impl Drop for SlowFs {
 
 struct Slow {
     costs: Costs,
+    /// Nobody has come first yet.
+    first_may_come: AtomicBool,
     writes: Arc<AtomicU64>,
     served_bytes: Arc<AtomicU64>,
     nodes: Mutex<Nodes>,
@@ -130,12 +139,12 @@ impl Filesystem for Slow {
         &self,
         _: &Request,
         ino: INodeNo,
-        _mode: Option<u32>,
-        _uid: Option<u32>,
-        _gid: Option<u32>,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
         size: Option<u64>,
-        _atime: Option<TimeOrNow>,
-        _mtime: Option<TimeOrNow>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
         _ctime: Option<SystemTime>,
         _fh: Option<FileHandle>,
         _crtime: Option<SystemTime>,
@@ -145,23 +154,22 @@ impl Filesystem for Slow {
         reply: ReplyAttr,
     ) {
         let mut nodes = self.nodes();
-        if let Some(size) = size {
-            nodes.resize(ino, size);
-        }
+        nodes.change(ino, Change { mode, uid, gid, size, atime, mtime });
         tell(nodes.attr(ino), reply);
     }
 
     fn mkdir(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
-        _mode: u32,
+        mode: u32,
         _umask: u32,
         reply: ReplyEntry,
     ) {
         let mut nodes = self.nodes();
-        match nodes.add(parent, name, Node::Dir(BTreeMap::new())) {
+        let made = (mode, Owner::of(request));
+        match nodes.add(parent, name, Node::Dir(BTreeMap::new()), made) {
             Ok(ino) => introduce(nodes.attr(ino), reply),
             Err(errno) => reply.error(errno),
         }
@@ -169,16 +177,17 @@ impl Filesystem for Slow {
 
     fn create(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
-        _mode: u32,
+        mode: u32,
         _umask: u32,
         _flags: i32,
         reply: ReplyCreate,
     ) {
         let mut nodes = self.nodes();
-        let made = nodes.add(parent, name, Node::File(Vec::new()));
+        let made = (mode, Owner::of(request));
+        let made = nodes.add(parent, name, Node::File(Vec::new()), made);
         match made.map(|ino| nodes.attr(ino).expect("it was just made")) {
             Ok(attr) => {
                 reply.created(&TTL, &attr, Generation(0), FileHandle(0), self.flags());
@@ -203,16 +212,43 @@ impl Filesystem for Slow {
 
     fn rename(
         &self,
-        _: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         newparent: INodeNo,
         newname: &OsStr,
-        _flags: RenameFlags,
+        flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        match self.nodes().rename((parent, name), (newparent, newname)) {
+        if self.costs.renames_without_flags && !flags.is_empty() {
+            if self.first_may_come.swap(false, Ordering::Relaxed) {
+                let content = Node::File(newname.as_encoded_bytes().to_vec());
+                let made = (0o644, Owner::of(request));
+                // Where the name is taken already nobody need come.
+                let _ = self.nodes().add(newparent, newname, content, made);
+            }
+            return reply.error(Errno::EINVAL);
+        }
+        match self.nodes().rename((parent, name), (newparent, newname), flags) {
             Ok(()) => reply.ok(),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn link(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        newparent: INodeNo,
+        newname: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        let mut nodes = self.nodes();
+        if self.costs.no_links {
+            return reply.error(Errno::EPERM);
+        }
+        match nodes.link(ino, newparent, newname) {
+            Ok(()) => introduce(nodes.attr(ino), reply),
             Err(errno) => reply.error(errno),
         }
     }

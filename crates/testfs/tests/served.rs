@@ -1,0 +1,66 @@
+//! The file system of this process keeps what is put into it, and renames as it was told.
+
+use std::fs::{File, Permissions, create_dir, hard_link, metadata, read, rename, write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use testfs::{Costs, SlowFs};
+
+#[test]
+fn attributes_stay_and_directories_notice_changes() {
+    let Some(served) = SlowFs::mount(Costs::default()) else { return };
+    let file = served.path().join("file");
+    let before = metadata(served.path()).expect("the root").ctime_nsec();
+    write(&file, "x").expect("a file");
+    let after = metadata(served.path()).expect("the root").ctime_nsec();
+    assert_ne!(before, after);
+    std::fs::set_permissions(&file, Permissions::from_mode(0o4640)).expect("a mode");
+    std::os::unix::fs::chown(&file, Some(12), Some(34)).expect("an owner");
+    let time = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 7);
+    File::options().write(true).open(&file).expect("it").set_modified(time).expect("a time");
+    let found = metadata(&file).expect("its attributes");
+    assert_eq!((found.uid(), found.gid()), (12, 34));
+    assert_eq!(found.modified().expect("a time"), time);
+    // Whoever gives a file away loses these bits.
+    assert_eq!(found.mode() & 0o7777, 0o640);
+}
+
+#[test]
+fn renames_replace_unless_they_must_not() {
+    for without_flags in [false, true] {
+        let costs = Costs { renames_without_flags: without_flags, ..Costs::default() };
+        let Some(served) = SlowFs::mount(costs) else { return };
+        let [a, b, c] = ["a", "b", "c"].map(|name| served.path().join(name));
+        write(&a, "a").expect("a file");
+        write(&b, "b").expect("a file");
+        let carefully = |from, to| renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
+        // What stands there the kernel sees by itself.
+        assert_eq!(carefully(&a, &b), Err(Errno::EXIST));
+        let due = if without_flags { Err(Errno::INVAL) } else { Ok(()) };
+        assert_eq!(carefully(&a, &c), due);
+        let from = if without_flags { &a } else { &c };
+        rename(from, &b).expect("a rename");
+        assert_eq!(read(&b).expect("a file"), b"a");
+        assert!(!from.exists());
+        create_dir(&a).expect("a directory");
+        write(a.join("x"), "").expect("a file");
+        create_dir(served.path().join("empty")).expect("a directory");
+        let refused = rename(served.path().join("empty"), &a).expect_err("something is in it");
+        assert_eq!(refused.raw_os_error(), Some(Errno::NOTEMPTY.raw_os_error()));
+    }
+}
+
+#[test]
+fn files_have_two_names_where_that_is_possible() {
+    for no_links in [false, true] {
+        let Some(served) = SlowFs::mount(Costs { no_links, ..Costs::default() }) else { return };
+        let [a, b] = ["a", "b"].map(|name| served.path().join(name));
+        write(&a, "a").expect("a file");
+        let linked = hard_link(&a, &b);
+        assert_eq!(linked.is_err(), no_links);
+        assert_eq!(metadata(&a).expect("a file").nlink(), if no_links { 1 } else { 2 });
+        assert_eq!(read(&b).is_ok_and(|content| content == b"a"), !no_links);
+    }
+}
