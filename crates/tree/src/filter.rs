@@ -290,8 +290,8 @@ fn without_blanks(pattern: &[u8]) -> &[u8] {
     &pattern[..end]
 }
 
-/// Writes classes as the matcher reads them, and braces; and as classes what it would cut off at the
-/// end: blanks, and a backslash before the slash of a directory.
+/// Writes classes, braces and stars as the matcher reads them; and as classes what it would cut off
+/// at the end: blanks, and a backslash before the slash of a directory.
 fn with_plain_classes(pattern: &[u8], braces: Braces) -> Result<Vec<u8>, Barren> {
     let mut plain = Vec::with_capacity(pattern.len());
     let mut left = pattern;
@@ -314,6 +314,12 @@ fn with_plain_classes(pattern: &[u8], braces: Braces) -> Result<Vec<u8>, Barren>
                 let class = Class::read(left)?;
                 class.write(&left[..class.bytes], &mut plain);
                 class.bytes
+            }
+            b'*' => {
+                // More than two are two to git, which alone between slashes match any of them.
+                let stars = left.iter().take_while(|&&byte| byte == b'*').count();
+                plain.extend(&left[..stars.min(2)]);
+                stars
             }
             b'{' | b'}' if braces == Braces::Letters => {
                 plain.extend([b'\\', *first]);
@@ -420,6 +426,9 @@ mod tests {
         check(&[], &["a[!]]b"], "a/b", false);
         check(&[], &["a[!]]b"], "x/a-b", true);
         check(&["-a[!x]b"], &[], "a/b", false);
+        check(&["-/a/***/b"], &[], "a/b", true);
+        check(&[], &["****/**/"], "a/", true);
+        check(&[], &["a***b/c"], "a/b/c", false);
     }
 
     #[test]

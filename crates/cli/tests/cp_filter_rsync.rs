@@ -1,0 +1,179 @@
+//! `--exclude` and `--include` beside rsync's options of the same names: where docs/filter.md says that
+//! they mean the same, and where it says that they do not.
+
+use std::collections::BTreeSet;
+use std::fs::{create_dir_all, write};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use testfs::{skip, test_name};
+
+/// How many lists of rules are tried.
+const CASES: u32 = 40;
+
+/// A directory with something to copy, if there is rsync to copy it.
+fn planted() -> Option<tempfile::TempDir> {
+    if Command::new("rsync").arg("--version").output().is_err() {
+        skip(&test_name(), "there is no rsync here");
+        return None;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    plant(&dir.path().join("src"));
+    Some(dir)
+}
+
+/// Fills `src` with some hundreds of names, in directories three deep.
+fn plant(src: &Path) {
+    let mut dirs = vec![src.to_owned()];
+    for level in 0..3 {
+        let above: Vec<_> = dirs.iter().filter(|dir| depth(src, dir) == level).cloned().collect();
+        dirs.extend(
+            above.iter().flat_map(|dir| ["a", "b", "ab", "c.o"].map(|name| dir.join(name))),
+        );
+    }
+    for dir in &dirs {
+        create_dir_all(dir).expect("a directory");
+        for name in ["x", "ax", "b1", "x.c", "{o,c}", "x.{o,c}"] {
+            write(dir.join(name), name).expect("a file");
+        }
+        // In the lowest directories names of directories are those of files and links.
+        if depth(src, dir) == 3 {
+            write(dir.join("a"), "a").expect("a file");
+            symlink("x", dir.join("b")).expect("a link");
+            symlink("..", dir.join("ab")).expect("a link");
+        }
+    }
+}
+
+fn depth(top: &Path, dir: &Path) -> usize {
+    dir.strip_prefix(top).expect("it is below").components().count()
+}
+
+/// All paths below `dir`.
+fn paths(dir: &Path) -> BTreeSet<String> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![dir.to_owned()]);
+    while let Some(below) = open.pop() {
+        // Nothing was copied where there is none.
+        for entry in std::fs::read_dir(below).into_iter().flatten() {
+            let entry = entry.expect("an entry");
+            let path = entry.path();
+            found.insert(path.strip_prefix(dir).expect("it is below").display().to_string());
+            if entry.file_type().expect("its type").is_dir() {
+                open.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The paths that `command` makes of `src` in `dir` with these rules.
+fn copied(dir: &Path, command: &mut Command, rules: &[String], src: &str) -> BTreeSet<String> {
+    let output = command.args(rules).args([src, "copy"]).current_dir(dir).output();
+    let output = output.expect("the copier runs");
+    assert!(output.status.success(), "{rules:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let found = paths(&dir.join("copy"));
+    let _ = std::fs::remove_dir_all(dir.join("copy"));
+    found
+}
+
+fn by_rsync(dir: &Path, rules: &[String]) -> BTreeSet<String> {
+    copied(dir, Command::new("rsync").arg("-a"), rules, "src/")
+}
+
+fn by_haulage(dir: &Path, rules: &[String]) -> BTreeSet<String> {
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    copied(dir, command.args(["cp", "-a"]), rules, "src")
+}
+
+/// Globs of the forms that docs/filter.md says mean the same.
+fn glob() -> impl Strategy<Value = String> {
+    let part = "[abx1]|ab|x\\.|\\*|\\?|\\[ab\\]|\\[a-c\\]|\\[!x\\]|\\[\\^a\\]|\\[\\[:digit:\\]\\]";
+    let name = format!("({part}){{1,3}}|\\*\\.[oc]|c\\.o|a|b");
+    let anchored = format!("(/({name})){{1,3}}");
+    let forms = [
+        name.clone(),
+        format!("({name})/"),
+        anchored.clone(),
+        format!("({anchored})/"),
+        format!("\\*\\*/({name})"),
+        format!("({anchored})/\\*\\*"),
+    ];
+    // Two stars beside each other are another matter.
+    proptest::sample::select(forms.to_vec())
+        .prop_flat_map(|form| proptest::string::string_regex(&form).expect("an expression"))
+        .prop_filter("two stars within a name", |glob| {
+            let name = glob.strip_prefix("**/").unwrap_or(glob);
+            !name.strip_suffix("/**").unwrap_or(name).contains("**")
+        })
+}
+
+#[test]
+fn rules_mean_what_they_mean_to_rsync() {
+    let Some(dir) = planted() else { return };
+    let all = paths(&dir.path().join("src")).len();
+    let rule = (proptest::sample::select(vec!["exclude", "exclude", "include"]), glob())
+        .prop_map(|(option, glob)| format!("--{option}={glob}"));
+    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let partly = std::cell::Cell::new(0);
+    TestRunner::new_with_rng(config, rng)
+        .run(&proptest::collection::vec(rule, 1..5), |rules| {
+            let due = by_rsync(dir.path(), &rules);
+            partly.set(partly.get() + u32::from((1..all).contains(&due.len())));
+            prop_assert_eq!(by_haulage(dir.path(), &rules), due, "{:?}", rules);
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+    // Rules that leave out nothing, or all, say little.
+    assert!(partly.get() >= CASES / 2, "{}", partly.get());
+}
+
+#[test]
+fn the_first_rule_decides_for_both() {
+    let Some(dir) = planted() else { return };
+    let mut found = Vec::new();
+    for rules in [
+        ["--include=*/", "--include=*.c", "--exclude=*"],
+        ["--exclude=*", "--include=*/", "--include=*.c"],
+        ["--include=/a/", "--exclude=/*", "--exclude=x"],
+        ["--exclude=a/", "--include=/a/", "--include=x"],
+    ] {
+        let rules = rules.map(str::to_owned);
+        let copied = by_haulage(dir.path(), &rules);
+        assert_eq!(copied, by_rsync(dir.path(), &rules), "{rules:?}");
+        found.push(copied);
+    }
+    assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), 4, "the order counts");
+}
+
+/// The globs in the table of differences: rsync's, and the one that means the same here.
+fn translations() -> Vec<(String, String)> {
+    let text = include_str!("../../../docs/filter.md");
+    let (_, table) = text.split_once("| rsync | here | why |").expect("the table");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let cell = |cell: Option<&str>| {
+        let cell = cell.expect("a cell").trim();
+        cell.strip_prefix('`').and_then(|cell| cell.strip_suffix('`')).expect("a glob").to_owned()
+    };
+    rows.map(|row| {
+        let mut cells = row.split('|').skip(1);
+        (cell(cells.next()), cell(cells.next()))
+    })
+    .collect()
+}
+
+#[test]
+fn where_they_differ_the_manual_says_how() {
+    let Some(dir) = planted() else { return };
+    let translations = translations();
+    assert!(translations.len() >= 5, "{translations:?}");
+    for (theirs, ours) in translations {
+        let exclude = |glob: &str| [format!("--exclude={glob}")];
+        let due = by_rsync(dir.path(), &exclude(&theirs));
+        assert_eq!(by_haulage(dir.path(), &exclude(&ours)), due, "{theirs}, {ours}");
+        assert_ne!(by_haulage(dir.path(), &exclude(&theirs)), due, "{theirs} means the same");
+    }
+}
