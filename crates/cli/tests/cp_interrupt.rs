@@ -200,6 +200,26 @@ fn a_small_file_that_goes_slowly_can_be_asked_for_and_interrupted() {
     assert!(lines[1].starts_with("cp: interrupted: 'b' is incomplete, "), "{words}");
 }
 
+/// At a MiB each second, with two seconds in its middle in which it was stopped.
+#[test]
+fn the_status_line_knows_nothing_of_a_stop() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::write(dir.path().join("a"), testfs::random_bytes(4 << 20, 1)).expect("a file");
+    let child = cp(dir.path(), &["--limit-rate=1M", "--engine=read_write:64K", "a", "b"]);
+    let pid = Pid::from_child(&child);
+    for (signal, millis) in [(Signal::STOP, 2000), (Signal::CONT, 1000), (Signal::USR1, 0)] {
+        std::thread::sleep(Duration::from_millis(500));
+        kill_process(pid, signal).expect("it is running");
+        std::thread::sleep(Duration::from_millis(millis));
+    }
+    let (_, words) = interrupt(child, Signal::INT, || true);
+    let rate = words.split(", ").find_map(|figure| figure.split_once("iB/s"));
+    let (rate, _) = rate.unwrap_or_else(|| panic!("no rate: {words}"));
+    let (number, unit) = rate.split_once(' ').expect("a number and its unit");
+    let mib = number.parse::<f64>().expect("a number") / if unit == "K" { 1024.0 } else { 1.0 };
+    assert!((0.7..1.4).contains(&mib), "{words}");
+}
+
 /// Each of them is over in an instant, and all of them are not.
 #[test]
 fn many_files_in_order_can_be_asked_for_like_a_long_one() {

@@ -1,7 +1,7 @@
 //! `--progress` as a terminal gets it.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -32,6 +32,8 @@ fn open_terminal(columns: u16) -> (OwnedFd, OwnedFd) {
 /// A copy whose standard error is a terminal of 80 columns.
 struct Watched {
     child: Child,
+    /// For others who write to the terminal.
+    terminal: File,
     begun: Instant,
     reader: std::thread::JoinHandle<Vec<u8>>,
 }
@@ -39,6 +41,7 @@ struct Watched {
 impl Watched {
     fn start(dir: &Path, args: &[&str]) -> Watched {
         let (master, terminal) = open_terminal(80);
+        let others = terminal.try_clone().expect("a descriptor");
         let child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
             .arg("cp")
             .args(args)
@@ -53,13 +56,18 @@ impl Watched {
             let _ = master.read_to_end(&mut bytes);
             bytes
         });
-        Watched { child, begun: Instant::now(), reader }
+        Watched { child, terminal: others.into(), begun: Instant::now(), reader }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
     /// Whether it succeeded, how long it took, and all that the terminal got.
     fn wait(mut self) -> (bool, Duration, String) {
         let succeeded = self.child.wait().expect("it ends").success();
         let elapsed = self.begun.elapsed();
+        drop(self.terminal);
         let bytes = self.reader.join().expect("the reader ends");
         (succeeded, elapsed, String::from_utf8(bytes).expect("words"))
     }
@@ -152,7 +160,7 @@ fn messages_stand_above_the_bar_and_whole() {
     std::fs::create_dir(dir.path().join("dst")).expect("a directory");
     let watched = Watched::start(dir.path(), &["--progress", "--stats", "no1", src, "no2", "dst"]);
     std::thread::sleep(Duration::from_millis(800));
-    kill_process(Pid::from_child(&watched.child), Signal::USR1).expect("it runs");
+    watched.signal(Signal::USR1);
     let (succeeded, _, text) = watched.wait();
     assert!(!succeeded);
     let rows = rows_at_end(&text);
@@ -171,12 +179,47 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
     let args = ["--progress", src.to_str().expect("a plain name"), "copy"];
     let watched = Watched::start(dir.path(), &args);
     std::thread::sleep(Duration::from_millis(700));
-    kill_process(Pid::from_child(&watched.child), Signal::INT).expect("it runs");
+    watched.signal(Signal::INT);
     let (succeeded, _, text) = watched.wait();
     assert!(!succeeded);
     let rows = rows_at_end(&text);
     assert!(rows[0].starts_with("cp: interrupted: 'copy' is incomplete, "), "{rows:?}");
     assert_eq!(rows[1..], [""], "{text:?}");
+}
+
+#[test]
+fn who_is_told_to_run_and_was_not_stopped_draws_over_what_is_its_own() {
+    let Some(source) = slow_source() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = source.source();
+    let args = ["--progress", src.to_str().expect("a plain name"), "copy"];
+    let watched = Watched::start(dir.path(), &args);
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(400));
+        watched.signal(Signal::CONT);
+    }
+    let (succeeded, _, text) = watched.wait();
+    assert!(succeeded, "{text}");
+    assert_eq!(rows_at_end(&text), [""], "{text:?}");
+}
+
+#[test]
+fn what_others_wrote_during_a_stop_stays() {
+    let Some(source) = slow_source() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = source.source();
+    let args = ["--progress", src.to_str().expect("a plain name"), "copy"];
+    let mut watched = Watched::start(dir.path(), &args);
+    std::thread::sleep(Duration::from_millis(700));
+    watched.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(1000));
+    watched.terminal.write_all(b"\nsomebody's\nwords\n").expect("written");
+    watched.signal(Signal::CONT);
+    let (succeeded, _, text) = watched.wait();
+    assert!(succeeded, "{text}");
+    let rows = rows_at_end(&text);
+    assert!(rows[0].contains(" of 6.00 MiB"), "{rows:?}");
+    assert_eq!(rows[2..], ["somebody's", "words", ""], "{text:?}");
 }
 
 #[test]

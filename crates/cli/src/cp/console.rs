@@ -11,6 +11,7 @@ use tree::{
     Activity, Announcement, Count, Diagnostic, Errno, InHand, Observer, Question, Receipt, Severity,
 };
 
+use super::at_hand::AtHand;
 use super::books::Books;
 use super::interrupt::Interrupts;
 use super::messages;
@@ -42,7 +43,10 @@ struct Out {
     failed: Option<Unsaid>,
     /// What is drawn below everything else.
     screen: Screen,
+    at_hand: AtHand,
     speed: Speed,
+    /// Something was not drawn because the process may have been stopped.
+    waited: bool,
     /// Nothing is to be drawn at the moment.
     still: bool,
     /// Nor later.
@@ -100,14 +104,21 @@ impl Console {
     pub(super) fn draw(&self) -> bool {
         let stderr = std::io::stderr();
         let mut out = self.lock();
-        out.speed.runs(Instant::now());
+        // A signal that comes a moment later tells whether it was stopped, and with it whose the
+        // screen is. On a machine that is only busy this must not go on.
+        let waits = out.speed.runs(Instant::now()) && !out.waited;
+        out.waited = waits;
+        if waits && !out.over {
+            return true;
+        }
         if out.still || !screen::is_in_foreground(&stderr) {
             // What is drawn after a stop comes below what the shell has written meanwhile.
             out.screen.forget();
             return !out.over;
         }
         let (columns, rows) = size_or_usual(&stderr);
-        let lines = self.view(&mut out).lines(columns, rows);
+        let in_hand = out.at_hand.shown(self.activity.in_hand());
+        let lines = self.view(&mut out, in_hand).lines(columns, rows);
         let text = out.screen.draw(&lines, columns);
         put(text.as_bytes());
         true
@@ -116,15 +127,16 @@ impl Console {
     /// Says in a line how far the copy is.
     pub(super) fn tell_status(&self) {
         let mut out = self.lock();
-        let line = self.view(&mut out).status();
+        let line = self.view(&mut out, self.activity.in_hand()).status();
         out.flush_to(line.as_bytes());
     }
 
-    /// The process was stopped, and the terminal somebody else's.
+    /// The process was told to run again. If it was stopped, the terminal was somebody else's.
     pub(super) fn come_back(&self) {
         let mut out = self.lock();
-        out.screen.forget();
-        out.speed.runs_again(Instant::now());
+        if out.speed.runs_again(Instant::now(), self.activity.progress()) {
+            out.screen.forget();
+        }
     }
 
     /// The last words of a copy that does not come to its end: what is left half done.
@@ -158,11 +170,11 @@ impl Console {
         }
     }
 
-    fn view(&self, out: &mut Out) -> View {
+    fn view(&self, out: &mut Out, in_hand: Vec<InHand>) -> View {
         let (now, progress) = (Instant::now(), self.activity.progress());
         out.speed.note(now, progress);
         let counted = self.count.as_ref().map(|count| count.get());
-        View::new(now, &out.speed, progress, counted, self.activity.in_hand())
+        View::new(now, &out.speed, progress, counted, in_hand)
     }
 
     /// Writes what is left, after a copy with so many failures.
@@ -238,7 +250,9 @@ impl Out {
             writer: BufWriter::new(stdout),
             failed: None,
             screen: Screen::default(),
+            at_hand: AtHand::default(),
             speed: Speed::new(Instant::now()),
+            waited: false,
             still: false,
             over: false,
         }

@@ -25,6 +25,13 @@ pub(super) fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", scaled(bytes_per_second, bytes_per_second))
 }
 
+/// Entries a second, of which three digits say something.
+pub(super) fn entry_rate(entries_per_second: f64) -> String {
+    let digits = entries_per_second.max(1.0).log10().floor();
+    let step = 10_f64.powf((digits - 2.0).max(0.0));
+    format!("{} files/s", grouped(&format!("{:.0}", (entries_per_second / step).round() * step)))
+}
+
 /// A whole number with commas.
 pub(super) fn count(count: u64) -> String {
     grouped(&count.to_string())
@@ -89,6 +96,16 @@ mod tests {
         assert_eq!(bytes_of(300 << 20, 5 << 30), "0.29 of 5.00 GiB");
         assert_eq!(bytes_of(3, 70), "3 of 70 B");
         assert_eq!(rate(0.0), "0 B/s");
+        for (given, expected) in [
+            (0.0, "0 files/s"),
+            (0.6, "1 files/s"),
+            (99.7, "100 files/s"),
+            (1234.0, "1,230 files/s"),
+            (9996.0, "10,000 files/s"),
+            (45_678.9, "45,700 files/s"),
+        ] {
+            assert_eq!(entry_rate(given), expected);
+        }
         assert_eq!(rate(1.5 * 1024.0 * 1024.0), "1.50 MiB/s");
         for (seconds, expected) in [
             (0, "0:00"),

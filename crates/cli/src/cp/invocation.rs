@@ -15,6 +15,12 @@ pub(crate) fn is_called_cp() -> bool {
     std::env::args_os().next().is_some_and(|name| is_cp(&name))
 }
 
+/// What to type to run this cp, and not another.
+pub(crate) fn in_full() -> String {
+    let name = String::from_utf8_lossy(name());
+    if is_called_cp() { name.into_owned() } else { format!("haulage {name}") }
+}
+
 /// How the user called cp, which is what to type for help: the word as given, with its
 /// directories; `cp` where it is a subcommand.
 pub(crate) fn name() -> &'static [u8] {

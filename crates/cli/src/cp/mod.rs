@@ -8,6 +8,7 @@ use signal_hook::consts::SIGPIPE;
 use tree::{Filter, IgnoreFile, Options, Request};
 
 mod args;
+mod at_hand;
 mod books;
 mod choices;
 mod completions;
@@ -50,7 +51,7 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let mut warn =
         |warning: usage_error::Warning| say(std::io::stderr(), warning.line().as_bytes());
     match parse::parse(words, &Environment::of_process(), &mut warn) {
-        Ok(args::Request::Help) => print(&help::text(&String::from_utf8_lossy(invocation::name()))),
+        Ok(args::Request::Help) => print(&help::text(&invocation::in_full())),
         Ok(args::Request::Version) => print(&help::version()),
         Ok(args::Request::Completions(shell)) => {
             let names = crate::command_names();

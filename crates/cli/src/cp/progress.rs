@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tree::{Counted, InHand, Progress};
 use unicode_width::UnicodeWidthChar;
 
-use super::figures::{bytes, bytes_of, clock, count, rate};
+use super::figures::{bytes, bytes_of, clock, count, entry_rate, rate};
 use super::quote;
 use super::speed::Speed;
 
@@ -16,10 +16,21 @@ pub(super) struct View {
     progress: Progress,
     /// What there is to do, as far as it was counted; `None` when nobody counts.
     counted: Option<Counted>,
-    bytes_per_second: f64,
+    rate: Rate,
     left: Option<Duration>,
     in_hand: Vec<InHand>,
 }
+
+/// How fast it goes, a second.
+#[derive(Clone, Copy, Debug)]
+enum Rate {
+    Bytes(f64),
+    /// Of small files bytes say little.
+    Entries(f64),
+}
+
+/// An average file of less is a small one.
+const SMALL_BYTES: u64 = 4096;
 
 impl View {
     pub(super) fn new(
@@ -36,10 +47,16 @@ impl View {
             bytes: counted.bytes.max(gone),
             ..counted
         });
+        // A count that the copy has overtaken says nothing of what is to come.
+        let counted = counted.filter(|counted| counted.all || counted.entries > progress.entries);
         View {
             progress,
             counted,
-            bytes_per_second: speed.bytes_per_second(now, progress),
+            rate: if gone < progress.entries.saturating_mul(SMALL_BYTES) {
+                Rate::Entries(speed.entries_per_second(now, progress))
+            } else {
+                Rate::Bytes(speed.bytes_per_second(now, progress))
+            },
             left: counted.and_then(|counted| speed.left(now, progress, counted)),
             in_hand,
         }
@@ -69,8 +86,8 @@ impl View {
         let share = self.share();
         let percent = share.map_or(String::new(), |share| format!("{:>3.0} % ", share * 100.0));
         let room = columns.saturating_sub(percent.len());
-        let fitting = (1..=4).rev().map(|much| self.figures(much)).find(|text| text.len() <= room);
-        let figures = fitting.unwrap_or_else(|| cut_front(&self.figures(1), room));
+        let fitting = (0..=4).rev().map(|much| self.figures(much)).find(|text| text.len() <= room);
+        let figures = fitting.unwrap_or_default();
         let bar_columns = room.saturating_sub(figures.len() + 3);
         let bar = match share {
             Some(share) if bar_columns >= BAR_COLUMNS_MIN => {
@@ -82,7 +99,7 @@ impl View {
             }
             _ => String::new(),
         };
-        format!("{percent}{bar}{figures}")
+        format!("{percent}{bar}{figures}").trim_end().to_owned()
     }
 
     /// The figures, the more of them the higher `much` is, up to 4.
@@ -93,8 +110,11 @@ impl View {
         match self.counted {
             Some(all) if all.all => {
                 figures.push((1, bytes_of(gone, all.bytes)));
-                let files = format!("{} of {} files", count(entries), count(all.entries));
-                figures.push((3, files));
+                // Of one file the bytes say all.
+                if all.entries > 1 {
+                    let files = format!("{} of {} files", count(entries), count(all.entries));
+                    figures.push((3, files));
+                }
             }
             Some(some) if much >= 4 => {
                 figures.push((1, format!("{} of at least {}", bytes(gone), bytes(some.bytes))));
@@ -106,11 +126,15 @@ impl View {
                 figures.push((3, format!("{} files", count(entries))));
             }
         }
-        figures.push((2, rate(self.bytes_per_second)));
+        let rate = match self.rate {
+            Rate::Bytes(per_second) => rate(per_second),
+            Rate::Entries(per_second) => entry_rate(per_second),
+        };
+        figures.push((2, rate));
         if let Some(left) = self.left {
             // Nothing is done in no time: what has begun of a second is a whole one.
             let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-            figures.push((1, format!("{} left", clock(Duration::from_secs(seconds)))));
+            figures.push((0, format!("{} left", clock(Duration::from_secs(seconds)))));
         }
         let shown = figures.into_iter().filter(|(from, _)| *from <= much);
         shown.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
@@ -140,7 +164,7 @@ const NAMES_MAX: usize = 4;
 fn name_line(file: &InHand, columns: usize) -> String {
     let percent = percent_of(file).map_or(String::new(), |percent| format!("  {percent}"));
     let room = columns.saturating_sub(2 + percent.len());
-    format!("  {}{percent}", cut_front(&quoted(file), room))
+    format!("  {}{percent}", cut_front(&without_formatting(&quoted(file)), room))
 }
 
 fn described(file: &InHand) -> String {
@@ -164,6 +188,15 @@ fn quoted(file: &InHand) -> String {
     String::from_utf8_lossy(&quote::name(&file.dst)).into_owned()
 }
 
+/// `text` without what turns the rest of a line around, which in lines that change ten times a
+/// second nobody would find out.
+fn without_formatting(text: &str) -> String {
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
+    let spans = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = |c| marks.contains(&c) || spans(c);
+    text.replace(turns, "\u{fffd}")
+}
+
 /// The end of `text`, with dots in front of it, where the whole is too wide: files of one directory
 /// differ in the ends of their names.
 fn cut_front(text: &str, columns: usize) -> String {
@@ -174,19 +207,30 @@ fn cut_front(text: &str, columns: usize) -> String {
     let mut room = columns - dots.len();
     let mut start = text.len();
     for (at, c) in text.char_indices().rev() {
-        let wide = c.width().unwrap_or(0);
+        let wide = width_of(c);
         if wide > room {
             break;
         }
         room -= wide;
-        start = at;
+        // A mark belongs to what stands before it.
+        if wide > 0 && c != EMOJI_SELECTOR {
+            start = at;
+        }
     }
     format!("{dots}{}", &text[start..])
 }
 
-/// The columns that `text` takes.
+/// The columns that `text` takes, or more: terminals differ in what they put together, and none may
+/// break a line.
 pub(super) fn width(text: &str) -> usize {
-    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+    text.chars().map(width_of).sum()
+}
+
+/// Makes the letter before it an emoji, which is wider.
+const EMOJI_SELECTOR: char = '\u{fe0f}';
+
+fn width_of(c: char) -> usize {
+    if c == EMOJI_SELECTOR { 1 } else { c.width().unwrap_or(0) }
 }
 
 #[cfg(test)]
@@ -207,7 +251,7 @@ mod tests {
         View {
             progress: Progress { entries: 1204, bytes: 2 * GIB, passed_bytes: 100 * MIB },
             counted,
-            bytes_per_second: 412.0 * MIB as f64,
+            rate: Rate::Bytes(412.0 * MIB as f64),
             left: counted.filter(|counted| counted.all).map(|_| Duration::from_secs(67)),
             in_hand,
         }
@@ -232,7 +276,9 @@ mod tests {
                 " 42 % [####------] 2.10 of 5.00 GiB, 1,204 of 3,000 files, 412 MiB/s, 1:07 left",
             ),
             (40, counted(true), " 42 % 2.10 of 5.00 GiB, 1:07 left"),
-            (20, counted(true), " 42 % ... 1:07 left"),
+            (20, counted(true), " 42 % 1:07 left"),
+            (10, counted(true), " 42 %"),
+            (6, None, ""),
             (
                 200,
                 counted(false),
@@ -254,6 +300,7 @@ mod tests {
             b"dst/plain",
             b"dst/with\nnewline\x1b[31m",
             b"dst/\xff\xfe",
+            "dst/\u{202e}gpj.exe\u{2066}".as_bytes(),
             "dst/写真/とても長い名前のファイルがここにあります.jpeg".as_bytes(),
             &[b'n'; 300],
         ];
@@ -267,6 +314,7 @@ mod tests {
                     assert!(shown.ends_with("  25 %"), "{shown}");
                 }
                 assert!(!shown.chars().any(char::is_control), "{shown:?}");
+                assert!(!shown.contains(['\u{202e}', '\u{2066}']), "{shown:?}");
             }
         }
     }
@@ -279,6 +327,11 @@ mod tests {
             ("写真写真", 8, "写真写真"),
             ("写真写真", 7, "...写真"),
             ("写真写真", 6, "...真"),
+            ("abce\u{301}ff", 5, "...ff"),
+            ("abce\u{301}f", 4, "...f"),
+            ("abce\u{301}fgh", 6, "...fgh"),
+            ("❤\u{fe0f}❤\u{fe0f}❤\u{fe0f}", 5, "...❤\u{fe0f}"),
+            ("❤\u{fe0f}❤\u{fe0f}❤\u{fe0f}", 4, "..."),
             ("abcdef", 2, ".."),
             ("abcdef", 0, ""),
         ] {
@@ -306,6 +359,19 @@ mod tests {
             view(counted(true), Vec::new()).status(),
             "cp: 2.10 of 5.00 GiB, 1,204 of 3,000 files, 412 MiB/s, 1:07 left\n"
         );
+    }
+
+    #[test]
+    fn small_files_are_counted_and_not_weighed() {
+        let begun = Instant::now();
+        let now = begun + Duration::from_secs(2);
+        let view = |entries, bytes| {
+            let progress = Progress { entries, bytes, passed_bytes: 0 };
+            View::new(now, &Speed::new(begun), progress, None, Vec::new()).status()
+        };
+        assert_eq!(view(9000, 900_000), "cp: 879 KiB, 9,000 files, 4,500 files/s\n");
+        assert_eq!(view(100, 20 * MIB), "cp: 20.0 MiB, 100 files, 10.0 MiB/s\n");
+        assert_eq!(view(0, 0), "cp: 0 B, 0 files, 0 B/s\n");
     }
 
     #[test]

@@ -28,6 +28,10 @@ const ESTIMATE_AFTER: Duration = Duration::from_secs(1);
 /// How often it is noted that the process runs.
 pub(super) const RUNS_EVERY: Duration = Duration::from_millis(100);
 
+/// Who does not run for less than this was not stopped, or so shortly that nobody has written to the
+/// terminal.
+const STOP_MIN: Duration = Duration::from_millis(300);
+
 /// How late a signal may tell that the process runs again, on a machine that is busy.
 const SIGNAL_TAKES: Duration = Duration::from_secs(1);
 
@@ -48,26 +52,32 @@ impl Speed {
         Speed { begun, samples, seen: None, gap: None }
     }
 
-    /// The process runs, which is noted every [`RUNS_EVERY`].
-    pub(super) fn runs(&mut self, now: Instant) {
-        let Some(last) = self.seen.replace(now) else { return };
+    /// The process runs, which is noted every [`RUNS_EVERY`]. Returns whether it may have been stopped
+    /// since the last time.
+    pub(super) fn runs(&mut self, now: Instant) -> bool {
+        let Some(last) = self.seen.replace(now) else { return false };
         let outlived =
             self.gap.is_none_or(|(from, to)| now - to > SIGNAL_TAKES || to - from <= now - last);
         if outlived {
             self.gap = Some((last, now));
         }
+        now - last >= STOP_MIN
     }
 
-    /// The process runs again after it was stopped. That time is none of the copy's, which goes on as
-    /// if it had been begun later.
-    pub(super) fn runs_again(&mut self, now: Instant) {
+    /// The process was told to run again, and is so far. If it was stopped, that time is none of the
+    /// copy's, which goes on as if it had been begun later. Returns whether it was.
+    pub(super) fn runs_again(&mut self, now: Instant, progress: Progress) -> bool {
         if self.seen.is_none() {
-            // Nobody draws, and so nobody knows how long it was.
-            return;
+            // Nobody draws, and so nobody knows how long it was. What is measured from now on is
+            // right.
+            self.begun = now;
+            self.samples = VecDeque::from([(now, progress)]);
+            return true;
         }
         // It may have been seen to run before the signal came through.
         self.runs(now);
-        let Some((from, to)) = self.gap.take() else { return };
+        let stopped = self.gap.take().filter(|(from, to)| *to - *from >= STOP_MIN);
+        let Some((from, to)) = stopped else { return false };
         // Something was done before the stop and behind it.
         let stop = (to - from).saturating_sub(RUNS_EVERY);
         self.begun += stop;
@@ -75,6 +85,7 @@ impl Speed {
         for (at, _) in self.samples.iter_mut().filter(|(at, _)| *at < to) {
             *at += stop;
         }
+        true
     }
 
     /// Takes note of how far the run is `now`.
@@ -93,6 +104,12 @@ impl Speed {
     pub(super) fn bytes_per_second(&self, now: Instant, progress: Progress) -> f64 {
         let (seconds, before) = self.since(now);
         progress.bytes.saturating_sub(before.bytes) as f64 / seconds
+    }
+
+    /// Entries a second of late.
+    pub(super) fn entries_per_second(&self, now: Instant, progress: Progress) -> f64 {
+        let (seconds, before) = self.since(now);
+        progress.entries.saturating_sub(before.entries) as f64 / seconds
     }
 
     /// How long the rest of `all` takes at this speed.
@@ -199,7 +216,7 @@ mod tests {
                 let signal = begun + stop + Duration::from_millis(signal_at_millis);
                 let last = now - Duration::from_millis(100);
                 if last < signal && signal <= now {
-                    speed.runs_again(signal);
+                    assert!(speed.runs_again(signal, progress));
                 }
                 speed.runs(now);
                 let now = now + Duration::from_micros(10);
@@ -216,6 +233,37 @@ mod tests {
                 assert!((told - due).abs() <= 0.15 * due, "{told} for {due} at {tenths}");
             }
         }
+    }
+
+    #[test]
+    fn a_signal_without_a_stop_changes_nothing() {
+        let begun = Instant::now();
+        let mut speed = Speed::new(begun);
+        for tenths in 1..100 {
+            let now = begun + Duration::from_millis(100 * tenths);
+            let bytes = tenths * MIB / 10;
+            let progress = Progress { entries: 5 * tenths, bytes, passed_bytes: 0 };
+            assert!(!speed.runs(now));
+            speed.note(now, progress);
+            assert!(!speed.runs_again(now + Duration::from_millis(50), progress));
+            let per_second = speed.bytes_per_second(now, progress) / MIB as f64;
+            assert!((per_second - 1.0).abs() < 0.1, "{per_second} at {tenths}");
+            let per_second = speed.entries_per_second(now, progress) / 50.0;
+            assert!((per_second - 1.0).abs() < 0.1, "{per_second} at {tenths}");
+        }
+    }
+
+    /// Ten seconds, an hour's stop, and two seconds more: nobody has looked before.
+    #[test]
+    fn the_rate_of_a_run_that_nobody_watched_is_that_since_it_came_back() {
+        let begun = Instant::now();
+        let mut speed = Speed::new(begun);
+        let at = |bytes| Progress { entries: 0, bytes, passed_bytes: 0 };
+        let back = begun + Duration::from_secs(3610);
+        speed.runs_again(back, at(10 * MIB));
+        let now = back + Duration::from_secs(2);
+        speed.note(now, at(12 * MIB));
+        assert_eq!(speed.bytes_per_second(now, at(12 * MIB)), MIB as f64);
     }
 
     #[test]
