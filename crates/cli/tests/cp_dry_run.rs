@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
+use rustix::fs::{
+    AtFlags, CWD, IFlags, Timespec, Timestamps, UTIME_OMIT, ioctl_getflags, ioctl_setflags,
+    utimensat,
+};
 
 /// What stands before each case; a name that ends in a slash is a directory, `->` makes a symbolic
 /// link, `=` a hard link, and `!` a file from the future.
@@ -186,6 +189,15 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         // Operands that meet.
         "a other/a up",
         "-n a other/a up",
+        "--backup=t a other/a up",
+        "--backup=t a other/a up/../s/d to2/s/../a up",
+        "--backup=t -l a other/a up",
+        "-b a other/a up",
+        "--backup=t --atomic a other/a up",
+        "--backup=t v other/a v.~1~ a to",
+        "--backup=t -P s/link other/s/x s/x up",
+        "-u a other/a up",
+        "-u --backup=t a other/a up",
         "a a up",
         "-r s s up",
         "-r s other/s up",
@@ -221,6 +233,21 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
 fn a_copy_into_itself_is_foreseen() {
     for (words, is_told) in [
         ("-r s s/new", true),
+        ("-r --parents s/d s/d/e", true),
+        ("-r --parents s s/d/e", true),
+        ("-a --parents s/d/e s/d/e", true),
+        ("-r --parents s/d/z s/d other s/d/e", true),
+        ("-r --parents s/x s/d s s/d/e", true),
+        ("-rL --parents looped c", true),
+        ("-r --parents s/d other", false),
+        ("-r --parents --exclude=e s/d s/d/e", false),
+        ("-r --parents --exclude=s s/d s/d/e", false),
+        // In the words that are those of GNU cp.
+        ("-rH sl s/d", true),
+        ("-rH sl s", false),
+        ("-rH --parents sl s/d", true),
+        ("-rHT sl s/new", false),
+        ("-r sl/ s", false),
         // Through a link that leads to where the copy goes, or to something above that.
         ("-rL looped c", true),
         ("-rL looped c/below", true),
@@ -234,11 +261,60 @@ fn a_copy_into_itself_is_foreseen() {
         for name in ["c/below", "looped/d"] {
             std::fs::create_dir_all(dir.path().join(name)).expect("a directory");
         }
-        std::os::unix::fs::symlink("../c", dir.path().join("looped/l")).expect("a link");
+        symlink("../c", dir.path().join("looped/l")).expect("a link");
+        symlink("s", dir.path().join("sl")).expect("a link");
         let rehearsed = cp(dir.path(), "--dry-run", words);
         let done = cp(dir.path(), "-v", words);
         assert_eq!((&rehearsed.stderr, rehearsed.status), (&done.stderr, done.status), "{words}");
         assert_eq!(told(&done).1.contains("into itself"), is_told, "{words}: {:?}", told(&done));
+    }
+}
+
+#[test]
+fn what_cannot_have_another_name_is_foreseen() {
+    let dir = tempfile::tempdir().expect("a directory");
+    build(dir.path());
+    let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else {
+        return testfs::skip(&testfs::test_name(), "there is no other file system");
+    };
+    let device = |path: &Path| symlink_metadata(path).expect("a directory").dev();
+    if device(dir.path()) == device(elsewhere.path()) {
+        return testfs::skip(&testfs::test_name(), "there is no other file system");
+    }
+    symlink("a", dir.path().join("linked")).expect("a link");
+    let there = elsewhere.path().to_str().expect("a plain name");
+    for words in ["-l a", "-lP s/link", "-l linked", "-l a b", "-rl s"] {
+        check_told(dir.path(), &format!("{words} {there}"), "Invalid cross-device link");
+    }
+    for (name, flag) in [("s/x", IFlags::IMMUTABLE), ("s/d/z", IFlags::APPEND)] {
+        let file = std::fs::File::open(dir.path().join(name)).expect("a file");
+        let flags = ioctl_getflags(&file);
+        if flags.and_then(|flags| ioctl_setflags(&file, flags | flag)).is_err() {
+            return testfs::skip(&testfs::test_name(), "files cannot be protected here");
+        }
+        for words in [
+            format!("-l {name} up"),
+            format!("-l {name} b"),
+            format!("-lf {name} b"),
+            "-rl s up".to_owned(),
+        ] {
+            let meets = words.starts_with("-l ") && words.ends_with(" b");
+            let reason = if meets { "File exists" } else { "Operation not permitted" };
+            check_told(dir.path(), &words, reason);
+        }
+        ioctl_setflags(&file, flags.expect("those that it had")).expect("as it was");
+    }
+}
+
+/// A rehearsal fails in the words of the real run, which has `reason` in them.
+fn check_told(dir: &Path, words: &str, reason: &str) {
+    let rehearsed = told(&cp(dir, "--dry-run", words));
+    let done = told(&cp(dir, "-v", words));
+    assert_eq!((&rehearsed.1, rehearsed.2), (&done.1, done.2), "{words}");
+    assert!(done.1.contains(reason), "{words}: {}", done.1);
+    let made = dir.join("up/s");
+    if made.exists() {
+        std::fs::remove_dir_all(made).expect("a copy");
     }
 }
 

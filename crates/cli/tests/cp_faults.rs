@@ -1,7 +1,7 @@
 //! Errors that the kernel seldom gives, made by strace; and what an ordinary user's copy does.
 
 use std::fs::{Permissions, create_dir, metadata, read, set_permissions, write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -326,6 +326,32 @@ fn a_deep_tree_needs_few_descriptors() {
 }
 
 #[test]
+fn descriptors_that_others_have_taken_are_done_without() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("s")).expect("a directory");
+    for number in 0..300 {
+        write(dir.path().join(format!("s/f{number}")), number.to_string()).expect("a file");
+    }
+    for (limit, taken) in [(100, 60), (100, 82), (400, 361), (400, 370), (400, 382)] {
+        let script = format!(
+            "for n in $(seq 10 {}); do [ $n = 255 ] || eval \"exec $n</dev/null\"; done; exec \"$0\" cp -a s {taken}",
+            9 + taken
+        );
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={limit}:{limit}")).args(["bash", "-c", &script, haulage()]);
+        let output = match command.current_dir(dir.path()).output() {
+            Ok(output) if output.status.code() != Some(127) => output,
+            _ => return skip(&test_name(), "prlimit or bash cannot be run here"),
+        };
+        assert!(output.status.success(), "{taken}: {}", stderr(&output));
+        for number in 0..300 {
+            let copy = dir.path().join(format!("{taken}/f{number}"));
+            assert_eq!(read(copy).expect("the copy"), number.to_string().as_bytes(), "{taken}");
+        }
+    }
+}
+
+#[test]
 fn parents_of_many_operands_need_few_descriptors() {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(dir.path().join("t")).expect("a directory");
@@ -350,6 +376,55 @@ fn parents_of_many_operands_need_few_descriptors() {
         assert_eq!(read(&copy).expect("the copy"), name.as_bytes());
         let [first, other] = [&copy, &copy.with_file_name("g")].map(metadata);
         assert_eq!(first.expect("the copy").ino(), other.expect("its other name").ino(), "{name}");
+    }
+}
+
+#[test]
+fn many_links_to_directories_need_few_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: String| dir.path().join(name);
+    for number in 0..100 {
+        for tree in ["s/first", "s/second", "out", "d/first"] {
+            std::fs::create_dir_all(at(format!("{tree}/{number}"))).expect("a directory");
+        }
+        let link = at(format!("d/first/{number}"));
+        std::fs::remove_dir(&link).expect("an empty directory");
+        symlink(format!("../../out/{number}"), link).expect("a link");
+        let first = at(format!("s/first/{number}/f"));
+        write(&first, number.to_string()).expect("a file");
+        std::fs::hard_link(first, at(format!("s/second/{number}/g"))).expect("a link");
+    }
+    let mut command = Command::new("prlimit");
+    command.args(["--nofile=40:40", haulage(), "cp", "-aT", "--keep-directory-symlink", "s", "d"]);
+    let Ok(output) = command.current_dir(dir.path()).output() else {
+        return skip(&test_name(), "prlimit cannot be run here");
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    for number in 0..100 {
+        let [first, second] = [format!("out/{number}/f"), format!("d/second/{number}/g")]
+            .map(|name| metadata(at(name)).expect("a copy").ino());
+        assert_eq!(first, second, "{number}");
+    }
+}
+
+#[test]
+fn a_dry_run_knows_whose_files_may_not_be_linked() {
+    let dir = open_dir();
+    for (name, mode) in [("private", 0o600), ("read", 0o644), ("shared", 0o666), ("lent", 0o4777)] {
+        write(dir.path().join(name), name).expect("a file");
+        set_permissions(dir.path().join(name), Permissions::from_mode(mode)).expect("a mode");
+    }
+    symlink("shared", dir.path().join("link")).expect("a link");
+    for options in [&["-l"][..], &["-lP"], &["-lf"]] {
+        for name in ["private", "read", "shared", "lent", "link"] {
+            let real = [options, &[name, "new"]].concat();
+            let dry = [&["--dry-run"], &real[..]].concat();
+            let Some(rehearsed) = as_nobody(dir.path(), &dry) else { return };
+            let Some(output) = as_nobody(dir.path(), &real) else { return };
+            assert_eq!(stderr(&rehearsed), stderr(&output), "{real:?}");
+            assert_eq!(rehearsed.status.code(), output.status.code(), "{real:?}");
+            let _ = std::fs::remove_file(dir.path().join("new"));
+        }
     }
 }
 

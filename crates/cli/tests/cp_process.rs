@@ -137,6 +137,57 @@ fn a_pipe_that_nobody_reads_ends_it_as_it_was_started_to_end() {
 }
 
 #[test]
+fn a_umask_that_lets_others_write_grants_nothing_that_a_default_list_withholds() {
+    use std::os::unix::fs::PermissionsExt;
+    // The owner, the group, and all others, who get nothing.
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions) in [(0x01_u16, 7_u16), (0x04, 5), (0x20, 0)] {
+        list.extend([tag.to_le_bytes(), permissions.to_le_bytes()].concat());
+        list.extend(u32::MAX.to_le_bytes());
+    }
+    for options in [
+        "-r",
+        "-r --atomic",
+        "-r --preserve=timestamps",
+        "-r --preserve=xattr",
+        "--parents",
+        "-r --parents --preserve=timestamps",
+        "--parents --preserve=ownership",
+        "--parents --no-preserve=mode",
+    ] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        for name in ["s/d/e", "t"] {
+            std::fs::create_dir_all(at(name)).expect("a directory");
+        }
+        std::fs::write(at("s/d/e/f"), "text").expect("a file");
+        for name in ["s", "s/d", "s/d/e"] {
+            let open = std::fs::Permissions::from_mode(0o777);
+            std::fs::set_permissions(at(name), open).expect("a mode");
+        }
+        let set = rustix::fs::setxattr(
+            at("t"),
+            "system.posix_acl_default",
+            &list,
+            rustix::fs::XattrFlags::empty(),
+        );
+        if set.is_err() {
+            return skip(&test_name(), "there are no access control lists here");
+        }
+        let source = if options.starts_with("-r") { "s" } else { "s/d/e/f" };
+        let script = format!("umask 0; exec \"$0\" cp {options} {source} t");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_haulage")]);
+        let output = run(&mut command, dir.path());
+        assert!(output.status.success(), "{options}: {}", text(&output.stderr));
+        for name in ["t/s", "t/s/d", "t/s/d/e"] {
+            let mode = std::fs::metadata(at(name)).expect("the copy").permissions().mode();
+            assert_eq!(mode & 0o7777, 0o750, "{options}: {name} {mode:o}");
+        }
+    }
+}
+
+#[test]
 fn the_locale_that_is_there_decides_about_quotation_marks() {
     if !has_gnu_cp() {
         return;

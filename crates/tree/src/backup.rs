@@ -15,7 +15,8 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 pub(crate) use self::numbers::Numbers;
-use self::numbers::{Highest, Seen, parse};
+use self::numbers::{Highest, Seen, note, parse};
+use crate::diagnostic::{Action, Diagnostic};
 use crate::dir;
 use crate::identity::{FileId, ctime};
 use crate::listing::{self, Listing};
@@ -23,7 +24,7 @@ use crate::lock::lock;
 use crate::options::{Backup, BackupKind, Options};
 use crate::place::{Place, Trust};
 use crate::plan::c_name;
-use crate::run::Run;
+use crate::run::{Run, failed};
 use crate::special::replace_by;
 
 /// A destination under its backup's name.
@@ -119,6 +120,16 @@ pub(crate) enum Refused {
     /// It would have replaced what this run has put at this path.
     Own(PathBuf),
     Errno(Errno),
+}
+
+impl Refused {
+    /// What is said of it where `dst` would have got the backup.
+    pub(crate) fn diagnostic(self, dst: &Place<'_>) -> Diagnostic {
+        match self {
+            Refused::Own(backup) => Diagnostic::BackupDestroysCopy { dst: dst.path(), backup },
+            Refused::Errno(errno) => failed(Action::Backup, dst)(errno),
+        }
+    }
 }
 
 impl From<Errno> for Refused {
@@ -227,8 +238,7 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     let mut highest = Highest::new();
     while let Some((name, _)) = listing.next(dir, &mut buffer)? {
         if let Some((base, number)) = parse(name.to_bytes()) {
-            let known = highest.entry(base.into()).or_default();
-            *known = number.max(*known);
+            note(&mut highest, base, number);
         }
     }
     Ok(highest)

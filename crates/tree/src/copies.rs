@@ -73,7 +73,7 @@ impl Copies {
         Some(Made { home: home.trail.clone(), name: name.into(), id })
     }
 
-    /// Remembers the copy of `src`, unless one is known.
+    /// Remembers the copy of `src`, in place of the one before.
     pub(crate) fn insert(&mut self, src: FileId, home: &Trail, name: &CStr, copy: FileId) {
         // Past what 32 bits can count, a further name becomes a file of its own.
         let Ok(position) = u32::try_from(self.entries.len() + 1) else { return };
@@ -81,10 +81,15 @@ impl Copies {
         if (self.entries.len() + 1) * 4 > self.slots.len() * 3 {
             self.double();
         }
-        let Err(free) = self.find(src) else { return };
-        self.slots[free] = position;
         self.names.extend_from_slice(name.to_bytes_with_nul());
-        self.entries.push(Entry { src_ino: src.ino, dst_ino: copy.ino, home, name: begin });
+        let entry = Entry { src_ino: src.ino, dst_ino: copy.ino, home, name: begin };
+        match self.find(src) {
+            Ok(known) => self.entries[known] = entry,
+            Err(free) => {
+                self.slots[free] = position;
+                self.entries.push(entry);
+            }
+        }
     }
 
     /// The position of the home with these properties, and where the next name would begin in it.
@@ -157,7 +162,7 @@ mod tests {
             let (home, name) = (random.usize(..homes.len()), CString::new(format!("n{number}")));
             let name = name.expect("no zero");
             copies.insert(src, &homes[home], &name, copy);
-            expected.entry(src).or_insert((home, name, copy));
+            expected.insert(src, (home, name, copy));
         }
         for (dev, ino) in (0..4).flat_map(|dev| (0..15_000).map(move |ino| (dev, ino))) {
             let src = FileId { dev, ino };

@@ -8,8 +8,10 @@ use std::sync::OnceLock;
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 use rustix::io::{self, Errno};
 
+use crate::follow::{Astray, open_followed};
 use crate::identity::FileId;
 use crate::rehearsal::stand_in;
+use crate::run::Run;
 use crate::trail::{Anchor, Trail};
 use crate::xattr::Handle;
 
@@ -158,21 +160,28 @@ impl Dir {
     }
 }
 
-/// Opens the directory at `trail` again, from the anchor down, following no symbolic link.
+/// Opens the directory at `trail` again, from the anchor down. Symbolic links are followed where one
+/// was when the directory was entered, and only to that very directory.
 ///
 /// # Errors
-/// ENOENT when the trail has no anchor, and what the kernel says of any component.
-pub(crate) fn reach(trail: &Trail) -> io::Result<OwnedFd> {
-    let mut names = Vec::new();
+/// ENOENT when the trail has no anchor, ESTALE when a link is not to be trusted any more or leads
+/// elsewhere, and what the kernel says of any component.
+pub(crate) fn reach(run: &Run<'_>, trail: &Trail) -> io::Result<OwnedFd> {
+    let mut steps = Vec::new();
     let mut at = trail;
     let held = loop {
         match (at.parent(), at.anchor()) {
             (Some(parent), _) => {
-                names.push(CString::new(at.name()).map_err(|_| Errno::INVAL)?);
+                let name = CString::new(at.name()).map_err(|_| Errno::INVAL)?;
+                steps.push((name, None));
                 at = parent;
             }
             (None, Some(Anchor::In(home, name))) => {
-                names.push(name.clone());
+                steps.push((name.clone(), None));
+                at = home;
+            }
+            (None, Some(Anchor::Behind(home, name, id))) => {
+                steps.push((name.clone(), Some(*id)));
                 at = home;
             }
             (None, Some(Anchor::Held(held))) => break held,
@@ -180,8 +189,25 @@ pub(crate) fn reach(trail: &Trail) -> io::Result<OwnedFd> {
         }
     };
     let mut dir = open_for_search(held.as_fd(), c".")?;
-    for name in names.iter().rev() {
-        dir = enter_for_search(dir.as_fd(), name)?;
+    for (name, behind) in steps.iter().rev() {
+        dir = match behind {
+            None => enter_for_search(dir.as_fd(), name)?,
+            Some(id) => enter_behind(run, dir.as_fd(), name, *id)?,
+        };
     }
     Ok(dir)
+}
+
+/// Opens the directory `id` where the symbolic link `name` in `dir` leads to it still.
+fn enter_behind(
+    run: &Run<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    id: FileId,
+) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open_followed(run, dir, name, flags, Some(id)).map_err(|astray| match astray {
+        Astray::Foreign => Errno::STALE,
+        Astray::Errno(errno) => errno,
+    })
 }

@@ -1,8 +1,10 @@
 //! A directory itself: made or found, entered on both sides, and given its attributes after the
 //! last of what is in it.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -18,14 +20,17 @@ use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_directory, is_symlink, kind};
 use crate::listing::Listing;
 use crate::lock::lock;
-use crate::metadata::{self, Source, Target, sets_later};
+use crate::metadata::{self, Source, Target, loses_acl, sets_later, withheld_by};
 use crate::observer::Announcement;
 use crate::options::{Follow, ModeRule, Options};
+use crate::parents::minds_acls;
 use crate::place::{Place, Shown, Trust};
+use crate::plan::trim_slashes;
 use crate::receipt::{Method, Receipt};
+use crate::region::Region;
 use crate::rehearsal::{self, Rehearsal};
 use crate::run::{Run, failed};
-use crate::trail::{Anchor, Trail};
+use crate::trail::{Anchor, Trail, join};
 use crate::walk::DirTask;
 use crate::xattr::{ACL_DEFAULT, Handle};
 
@@ -44,7 +49,8 @@ pub(crate) fn make_directory(
         Some(found) => open_found(run, job, found)?,
         None => make_new(run, job, src_stat)?,
     };
-    let dst_trail = trail_of(job, &dst)?;
+    let through_link = found.is_some_and(|found| found.through_link);
+    let dst_trail = trail_of(job, &dst, through_link)?;
     let leaves_file_system = job.device.is_some_and(|device| device != FileId::of(src_stat).dev);
     let failures = Mutex::default();
     let src = match open_source(job, src_stat) {
@@ -63,10 +69,9 @@ pub(crate) fn make_directory(
     let listing = if leaves_file_system { Listing::ended() } else { Listing::default() };
     // One that was made has none unless it is from the directory above.
     let may_inherit = found.is_some() || job.inherits_acl;
-    let inherits_acl = run.options.preserve.mode == ModeRule::Preserve
+    let inherits_acl = minds_acls(run.options)
         && may_inherit
         && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
-    let through_link = found.is_some_and(|found| found.through_link);
     let src_linked = job.src_through_link && job.src.stat(false).is_ok_and(|s| is_symlink(&s));
     let id = FileId::of(src_stat);
     let src_trail = match job.src.shown {
@@ -75,6 +80,13 @@ pub(crate) fn make_directory(
     };
     let listing = if src.is_some() { listing } else { Listing::ended() };
     let private = found.is_none() && is_private(run, job, &dst);
+    let (mut src_region, mut dst_region) = (Region::default(), Region::default());
+    if private {
+        dst_region = run.regions.of(dst.fd.as_fd(), FileId::of(&dst.stat));
+        if id.dev == FileId::of(&dst.stat).dev {
+            src_region = run.regions.of(dst.fd.as_fd(), id);
+        }
+    }
     let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_trail, through_link);
     dst_dir.stands_in = run.rehearsal.is_some() && found.is_none();
     let task = DirTask {
@@ -89,6 +101,8 @@ pub(crate) fn make_directory(
         children_inherit_acl: inherits_acl,
         begun: job.begun,
         failures,
+        src_region,
+        dst_region,
     };
     Ok(Next::Enter(Arc::new(task), listing))
 }
@@ -97,15 +111,7 @@ pub(crate) fn make_directory(
 fn refuse_repetition(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<(), Diagnostic> {
     let id = FileId::of(src_stat);
     if run.tops.is_root_made(id) {
-        let (src, dst) = (job.operand.src.clone(), job.operand.dst.clone());
-        // GNU does not recognise its own work behind a link, only that it has been there.
-        let named = statat(CWD, &src, AtFlags::SYMLINK_NOFOLLOW);
-        let behind_link = !job.is_top && named.is_ok_and(|named| is_symlink(&named));
-        return Err(if behind_link {
-            Diagnostic::DirectoryTwice { dst: job.dst.path(), first: dst }
-        } else {
-            Diagnostic::IntoItself { src, dst }
-        });
+        return Err(met_itself(run, job, &job.src.path(), job.dst.path()));
     }
     // Without following links a tree has no cycles.
     let may_cycle = run.options.follow == Follow::Always;
@@ -117,6 +123,27 @@ fn refuse_repetition(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<()
         return Err(Diagnostic::CyclicSymlink { src: job.src.path() });
     }
     Ok(())
+}
+
+/// What is said when the copy of an operand has come upon its own beginning, as `met`, which would go
+/// to `dst`. GNU recognises that by its directory, and not where the last name of that is a link's:
+/// then only that it has been there. With -L it would go on for ever.
+fn met_itself(run: &Run<'_>, job: &Job<'_>, met: &Path, dst: PathBuf) -> Diagnostic {
+    let (src, first) = (job.operand.src.clone(), job.operand.dst.clone());
+    // The directory that several operands go into is known for what it is.
+    let is_behind_link = || is_in_link(met) || (!job.operand.several && is_in_link(&first));
+    if run.options.follow != Follow::Always && *met != src && is_behind_link() {
+        return Diagnostic::DirectoryTwice { dst, first };
+    }
+    Diagnostic::IntoItself { src, dst: first }
+}
+
+/// Whether a symbolic link stands for the directory that `path` is in.
+fn is_in_link(path: &Path) -> bool {
+    let path = trim_slashes(path.as_os_str().as_bytes());
+    let Some(last) = path.iter().rposition(|&byte| byte == b'/') else { return false };
+    let above = OsStr::from_bytes(trim_slashes(&path[..=last]));
+    statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| is_symlink(&stat))
 }
 
 /// The same directory operand again: to the same place it is skipped with a warning.
@@ -181,13 +208,14 @@ const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
 const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
 /// The permissions that a directory is made with and should end up with.
-fn new_mode(options: &Options, src: &Stat, umask: Mode) -> metadata::NewMode {
+fn new_mode(options: &Options, src: &Stat, umask: Mode, inherits_acl: bool) -> metadata::NewMode {
     let asked = match options.preserve.mode {
         // The sticky bit is no permission, and stays.
         ModeRule::Fresh => Mode::from_raw_mode(0o777 | (src.st_mode & 0o1000)),
         ModeRule::Umask | ModeRule::Preserve => Mode::from_raw_mode(src.st_mode & 0o1777),
     };
-    let withheld = if sets_later(options) { OTHERS } else { OTHERS_WRITE };
+    let is_private = metadata::is_made_private(options, inherits_acl);
+    let withheld = if is_private { OTHERS } else { OTHERS_WRITE };
     metadata::NewMode { at_first: (asked & !withheld) | Mode::RWXU, at_last: asked & !umask }
 }
 
@@ -199,14 +227,16 @@ pub(crate) struct MadeDirectory {
     pub(crate) mode: Option<Mode>,
 }
 
-/// Makes a directory and opens what was made. `action` is what to call it when it cannot be made.
+/// Makes a directory and opens what was made. `action` is what to call it when it cannot be made, and
+/// `inherits_acl` tells whether it gets a list that it may lose again.
 pub(crate) fn make_and_open(
     run: &Run<'_>,
     dst: &Place<'_>,
     src_stat: &Stat,
     action: Action,
+    inherits_acl: bool,
 ) -> Result<MadeDirectory, Diagnostic> {
-    let mut mode = new_mode(run.options, src_stat, run.umask);
+    let mut mode = new_mode(run.options, src_stat, run.umask, inherits_acl);
     if action == Action::CreateParent && run.options.preserve.mode == ModeRule::Fresh {
         // Nobody has named this directory, so that nothing of it is taken over.
         mode.at_first.remove(Mode::SVTX);
@@ -230,13 +260,18 @@ pub(crate) fn make_and_open(
         stat.st_mode |= Mode::RWXU.as_raw_mode();
     }
     // It keeps what it has from the one above it: set-group-ID, and what an access control list grants, and
-    // no more, unless it is to have a mode of its own. What was asked for and held back comes to that, and
-    // what was only needed to fill it goes.
-    let at_last = if run.options.preserve.mode == ModeRule::Fresh {
+    // no more, unless it loses that list. What was asked for and held back comes to that as far as the
+    // list grants it, and what was only needed to fill it goes.
+    let at_last = if loses_acl(run.options, inherits_acl) {
         mode.at_last | (made_with & Mode::SGID)
     } else {
         let needed = Mode::RWXU & !mode.at_last;
-        (made_with & !needed) | (mode.at_last & !mode.at_first)
+        let mut held_back = mode.at_last & !mode.at_first;
+        // Where attributes are set later the list is asked then.
+        if !held_back.is_empty() && !sets_later(run.options) {
+            held_back &= !withheld_by(dir::handle(fd.as_fd()));
+        }
+        (made_with & !needed) | held_back
     };
     let mode = (at_last.as_raw_mode() != stat.st_mode & 0o7777).then_some(at_last);
     Ok(MadeDirectory { fd, stat, mode })
@@ -262,7 +297,7 @@ fn make_new(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<MadeDirecto
     if let Some(rehearsal) = &run.rehearsal {
         return rehearse_new(run, rehearsal, job, src_stat);
     }
-    let make = || make_and_open(run, &job.dst, src_stat, Action::CreateDirectory);
+    let make = || make_and_open(run, &job.dst, src_stat, Action::CreateDirectory, job.inherits_acl);
     let made = match job.dst.trust {
         Trust::Made => make()?,
         Trust::Operand | Trust::Entered => {
@@ -284,16 +319,17 @@ fn rehearse_new(
     job: &Job<'_>,
     src_stat: &Stat,
 ) -> Result<MadeDirectory, Diagnostic> {
-    let made = rehearsal::directory(&job.dst, Action::CreateDirectory)?;
+    let made = rehearsal::directory(rehearsal, &job.dst, Action::CreateDirectory)?;
     let (src, dst) = (job.src.path(), job.dst.path());
     if rehearsal.makes_directory(dst.clone()) {
         run.announce(|| Announcement::Copied { src, dst, backup: None });
     }
-    let top = job.operand;
-    if rehearsal::meets_itself(run, rehearsal, job, FileId::of(src_stat))
-        && !top.into_itself.swap(true, Ordering::Relaxed)
+    if let Some(way) = rehearsal::meets_itself(run, rehearsal, job, FileId::of(src_stat))
+        && !job.operand.into_itself.swap(true, Ordering::Relaxed)
     {
-        run.report(Diagnostic::IntoItself { src: top.src.clone(), dst: top.dst.clone() });
+        let way = way.as_os_str();
+        let (met, dst) = (join(&job.src.path(), way), join(&job.dst.path(), way));
+        run.report(met_itself(run, job, &met, dst));
     }
     Ok(made)
 }
@@ -317,21 +353,25 @@ fn open_source(job: &Job<'_>, src_stat: &Stat) -> Result<OwnedFd, Diagnostic> {
 }
 
 /// Where the destination is found again when a second name of a file in it is met.
-fn trail_of(job: &Job<'_>, dst: &MadeDirectory) -> Result<Trail, Diagnostic> {
-    if let Some(home) = job.home {
-        return Ok(match job.dst.shown {
-            Shown::In(_) | Shown::Directory(_) => home.child(job.dst.name),
-            // Nobody is led up again.
-            Shown::Operand(path) if ends_in_parent(job.dst.name) => {
-                Trail::top(path, Some(held(job, dst)?))
-            }
-            Shown::Operand(path) => {
-                Trail::top(path, Some(Anchor::In(home.clone(), job.dst.name.into())))
-            }
-        });
-    }
-    // The only operand.
-    Ok(Trail::top(&job.dst.path(), Some(held(job, dst)?)))
+fn trail_of(job: &Job<'_>, dst: &MadeDirectory, through_link: bool) -> Result<Trail, Diagnostic> {
+    let Some(home) = job.home else {
+        // The only operand.
+        return Ok(Trail::top(&job.dst.path(), Some(held(job, dst)?)));
+    };
+    let (home, name) = (home.clone(), job.dst.name.into());
+    Ok(match job.dst.shown {
+        // There may be more of these than descriptors.
+        _ if through_link => {
+            let id = FileId::of(&dst.stat);
+            Trail::top(&job.dst.path(), Some(Anchor::Behind(home, name, id)))
+        }
+        Shown::In(_) | Shown::Directory(_) => home.child(job.dst.name),
+        // Nobody is led up again.
+        Shown::Operand(path) if ends_in_parent(job.dst.name) => {
+            Trail::top(path, Some(held(job, dst)?))
+        }
+        Shown::Operand(path) => Trail::top(path, Some(Anchor::In(home, name))),
+    })
 }
 
 /// Whether the last component of `name` is the directory above.

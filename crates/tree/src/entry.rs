@@ -30,7 +30,7 @@ use crate::remains;
 use crate::run::{Run, Worker, failed};
 use crate::special;
 use crate::trail::Trail;
-use crate::walk::DirTask;
+use crate::walk::{Ahead, DirTask};
 
 /// One entry to copy.
 pub(crate) struct Job<'a> {
@@ -80,17 +80,22 @@ pub(crate) enum Next {
 }
 
 /// Copies one entry; of a directory only the directory itself. Whatever goes wrong is told to the
-/// observer.
-pub(crate) fn copy_entry(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Next {
-    let next = copy_or_tell(run, worker, job);
+/// observer. `ahead` is what has been done for it before.
+pub(crate) fn copy_entry(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    job: &Job<'_>,
+    ahead: Option<Ahead>,
+) -> Next {
+    let next = copy_or_tell(run, worker, job, ahead);
     if let Next::Done = next {
         worker.station.settle();
     }
     next
 }
 
-fn copy_or_tell(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Next {
-    match try_copy(run, worker, job) {
+fn copy_or_tell(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>, ahead: Option<Ahead>) -> Next {
+    match try_copy(run, worker, job, ahead) {
         Ok(next) => next,
         Err(diagnostic) => {
             let again = matches!(diagnostic, Diagnostic::IntoItself { .. })
@@ -130,8 +135,19 @@ pub(crate) fn follows(follow: Follow, is_top: bool) -> bool {
     }
 }
 
-fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, Diagnostic> {
-    let (src_stat, opened) = look_at_source(run, worker, job)?;
+fn try_copy(
+    run: &Run<'_>,
+    worker: &mut Worker,
+    job: &Job<'_>,
+    ahead: Option<Ahead>,
+) -> Result<Next, Diagnostic> {
+    let (src_stat, opened, made) = match ahead {
+        Some(Ahead { source, made }) => (source.stat, Some(source), made),
+        None => {
+            let (src_stat, opened) = look_at_source(run, worker, job)?;
+            (src_stat, opened, None)
+        }
+    };
     worker.station.due(count::bytes_due(run.options, &src_stat));
     if run.options.record == Some(FileId::of(&src_stat)) {
         return Err(Diagnostic::SourceIsRecord { src: job.src.path() });
@@ -143,13 +159,18 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         run.report(Diagnostic::SourceTwice { src: job.src.path(), directory: false });
         return Ok(skipped(run, job, &src_stat));
     }
-    if !is_directory(&src_stat)
-        && let Met::Left = rehearsal::meets_own(run, job)?
-    {
+    let met = match is_directory(&src_stat) {
+        true => Met::Nothing,
+        false => rehearsal::meets_own(run, job)?,
+    };
+    if let Met::Left = met {
         return Ok(skipped(run, job, &src_stat));
     }
     backup::begin(run, &job.dst);
     let mut ground = match look(run, job, &src_stat)? {
+        Look::Nothing if matches!(met, Met::Copy) => {
+            Ground { backup: rehearsal::back_up_copy(run, job)?, ..Ground::default() }
+        }
         Look::Nothing => Ground::default(),
         Look::Dangling => Ground { dangling: true, ..Ground::default() },
         Look::Found(existing) => match settle(run, job, &src_stat, existing)? {
@@ -180,6 +201,7 @@ fn try_copy(run: &Run<'_>, worker: &mut Worker, job: &Job<'_>) -> Result<Next, D
         backup: backup.as_ref().map(|backup| backup.path.clone()),
     });
     ground.source = ground.source.or(opened.map(Box::new));
+    ground.made = made;
     match make(run, worker, job, &src_stat, ground) {
         Ok(()) => {
             remains::clear_beside(run, job);
@@ -235,14 +257,7 @@ fn make(
     let linked = ground.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
     let old = ground.old();
-    let holder = match claim(run, job, src_stat) {
-        None => None,
-        Some(Claim::First(holder)) => Some(holder),
-        Some(Claim::Before(made)) => {
-            worker.links_again = true;
-            return link_again(run, worker, job, src_stat, &made, old);
-        }
-    };
+    let Name::Own(holder) = link_or_claim(run, worker, job, src_stat, old)? else { return Ok(()) };
     worker.links_again = false;
     let mut receipt =
         run.observer.keeps_receipts().then(|| job.receipt(kind(src_stat), Method::Copied));
@@ -331,12 +346,42 @@ fn remember(run: &Run<'_>, job: &Job<'_>, dst: FileId) {
     }
 }
 
-/// Claims a source that other names may lead to, when such names are to stay names of one file.
-fn claim<'r>(run: &'r Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Option<Claim<'r>> {
-    has_several_names(run, job, src_stat).then(|| run.links.claim(FileId::of(src_stat)))
+/// What the destination's name stands for.
+enum Name<'r> {
+    /// The copy that another name of the source has.
+    Linked,
+    /// A copy of its own. Whoever makes it tells those with other names, if there may be any.
+    Own(Option<Holder<'r>>),
 }
 
-fn has_several_names(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> bool {
+/// Makes the destination a name of the copy that there is of its source, when names of one file are to
+/// stay so; else claims the source.
+fn link_or_claim<'r>(
+    run: &'r Run<'_>,
+    worker: &mut Worker,
+    job: &Job<'_>,
+    src_stat: &Stat,
+    old: Old,
+) -> Result<Name<'r>, Diagnostic> {
+    if !has_several_names(run, job, src_stat) {
+        return Ok(Name::Own(None));
+    }
+    let mut lost = None;
+    loop {
+        match run.links.claim(FileId::of(src_stat), lost.as_ref()) {
+            Claim::First(holder) => return Ok(Name::Own(Some(holder))),
+            Claim::Before(made) => {
+                worker.links_again = true;
+                if link_again(run, worker, job, src_stat, &made, old)? {
+                    return Ok(Name::Linked);
+                }
+                lost = Some(made);
+            }
+        }
+    }
+}
+
+pub(crate) fn has_several_names(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> bool {
     let copies = matches!(run.options.make, Make::Copy | Make::AttributesOnly);
     // A symbolic link that is followed gives its file one name more than the inode knows of.
     let several = src_stat.st_nlink > 1 || follows(run.options.follow, job.is_top);
@@ -348,7 +393,8 @@ pub(crate) fn matters_who_it_is(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -
     job.is_top || run.options.backup.is_some() || has_several_names(run, job, src_stat)
 }
 
-/// Makes the destination another name of the copy that was made before.
+/// Makes the destination another name of the copy that was made before, unless that has lost its name: to
+/// a backup, or to what another operand has put there.
 fn link_again(
     run: &Run<'_>,
     worker: &mut Worker,
@@ -356,19 +402,25 @@ fn link_again(
     src_stat: &Stat,
     made: &Made,
     old: Old,
-) -> Result<(), Diagnostic> {
+) -> Result<bool, Diagnostic> {
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: job.dst.path(), errno };
     let same = job.home.is_some_and(|home| home.is(&made.home));
     let from = if same || run.rehearsal.is_some() {
         job.dst.dir
     } else {
-        worker.reached.reach(&made.home).map_err(error)?
+        worker.reached.reach(run, &made.home).map_err(error)?
     };
     match link_to_made(run, job, (made, from), old) {
+        Err(Errno::STALE | Errno::NOENT) if run.rehearsal.is_none() && made.is_lost(from) => {
+            return Ok(false);
+        }
         Err(Errno::EXIST) => {
             let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
             if made.id == FileId::of(&stands) {
                 // It is one already.
+            } else if run.rehearsal.is_none() && made.is_lost(from) {
+                // What stands here must not go before it is sure what comes.
+                return Ok(false);
             } else if run.rehearsal.is_some() {
                 if !run.options.atomic {
                     existing::remove(run, job)?;
@@ -387,7 +439,7 @@ fn link_again(
     if run.observer.keeps_receipts() {
         job.finish(run, job.receipt(kind(src_stat), Method::Linked));
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Links to `made`. In a rehearsal only what stands in the way is looked at.
@@ -416,17 +468,13 @@ fn link_up_to_date(
         return Ok(skipped_as(run, job, src_stat, verified));
     }
     let stands = job.dst.stat(false).map_err(failed(Action::Stat, &job.dst))?;
-    match claim(run, job, src_stat) {
-        Some(Claim::First(holder)) if !is_symlink(&stands) => {
-            if let Some(home) = job.home {
-                holder.settle(home, job.dst.name, FileId::of(&stands));
-            }
-        }
-        Some(Claim::Before(made)) => {
-            link_again(run, worker, job, src_stat, &made, Old::Stands)?;
-            return Ok(Next::Done);
-        }
-        _ => {}
+    let Name::Own(holder) = link_or_claim(run, worker, job, src_stat, Old::Stands)? else {
+        return Ok(Next::Done);
+    };
+    if let (Some(holder), Some(home)) = (holder, job.home)
+        && !is_symlink(&stands)
+    {
+        holder.settle(home, job.dst.name, FileId::of(&stands));
     }
     Ok(skipped_as(run, job, src_stat, verified))
 }

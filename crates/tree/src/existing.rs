@@ -1,6 +1,7 @@
 //! What stands at a destination already, and what is to become of it.
 
 use std::ffi::{CStr, OsStr};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Access, AtFlags, FileType, Mode, Stat, accessat, statat};
@@ -120,6 +121,8 @@ pub(crate) struct Ground {
     pub(crate) backup: Option<BackedUp>,
     /// The source, where it had to prove that it can be read.
     pub(crate) source: Option<Box<OpenSource>>,
+    /// The new file, where it has been made already.
+    pub(crate) made: Option<OwnedFd>,
 }
 
 /// What a new entry meets at its name.
@@ -411,10 +414,7 @@ fn make_way(
         let backup = match backup::back_up(run, (&job.src, &job.dst), id, backup, way) {
             Ok(backup) => Some(backup),
             Err(Refused::Errno(Errno::NOENT)) => None,
-            Err(Refused::Errno(errno)) => return Err(failed(Action::Backup, &job.dst)(errno)),
-            Err(Refused::Own(backup)) => {
-                return Err(Diagnostic::BackupDestroysCopy { dst: job.dst.path(), backup });
-            }
+            Err(refused) => return Err(refused.diagnostic(&job.dst)),
         };
         let found = (keeps_name && backup.is_some()).then(|| itself(found));
         let gives_way = found.is_some();
@@ -433,7 +433,11 @@ fn make_way(
     // one; but with attributes alone no data may be lost.
     let gives_way = (options.preserve.links && found.effective().st_nlink > 1)
         || (follows_none && !is_regular(src));
-    if !options.remove_destination && (!gives_way || options.make == Make::AttributesOnly) {
+    // What another operand has made of the same source is not to be lost.
+    let is_its_copy = || run.links.is_copy(FileId::of(src), FileId::of(&found.link));
+    if !options.remove_destination && (!gives_way || options.make == Make::AttributesOnly)
+        || is_its_copy()
+    {
         return Ok(Verdict::Proceed(Ground { found: Some(found), ..Ground::default() }));
     }
     let source = open_first(run, job, src)?;

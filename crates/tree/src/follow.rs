@@ -43,7 +43,15 @@ pub(crate) fn open_followed(
 ) -> Result<OwnedFd, Astray> {
     let entry = match follow(run, dir, name, false)? {
         End::Entry(entry) => entry,
-        End::Kernels { dir, name } => return Ok(openat(&dir, &*name, flags, Mode::empty())?),
+        End::Kernels { dir, name } => {
+            let opened = openat(&dir, &*name, flags, Mode::empty())?;
+            if let Some(wanted) = wanted
+                && wanted != FileId::of(&fstat(&opened)?)
+            {
+                return Err(Errno::STALE.into());
+            }
+            return Ok(opened);
+        }
     };
     if wanted.is_some_and(|wanted| wanted != FileId::of(&entry.stat)) {
         return Err(Errno::STALE.into());

@@ -45,6 +45,7 @@ mod place;
 mod plan;
 mod pool;
 mod receipt;
+mod region;
 mod regular;
 mod rehearsal;
 mod remains;

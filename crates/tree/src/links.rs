@@ -15,6 +15,7 @@ use crate::dir;
 use crate::identity::FileId;
 use crate::lock::lock;
 use crate::place::Place;
+use crate::run::Run;
 use crate::trail::Trail;
 
 /// The files with several names that this run has met. The first to meet one claims it and copies
@@ -47,11 +48,13 @@ pub(crate) struct Holder<'l> {
 }
 
 impl Links {
-    /// Claims the source `id`, or waits until whoever has claimed it is done.
-    pub(crate) fn claim(&self, id: FileId) -> Claim<'_> {
+    /// Claims the source `id`, or waits until whoever has claimed it is done. A copy that was `lost`
+    /// does not count: its name stands for something else.
+    pub(crate) fn claim(&self, id: FileId, lost: Option<&Made>) -> Claim<'_> {
         let mut table = lock(&self.table);
         loop {
-            if let Some(made) = table.copies.get(id) {
+            let made = table.copies.get(id);
+            if let Some(made) = made.filter(|made| lost.is_none_or(|lost| !lost.is(made))) {
                 return Claim::Before(made);
             }
             if table.claimed.insert(id) {
@@ -59,6 +62,11 @@ impl Links {
             }
             table = self.settled.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Whether `id` is what has been made of the source `src`.
+    pub(crate) fn is_copy(&self, src: FileId, id: FileId) -> bool {
+        lock(&self.table).copies.get(src).is_some_and(|made| made.id == id)
     }
 }
 
@@ -80,6 +88,19 @@ impl Made {
     /// The path of the copy, for messages.
     pub(crate) fn path(&self) -> PathBuf {
         self.home.join(&self.name)
+    }
+
+    fn is(&self, other: &Made) -> bool {
+        self.id == other.id && self.name == other.name && self.home.is(&other.home)
+    }
+
+    /// Whether the name of the copy, which is in `from`, stands for something else by now, or for
+    /// nothing.
+    pub(crate) fn is_lost(&self, from: BorrowedFd<'_>) -> bool {
+        match statat(from, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => FileId::of(&stat) != self.id,
+            Err(errno) => errno == Errno::NOENT,
+        }
     }
 
     /// Links the copy, which is in `from`, to `dst`.
@@ -108,10 +129,10 @@ impl Reached {
     ///
     /// # Errors
     /// What [`dir::reach`] says.
-    pub(crate) fn reach(&mut self, trail: &Trail) -> io::Result<BorrowedFd<'_>> {
+    pub(crate) fn reach(&mut self, run: &Run<'_>, trail: &Trail) -> io::Result<BorrowedFd<'_>> {
         if self.0.as_ref().is_none_or(|(last, _)| !last.is(trail)) {
             self.0 = None;
-            self.0 = Some((trail.clone(), dir::reach(trail)?));
+            self.0 = Some((trail.clone(), dir::reach(run, trail)?));
         }
         let (_, dir) = self.0.as_ref().expect("it was just reached");
         Ok(dir.as_fd())
@@ -189,7 +210,7 @@ mod tests {
         let copies = std::sync::atomic::AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| match links.claim(SRC) {
+                scope.spawn(|| match links.claim(SRC, None) {
                     Claim::First(holder) => {
                         copies.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -228,9 +249,9 @@ mod tests {
     #[test]
     fn a_claim_that_failed_passes_to_the_next() {
         let links = Links::default();
-        let Claim::First(holder) = links.claim(SRC) else { panic!("nobody had it") };
+        let Claim::First(holder) = links.claim(SRC, None) else { panic!("nobody had it") };
         std::thread::scope(|scope| {
-            let next = scope.spawn(|| matches!(links.claim(SRC), Claim::First(_)));
+            let next = scope.spawn(|| matches!(links.claim(SRC, None), Claim::First(_)));
             drop(holder);
             assert!(next.join().expect("it waits no longer"));
         });

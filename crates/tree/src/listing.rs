@@ -50,6 +50,14 @@ impl Listing {
         self.ended && self.batch.is_empty()
     }
 
+    /// The next of the names that were read already, and what the directory says it is, if that is
+    /// `kind`.
+    pub(crate) fn next_in_hand(&mut self, kind: FileType) -> Option<(CString, FileType)> {
+        let next = self.batch.pop_front_if(|next| next.kind == kind)?;
+        self.cookie = next.cookie;
+        Some((next.name, next.kind))
+    }
+
     /// The number of names that were read and not given out.
     pub(crate) fn in_hand(&self) -> usize {
         self.batch.len()
@@ -157,7 +165,13 @@ mod tests {
             assert!(matches!(kind, FileType::RegularFile | FileType::Unknown));
             assert!(listing.batch.len() < 2500, "{}", listing.batch.len());
             insert(&mut names, name);
-            if names.len() % 300 == 0 {
+            let in_hand = listing.in_hand();
+            assert!(listing.next_in_hand(FileType::Directory).is_none());
+            assert_eq!(listing.in_hand(), in_hand, "what is of another kind stays");
+            if let Some((name, _)) = listing.next_in_hand(kind) {
+                insert(&mut names, name);
+            }
+            if names.len() % 300 < 2 {
                 let mut given = listing.give_half(1);
                 while let Some((name, _)) = given.next(file.as_fd(), &mut buffer).expect("given") {
                     insert(&mut names, name);

@@ -3,6 +3,8 @@
 //! In that order. A change of owner clears set-user-ID and capabilities, so both come after it;
 //! times come last because all else may touch them.
 
+use std::ffi::{CStr, CString};
+
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, Stat, Timespec, Timestamps, Uid, chmod, chownat, fchmod, fchown,
     futimens, utimensat,
@@ -15,7 +17,7 @@ use crate::options::{Context, Keep, ModeRule, Options};
 use crate::place::Place;
 use crate::receipt::{Attribute, Loss};
 use crate::run::{Run, failed};
-use crate::xattr::{ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle};
+use crate::xattr::{ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, granted};
 
 /// Set-user-ID, set-group-ID and sticky: what must not pass to a file of another owner.
 const SPECIAL_BITS: Mode = Mode::SUID.union(Mode::SGID).union(Mode::SVTX);
@@ -50,14 +52,20 @@ pub(crate) struct NewMode {
 }
 
 /// The mode of a new file, fifo or device made from one of mode `src`.
-pub(crate) fn new_file_mode(options: &Options, src: &Stat, umask: Mode) -> NewMode {
+pub(crate) fn new_file_mode(
+    options: &Options,
+    src: &Stat,
+    umask: Mode,
+    inherits_acl: bool,
+) -> NewMode {
     let permissions = Mode::from_raw_mode(src.st_mode & 0o777);
     let asked = match options.preserve.mode {
         ModeRule::Fresh => Mode::from_raw_mode(0o666),
         ModeRule::Umask | ModeRule::Preserve => permissions,
     };
     // Attributes follow: until they are there nobody else has any business with the file.
-    let at_first = if sets_later(options) { Mode::RUSR | Mode::WUSR } else { asked };
+    let at_first =
+        if is_made_private(options, inherits_acl) { Mode::RUSR | Mode::WUSR } else { asked };
     NewMode { at_first, at_last: asked & !umask }
 }
 
@@ -66,6 +74,17 @@ pub(crate) fn sets_later(options: &Options) -> bool {
     options.preserve.mode == ModeRule::Preserve
         || options.preserve.ownership
         || options.preserve.xattr != Keep::No
+}
+
+/// Whether what is made loses the list that its directory gives it: with `--no-preserve=mode` its mode
+/// is that of one without. Until the list is gone it lets nobody in.
+pub(crate) fn loses_acl(options: &Options, inherits_acl: bool) -> bool {
+    inherits_acl && options.preserve.mode == ModeRule::Fresh
+}
+
+/// Whether what is made lets nobody in until its attributes are as they are to be.
+pub(crate) fn is_made_private(options: &Options, inherits_acl: bool) -> bool {
+    sets_later(options) || loses_acl(options, inherits_acl)
 }
 
 /// Gives `target` every attribute of `source` that the options ask for. What cannot be given is
@@ -292,22 +311,29 @@ fn copy_xattrs(
         }
     }
     if keeps_acl && (target.inherits_acl || !target.new) {
-        remove_foreign_acls(run, target, &names, lost);
+        let default = is_directory(target.stat).then_some(ACL_DEFAULT);
+        remove_foreign_acls(run, target, &[Some(ACL_ACCESS), default], &names, lost);
+    } else if target.new
+        && loses_acl(run.options, target.inherits_acl)
+        && kind(target.stat) != FileType::Symlink
+    {
+        // What is made in a directory later is to get its list all the same.
+        remove_foreign_acls(run, target, &[Some(ACL_ACCESS)], &[], lost);
     }
     set_named_context(run, target, lost);
     acl_set
 }
 
-/// Takes away lists that the target has and the source has not: they came from the directory, or
-/// were there before.
+/// Takes away those of the lists `acls` that the target has and the source has not: they came from the
+/// directory, or were there before.
 fn remove_foreign_acls(
     run: &Run<'_>,
     target: Target<'_>,
-    names: &[std::ffi::CString],
+    acls: &[Option<&CStr>],
+    names: &[CString],
     lost: &mut Vec<Loss>,
 ) {
-    let default = is_directory(target.stat).then_some(ACL_DEFAULT);
-    for acl in [Some(ACL_ACCESS), default].into_iter().flatten() {
+    for &acl in acls.iter().flatten() {
         if names.iter().any(|name| **name == *acl) {
             continue;
         }
@@ -380,7 +406,7 @@ fn set_mode(
         // What was narrowed for the change of owner, without the bits that it cleared.
         Some(current & !SPECIAL_BITS)
     } else {
-        target.mode
+        target.mode.map(|mode| mode & !withheld(run, target))
     };
     let Some(wanted) = wanted else { return };
     // A change of owner, and a list, may have changed the mode meanwhile.
@@ -392,6 +418,20 @@ fn set_mode(
         run.report(failed(Action::Permissions, target.place)(errno));
         lost.push(Loss::Permissions(errno));
     }
+}
+
+/// What the list that a new target has from its directory withholds. The target was made without most
+/// permissions, so that its own list no longer tells.
+fn withheld(run: &Run<'_>, target: Target<'_>) -> Mode {
+    let keeps = target.new && target.inherits_acl && !loses_acl(run.options, true);
+    if keeps { withheld_by(Handle::Path(target.place.dir)) } else { Mode::empty() }
+}
+
+/// What the list that `dir` gives to what is made in it withholds. A directory that was just made has the
+/// list by which it was made.
+pub(crate) fn withheld_by(dir: Handle<'_>) -> Mode {
+    let list = dir.get(ACL_DEFAULT);
+    list.map_or(Mode::empty(), |list| Mode::from_raw_mode(0o777) & !granted(&list))
 }
 
 fn change_owner(handle: Handle<'_>, uid: Option<Uid>, gid: Option<Gid>) -> io::Result<()> {

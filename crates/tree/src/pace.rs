@@ -1,13 +1,14 @@
 //! How many workers get on best.
 //!
-//! As many as there are processors, as a rule. But where an entry waits for the medium, for a server,
-//! or for another machine, a processor has nothing to do meanwhile, and more workers wait at once. And
-//! where an entry changes a structure that all files of a file system share, on btrfs the one tree of a
-//! subvolume, whoever finds it locked goes to sleep and has to be woken, so that two workers may be twice
-//! as fast as one, or slower. Both look alike, processors that idle, and no rule tells one from the
-//! other nor says how many workers are right. So where they idle it is measured while the copy goes on
-//! (`look.rs`): some entries with more workers, some with fewer. The number that was the fastest works on
-//! until the next look. Others that there are wait at a gate between two entries, and take their turn.
+//! As many as there are processors, as a rule. But where an entry waits for the medium, for a
+//! server, or for another machine, a processor has nothing to do meanwhile, and more workers wait
+//! at once. And where an entry changes a structure that all files of a file system share, on btrfs
+//! the one tree of a subvolume, whoever finds it locked goes to sleep and has to be woken, so that
+//! two workers may be twice as fast as one, or slower. Both look alike, processors that idle, and
+//! no rule tells one from the other nor says how many workers are right. So where they idle it is
+//! measured while the copy goes on (`look.rs`): some entries with more workers, some with fewer.
+//! The number that was the fastest works on until the next look. Others that there are wait at a
+//! gate between two entries, and take their turn.
 
 mod look;
 mod trial;
@@ -19,13 +20,17 @@ use std::thread::{self, Scope};
 use crate::lock::lock;
 use trial::{Reading, Trial};
 
-/// Entries before the first look at whether all processors are too many. They may be in use and yet in each
-/// other's way: who waits for a lock that is held for an instant, as that of a directory in which names are
-/// made is on xfs, does not sleep.
+/// Entries before the first look at whether all processors are too many. They may be in use and yet
+/// in each other's way: who waits for a lock that is held for an instant, as that of a directory in
+/// which names are made is on xfs, does not sleep.
 const FIRST_LOOK_ENTRIES: u64 = 64;
 
-/// An entry that moves so many bytes more is as much work as two.
-const UNIT_BYTES: u64 = 64 << 10;
+/// Units of work of an entry. To make a file takes about as long as to fill it if it is small, and
+/// may be done long before.
+const ENTRY_UNITS: u64 = 2;
+
+/// Bytes that are as much work as one unit.
+const UNIT_BYTES: u64 = 32 << 10;
 
 /// A file over this is most of a window, or of several: nothing can be told from one.
 const TELLING_BYTES_MAX: u64 = 32 << 20;
@@ -53,8 +58,8 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// For so many processors; exactly `wanted`, or fewer where they are in each other's way, if that is
-    /// given.
+    /// For so many processors; exactly `wanted`, or fewer where they are in each other's way, if
+    /// that is given.
     pub(crate) fn new(processors: usize, wanted: Option<usize>) -> Crew {
         let most = (processors * WORKERS_EACH_MAX).min(WORKERS_MAX).max(processors);
         let workers = wanted.unwrap_or(processors);
@@ -72,6 +77,15 @@ impl Crew {
     pub(crate) fn one_at_first(self) -> Crew {
         Crew { begin: 1, ..self }
     }
+}
+
+/// What was done for an entry.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    /// Bytes that were moved, not shared.
+    pub(crate) bytes: u64,
+    /// Its file had been made, and counted, before.
+    pub(crate) made: bool,
 }
 
 /// The gate, and what is known of how many should go through it. All workers of a walk share it.
@@ -144,7 +158,8 @@ impl Pace {
         self.admit(self.crew.most);
     }
 
-    /// Has as many workers join, in threads of `scope`, as there are to be. Each of them does `work`.
+    /// Has as many workers join, in threads of `scope`, as there are to be. Each of them does
+    /// `work`.
     pub(crate) fn hire<'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,
@@ -227,10 +242,11 @@ impl Pace {
         lock(&self.gate).waiting > 0
     }
 
-    /// Counts an entry of so many bytes; `starved` when some worker had nothing to do, so that no
+    /// Counts an entry; `starved` when some worker had nothing to do, so that no
     /// number of them can be told from another.
-    fn count(&self, bytes: u64, starved: bool) {
-        let units = self.units.fetch_add(1 + bytes / UNIT_BYTES, Ordering::Relaxed);
+    fn count(&self, Work { bytes, made }: Work, starved: bool) {
+        let done_now = ENTRY_UNITS - u64::from(made) + bytes / UNIT_BYTES;
+        let units = self.units.fetch_add(done_now, Ordering::Relaxed) + done_now;
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let is_telling = bytes <= TELLING_BYTES_MAX;
         if is_telling && done < self.due.load(Ordering::Relaxed) {
@@ -241,7 +257,7 @@ impl Pace {
         if self.is_open() {
             return;
         }
-        let reading = Reading::now(units + 1 + bytes / UNIT_BYTES);
+        let reading = Reading::now(units);
         let (number, entries) = match is_telling {
             true if done < self.due.load(Ordering::Relaxed) => return,
             true => trial.go_on(starved, reading),
@@ -281,6 +297,12 @@ impl Turn {
         }
     }
 
+    /// Counts entries that are copied in the same turn as the one before.
+    pub(crate) fn goes_on(&mut self, entries: usize) {
+        let entries = u32::try_from(entries).unwrap_or(u32::MAX);
+        self.entries_left = self.entries_left.saturating_sub(entries);
+    }
+
     /// Lets others go on: this worker waits for something, or does what is in nobody's way.
     pub(crate) fn pass(&mut self) {
         if self.inside.take().is_some()
@@ -297,10 +319,17 @@ impl Turn {
         }
     }
 
-    /// Counts an entry of which so many bytes were moved; `starved` when some worker had nothing to do.
-    pub(crate) fn count(&self, bytes: u64, starved: bool) {
+    /// Counts an entry; `starved` when some worker had nothing to do.
+    pub(crate) fn count(&self, work: Work, starved: bool) {
         if let Some(pace) = &self.pace {
-            pace.count(bytes, starved);
+            pace.count(work, starved);
+        }
+    }
+
+    /// Counts files that were made and are to be filled later, one unit each.
+    pub(crate) fn count_made(&self, files: u64) {
+        if let Some(pace) = &self.pace {
+            pace.units.fetch_add(files, Ordering::Relaxed);
         }
     }
 }
@@ -418,7 +447,7 @@ mod tests {
                     let mut turn = Turn::at(&pace);
                     for _ in 0..20_000 {
                         turn.take();
-                        turn.count(1, false);
+                        turn.count(Work::default(), false);
                     }
                 });
             }

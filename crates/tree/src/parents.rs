@@ -17,7 +17,7 @@ use crate::follow::{Astray, open_followed};
 use crate::identity::{FileId, is_directory, is_symlink};
 use crate::metadata::{self, Source, Target};
 use crate::observer::Announcement;
-use crate::options::ModeRule;
+use crate::options::{ModeRule, Options};
 use crate::place::{Place, Shown, Trust};
 use crate::plan::c_name;
 use crate::rehearsal;
@@ -96,20 +96,18 @@ pub(crate) fn descend(
     src: &[u8],
     before: Parents,
 ) -> Result<Parents, Diagnostic> {
-    // Nothing of the way is there in a rehearsal.
-    let mut before = before.0.into_iter().filter(|_| run.rehearsal.is_none()).fuse();
-    let mut common = true;
+    let mut before = before.0.into_iter();
     let mut parents = Parents::default();
     for end in ends_of_directories(src) {
         let prefix = &src[..end];
         let name = &prefix[prefix.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1)..];
         let name = c_name(name).map_err(failed_at(Action::ParentAttributes, path_of(prefix)))?;
         let above = parents.last().unwrap_or(target);
-        let level = before.next().filter(|level| common && *level.prefix == *prefix);
+        let level = before.next().filter(|level| *level.prefix == *prefix);
         let level = match level.and_then(|level| level.still_in(above.dir, &name)) {
             Some(level) => level,
             None => {
-                common = false;
+                before = Vec::new().into_iter();
                 // The slashes at the front of an absolute name lead to the target itself.
                 let shown = join(target_path, OsStr::from_bytes(trim_front(prefix)));
                 let above = (above, parents.last_is_new());
@@ -145,7 +143,7 @@ fn step(
 ) -> Result<Level, Diagnostic> {
     let shown = Shown::Operand(&dst_path);
     let place = Place { dir: above.dir, name, shown, trust: Trust::Entered };
-    let inherits_acl = gives_acl(run, above.dir);
+    let inherits_acl = metadata::sets_later(run.options) && gives_acl(run, above.dir);
     let stands = match place.stat(false) {
         // The directory above would have been made.
         Err(Errno::NOTDIR) if above_is_new && run.rehearsal.is_some() => None,
@@ -173,7 +171,11 @@ fn step(
             }
             let (made, first) = match &run.rehearsal {
                 None => {
-                    let make = || make_and_open(run, &place, &like, Action::CreateParent);
+                    let make = || {
+                        // Those that nobody has named keep their list, unless it is the source's
+                        // that they get.
+                        make_and_open(run, &place, &like, Action::CreateParent, false)
+                    };
                     (run.tops.make_root(make, |made| FileId::of(&made.stat))?, true)
                 }
                 // These came with the directory above.
@@ -183,7 +185,10 @@ fn step(
                 Some(rehearsal) => {
                     let trust = if above_is_new { Trust::Made } else { Trust::Entered };
                     let place = Place { trust, ..place };
-                    let made = rehearsal::directory(&place, Action::CreateParent)?;
+                    let made = rehearsal::directory(rehearsal, &place, Action::CreateParent)?;
+                    if !above_is_new {
+                        rehearsal.notes_above(&place);
+                    }
                     (made, rehearsal.makes_directory(dst_path.clone()))
                 }
             };
@@ -219,11 +224,15 @@ fn step(
     })
 }
 
+/// Whether it matters that what is made has an access control list from its directory: it loses that, or
+/// gets no permissions at last that the list withholds.
+pub(crate) fn minds_acls(options: &Options) -> bool {
+    options.preserve.mode == ModeRule::Fresh || metadata::sets_later(options)
+}
+
 /// Whether a directory gives an access control list to what is made in it, where that matters.
 pub(crate) fn gives_acl(run: &Run<'_>, dir: BorrowedFd<'_>) -> bool {
-    run.options.preserve.mode == ModeRule::Preserve
-        && may_have_any(dir, c".")
-        && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
+    minds_acls(run.options) && may_have_any(dir, c".") && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
 }
 
 fn failed_at(action: Action, path: &Path) -> impl FnOnce(Errno) -> Diagnostic + use<> {

@@ -262,7 +262,9 @@ fn with_parents(
     };
     entry.copy(run, worker);
     parents::finish(run, &parents);
-    *lock(before) = parents;
+    if run.rehearsal.is_none() {
+        *lock(before) = parents;
+    }
 }
 
 /// Copies the only source to the name `dst`.
@@ -395,7 +397,7 @@ impl TopEntry<'_> {
             private: false,
             begun: run.observer.keeps_receipts().then(Instant::now),
         };
-        if let Next::Enter(task, listing) = copy_entry(run, worker, &job) {
+        if let Next::Enter(task, listing) = copy_entry(run, worker, &job, None) {
             walk(run, worker, &operand, (task, listing));
         }
     }
@@ -408,7 +410,7 @@ pub(crate) fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] 
 }
 
 /// `name` without the slashes at its end; the root keeps one.
-fn trim_slashes(name: &[u8]) -> &[u8] {
+pub(crate) fn trim_slashes(name: &[u8]) -> &[u8] {
     match name.iter().rposition(|&byte| byte != b'/') {
         Some(last) => &name[..=last],
         None => &name[..name.len().min(1)],

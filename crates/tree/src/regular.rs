@@ -63,14 +63,10 @@ pub(crate) fn copy_file(
     let opened =
         ground.source.take().map_or_else(|| open_source(job, src_stat), |source| Ok(*source))?;
     let OpenSource { fd: src, stat: src_now } = opened;
-    let mut mode = metadata::new_file_mode(run.options, &src_now, run.umask);
-    let settable = mode.at_last.contains(Mode::WUSR);
-    if job.dst.trust == Trust::Made && run.is_own(&src_now) && settable {
-        // Nobody else has access to the directory yet, nor is the file to be given away. Attributes
-        // of the user's own can be set on what is writable only.
-        mode.at_first = mode.at_last;
-    }
-    let mut dst = if is_staged(run, job, &ground) {
+    let mut mode = new_mode(run, job, &src_now);
+    let mut dst = if let Some(fd) = ground.made.take() {
+        look_at_made(job, fd, &src_now)?
+    } else if is_staged(run, job, &ground) {
         let (fd, staged) = stage(run, job, &ground, (&src_now, mode))?;
         mode.at_first = staged.made_with(mode.at_first);
         let stat = look_at_new(&fd, &src_now).map_err(failed(Action::Fstat, &job.dst))?;
@@ -121,6 +117,27 @@ pub(crate) fn copy_file(
     Ok(FileCopied { dst: id, contents, lost })
 }
 
+/// The mode that a new file gets, at first and at last.
+fn new_mode(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> NewMode {
+    let mut mode = metadata::new_file_mode(run.options, src, run.umask, job.inherits_acl);
+    let settable = mode.at_last.contains(Mode::WUSR);
+    let loses_acl = metadata::loses_acl(run.options, job.inherits_acl);
+    let sets_later = metadata::sets_later(run.options) && !loses_acl;
+    if sets_later && job.dst.trust == Trust::Made && run.is_own(src) && settable {
+        // Nobody else has access to the directory yet, nor is the file to be given away. Attributes
+        // of the user's own can be set on what is writable only. Where none are, the directory may
+        // have a list that takes the place of the umask.
+        mode.at_first = mode.at_last;
+    }
+    mode
+}
+
+/// Makes the file that [`copy_file`] is going to fill in a directory of this run's own; `None` if it
+/// cannot be made.
+pub(crate) fn make_ahead(run: &Run<'_>, job: &Job<'_>, src: &Stat) -> Option<OwnedFd> {
+    openat(job.dst.dir, job.dst.name, NEW, new_mode(run, job, src).at_first).ok()
+}
+
 /// Data, then attributes, from descriptor to descriptor.
 fn fill(
     run: &Run<'_>,
@@ -168,13 +185,15 @@ fn fill(
         return Ok((contents, Vec::new()));
     }
     let source = metadata::Source { handle: Some(Handle::Open(src)), stat: src_stat };
+    let is_set_later = metadata::loses_acl(run.options, job.inherits_acl)
+        || mode.at_first & !run.umask != mode.at_last;
     let target = Target {
         handle: Handle::Open(dst.fd.as_fd()),
         place: &job.dst,
         stat: &dst.stat,
         new: dst.new,
         inherits_acl: job.inherits_acl,
-        mode: (dst.new && mode.at_first & !run.umask != mode.at_last).then_some(mode.at_last),
+        mode: (dst.new && is_set_later).then_some(mode.at_last),
     };
     let Some(old) = dst.staged.as_ref().and_then(|staged| staged.old.as_ref()) else {
         return Ok((contents, metadata::apply(run, source, target)));
@@ -243,6 +262,7 @@ fn open_for_reading(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
 
 fn open_destination<'j>(
     run: &Run<'_>,
@@ -257,18 +277,19 @@ fn open_destination<'j>(
         return Ok(opened);
     }
     refuse_dangling(run, job, dangling)?;
-    let mut flags = WRITE | OFlags::CREATE | OFlags::EXCL;
-    if dangling {
-        flags = WRITE | OFlags::CREATE;
-    }
+    let flags = if dangling { WRITE | OFlags::CREATE } else { NEW };
     let opened = openat(job.dst.dir, job.dst.name, flags, mode.at_first).map_err(|errno| {
         // `new/` names a directory, and none is there.
         let slash = job.dst.name.to_bytes().ends_with(b"/");
         let errno = if errno == Errno::ISDIR && slash { Errno::NOTDIR } else { errno };
         failed(Action::CreateRegular, &job.dst)(errno)
     })?;
-    let stat = look_at_new(&opened, src).map_err(failed(Action::Fstat, &job.dst))?;
-    Ok(Opened { fd: opened, stat, new: true, staged: None })
+    look_at_made(job, opened, src)
+}
+
+fn look_at_made<'j>(job: &Job<'_>, fd: OwnedFd, src: &Stat) -> Result<Opened<'j>, Diagnostic> {
+    let stat = look_at_new(&fd, src).map_err(failed(Action::Fstat, &job.dst))?;
+    Ok(Opened { fd, stat, new: true, staged: None })
 }
 
 /// Opens what stands at the destination for writing; `None` where a new file is to take its place.

@@ -12,16 +12,20 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fstat, openat, readlinkat, statat};
+use rustix::fs::{
+    Access, AtFlags, CWD, Mode, OFlags, Stat, StatxAttributes, StatxFlags, accessat, fstat, openat,
+    readlinkat, statat, statx,
+};
 use rustix::io::{self, Errno};
 
+use crate::backup::{self, BackedUp, Way};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::open_for_search;
 use crate::directory::MadeDirectory;
 use crate::entry::Job;
 use crate::existing::split;
 use crate::filter;
-use crate::identity::FileId;
+use crate::identity::{FileId, is_regular, is_symlink};
 use crate::lock::lock;
 use crate::options::{BackupKind, Existing, Follow};
 use crate::place::{Place, Trust};
@@ -34,9 +38,12 @@ pub(crate) struct Rehearsal {
     directories: Mutex<HashSet<PathBuf>>,
     /// Names of operands in the target directory that are no directories.
     files: Mutex<HashSet<CString>>,
-    /// With `-L`, the directories above what would be made, and the way from each down to that.
+    /// The directories above what would be made, where that will not be told by looking for them, and
+    /// the way from each down to it: with `-L`, and where directories of `--parents` are missing.
     above: Mutex<Vec<(FileId, PathBuf)>>,
     ids: AtomicU64,
+    /// The file system of the directories that would be made just now: a tree is gone through by one.
+    device: AtomicU64,
 }
 
 impl Rehearsal {
@@ -52,10 +59,10 @@ impl Rehearsal {
         lock(&self.files).insert(name.into());
     }
 
-    /// Something would be made at the destination of `job`.
-    fn notes_above(&self, job: &Job<'_>) {
-        let Some(dir) = path_of(job.dst.dir) else { return };
-        let path = dir.join(OsStr::from_bytes(split(job.dst.name).1));
+    /// Something would be made at `dst`, in a directory that is there.
+    pub(crate) fn notes_above(&self, dst: &Place<'_>) {
+        let Some(dir) = path_of(dst.dir) else { return };
+        let path = dir.join(OsStr::from_bytes(split(dst.name).1));
         let above = path.ancestors().skip(1).filter_map(|above| {
             let stat = statat(CWD, above, AtFlags::empty()).ok()?;
             Some((FileId::of(&stat), path.strip_prefix(above).ok()?.to_owned()))
@@ -93,8 +100,17 @@ pub(crate) fn stand_in() -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// Why it could not be made, as far as can be known.
-pub(crate) fn directory(dst: &Place<'_>, action: Action) -> Result<MadeDirectory, Diagnostic> {
+pub(crate) fn directory(
+    rehearsal: &Rehearsal,
+    dst: &Place<'_>,
+    action: Action,
+) -> Result<MadeDirectory, Diagnostic> {
     may_create(dst, action)?;
+    if dst.trust != Trust::Made
+        && let Ok(above) = stat_above(dst)
+    {
+        rehearsal.device.store(FileId::of(&above).dev, Ordering::Relaxed);
+    }
     made(dst, action)
 }
 
@@ -155,6 +171,8 @@ pub(crate) enum Met {
     Nothing,
     /// It would be left alone.
     Left,
+    /// A copy, which would get the name of a numbered backup.
+    Copy,
 }
 
 /// Finds out what the copies of this run that are not there would do to this one.
@@ -170,39 +188,107 @@ pub(crate) fn meets_own(run: &Run<'_>, job: &Job<'_>) -> Result<Met, Diagnostic>
     match run.options.existing {
         Existing::Skip => return Ok(Met::Left),
         Existing::Fail => return Err(Diagnostic::NotReplacing { dst: job.dst.path() }),
+        // What was just written is newer than a source, unless that is from the future.
+        Existing::ReplaceOlder if !run.options.preserve.timestamps => return Ok(Met::Left),
         Existing::Replace | Existing::ReplaceOlder => {}
     }
     let numbered = run.options.backup.as_ref().is_some_and(|b| b.kind == BackupKind::Numbered);
     if numbered {
-        return Ok(Met::Nothing);
+        return Ok(Met::Copy);
     }
     Err(Diagnostic::JustCreated { src: job.src.path(), dst: job.dst.path() })
 }
 
-/// Whether a copy of the directory `job.src` would meet its own beginning, which lies within it.
+/// The backup that would be made of the copy of another operand, which is not there.
+///
+/// # Errors
+/// Why the backups that are there cannot be listed.
+pub(crate) fn back_up_copy(run: &Run<'_>, job: &Job<'_>) -> Result<Option<BackedUp>, Diagnostic> {
+    let Some(backup) = &run.options.backup else { return Ok(None) };
+    // Which file it is matters for simple backups only.
+    let id = run.rehearsal.as_ref().map_or_else(|| FileId { dev: 0, ino: 0 }, Rehearsal::new_id);
+    let backup = backup::back_up(run, (&job.src, &job.dst), id, backup, Way::Rehearsed);
+    backup.map(Some).map_err(|refused| refused.diagnostic(&job.dst))
+}
+
+/// Whether the kernel would make `dst` another name of the source `src`, which `stat` describes.
+///
+/// # Errors
+/// EXDEV on another file system; EPERM for what may not be changed, and for what is somebody else's and
+/// is protected, see proc_sys_fs(5).
+pub(crate) fn may_have_another_name(
+    run: &Run<'_>,
+    rehearsal: &Rehearsal,
+    (src, stat): (&Place<'_>, &Stat),
+    follow: bool,
+    dst: &Place<'_>,
+) -> io::Result<()> {
+    let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+    if !run.is_root() && !run.is_mine(stat) && links_are_protected() {
+        let lends_rights = stat.st_mode & 0o4000 != 0 || stat.st_mode & 0o2010 == 0o2010;
+        let both = Access::READ_OK | Access::WRITE_OK;
+        let may_change = || accessat(src.dir, src.name, both, flags | AtFlags::EACCESS).is_ok();
+        if !is_regular(stat) || lends_rights || !may_change() {
+            return Err(Errno::PERM);
+        }
+    }
+    let device = match dst.trust {
+        Trust::Made => rehearsal.device.load(Ordering::Relaxed),
+        Trust::Operand | Trust::Entered => FileId::of(&stat_above(dst)?).dev,
+    };
+    let is_elsewhere = |stat: &Stat| FileId::of(stat).dev != device;
+    // Overlayfs may show a file on another device than its directory.
+    let stands_elsewhere = || {
+        let is_link = follow && src.stat(false).is_ok_and(|link| is_symlink(&link));
+        is_link || stat_above(src).is_ok_and(|above| is_elsewhere(&above))
+    };
+    if is_elsewhere(stat) && stands_elsewhere() {
+        return Err(Errno::XDEV);
+    }
+    let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
+    match statx(src.dir, src.name, flags, StatxFlags::empty()) {
+        Ok(found) if found.stx_attributes.intersects(fixed) => Err(Errno::PERM),
+        // Old kernels do not tell.
+        _ => Ok(()),
+    }
+}
+
+/// What the directory is in which `dst` has its last name.
+fn stat_above(dst: &Place<'_>) -> io::Result<Stat> {
+    let (above, _) = split(dst.name);
+    statat(dst.dir, OsStr::from_bytes(above), AtFlags::empty())
+}
+
+fn links_are_protected() -> bool {
+    std::fs::read("/proc/sys/fs/protected_hardlinks").is_ok_and(|text| text.trim_ascii() != b"0")
+}
+
+/// The way from the directory `job.src` down to where a copy of it would meet its own beginning, if it
+/// would. It is empty where it cannot be told.
 pub(crate) fn meets_itself(
     run: &Run<'_>,
     rehearsal: &Rehearsal,
     job: &Job<'_>,
     src: FileId,
-) -> bool {
+) -> Option<PathBuf> {
     if job.dst.trust == Trust::Made {
         if job.device.is_some_and(|device| device != src.dev) {
-            return false;
+            return None;
         }
-        // Without following links nothing below an operand is above what is made of it.
         let above = lock(&rehearsal.above);
-        let ways = above.iter().filter(|(id, _)| *id == src).map(|(_, way)| way);
-        return ways.into_iter().any(|way| !filter::leaves_out_way(run, job, way));
+        let mut ways = above.iter().filter(|(id, _)| *id == src).map(|(_, way)| way);
+        return ways.find(|way| !filter::leaves_out_way(run, job, way)).cloned();
     }
+    // Without following links nothing below an operand is above what is made of it.
     if run.options.follow == Follow::Always {
-        rehearsal.notes_above(job);
+        rehearsal.notes_above(&job.dst);
     }
     if !is_within(job.dst.dir, src) {
-        return false;
+        return None;
     }
     // Where the way there cannot be told, nothing on it is left out as far as anybody knows.
-    way_below(job).is_none_or(|way| !filter::leaves_out_way(run, job, &way))
+    let way = way_below(job).unwrap_or_default();
+    (!filter::leaves_out_way(run, job, &way)).then_some(way)
 }
 
 /// The path of the destination below the source.

@@ -31,6 +31,7 @@ use crate::pace::{Crew, Turn};
 use crate::page_cache::Held;
 use crate::place::Place;
 use crate::receipt::Receipt;
+use crate::region::Regions;
 use crate::rehearsal::Rehearsal;
 use crate::remains::Remains;
 use crate::routes::Routes;
@@ -55,6 +56,7 @@ pub(crate) struct Run<'r> {
     pub(crate) own: Own,
     pub(crate) numbers: Numbers,
     pub(crate) writing: Writing,
+    pub(crate) regions: Regions,
     pub(crate) remainder: Remainder,
     pub(crate) throttle: Option<Throttle>,
     pub(crate) measured: Measured,
@@ -85,6 +87,7 @@ impl<'r> Run<'r> {
             own: Own::default(),
             numbers: Numbers::default(),
             writing: Writing::default(),
+            regions: Regions::default(),
             remainder: Remainder::default(),
             rehearsal: options.dry_run.then(Rehearsal::default),
             throttle: options.limit_rate.map(Throttle::new),
@@ -237,6 +240,10 @@ pub(crate) struct Worker {
     pub(crate) links_again: bool,
     /// Where that was.
     pub(crate) reached: Reached,
+    /// How many small files it makes before it fills the first.
+    pub(crate) files_at_once: usize,
+    /// The files before shared their blocks in an instant.
+    pub(crate) shares_at_once: bool,
     /// Entries met so far.
     pub(crate) entries: u64,
     /// Bytes of data copied so far, and how many of them were moved, not shared.
@@ -266,6 +273,8 @@ impl Worker {
             unsynced: Unsynced::default(),
             links_again: false,
             reached: Reached::default(),
+            files_at_once: 1,
+            shares_at_once: false,
             entries: 0,
             data_bytes: 0,
             moved_bytes: 0,

@@ -21,7 +21,7 @@ use crate::observer::Announcement;
 use crate::options::{Context, Keep, ModeRule, Options};
 use crate::place::{Place, Trust};
 use crate::receipt::Loss;
-use crate::rehearsal::may_link;
+use crate::rehearsal::{may_have_another_name, may_link};
 use crate::run::{Run, failed};
 use crate::xattr::{Handle, may_have_any};
 
@@ -59,7 +59,7 @@ pub(crate) fn copy_node(
         }
         _ => return Err(Diagnostic::UnknownKind { src: job.src.path() }),
     };
-    let mode = metadata::new_file_mode(run.options, src_stat, run.umask);
+    let mode = metadata::new_file_mode(run.options, src_stat, run.umask, job.inherits_acl);
     let device = match kind {
         // The device that it is, not the one that it is on.
         FileType::CharacterDevice | FileType::BlockDevice => src_stat.st_rdev,
@@ -67,12 +67,8 @@ pub(crate) fn copy_node(
     };
     let make = |name: &CStr| mknodat(job.dst.dir, name, kind, mode.at_first, device);
     replacing(run, job, old, make).map_err(failed(action, &job.dst))?;
-    finish_like_source(
-        run,
-        job,
-        src_stat,
-        metadata::sets_later(run.options).then_some(mode.at_last),
-    )
+    let later = metadata::is_made_private(run.options, job.inherits_acl);
+    finish_like_source(run, job, src_stat, later.then_some(mode.at_last))
 }
 
 /// Makes the destination a hard link to the source itself.
@@ -94,6 +90,11 @@ pub(crate) fn link_source(
         Some(_) => old != Old::Nothing,
     };
     replacing(run, job, old, link).map_err(error)?;
+    if let Some(rehearsal) = &run.rehearsal {
+        let follow = flags == AtFlags::SYMLINK_FOLLOW;
+        may_have_another_name(run, rehearsal, (&job.src, src_stat), follow, &job.dst)
+            .map_err(error)?;
+    }
     if before {
         run.announce(|| Announcement::Removed { dst: job.dst.path() });
     }
@@ -217,7 +218,7 @@ fn finish(
     if let Some(rehearsal) = &run.rehearsal {
         return Ok((Some(rehearsal.new_id()), Vec::new()));
     }
-    if !keeps_anything(run.options) {
+    if !keeps_anything(run.options) && !metadata::loses_acl(run.options, job.inherits_acl) {
         if !matters_who_it_is(run, job, source.stat) {
             return Ok((None, Vec::new()));
         }

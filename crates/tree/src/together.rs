@@ -15,7 +15,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat, statat};
 use rustix::io::Errno;
 
 use crate::identity::is_regular;
-use crate::pace::{Opening, Pace, Turn};
+use crate::pace::{Opening, Pace, Turn, Work};
 use crate::plan::{c_name, last_component, source_name};
 use crate::run::{Run, Worker};
 use crate::walk::{Alone, Means, in_order};
@@ -122,7 +122,8 @@ impl Shared<'_> {
             worker.turn.take();
             let moved_before = worker.moved_bytes;
             self.run.order.about(self.run.observer, at, || (self.copy)(worker, source));
-            worker.turn.count(worker.moved_bytes - moved_before, !worker.others_busy);
+            let work = Work { bytes: worker.moved_bytes - moved_before, made: false };
+            worker.turn.count(work, !worker.others_busy);
         }
         worker.turn = Turn::default();
     }

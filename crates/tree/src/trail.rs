@@ -27,13 +27,15 @@ struct Node {
     id: Option<FileId>,
 }
 
-/// From where a directory is found again that messages show as an operand.
+/// From where a directory is found again whose name is that of an operand, or of a symbolic link.
 #[derive(Clone, Debug)]
 pub(crate) enum Anchor {
     /// It is this one, which stays open.
     Held(Arc<OwnedFd>),
     /// It has this name in the directory at this trail.
     In(Trail, CString),
+    /// A symbolic link of this name in the directory at this trail leads to it.
+    Behind(Trail, CString, FileId),
 }
 
 impl Trail {
@@ -118,12 +120,22 @@ impl Trail {
     }
 }
 
+impl Node {
+    /// Parts with the trail that this one hangs on.
+    fn take_above(&mut self) -> Option<Trail> {
+        match self.anchor.take() {
+            Some(Anchor::In(home, _) | Anchor::Behind(home, ..)) => Some(home),
+            Some(Anchor::Held(_)) | None => self.parent.take(),
+        }
+    }
+}
+
 impl Drop for Node {
     // The default would drop one parent within the other: one stack frame a level.
     fn drop(&mut self) {
-        let mut above = self.parent.take();
+        let mut above = self.take_above();
         while let Some(Trail(node)) = above {
-            above = Arc::into_inner(node).and_then(|mut node| node.parent.take());
+            above = Arc::into_inner(node).and_then(|mut node| node.take_above());
         }
     }
 }
@@ -175,6 +187,12 @@ mod tests {
             trail = trail.child(c"d");
         }
         assert_eq!(trail.path().as_os_str().len(), 3 + 2 * 200_000);
+        drop(trail);
+        let mut trail = Trail::top(Path::new("top"), None);
+        for ino in 0..200_000 {
+            let anchor = Anchor::Behind(trail, c"link".into(), FileId { dev: 1, ino });
+            trail = Trail::top(Path::new("top/link"), Some(anchor));
+        }
         drop(trail);
     }
 }

@@ -20,29 +20,24 @@ use rustix::io::Errno;
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::Dir;
 use crate::directory;
-use crate::durable::files_kept;
 use crate::entry::{Job, Next, copy_entry, follows};
 use crate::extents::{BTRFS, file_system};
 use crate::filter;
 use crate::identity::FileId;
 use crate::listing::Listing;
 use crate::options::Options;
-use crate::pace::{Crew, Turn};
-use crate::page_cache::HELD_FILES_MAX;
+use crate::pace::{Turn, Work};
 use crate::place::{Place, Shown, Trust};
 use crate::plan::Operand;
-use crate::pool::{Loan, Pool, SHARES_PER_WORKER, Share};
-use crate::run::{Run, Worker, descriptors};
+use crate::pool::{Loan, Pool, Share};
+use crate::region::Region;
+use crate::run::{Run, Worker};
 
-/// The most levels of a tree whose directories one worker has open, with two descriptors each.
-const OPEN_LEVELS_MAX: usize = 32;
+pub(crate) use ahead::Ahead;
+pub(crate) use means::Means;
 
-/// The fewest levels that are worth another worker.
-const OPEN_LEVELS_MIN: usize = 8;
-
-/// So many that few trees are deeper where it matters: with fewer there are no workers beyond those
-/// who are there at first.
-const OPEN_LEVELS_ENOUGH: usize = 16;
+mod ahead;
+mod means;
 
 /// How much one worker does alone before others join.
 #[derive(Clone, Copy, Debug)]
@@ -89,58 +84,12 @@ impl Alone {
     }
 }
 
-/// Descriptors for all else: standard streams, operands.
-const OTHER_DESCRIPTORS: u64 = 20;
-
-/// Descriptors of a worker beside its directories: the file at hand, the directory of another name of
-/// it, and shares on their way.
-const WORKER_DESCRIPTORS: usize = 9 + 2 * SHARES_PER_WORKER;
-
-/// How many work on a tree, and how many levels of it each has open, where the process may have
-/// only so many descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Means {
-    pub(crate) workers: usize,
-    open_levels: usize,
-}
-
-impl Means {
-    pub(crate) fn of_process(options: &Options, workers: usize) -> Means {
-        let allowed = descriptors();
-        let held = if options.no_cache { HELD_FILES_MAX } else { 0 };
-        // Files that wait to be synced are kept as well.
-        let kept = (held + files_kept(options, allowed)) * workers;
-        Means::within(allowed.saturating_sub(kept as u64), workers)
-    }
-
-    /// Those of a crew, which is to be no larger than is good for the levels that each has open.
-    fn for_crew(mut crew: Crew, of: impl Fn(usize) -> Means) -> (Crew, Means) {
-        loop {
-            let means = of(crew.most);
-            if means.open_levels >= OPEN_LEVELS_ENOUGH || crew.most <= crew.workers {
-                return (crew.within(means.workers), means);
-            }
-            crew = crew.within((crew.most / 2).max(crew.workers));
-        }
-    }
-
-    fn within(descriptors: u64, workers_wanted: usize) -> Means {
-        let left = usize::try_from(descriptors.saturating_sub(OTHER_DESCRIPTORS));
-        let left = left.unwrap_or(usize::MAX);
-        let workers = workers_wanted.min(left / (2 * OPEN_LEVELS_MIN + WORKER_DESCRIPTORS));
-        if workers < 2 {
-            return Means { workers: 1, open_levels: (left / 2).clamp(1, OPEN_LEVELS_MAX) };
-        }
-        let levels = (left / workers - WORKER_DESCRIPTORS) / 2;
-        Means { workers, open_levels: levels.min(OPEN_LEVELS_MAX) }
-    }
-}
-
 /// Whether one thing has to happen after the other: people read along, or are asked. And a backup may
 /// take the name of another entry, as may what a symbolic link to a directory leads to: then the order
-/// of the entries decides what is left.
+/// of the entries decides what is left, and what a rehearsal foresees.
 pub(crate) fn in_order(options: &Options) -> bool {
     options.verbose
+        || options.dry_run
         || options.debug
         || options.ask
         || options.backup.is_some()
@@ -169,6 +118,9 @@ pub(crate) struct DirTask {
     pub(crate) begun: Option<Instant>,
     /// What went wrong with the directory itself, if receipts are kept.
     pub(crate) failures: Mutex<Vec<Diagnostic>>,
+    /// Where the blocks are that files may share, and where files are made.
+    pub(crate) src_region: Region,
+    pub(crate) dst_region: Region,
 }
 
 /// A worker's place in a directory.
@@ -206,7 +158,7 @@ pub(crate) fn walk(
     let device = run.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
     let open_levels = Means::of_process(run.options, 1).open_levels;
     let pool;
-    let at_large = Walk { run, operand, device, open_levels, pool: None };
+    let at_large = Walk { run, operand, device, open_levels, files_ahead: 1, pool: None };
     let mut stack = Stack::default();
     stack.frames.push(Frame { task: root, listing, lost: false, loan: None });
     let alone = Alone::from_now(run.options, worker);
@@ -214,15 +166,20 @@ pub(crate) fn walk(
     if stack.frames.is_empty() {
         return;
     }
-    run.begin_in_earnest();
     let (crew, means) = Means::for_crew(run.crew(), |workers| {
         Means::of_process(run.options, if in_order(run.options) { 1 } else { workers })
     });
+    let top = &stack.frames[0].task.src;
+    if crew.most > 1 && !run.is_in_earnest() && top.is_open() {
+        means.make_room(crew.most, top.fd());
+    }
+    run.begin_in_earnest();
     if crew.most == 1 {
         return at_large.go(worker, &mut stack, |_| true);
     }
     pool = Pool::new(if begins_alone { crew.one_at_first() } else { crew });
-    let shared = Walk { pool: Some(&pool), open_levels: means.open_levels, ..at_large };
+    let Means { open_levels, files_ahead, .. } = means;
+    let shared = Walk { pool: Some(&pool), open_levels, files_ahead, ..at_large };
     thread::scope(|scope| {
         shared.hire(scope);
         // Should this worker panic, the others must not wait for it.
@@ -250,6 +207,8 @@ struct Walk<'w> {
     /// The only file system to enter.
     device: Option<u64>,
     open_levels: usize,
+    /// How many files are made before the first of them is filled.
+    files_ahead: usize,
     /// Where the workers meet, when there are several.
     pool: Option<&'w Pool>,
 }
@@ -312,18 +271,31 @@ impl<'w> Walk<'w> {
             if filter::leaves_out(self.run, &job) {
                 continue;
             }
-            worker.entries += 1;
             worker.turn.take();
-            let moved_before = worker.moved_bytes;
-            if let Next::Enter(task, listing) = copy_entry(self.run, worker, &job) {
+            let next = if self.goes_ahead(worker, &job) {
+                self.copy_some(worker, frame, (name, kind))
+            } else {
+                self.copy_one(worker, &job, None)
+            };
+            if let Next::Enter(task, listing) = next {
                 stack.frames.push(Frame { task, listing, lost: false, loan: None });
                 stack.close_far_above(self.open_levels);
             }
-            if let Some(pool) = self.pool {
-                worker.turn.count(worker.moved_bytes - moved_before, pool.hungry() > 0);
-            }
             self.share(stack);
         }
+    }
+
+    /// Copies one entry, for which `ahead` has been done before.
+    fn copy_one(&self, worker: &mut Worker, job: &Job<'_>, ahead: Option<Ahead>) -> Next {
+        worker.entries += 1;
+        let made = ahead.as_ref().is_some_and(|ahead| ahead.made.is_some());
+        let moved_before = worker.moved_bytes;
+        let next = copy_entry(self.run, worker, job, ahead);
+        if let Some(pool) = self.pool {
+            let work = Work { bytes: worker.moved_bytes - moved_before, made };
+            worker.turn.count(work, pool.hungry() > 0);
+        }
+        next
     }
 
     /// The next name in a directory, and what the directory says it is; `None` when there are no
@@ -510,49 +482,4 @@ fn lose(run: &Run<'_>, frame: &mut Frame<'_>, src: bool, errno: Errno) {
     };
     directory::tell(run, &task.failures, diagnostic);
     frame.lost = true;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_crew_grows_no_further_than_descriptors_allow() {
-        for (descriptors, processors, workers, most, open_levels) in [
-            (1 << 20, 8, 8, 64, 32),
-            (1024, 2, 2, 16, 22),
-            (1024, 4, 4, 16, 22),
-            (1024, 24, 24, 24, 12),
-            (256, 2, 2, 4, 21),
-            (64, 2, 1, 1, 22),
-        ] {
-            let crew = Crew::new(processors, None);
-            let (crew, means) = Means::for_crew(crew, |wanted| Means::within(descriptors, wanted));
-            let of = format!("{descriptors} for {processors} processors");
-            assert_eq!((crew.workers, crew.most), (workers, most), "{of}");
-            assert_eq!(means.open_levels, open_levels, "{of}");
-        }
-    }
-
-    #[test]
-    fn few_descriptors_are_shared_by_few_workers() {
-        for (descriptors, wanted, workers, open_levels) in [
-            (u64::MAX, 1, 1, 32),
-            (1024, 2, 2, 32),
-            (1024, 64, 30, 8),
-            (1 << 20, 64, 64, 32),
-            (256, 8, 7, 8),
-            (64, 8, 1, 22),
-            (20, 8, 1, 1),
-            (0, 8, 1, 1),
-        ] {
-            let means = Means::within(descriptors, wanted);
-            assert_eq!(means, Means { workers, open_levels }, "{descriptors} for {wanted}");
-            assert!(
-                means.workers == 1
-                    || (2 * means.open_levels + WORKER_DESCRIPTORS) * means.workers
-                        <= usize::try_from(descriptors).unwrap_or(usize::MAX),
-            );
-        }
-    }
 }

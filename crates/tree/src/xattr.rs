@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use engines::sys::xattr_names_len;
 use rustix::fs::{
-    XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, lgetxattr, listxattr,
-    llistxattr, lremovexattr, lsetxattr, removexattr, setxattr,
+    Mode, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, lgetxattr,
+    listxattr, llistxattr, lremovexattr, lsetxattr, removexattr, setxattr,
 };
 use rustix::io::{self, Errno};
 
@@ -108,6 +108,19 @@ impl Handle<'_> {
     }
 }
 
+/// The permissions that a default access control list grants at most, in the form that the kernel gives
+/// it: a version, then tag, permissions and id of each entry.
+pub(crate) fn granted(list: &[u8]) -> Mode {
+    let entries = list.get(4..).unwrap_or_default().chunks_exact(8);
+    let of = |wanted: u16| {
+        let mut found = entries.clone().filter(|e| u16::from_le_bytes([e[0], e[1]]) == wanted);
+        found.next().map(|e| u32::from(e[2] & 7))
+    };
+    let [owner, group, mask, other] = [0x01, 0x04, 0x10, 0x20].map(of);
+    let bits = [owner, mask.or(group), other].map(Option::unwrap_or_default);
+    Mode::from_raw_mode(bits[0] << 6 | bits[1] << 3 | bits[2])
+}
+
 /// Whether the entry `name` of `dir` itself may have attributes; only where the kernel says so has it
 /// none.
 pub(crate) fn may_have_any(dir: BorrowedFd<'_>, name: &CStr) -> bool {
@@ -142,4 +155,25 @@ fn read_grown(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Resul
     let len = read(&mut buffer)?;
     buffer.truncate(len);
     Ok(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_grants_what_its_mask_lets_through() {
+        let list = |entries: &[(u8, u8)]| {
+            let entries = entries.iter().flat_map(|&(tag, bits)| [tag, 0, bits, 0, 9, 9, 9, 9]);
+            [2, 0, 0, 0].into_iter().chain(entries).collect::<Vec<u8>>()
+        };
+        for (entries, mode) in [
+            (&[(0x01, 7), (0x04, 5), (0x20, 0)][..], 0o750),
+            (&[(0x01, 7), (0x02, 7), (0x04, 5), (0x10, 6), (0x20, 1)], 0o761),
+            (&[(0x01, 6), (0x04, 7), (0x08, 7), (0x10, 0), (0x20, 4)], 0o604),
+            (&[], 0),
+        ] {
+            assert_eq!(granted(&list(entries)).as_raw_mode(), mode, "{entries:?}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
 use tree::{Filter, IgnoreFile, Options, Request};
 
@@ -96,6 +97,7 @@ fn copy(args: Args) -> ExitCode {
         interrupts.watch(&console);
         console::keep_drawing(&console);
     }
+    allow_many_files();
     let outcome = tree::copy(&request, &options, &*console);
     let said = console.finish(outcome.failures);
     interrupts.die_if_one_came();
@@ -105,6 +107,20 @@ fn copy(args: Args) -> ExitCode {
         _ => ExitCode::FAILURE,
     }
 }
+
+/// Lets the process have as many files open as it may. That it may have 1024 as a rule and many
+/// more if it asks is for the sake of select(2), which nothing here calls.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.map_or(FILES_ENOUGH, |maximum| maximum.min(FILES_ENOUGH));
+    if limit.current.is_some_and(|current| current < most) {
+        // Who may not copies with fewer.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit });
+    }
+}
+
+/// Open files that are enough for all workers that there ever are.
+const FILES_ENOUGH: u64 = 16 << 10;
 
 /// What the command line asks for, in the terms of the copier.
 fn plan(args: Args, filter: Filter) -> (Request, Options) {

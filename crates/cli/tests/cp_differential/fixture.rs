@@ -115,6 +115,9 @@ fn is_met(text: &str, tree: &Snapshot, root: &Path) -> bool {
         (Kind::Symlink(expected), What::Symlink(target)) => {
             word(expected, root) == target.as_os_str()
         }
+        (Kind::HardLink(other), _) => {
+            entry(other).is_some_and(|other| other.same_as == found.same_as)
+        }
         _ => false,
     };
     is_kind
@@ -233,26 +236,23 @@ impl<'t> Item<'t> {
     }
 }
 
-/// user::rw-, user:1:rw-, group::r--, mask::rw-, other::r-- in the kernel's form: a version, then
-/// tag, permissions and id of each entry.
-const ACL: [u8; 44] = [
-    2, 0, 0, 0, //
-    0x01, 0, 6, 0, 0xff, 0xff, 0xff, 0xff, //
-    0x02, 0, 6, 0, 1, 0, 0, 0, //
-    0x04, 0, 4, 0, 0xff, 0xff, 0xff, 0xff, //
-    0x10, 0, 6, 0, 0xff, 0xff, 0xff, 0xff, //
-    0x20, 0, 4, 0, 0xff, 0xff, 0xff, 0xff,
-];
+/// user::rw-, user:1:rw-, group::r--, mask::rw-, other::r--.
+const ACL: [u8; 44] = acl([6, 6, 4, 6, 4]);
 
-/// user::rwx, user:1:rwx, group::r-x, mask::rwx, other::--- in the same form.
-const DEFAULT_ACL: [u8; 44] = [
-    2, 0, 0, 0, //
-    0x01, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, //
-    0x02, 0, 7, 0, 1, 0, 0, 0, //
-    0x04, 0, 5, 0, 0xff, 0xff, 0xff, 0xff, //
-    0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff, //
-    0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
-];
+/// user::rwx, user:1:rwx, group::r-x, mask::rwx, other::---.
+const DEFAULT_ACL: [u8; 44] = acl([7, 7, 5, 7, 0]);
+
+/// A list in the kernel's form: a version, then tag, permissions and id of each entry.
+const fn acl([owner, user_1, group, mask, other]: [u8; 5]) -> [u8; 44] {
+    [
+        2, 0, 0, 0, //
+        0x01, 0, owner, 0, 0xff, 0xff, 0xff, 0xff, //
+        0x02, 0, user_1, 0, 1, 0, 0, 0, //
+        0x04, 0, group, 0, 0xff, 0xff, 0xff, 0xff, //
+        0x10, 0, mask, 0, 0xff, 0xff, 0xff, 0xff, //
+        0x20, 0, other, 0, 0xff, 0xff, 0xff, 0xff,
+    ]
+}
 
 fn set_xattr(path: &Path, name: &str, value: &[u8]) {
     rustix::fs::lsetxattr(path, name, value, XattrFlags::empty())

@@ -27,17 +27,17 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |_, gnu, ours| {
             let failed = gnu.said.iter().any(|said| said.status != Some(0));
-            gnu.stderr_has(INTO_ITSELF) || (failed && ours.stderr_has(INTO_ITSELF))
+            gnu.stderr_has(INTO_ITSELF) || (failed && ours.meets_itself())
         },
         amend: |gnu, ours| {
             ours.tree = gnu.tree.clone();
-            // GNU may come upon the copy as a second name of the directory, or upon nothing at all.
-            let both = gnu.stderr_has(INTO_ITSELF) && ours.stderr_has(INTO_ITSELF);
+            // GNU may come upon nothing at all, or upon the same more than once.
+            let both = gnu.meets_itself() && ours.meets_itself();
             for said in gnu.said.iter_mut().chain(&mut ours.said) {
                 said.stdout.clear();
                 let text = String::from_utf8_lossy(&said.stderr).into_owned();
                 let mut lines = text.split_inclusive('\n');
-                let first = lines.find(|line| both && line.contains(INTO_ITSELF));
+                let first = lines.find(|line| both && tells_of_itself(line));
                 said.stderr = first.unwrap_or_default().into();
             }
         },
@@ -257,18 +257,6 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| *gnu = ours.clone(),
     },
     Known {
-        reason: "a link to the directory that it is put into leads into itself",
-        until: None,
-        concerns: |_, gnu, _| {
-            gnu.stderr_has("will not create hard link 's/ls/ls' to directory 's/ls'")
-        },
-        amend: |gnu, ours| {
-            if ours.stderr_has(INTO_ITSELF) {
-                *gnu = ours.clone();
-            }
-        },
-    },
-    Known {
         reason: "the file is read once for all its names, and which is copied first hangs on the \
                  order of the directory",
         until: None,
@@ -329,6 +317,13 @@ fn gives_way(case: &Case) -> bool {
 }
 
 const INTO_ITSELF: &str = "cp: cannot copy a directory, ";
+const TO_ITSELF: &str = "cp: will not create hard link ";
+
+/// Whether a copy has come upon its own beginning.
+fn tells_of_itself(line: &str) -> bool {
+    line.contains(INTO_ITSELF) || line.contains(TO_ITSELF)
+}
+
 /// What GNU says, and what we say, where both refuse for good reason.
 const REASONS: &[(&str, &str)] = &[
     ("cannot overwrite non-directory", "are the same file"),
@@ -353,6 +348,10 @@ impl Outcome {
     /// Whether some command's standard error has `text` in it.
     fn stderr_has(&self, text: &str) -> bool {
         self.said.iter().any(|said| String::from_utf8_lossy(&said.stderr).contains(text))
+    }
+
+    fn meets_itself(&self) -> bool {
+        self.stderr_has(INTO_ITSELF) || self.stderr_has(TO_ITSELF)
     }
 
     /// Whether some command said `text` at all.

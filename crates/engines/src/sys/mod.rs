@@ -25,6 +25,7 @@ pub(crate) mod stream;
 mod sync_range;
 mod usage;
 mod window;
+mod xfs_geometry;
 
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
@@ -43,6 +44,7 @@ pub use started::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
 pub use sync_range::{begin_writing_back, write_back};
 pub use usage::{Usage, Whose, usage};
 pub use window::Window;
+pub use xfs_geometry::{XfsGeometry, xfs_geometry};
 
 /// The error of the C call that has just failed on this thread.
 fn last_errno() -> rustix::io::Errno {

@@ -74,10 +74,15 @@ impl Numbers {
         };
         *seen = dir;
         if let Some((base, number)) = backup {
-            let highest = files.entry(base.into()).or_default();
-            *highest = number.max(*highest);
+            note(files, base, number);
         }
     }
+}
+
+/// There is a backup of `base` with this number.
+pub(super) fn note(files: &mut Highest, base: &[u8], number: u64) {
+    let highest = files.entry(base.into()).or_default();
+    *highest = number.max(*highest);
 }
 
 /// The file that `entry` is a backup of, and its number, if its name is that of a numbered backup.

@@ -1,17 +1,17 @@
 //! Which numbers of workers are timed, one after another, and which of them goes on.
 //!
-//! A look begins with the number at work and twice as many, and goes on doubling for as long as that
-//! helps. Where it does not, or not by much, half of them are tried, and so on down. Each is timed in
-//! several windows that take turns with those of the number it is held against, and the median counts:
-//! entries are of all sizes, and an interruption hits one window.
+//! A look begins with the number at work and twice as many, and goes on doubling for as long as
+//! that helps. Where it does not, or not by much, half of them are tried, and so on down. Each is
+//! timed in several windows that take turns with those of the number it is held against, and the
+//! median counts: entries are of all sizes, and an interruption hits one window.
 
 use std::collections::BTreeMap;
 
 /// How often each number is timed.
 const ROUNDS: usize = 3;
 
-/// More workers than before have to take at most this share of the time. A few percent are noise, and a
-/// worker costs memory and descriptors.
+/// More workers than before have to take at most this share of the time. A few percent are noise,
+/// and a worker costs memory and descriptors.
 const MORE_TAKE_AT_MOST: f64 = 0.93;
 
 /// Who takes this share of the time in every window so far is not given another.
@@ -20,7 +20,8 @@ const GIVE_UP_FROM: f64 = 1.4;
 /// If they take no more than this share, it is the medium that they wait for.
 const CLEARLY_TAKE_AT_MOST: f64 = 0.8;
 
-/// What fewer have to take who are fewer than there are as a rule. That may be wrong a moment later.
+/// What fewer have to take who are fewer than there are as a rule. That may be wrong a moment
+/// later.
 const FEWER_TAKE_AT_MOST: f64 = 0.97;
 
 /// The same for fewer where they are more than as a rule, and not needed any more.
@@ -50,7 +51,8 @@ pub(super) enum Step {
 }
 
 impl Look {
-    /// One that begins with `current` workers where there are `usual` as a rule, and `most` at most.
+    /// One that begins with `current` workers where there are `usual` as a rule, and `most` at
+    /// most.
     pub(super) fn new(current: usize, usual: usize, most: usize) -> Look {
         Look { current, usual, most, fewer_only: false, times: BTreeMap::new() }
     }
@@ -60,8 +62,8 @@ impl Look {
         Look { fewer_only: true, ..Look::new(current, current, current) }
     }
 
-    /// Whether it left the number as it was and more were not to be tried, so that it is not known whether
-    /// those would help.
+    /// Whether it left the number as it was and more were not to be tried, so that it is not known
+    /// whether those would help.
     pub(super) fn leaves_open(&self, settled: usize) -> bool {
         self.fewer_only && settled == self.current
     }
@@ -115,8 +117,8 @@ impl Look {
         Ok(best)
     }
 
-    /// Whether `number` workers take so small a share of the time of `than`; else which of them has to
-    /// be timed first.
+    /// Whether `number` workers take so small a share of the time of `than`; else which of them has
+    /// to be timed first.
     fn is_better(&self, number: usize, than: usize, share: f64) -> Result<bool, usize> {
         let windows = |number| self.times.get(&number).map_or(0, Vec::len);
         if windows(than) == 0 {
@@ -146,8 +148,8 @@ impl Look {
 mod tests {
     use super::*;
 
-    /// Looks with windows that take what `time` says of round and number. Returns what was settled and
-    /// how many windows it took.
+    /// Looks with windows that take what `time` says of round and number. Returns what was settled
+    /// and how many windows it took.
     fn look(current: usize, most: usize, time: impl Fn(usize, usize) -> f64) -> (usize, usize) {
         let mut look = Look::new(current, current, most);
         for windows in 0..100 {

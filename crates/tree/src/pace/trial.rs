@@ -4,25 +4,26 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::Crew;
 use super::look::{Look, Step};
+use super::{Crew, ENTRY_UNITS};
 
-/// Entries between two looks at whether the processors idle, the first after the beginning, and the time
-/// that has passed, at least: everyone idles for a moment.
+/// Entries between two looks at whether the processors idle, the first after the beginning, and the
+/// time that has passed, at least: everyone idles for a moment.
 pub(super) const CHECK_EVERY_ENTRIES: u64 = 128;
 const CHECK_EVERY_TIME: Duration = Duration::from_millis(5);
 
-/// Processors that are in use for less than this share of the time idle. On ext4, xfs and tmpfs cached
-/// trees have them in use for 0.7 to 0.95 of it, shared blocks on btrfs for 0.6, and files that have to
-/// be read from the medium for 0.4 to 0.6.
+/// Processors that are in use for less than this share of the time idle. On ext4, xfs and tmpfs
+/// cached trees have them in use for 0.7 to 0.95 of it, shared blocks on btrfs for 0.6, and files
+/// that have to be read from the medium for 0.4 to 0.6.
 const IN_USE_AT_LEAST: f64 = 0.65;
 
 /// How often in a row they have to be found idle.
 const IDLE_CHECKS: u32 = 2;
 
-/// Entries from one trial to the next, and the time, at least. A trial costs a few hundredths of that, if
-/// it changes nothing.
+/// Entries from one trial to the next, and the time, at least. A trial costs a few hundredths of
+/// that, if it changes nothing.
 const LOOK_EVERY_ENTRIES: u64 = 8192;
+const LOOK_EVERY_UNITS: u64 = LOOK_EVERY_ENTRIES * ENTRY_UNITS;
 const LOOK_EVERY_TIME: Duration = Duration::from_secs(1);
 
 /// Entries that are timed at once, at least, and for each worker.
@@ -45,7 +46,8 @@ pub(super) struct Trial {
     patience: Duration,
     /// How often in a row the processors were found idle.
     idle_checks: u32,
-    /// When it was last seen whether fewer workers than processors get on better although all are in use.
+    /// When it was last seen whether fewer workers than processors get on better although all are
+    /// in use.
     tried_fewer: Option<Reading>,
     phase: Phase,
 }
@@ -166,7 +168,7 @@ impl Trial {
     /// Whether it has not been seen for long whether fewer get on better.
     fn may_try_fewer(&self, now: Reading) -> bool {
         self.tried_fewer.is_none_or(|last| {
-            now.at >= last.at + LOOK_EVERY_TIME && now.units >= last.units + LOOK_EVERY_ENTRIES
+            now.at >= last.at + LOOK_EVERY_TIME && now.units >= last.units + LOOK_EVERY_UNITS
         })
     }
 
@@ -189,8 +191,8 @@ mod tests {
     }
 
     /// Lets `trial` go on over entries that take `time(number)` each with so many workers, of which
-    /// processors work for the share `busy`, until it has settled. Returns the number of workers, for
-    /// how many entries they go on, and how many entries it took.
+    /// processors work for the share `busy`, until it has settled. Returns the number of workers,
+    /// for how many entries they go on, and how many entries it took.
     fn settle(trial: &mut Trial, busy: f64, time: impl Fn(usize) -> Duration) -> (usize, u64, u64) {
         let mut now = Reading { at: Instant::now(), cpu: Duration::ZERO, units: 0 };
         trial.phase = Phase::Steady(now);

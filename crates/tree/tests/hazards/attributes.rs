@@ -169,7 +169,79 @@ fn access_control_lists_are_kept_and_none_is_inherited() {
     });
 }
 
-/// A list with one named user, in the form that the kernel gives it.
+#[test]
+fn nothing_grants_in_the_end_what_a_default_list_withholds() {
+    use rustix::fs::{CWD, FileType, mknodat};
+    each_fs(|kind, dir| {
+        let (src, to) = (dir.join("s"), dir.join("to"));
+        create_dir_all(src.join("d")).expect("a directory");
+        write(src.join("d/f"), "1").expect("a file");
+        write(src.join("g"), "1").expect("a file");
+        mknodat(CWD, src.join("p"), FileType::Fifo, 0o666.into(), 0).expect("a fifo");
+        for name in ["", "d", "d/f", "g", "p"] {
+            set_permissions(src.join(name), Permissions::from_mode(0o777)).expect("a mode");
+        }
+        // The permissions in its last entry, which is that of others.
+        let mut list = acl(7);
+        let at = list.len() - 6;
+        list[at] = 0;
+        for (ownership, xattr, stands) in [
+            (true, tree::Keep::No, false),
+            (true, tree::Keep::No, true),
+            (false, tree::Keep::IfPossible, false),
+            (false, tree::Keep::IfPossible, true),
+        ] {
+            create_dir_all(if stands { to.join("t") } else { to.clone() }).expect("a directory");
+            let gives = if stands { to.join("t") } else { to.clone() };
+            setxattr(&gives, "system.posix_acl_default", &list, XattrFlags::empty())
+                .expect("a default list");
+            let preserve = tree::Preserve { ownership, xattr, ..<_>::default() };
+            let options = Options { preserve, recursive: true, ..Options::default() };
+            copy_well(&src, &to.join("t"), &options);
+            for name in ["d", "d/f", "g", "p"] {
+                let mode = metadata(to.join("t").join(name)).expect("the copy").mode();
+                assert_eq!(mode & 0o007, 0, "{kind}: {name} {mode:o}, {ownership} {stands}");
+            }
+            std::fs::remove_dir_all(&to).expect("a directory");
+        }
+    });
+}
+
+#[test]
+fn a_list_that_is_lost_in_the_end_lets_nobody_in_before() {
+    use rustix::fs::getxattr;
+    each_fs(|kind, dir| {
+        let (src, to) = (dir.join("s"), dir.join("to"));
+        create_dir_all(src.join("d")).expect("a directory");
+        write(src.join("d/f"), random_bytes(100_000, 5)).expect("a file");
+        create_dir_all(&to).expect("a directory");
+        setxattr(&to, "system.posix_acl_default", &acl(7), XattrFlags::empty())
+            .expect("a default list");
+        let preserve = tree::Preserve { mode: tree::ModeRule::Fresh, ..<_>::default() };
+        let options = Options { preserve, recursive: true, ..Options::default() };
+        // What nothing gives a list to shows the umask.
+        let usual = metadata(src.join("d")).expect("a directory").mode();
+        let names = ["t", "t/d", "t/d/f"];
+        let seen = std::sync::Mutex::new(Vec::new());
+        let listener = Listener::with_meanwhile(|| {
+            let modes = names
+                .map(|name| metadata(to.join(name)).expect("what is being made").mode() & 0o077);
+            seen.lock().expect("a list").push(modes);
+        });
+        assert_eq!(copy_exactly(&src, &to.join("t"), &options, &listener).failures, 0, "{kind}");
+        drop(listener);
+        let seen = seen.into_inner().expect("a list");
+        assert!(!seen.is_empty() && seen.iter().all(|modes| *modes == [0; 3]), "{kind}: {seen:?}");
+        for (name, bits) in [("t", 0o777), ("t/d", 0o777), ("t/d/f", 0o666)] {
+            let mode = metadata(to.join(name)).expect("the copy").mode() & 0o7777;
+            assert_eq!(mode, bits & usual, "{kind}: {name}");
+            let list = getxattr(to.join(name), "system.posix_acl_access", &mut [0; 256][..]);
+            assert!(list.is_err(), "{kind}: {name}");
+        }
+        std::fs::remove_dir_all(&to).expect("a directory");
+    });
+}
+
 /// A link has no attributes of the user's, but those of an administrator, and its own owner.
 #[test]
 fn attributes_of_symbolic_links_are_kept() {
@@ -212,6 +284,7 @@ fn attributes_of_symbolic_links_are_kept() {
     });
 }
 
+/// A list with one named user, in the form that the kernel gives it.
 fn acl(user: u32) -> Vec<u8> {
     let mut bytes = 2_u32.to_le_bytes().to_vec();
     let mut entry = |tag: u16, permissions: u16, id: u32| {

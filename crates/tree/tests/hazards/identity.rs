@@ -196,3 +196,75 @@ fn a_backup_replaces_nothing_of_another_operand() {
         assert_eq!(held("f~").as_deref(), Some(first.as_bytes()), "{files:?}");
     }
 }
+
+/// Another operand takes the name of a file's first copy before the file's second name comes.
+#[test]
+fn a_name_whose_copy_has_lost_its_own_is_not_left_out() {
+    let backup = |kind| Some(Backup { kind, suffix: "~".into() });
+    let (numbered, simple) = (backup(BackupKind::Numbered), backup(BackupKind::Simple));
+    for (backup, atomic, stands, left) in [
+        (numbered.clone(), false, false, Some("x.~1~")),
+        (numbered, true, true, Some("x.~1~")),
+        (simple, false, false, Some("x~")),
+        (None, true, false, None),
+        (None, true, true, None),
+    ] {
+        let what = format!("{backup:?}, atomic {atomic}, stands {stands}");
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        for name in ["a", "b", "c", "to"] {
+            create_dir(at(name)).expect("a directory");
+        }
+        write(at("a/x"), "one").expect("a file");
+        write(at("b/x"), "two").expect("a file");
+        for name in ["c/y", "c/z"] {
+            hard_link(at("a/x"), at(name)).expect("a link");
+        }
+        if stands {
+            write(at("to/y"), "old").expect("a file");
+        }
+        let request = Request {
+            sources: ["a/.", "b/.", "c/."].map(|name| at(name).into()).to_vec(),
+            destination: Destination::Directory(at("to").into()),
+        };
+        let options = Options { backup, atomic, ..Options::archive() };
+        let listener = Listener::default();
+        assert_eq!(tree::copy(&request, &options, &listener).failures, 0, "{what}");
+        assert_eq!(listener.heard(), [], "{what}");
+        let names = [("x", "two"), ("y", "one"), ("z", "one")].into_iter();
+        for (name, content) in names.chain(left.map(|left| (left, "one"))) {
+            let copy = read(at("to").join(name)).expect("the copy");
+            assert_eq!(copy, content.as_bytes(), "{what}: {name}");
+        }
+        let inode = |name: &str| metadata(at(name)).expect("the copy").ino();
+        assert_eq!(inode("to/y"), inode("to/z"), "{what}");
+    }
+}
+
+/// The first copy of a file is where an operand puts the same file once more.
+#[test]
+fn a_copy_is_not_removed_to_be_linked_to_itself() {
+    for (remove_destination, atomic) in [(false, false), (true, false), (false, true), (true, true)]
+    {
+        let what = format!("remove {remove_destination}, atomic {atomic}");
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| dir.path().join(name);
+        for name in ["a/d", "to"] {
+            create_dir_all(at(name)).expect("a directory");
+        }
+        write(at("a/x"), "content").expect("a file");
+        hard_link(at("a/x"), at("a/d/y")).expect("a link");
+        let request = Request {
+            sources: ["a/d/y", "a/.", "a/d/.", "a/x"].map(|name| at(name).into()).to_vec(),
+            destination: Destination::Directory(at("to").into()),
+        };
+        let options = Options { remove_destination, atomic, ..Options::archive() };
+        let listener = Listener::default();
+        assert_eq!(tree::copy(&request, &options, &listener).failures, 0, "{what}");
+        let inode = |name: &str| metadata(at(name)).expect("the copy").ino();
+        assert_eq!(read(at("to/x")).expect("the copy"), b"content", "{what}");
+        for name in ["to/y", "to/d/y"] {
+            assert_eq!(inode("to/x"), inode(name), "{what}: {name}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 //! for what went wrong elsewhere; classes that only concern one engine are tried with the engines,
 //! those that need an injected error with the command.
 
+mod ahead;
 mod attributes;
 mod changing;
 mod deep;

@@ -326,6 +326,43 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
 }
 
 #[test]
+fn where_a_link_led_once_no_other_directory_is_linked_from() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    for name in ["x", "y", "to/y", "out", "elsewhere"] {
+        create_dir_all(at(name)).expect("a directory");
+    }
+    write(at("x/first"), "from the source").expect("a file");
+    std::fs::hard_link(at("x/first"), at("y/second")).expect("a link");
+    write(at("elsewhere/first"), "a secret").expect("a file");
+    symlink("../out", at("to/x")).expect("a link");
+    symlink("../elsewhere", at("trap")).expect("a link");
+    // So that the links are older than the run even by the kernel's coarse clock.
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let request = tree::Request {
+        sources: vec![at("x").into(), at("y").into()],
+        destination: tree::Destination::Directory(at("to").into()),
+    };
+    let exchanged = AtomicBool::new(false);
+    // When the first name is about to be made in the directory that was entered.
+    let announced = || {
+        if !exchanged.swap(true, Ordering::Relaxed) {
+            renameat_with(CWD, at("trap"), CWD, at("to/x"), RenameFlags::EXCHANGE)
+                .expect("exchanged");
+        }
+    };
+    let listener = Listener { announced: Some(Box::new(announced)), ..Listener::default() };
+    let options = Options { keep_directory_symlink: true, verbose: true, ..Options::archive() };
+    assert_eq!(tree::copy(&request, &options, &listener).failures, 1);
+    let (src, dst) = (at("to/x/first"), at("to/y/second"));
+    let errno = rustix::io::Errno::STALE;
+    assert_eq!(listener.heard(), [Diagnostic::HardLink { src, dst, errno }]);
+    assert_eq!(read(at("out/first")).expect("the copy"), b"from the source");
+    assert!(!at("to/y/second").exists());
+    assert_eq!(at("elsewhere/first").metadata().expect("a file").nlink(), 1);
+}
+
+#[test]
 fn another_name_of_somebodys_fifo_is_not_given_away() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "to give files away needs root");

@@ -16,7 +16,7 @@ use tree::{Diagnostic, ModeRule, Options};
 
 use crate::listener::{Listener, copy_exactly};
 
-fn with_jobs(jobs: usize, options: Options) -> Options {
+pub(crate) fn with_jobs(jobs: usize, options: Options) -> Options {
     Options { jobs: NonZeroUsize::new(jobs), ..options }
 }
 
@@ -57,8 +57,16 @@ fn any_number_of_workers_makes_the_same_tree() {
         make_tree(&src, &mut fastrand::Rng::with_seed(3));
         for jobs in [1, 2, 3, 8, 24] {
             let dst = dir.join(format!("t{jobs}"));
+            let archive = with_jobs(jobs, Options::archive());
+            // Files are made some at a time where nobody wants to know how long each took.
+            let listener = Listener { without_receipts: true, ..Listener::default() };
+            let outcome = copy_exactly(&src, &dst, &archive, &listener);
+            assert_eq!((outcome.failures, listener.heard()), (0, vec![]), "{kind}, {jobs}");
+            let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
+            assert_eq!(differences, [""; 0], "{kind}, {jobs}");
+            remove_dir_all(&dst).expect("the copy");
             let listener = Listener::default();
-            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, Options::archive()), &listener);
+            let outcome = copy_exactly(&src, &dst, &archive, &listener);
             assert_eq!((outcome.failures, listener.heard()), (0, vec![]), "{kind}, {jobs}");
             let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
             assert_eq!(differences, [""; 0], "{kind}, {jobs}");
@@ -88,11 +96,12 @@ fn a_flat_directory_is_split_among_all() {
         write(src.join(format!("f{number}")), "x").expect("a file");
     }
     let shares = Mutex::new(BTreeMap::new());
-    let listener = Listener::with_meanwhile(|| {
+    let mut listener = Listener::with_meanwhile(|| {
         let thread = format!("{:?}", std::thread::current().id());
         *shares.lock().expect("a map").entry(thread).or_insert(0) += 1;
         std::thread::sleep(Duration::from_micros(200));
     });
+    listener.without_receipts = true;
     let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &listener);
     assert_eq!(outcome.failures, 0);
     drop(listener);
@@ -126,10 +135,15 @@ fn a_few_files_that_take_long_are_copied_in_earnest() {
     for number in 0..6 {
         write(src.join(format!("f{number}")), "x").expect("a file");
     }
-    let listener = Listener::with_meanwhile(|| std::thread::sleep(Duration::from_millis(5)));
-    let outcome = copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &listener);
-    assert_eq!(outcome.failures, 0);
-    assert!(listener.in_earnest.load(Ordering::Relaxed));
+    for without_receipts in [false, true] {
+        let _ = remove_dir_all(&dst);
+        let mut listener =
+            Listener::with_meanwhile(|| std::thread::sleep(Duration::from_millis(5)));
+        listener.without_receipts = without_receipts;
+        let outcome = copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &listener);
+        assert_eq!(outcome.failures, 0);
+        assert!(listener.in_earnest.load(Ordering::Relaxed), "{without_receipts}");
+    }
 }
 
 #[test]

@@ -71,17 +71,22 @@ pub(super) static FLAGS: &[Flag] = &[
         help: "let a file's name stand for the old file or the whole new one at every moment",
         details: "The copy is made without a name in the directory of its destination, and comes to \
                   the name when it is whole; an interrupted or failed copy leaves the old file, or \
-                  none. An existing file is so replaced rather than written into: other hard links \
-                  to it keep the old data. The new file takes over its owner, permissions, access \
-                  control list and extended attributes unless other options say what they are to \
-                  be, and what cannot be taken over is warned of. Where the destination is a \
-                  symbolic link, the file that it leads to is replaced, in that file's directory; \
-                  the link stays. Devices and fifos are written to as ever. It needs room for the \
-                  old and the new file at once. Until it gets its name the copy has none, and goes \
-                  away with a killed process. One that takes the place of an old file is called \
-                  .NAME.haulage-new for an instant before that, and still is if it is killed right \
+                  none. (Without this option a copy that is killed leaves files that are not \
+                  whole, some of them empty, and newer than their sources, so that \\fB-u\\fR \
+                  takes them for up to date.) An existing file is so replaced rather than written \
+                  into: other hard links to it keep the old data. The new file takes over its \
+                  owner, permissions, access control list and extended attributes unless other \
+                  options say what they are to be, and what cannot be taken over is warned of. \
+                  Where the destination is a symbolic link, the file that it leads to is replaced, \
+                  in that file's directory; the link stays. Devices and fifos are written to as \
+                  ever. It needs room for the old and the new file at once. Until it gets its name \
+                  the copy has none, and goes away with a killed process. One that takes the place \
+                  of an old file is called .NAME.haulage-new for an instant before that, and still \
+                  is if it is killed right \
                   then; the next copy to that name removes it. Where a file system knows no files \
-                  without names (NFS for one) every copy is called so all the while.",
+                  without names (NFS for one) every copy is called so all the while. A backup of a \
+                  file that is replaced is another link to it for an instant, and so needs a file \
+                  system that has links.",
         ..Flag::PLAIN
     },
     Flag {
@@ -151,8 +156,9 @@ pub(super) static FLAGS: &[Flag] = &[
         takes: Nothing(|draft| draft.progress = true),
         help: "show how far the copy is, if standard error is a terminal",
         details: "How much there is to do is counted beside the copy. Until that is known no time \
-                  left is given, nor where entries are left out by globs. Without it SIGUSR1 asks \
-                  for one line of the same.",
+                  left is given, nor where entries are left out by globs. Rate and time left are \
+                  those of the last seconds, without what the program was stopped for. Without it \
+                  SIGUSR1 asks for one line of the same.",
         ..Flag::PLAIN
     },
     Flag {
@@ -177,6 +183,8 @@ pub(super) static FLAGS: &[Flag] = &[
         group: Group::Messages,
         takes: Nothing(|draft| draft.stats = true),
         help: "tell at the end, on standard error, what was copied, how, and how fast",
+        details: "The time elapsed is all the time there was, also what the program was stopped \
+                  for.",
         ..Flag::PLAIN
     },
     Flag {
@@ -194,7 +202,7 @@ pub(super) static FLAGS: &[Flag] = &[
                   are compared byte by byte. It may be given more than once. Of all \
                   \\fB--exclude\\fR and \\fB--include\\fR the first that matches decides; what \
                   none matches is copied unless an ignore file says otherwise. A SOURCE itself is \
-                  never left out.",
+                  never left out. docs/filter.md tells where that differs from rsync.",
         ..Flag::PLAIN
     },
     Flag {
@@ -231,12 +239,14 @@ pub(super) static FLAGS: &[Flag] = &[
         group: Group::Messages,
         takes: Nothing(|draft| draft.dry_run = true),
         help: "tell what would be done, as -v does, and do none of it",
-        details: "Everything is looked at and decided as in a real run, and the exit status is that \
-                  of a real run as far as can be known: errors that only reading, writing or the \
-                  room on a disk would show are not seen. Of what it would have made itself it knows \
-                  that two operands go to one name, yet makes no backup of the first, and does not \
-                  meet it below a directory. With \\fB-i\\fR nobody is asked, and each answer is \
-                  taken to be yes. It goes with neither \\fB--receipt\\fR nor \\fB--stats\\fR.",
+        details: "Everything is looked at and decided as in a real run, and the exit status is \
+                  that of a real run as far as can be known: errors that only reading, writing or \
+                  the room on a disk would show are not seen. Of \\fB-l\\fR it knows what may not \
+                  be linked: what is on another file system, or protected from it. Of what it \
+                  would have made itself it knows that two operands go to one name, yet does not \
+                  meet the first below a directory. With \\fB-i\\fR nobody is asked, and each \
+                  answer is taken to be yes. It goes with neither \\fB--receipt\\fR nor \
+                  \\fB--stats\\fR.",
         ..Flag::PLAIN
     },
     Flag {

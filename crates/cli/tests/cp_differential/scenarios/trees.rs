@@ -127,6 +127,37 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // A copy that comes upon itself.
+        trees: &["d/f=1; d/sub/two/g=2; l->d; ll->l; m/r->../d; k->d/sub"],
+        lines: &[
+            "-r l/ d",
+            "-r l/ d/sub",
+            "-r l/ k",
+            "-r ll// d",
+            "-r l/. d/sub",
+            "-r m/r/ d",
+            "-r m/r/ d/sub",
+            "-rH l d",
+            "-rH l d/sub",
+            "-rH l l/sub",
+            "-rH l k",
+            "-rHT l k/new",
+            "-rHT l d/new/",
+            "-rHT ll d/sub/new",
+            "-rH m/r d",
+            "-rH k d/sub",
+            "-rH --parents l d/sub",
+            "-rH --parents m/r d/sub",
+            "-rL l d/sub",
+            "-rL l/ d/sub/new",
+            "-rLT l d/sub/new",
+            "-rL ll d/sub/two",
+            "-r l/sub l/sub/two",
+            "-a --parents d d/sub",
+            "-a --parents d/sub d/sub/two",
+        ],
+    },
+    Table {
         // Where the destination's directory is a link.
         trees: &["s/d/f=1; s/d/g=2; t/s/; t/s/d->../../out; out/g=old; lt->t"],
         lines: &[

@@ -1,0 +1,244 @@
+//! Copies to a file system that a process serves, which can do less than others: no file without a
+//! name, and perhaps no rename that replaces nothing, and no links.
+
+use std::fs::{metadata, read, set_permissions, write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use testfs::{Costs, SlowFs, names_in, random_bytes};
+
+fn haulage(dir: &Path, args: &[&str]) -> Command {
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").args(args).current_dir(dir).env("LC_ALL", "C");
+    command
+}
+
+fn cp(dir: &Path, args: &[&str]) -> Output {
+    haulage(dir, args).output().expect("haulage runs")
+}
+
+fn begin(dir: &Path, args: &[&str]) -> Child {
+    haulage(dir, args).stderr(Stdio::piped()).spawn().expect("haulage runs")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// All that a server can do.
+const ALL: &str = "flags of renames and links";
+
+/// The least.
+const NEITHER: &str = "neither flags of renames nor links";
+
+/// Runs `test` in an empty file system with each set of abilities. What it copies from is elsewhere.
+fn each_server(costs: Costs, test: impl Fn(&str, &SlowFs)) {
+    for (what, renames_without_flags, no_links) in
+        [(ALL, false, false), ("no flags of renames", true, false), (NEITHER, true, true)]
+    {
+        let costs = Costs { renames_without_flags, no_links, ..costs };
+        let Some(served) = SlowFs::mount(costs) else { return };
+        test(what, &served);
+    }
+}
+
+/// A file of this content in a directory that goes with what is returned first, and its name.
+fn source(content: &[u8]) -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let src = dir.path().join("src");
+    write(&src, content).expect("a file");
+    let src = src.to_str().expect("a plain name").to_owned();
+    (dir, src)
+}
+
+fn wait_until(ready: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !ready() {
+        assert!(Instant::now() < deadline, "it never comes to that");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the copy has begun a file of its own in `dir`.
+fn has_begun(dir: &Path) -> bool {
+    names_in(dir).iter().any(|name| name.contains("haulage"))
+}
+
+#[test]
+fn a_file_takes_its_name_when_it_is_whole() {
+    let content = random_bytes(300_000, 1);
+    let (_dir, src) = source(&content);
+    set_permissions(&src, PermissionsExt::from_mode(0o640)).expect("a mode");
+    each_server(Costs::default(), |what, served| {
+        let root = served.path();
+        write(root.join("old"), "old").expect("a file");
+        let before = metadata(root.join("old")).expect("a file");
+        for name in ["old", "new"] {
+            let output = cp(root, &["-p", "--atomic", "--durable", &src, name]);
+            assert_eq!(said(&output), "", "{what}: {name}");
+            assert!(output.status.success(), "{what}: {name}");
+            assert!(read(root.join(name)).expect("the copy") == content, "{what}: {name}");
+            let [copied, from] = [root.join(name), PathBuf::from(&src)].map(|path| {
+                let found = metadata(path).expect("a file");
+                (found.mode(), found.mtime(), found.mtime_nsec(), found.nlink())
+            });
+            assert_eq!(copied, from, "{what}: {name}");
+        }
+        assert_ne!(metadata(root.join("old")).expect("a file").ino(), before.ino(), "{what}");
+        assert_eq!(names_in(root), ["new", "old"], "{what}");
+    });
+}
+
+#[test]
+fn a_name_that_another_takes_meanwhile_is_not_taken_from_it() {
+    let (_dir, src) = source(&random_bytes(300_000, 1));
+    each_server(Costs::default(), |what, served| {
+        let root = served.path();
+        let child = begin(root, &["--atomic", "--limit-rate=300K", &src, "new"]);
+        wait_until(|| has_begun(root));
+        write(root.join("new"), "another's").expect("a file");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(1), "{what}");
+        let due = "cp: cannot create regular file 'new': File exists\n";
+        assert_eq!(said(&output), due, "{what}");
+        assert_eq!(read(root.join("new")).expect("a file"), b"another's", "{what}");
+        assert_eq!(names_in(root), ["new"], "{what}");
+    });
+}
+
+/// Such a rename fails at once where the name is taken, but for an instant that no test hits by itself.
+#[test]
+fn nor_is_one_that_another_takes_in_the_last_instant() {
+    let (_dir, src) = source(b"content");
+    let costs = Costs { another_is_first: true, ..Costs::default() };
+    each_server(costs, |what, served| {
+        let root = served.path();
+        let output = cp(root, &["--atomic", &src, "new"]);
+        // With flags nobody can come in between.
+        let (due, content) = match what {
+            ALL => ("", "content"),
+            _ => ("cp: cannot create regular file 'new': File exists\n", "new"),
+        };
+        assert_eq!(said(&output), due, "{what}");
+        assert_eq!(read(root.join("new")).expect("a file"), content.as_bytes(), "{what}");
+        assert_eq!(names_in(root), ["new"], "{what}");
+    });
+    each_server(costs, |what, served| {
+        let root = served.path();
+        write(root.join("f"), "old").expect("a file");
+        let output = cp(root, &["--backup=numbered", &src, "f"]);
+        assert_eq!(said(&output), "", "{what}");
+        let (names, backup) = match what {
+            ALL => (&["f", "f.~1~"][..], "f.~1~"),
+            _ => (&["f", "f.~1~", "f.~2~"][..], "f.~2~"),
+        };
+        assert_eq!(names_in(root), names, "{what}");
+        assert_eq!(read(root.join(backup)).expect("the backup"), b"old", "{what}");
+        assert_eq!(read(root.join("f")).expect("the copy"), b"content", "{what}");
+    });
+}
+
+#[test]
+fn an_interrupted_copy_leaves_the_old_file_alone() {
+    let (_dir, src) = source(&random_bytes(300_000, 1));
+    each_server(Costs::default(), |what, served| {
+        let root = served.path();
+        write(root.join("old"), "old").expect("a file");
+        let child = begin(root, &["--atomic", "--limit-rate=100K", &src, "old"]);
+        wait_until(|| has_begun(root));
+        // Until then a signal ends it on the spot.
+        std::thread::sleep(Duration::from_millis(300));
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.signal(), Some(15), "{what}");
+        assert_eq!(said(&output), "cp: interrupted: 'old' is as it was before\n", "{what}");
+        assert_eq!(read(root.join("old")).expect("a file"), b"old", "{what}");
+        assert_eq!(names_in(root), ["old"], "{what}");
+    });
+}
+
+#[test]
+fn backups_are_numbered_and_none_replaces_another() {
+    let dir = tempfile::tempdir().expect("a directory");
+    each_server(Costs::default(), |what, served| {
+        let root = served.path();
+        let has_no_links = what == NEITHER;
+        write(root.join("f"), "0").expect("a file");
+        for (atomic, number) in [(&[][..], 1), (&["--atomic"], 2), (&[], 4), (&["--atomic"], 5)] {
+            if number == 4 {
+                write(root.join("f.~3~"), "another's").expect("a file");
+            }
+            let src = dir.path().join("src");
+            write(&src, number.to_string()).expect("a file");
+            let src = src.to_str().expect("a plain name");
+            let output = cp(root, &[atomic, &["--backup=numbered", src, "f"]].concat());
+            // The old file has both names for a moment.
+            let needs_links = has_no_links && !atomic.is_empty();
+            let due = "cp: cannot backup 'f': Operation not permitted\n";
+            assert_eq!(said(&output), if needs_links { due } else { "" }, "{what}: {number}");
+            assert_eq!(output.status.success(), !needs_links, "{what}: {number}");
+        }
+        let due = if has_no_links {
+            &[("f", "4"), ("f.~1~", "0"), ("f.~3~", "another's"), ("f.~4~", "1")][..]
+        } else {
+            &[
+                ("f", "5"),
+                ("f.~1~", "0"),
+                ("f.~2~", "1"),
+                ("f.~3~", "another's"),
+                ("f.~4~", "2"),
+                ("f.~5~", "4"),
+            ]
+        };
+        let names = names_in(root);
+        let content = |name: &String| {
+            String::from_utf8(read(root.join(name)).expect("a file")).expect("text")
+        };
+        let found: Vec<_> = names.iter().map(|name| (name.as_str(), content(name))).collect();
+        let due: Vec<_> = due.iter().map(|(name, text)| (*name, text.to_string())).collect();
+        assert_eq!(found, due, "{what}");
+    });
+}
+
+#[test]
+fn a_killed_copy_goes_on_where_it_was() {
+    const LEN: usize = 24 << 20;
+    let dir = tempfile::tempdir().expect("a directory");
+    let content = random_bytes(LEN, 1);
+    write(dir.path().join("src"), &content).expect("a file");
+    let src = dir.path().join("src");
+    let src = src.to_str().expect("a plain name");
+    let costs = Costs { write_takes: Duration::from_millis(4), ..Costs::default() };
+    each_server(costs, |what, served| {
+        let root = served.path();
+        let common = ["-p", "--resume", "--engine=read_write:256K", src];
+        let output = cp(root, &[&common[..], &["whole"]].concat());
+        assert!(output.status.success(), "{what}: {}", said(&output));
+        // Those of the journal are among them.
+        let whole = served.writes();
+        let args = [&common[..], &["copy"]].concat();
+        let mut child = begin(root, &args);
+        let part = root.join(".copy.haulage-part");
+        let half = || metadata(&part).is_ok_and(|part| part.len() >= LEN as u64 / 2);
+        wait_until(half);
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        let killed = served.writes() - whole;
+        assert!(!root.join("copy").exists(), "{what}");
+        let output = cp(root, &args);
+        assert_eq!(said(&output), "", "{what}");
+        assert!(output.status.success(), "{what}");
+        let rest = served.writes() - whole - killed;
+        assert!(rest * 3 < whole * 2, "{what}: {rest} writes after {killed} of {whole}");
+        assert!(read(root.join("copy")).expect("the copy") == content, "{what}");
+        assert_eq!(names_in(root), ["copy", "whole"], "{what}");
+        // What is complete is left.
+        let before = served.writes();
+        assert!(cp(root, &args).status.success(), "{what}");
+        assert_eq!(served.writes(), before, "{what}");
+    });
+}

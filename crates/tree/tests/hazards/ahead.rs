@@ -1,0 +1,212 @@
+//! Files that are made before the first of them is filled end as if they had been made one by one.
+
+use std::fs::{create_dir, create_dir_all, read, read_dir, remove_file, write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Once};
+
+use testfs::{Aspects, each_fs, random_bytes, tree_differences};
+use tree::{Destination, Diagnostic, Observer, Options, Request};
+
+use crate::listener::{Listener, copy_exactly};
+use crate::workers::with_jobs;
+
+/// So many that they are made some at a time, which begins when several workers are at it.
+const FILES: usize = 200;
+
+fn make_files(dir: &Path) {
+    create_dir_all(dir).expect("a directory");
+    for number in 0..FILES {
+        write(dir.join(format!("f{number}")), random_bytes(900, number as u64)).expect("a file");
+    }
+}
+
+/// Interrupts when it is asked for the so-many-th time whether to.
+struct InterruptsAt {
+    listener: Listener<'static>,
+    asked: AtomicUsize,
+    at: usize,
+}
+
+impl Observer for InterruptsAt {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        self.listener.diagnose(diagnostic);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) >= self.at
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_no_file_that_was_not_begun() {
+    each_fs(|kind, dir| {
+        let src = dir.join("s");
+        make_files(&src);
+        for at in (0..).step_by(7) {
+            let dst = dir.join(format!("t{at}"));
+            let listener = Listener { without_receipts: true, ..Listener::default() };
+            let observer = InterruptsAt { listener, asked: AtomicUsize::new(0), at };
+            let request = Request {
+                sources: vec![src.clone().into()],
+                destination: Destination::Exact(dst.clone().into()),
+            };
+            let outcome = tree::copy(&request, &with_jobs(2, Options::archive()), &observer);
+            let mut partial = Vec::new();
+            let mut whole = 0;
+            for entry in read_dir(&dst).into_iter().flatten() {
+                let path = entry.expect("an entry").path();
+                let source = src.join(path.file_name().expect("its name"));
+                let is_whole = read(&path).expect("a copy") == read(source).expect("its source");
+                if is_whole { whole += 1 } else { partial.push(path) }
+            }
+            let of = format!("{kind}, asked {at} times: {partial:?}");
+            if whole == FILES {
+                assert!(at > FILES, "{of}");
+                return;
+            }
+            let told = observer.listener.heard().into_iter().filter_map(|diagnostic| {
+                let Diagnostic::Interrupted { dst, .. } = diagnostic else { return None };
+                Some(dst)
+            });
+            // One for each worker.
+            assert!(partial.len() <= 2, "{of}");
+            partial.sort();
+            let mut told: Vec<_> = told.collect();
+            told.sort();
+            assert_eq!(told, partial, "{of}");
+            assert_eq!(outcome.failures, partial.len() as u64, "{of}");
+        }
+    });
+}
+
+#[test]
+fn a_file_that_has_become_a_directory_is_entered_and_those_after_it_are_copied() {
+    each_fs(|kind, dir| {
+        for jobs in [1, 2, 3] {
+            let (src, dst) = (dir.join(format!("s{jobs}")), dir.join(format!("t{jobs}")));
+            make_files(&src);
+            let swap = Once::new();
+            // The names have been read when the first of them is copied.
+            let mut listener = Listener::with_meanwhile(|| {
+                swap.call_once(|| {
+                    for number in 0..FILES {
+                        let path = src.join(format!("f{number}"));
+                        if number % 7 == 3 && !dst.join(format!("f{number}")).exists() {
+                            remove_file(&path).expect("a source that nobody has opened");
+                            create_dir(&path).expect("a directory");
+                            write(path.join("in it"), "x").expect("a file");
+                        }
+                    }
+                });
+            });
+            listener.without_receipts = true;
+            // Some ways say nothing of what they move until it is done.
+            let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
+            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, options), &listener);
+            assert_eq!((outcome.failures, listener.heard()), (0, vec![]), "{kind}, {jobs}");
+            // The source itself was changed after it had been looked at.
+            let aspects = Aspects { mtimes: false, ..Aspects::ALL };
+            let differences = tree_differences(&src, &dst, aspects).expect("both are there");
+            assert_eq!(differences, [""; 0], "{kind}, {jobs}");
+            let entered = (0..FILES).filter(|number| dst.join(format!("f{number}")).is_dir());
+            assert!(entered.count() > 3, "{kind}, {jobs}");
+        }
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_told_of_and_those_after_it_are_copied() {
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        make_files(&src);
+        let taken = Once::new();
+        let mut listener = Listener::with_meanwhile(|| {
+            taken.call_once(|| {
+                for number in 0..FILES {
+                    let _ = std::fs::File::create_new(dst.join(format!("f{number}")));
+                }
+            });
+        });
+        listener.without_receipts = true;
+        let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
+        let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &listener);
+        let heard = listener.heard();
+        assert_eq!(outcome.failures, heard.len() as u64, "{kind}: {heard:?}");
+        let mut failed = 0;
+        for number in 0..FILES {
+            let name = format!("f{number}");
+            let copy = read(dst.join(&name)).expect("a file");
+            if copy == read(src.join(&name)).expect("its source") {
+                continue;
+            }
+            // Of another process, and left alone.
+            assert_eq!(copy, b"", "{kind}: {name}");
+            let path = dst.join(&name);
+            let is_it = |heard: &&Diagnostic| {
+                matches!(heard, Diagnostic::Failed { path: told, errno, .. }
+                    if *told == path && errno.raw_os_error() == 17)
+            };
+            assert_eq!(heard.iter().filter(is_it).count(), 1, "{kind}: {name}: {heard:?}");
+            failed += 1;
+        }
+        assert!(failed > 10 && failed == heard.len(), "{kind}: {failed} of {heard:?}");
+    });
+}
+
+#[test]
+fn a_source_that_is_rewritten_before_its_turn_is_copied_as_it_is_then() {
+    each_fs(|kind, dir| {
+        for at in [40, 60, 90, 130] {
+            let (src, dst) = (dir.join(format!("s{at}")), dir.join(format!("t{at}")));
+            make_files(&src);
+            let (moved, rewritten) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let one = Mutex::new(());
+            let mut listener = Listener::with_meanwhile(|| {
+                // The other worker gets no further than through the file at hand meanwhile.
+                let _one = one.lock();
+                if moved.fetch_add(1, Ordering::Relaxed) != at {
+                    return;
+                }
+                for number in 0..FILES {
+                    let name = format!("f{number}");
+                    // Those that are there have been copied, or are being copied; but for the empty
+                    // ones.
+                    let bytes = std::fs::metadata(dst.join(&name)).map_or(0, |copy| copy.len());
+                    if bytes > 0 {
+                        continue;
+                    }
+                    let path = src.join(&name);
+                    match number % 3 {
+                        0 => write(&path, random_bytes(700_000, 1)).expect("a longer source"),
+                        1 => write(&path, "short").expect("a shorter source"),
+                        _ => {
+                            let mode = std::fs::Permissions::from_mode(0o600);
+                            std::fs::set_permissions(&path, mode).expect("a mode");
+                        }
+                    }
+                    rewritten.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            listener.without_receipts = true;
+            let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
+            let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &listener);
+            let heard = listener.heard();
+            drop(listener);
+            let differ = |number: &usize| {
+                let [source, copy] = [&src, &dst].map(|dir| {
+                    let path = dir.join(format!("f{number}"));
+                    let mode = std::fs::metadata(&path).expect("it is there").permissions().mode();
+                    (mode, read(path).expect("it is there"))
+                });
+                source != copy
+            };
+            let differ = (0..FILES).filter(differ).count();
+            // That file may have been rewritten while it was read.
+            assert!(differ <= 1 && heard.len() <= 2, "{kind}, {at}: {differ}, {heard:?}");
+            assert!(outcome.failures <= heard.len() as u64, "{kind}, {at}");
+            assert!(rewritten.into_inner() > 5, "{kind}, {at}");
+        }
+    });
+}
