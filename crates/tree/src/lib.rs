@@ -58,6 +58,7 @@ mod standing;
 mod throttle;
 mod together;
 mod trail;
+mod umask;
 mod verify;
 mod walk;
 mod writing;

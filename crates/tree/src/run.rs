@@ -37,6 +37,7 @@ use crate::remains::Remains;
 use crate::routes::Routes;
 use crate::standing::Standing;
 use crate::throttle::Throttle;
+use crate::umask::umask;
 use crate::writing::Writing;
 
 /// Shared by reference among all workers of a run.
@@ -75,7 +76,7 @@ impl<'r> Run<'r> {
         Run {
             options,
             observer,
-            umask: read_umask(),
+            umask: umask(),
             euid: rustix::process::geteuid().as_raw(),
             egid: rustix::process::getegid().as_raw(),
             began,
@@ -195,14 +196,6 @@ impl<'r> Run<'r> {
     pub(crate) fn trusts_owner(&self, stat: &Stat) -> bool {
         stat.st_uid == 0 || stat.st_uid == self.euid
     }
-}
-
-/// The process's umask can only be read by setting it. For that instant it is the strictest one, so
-/// that a file made meanwhile by another thread is too private rather than too public.
-fn read_umask() -> Mode {
-    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
-    rustix::process::umask(umask);
-    umask
 }
 
 /// The diagnostic for a call on the file at `place`.

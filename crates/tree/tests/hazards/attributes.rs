@@ -1,10 +1,12 @@
 //! Modes, owners, times, attributes; and that nobody else can look in before they are set.
 
+use std::collections::HashSet;
 use std::fs::{
     File, FileTimes, Permissions, create_dir_all, hard_link, metadata, set_permissions, write,
 };
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{XattrFlags, lgetxattr, lsetxattr, setxattr};
@@ -298,4 +300,30 @@ fn acl(user: u32) -> Vec<u8> {
     entry(0x10, 6, u32::MAX);
     entry(0x20, 4, u32::MAX);
     bytes
+}
+
+#[test]
+fn what_other_threads_make_meanwhile_has_its_permissions() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, theirs) = (dir.path().join("s"), dir.path().join("theirs"));
+    write(&src, "some").expect("a file");
+    write(&theirs, "other").expect("a file");
+    let usual = metadata(&theirs).expect("a file").mode();
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            let mut modes = HashSet::new();
+            while !ends.load(Ordering::Relaxed) {
+                std::fs::remove_file(&theirs).expect("it was made");
+                write(&theirs, "other").expect("a file");
+                modes.insert(metadata(&theirs).expect("a file").mode());
+            }
+            modes
+        });
+        for at in 0..2000 {
+            copy_well(&src, &dir.path().join(at.to_string()), &Options::default());
+        }
+        ends.store(true, Ordering::Relaxed);
+        assert_eq!(others.join().expect("it ends"), HashSet::from([usual]));
+    });
 }
