@@ -1,5 +1,6 @@
 //! Every check that a change has to pass, one after another.
 
+use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
         let shown = format!("cargo {}", args.join(" "));
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
-        let status = Command::new(&cargo)
+        let status = heeding_signals(&cargo)
             .args(*args)
             .envs(file_systems.environment())
             .env("HAULAGE_SKIPS", skips.path())
@@ -43,6 +44,20 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
     }
     sum_up(&times, failed.is_some(), file_systems, skips.path())?;
     Ok(failed.map_or(ExitCode::SUCCESS, crate::exit_code))
+}
+
+/// A command for `program` in which an interrupt is an interrupt: shells have what they start in the
+/// background ignore it, and what ignores a signal hands that on to what the tests interrupt.
+fn heeding_signals(program: &OsStr) -> Command {
+    let heeding = ["--default-signal=HUP,INT,QUIT,PIPE"];
+    let trial = Command::new("env").args(heeding).arg("true").output();
+    if trial.is_ok_and(|trial| trial.status.success()) {
+        let mut command = Command::new("env");
+        command.args(heeding).arg(program);
+        return command;
+    }
+    // Before coreutils 8.31.
+    Command::new(program)
 }
 
 fn sum_up(
