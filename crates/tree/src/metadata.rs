@@ -96,8 +96,8 @@ pub(crate) fn apply(run: &Run<'_>, source: Source<'_>, target: Target<'_>) -> Ve
         true => own(run, source.stat, target, &mut lost),
         false => Owner::Untouched,
     };
-    let acl_set = copy_xattrs(run, source, target, &mut lost);
-    set_mode(run, source.stat, target, owner, acl_set, &mut lost);
+    let now = copy_xattrs(run, source, target, &mut lost);
+    set_mode(run, source.stat, target, owner, now, &mut lost);
     if preserve.timestamps
         && let Err(errno) = set_times(target.handle, source.stat)
     {
@@ -269,13 +269,13 @@ fn keeps_acl(options: &Options, of: FileType) -> bool {
 }
 
 /// Copies access control lists, extended attributes and the security context, each if asked for.
-/// Returns whether an access control list now decides about the target's permissions.
+/// Returns the mode that the target now has, unless a list has made that uncertain.
 fn copy_xattrs(
     run: &Run<'_>,
     source: Source<'_>,
     target: Target<'_>,
     lost: &mut Vec<Loss>,
-) -> bool {
+) -> Option<Mode> {
     let preserve = &run.options.preserve;
     let keeps_acl = keeps_acl(run.options, kind(source.stat));
     let mut names = Vec::new();
@@ -289,7 +289,7 @@ fn copy_xattrs(
             Vec::new()
         });
     }
-    let mut acl_set = false;
+    let mut mode = Some(Mode::from_raw_mode(target.stat.st_mode & 0o7777));
     for name in &names {
         let wanted = match Class::of(name) {
             Class::Acl => keeps_acl,
@@ -298,9 +298,12 @@ fn copy_xattrs(
             Class::Private => false,
         };
         let Some(handle) = source.handle.filter(|_| wanted) else { continue };
-        let copied = handle.get(name).and_then(|value| target.handle.set(name, &value));
+        let copied = handle.get(name).and_then(|value| {
+            target.handle.set(name, &value)?;
+            mode = mode.and_then(|mode| mode_with(name, &value, mode));
+            Ok(())
+        });
         match (Class::of(name), copied) {
-            (Class::Acl, Ok(())) => acl_set = true,
             (_, Ok(())) => {}
             (Class::Acl, Err(errno)) => {
                 run.report(failed(Action::Permissions, target.place)(errno));
@@ -321,7 +324,17 @@ fn copy_xattrs(
         remove_foreign_acls(run, target, &[Some(ACL_ACCESS)], &[], lost);
     }
     set_named_context(run, target, lost);
-    acl_set
+    mode
+}
+
+/// What the mode `before` becomes when the attribute `name` is set to `value`, if that is certain.
+fn mode_with(name: &CStr, value: &[u8], before: Mode) -> Option<Mode> {
+    if name == ACL_ACCESS {
+        // Set-group-ID may be cleared with it, see posix_acl_update_mode() in the kernel.
+        (!before.intersects(SPECIAL_BITS)).then(|| granted(value))
+    } else {
+        (name == ACL_DEFAULT || Class::of(name) != Class::Acl).then_some(before)
+    }
 }
 
 /// Takes away those of the lists `acls` that the target has and the source has not: they came from the
@@ -391,27 +404,26 @@ fn set_mode(
     src: &Stat,
     target: Target<'_>,
     owner: Owner,
-    acl_set: bool,
+    now: Option<Mode>,
     lost: &mut Vec<Loss>,
 ) {
     if kind(target.stat) == FileType::Symlink {
         return;
     }
-    let current = Mode::from_raw_mode(target.stat.st_mode & 0o7777);
+    let found = Mode::from_raw_mode(target.stat.st_mode & 0o7777);
     let wanted = if run.options.preserve.mode == ModeRule::Preserve {
         let mode = Mode::from_raw_mode(src.st_mode & 0o7777);
         // Set-user-ID would lend the rights of another user than it was meant to.
         Some(if owner == Owner::Lost { mode & !SPECIAL_BITS } else { mode })
     } else if owner != Owner::Untouched && !target.new && is_regular(target.stat) {
         // What was narrowed for the change of owner, without the bits that it cleared.
-        Some(current & !SPECIAL_BITS)
+        Some(found & !SPECIAL_BITS)
     } else {
         target.mode.map(|mode| mode & !withheld(run, target))
     };
     let Some(wanted) = wanted else { return };
-    // A change of owner, and a list, may have changed the mode meanwhile.
-    let untouched = !acl_set && owner == Owner::Untouched;
-    if untouched && wanted == current {
+    // A change of owner may have changed the mode meanwhile.
+    if owner == Owner::Untouched && Some(wanted) == now {
         return;
     }
     if let Err(errno) = set_permissions(target.handle, wanted) {

@@ -108,8 +108,9 @@ impl Handle<'_> {
     }
 }
 
-/// The permissions that a default access control list grants at most, in the form that the kernel gives
-/// it: a version, then tag, permissions and id of each entry.
+/// The permissions that an access control list grants at most, which are those of the mode of a file
+/// that has it, see acl(5). It is in the form that the kernel gives it: a version, then tag,
+/// permissions and id of each entry.
 pub(crate) fn granted(list: &[u8]) -> Mode {
     let entries = list.get(4..).unwrap_or_default().chunks_exact(8);
     let of = |wanted: u16| {

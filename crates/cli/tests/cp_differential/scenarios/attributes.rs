@@ -258,6 +258,24 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // A list, and bits of the mode that it does not speak of.
+        trees: &[
+            "d/u=1 acl mode=4775; d/g=2 acl mode=2775; d/t=3 acl mode=1664; d/a=4 acl mode=640; \
+                  d/e/ acl mode=3770; t/; o/u=old mode=600; o/g=old acl mode=2600; o/a=old mode=4711",
+        ],
+        lines: &[
+            "-r d t",
+            "-a d t",
+            "--preserve=mode -r d t",
+            "--preserve=mode,ownership -r d t",
+            "-a --no-preserve=mode d t",
+            "-aT d o",
+            "--preserve=mode -rT d o",
+            "-a --remove-destination d/. o",
+            "-p d/u d/g d/t t",
+        ],
+    },
+    Table {
         trees: &["a=1 user.one=1 user.two=2; d/f=1 user.f=f; d/ user.d=d; b=old user.one=x \
                   user.three=3; l->a; acl=1 acl mode=664; t/; e/d/ user.d=old; ro=1 user.r=r \
                   mode=400"],
