@@ -12,7 +12,7 @@
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::fs::{FileType, Mode, Stat};
 use rustix::io::Errno;
@@ -21,7 +21,7 @@ use crate::diagnostic::{Action, Diagnostic};
 use crate::dir::Dir;
 use crate::directory;
 use crate::entry::{Job, Next, copy_entry, follows};
-use crate::extents::{BTRFS, file_system};
+use crate::extents::{BTRFS, XFS, file_system};
 use crate::filter;
 use crate::identity::FileId;
 use crate::listing::Listing;
@@ -34,55 +34,12 @@ use crate::region::Region;
 use crate::run::{Run, Worker};
 
 pub(crate) use ahead::Ahead;
+pub(crate) use alone::Alone;
 pub(crate) use means::Means;
 
 mod ahead;
+mod alone;
 mod means;
-
-/// How much one worker does alone before others join.
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    entries: u64,
-    /// Bytes that were moved: to share them takes an instant.
-    bytes: u64,
-    /// Where a few entries take longer the medium keeps us waiting: several workers wait at once, and the
-    /// user has time to interrupt.
-    time: Duration,
-}
-
-/// To make the threads and to end them takes half a millisecond, as long as 40 small files do, and a second
-/// worker gains that back in a hundred. So whoever copies less is never slower for them.
-const USUAL_BOUNDS: Bounds =
-    Bounds { entries: 192, bytes: 4 << 20, time: Duration::from_millis(3) };
-
-/// Who asks for a number of workers gets them as soon as there is something to share.
-const BOUNDS_IF_ASKED: Bounds =
-    Bounds { entries: 32, bytes: 1 << 20, time: Duration::from_millis(2) };
-
-/// What one worker does alone.
-pub(crate) struct Alone {
-    entries: u64,
-    bytes: u64,
-    until: Instant,
-}
-
-impl Alone {
-    pub(crate) fn from_now(options: &Options, worker: &Worker) -> Alone {
-        let Bounds { entries, bytes, time } =
-            if options.jobs.is_some() { BOUNDS_IF_ASKED } else { USUAL_BOUNDS };
-        Alone {
-            entries: worker.entries + entries,
-            bytes: worker.moved_bytes + bytes,
-            until: Instant::now() + time,
-        }
-    }
-
-    /// Whether others would help.
-    pub(crate) fn is_over(&self, worker: &Worker) -> bool {
-        let few = worker.entries < self.entries && worker.moved_bytes < self.bytes;
-        !few || Instant::now() >= self.until
-    }
-}
 
 /// Whether one thing has to happen after the other: people read along, or are asked. And a backup may
 /// take the name of another entry, as may what a symbolic link to a directory leads to: then the order
@@ -94,6 +51,13 @@ pub(crate) fn in_order(options: &Options) -> bool {
         || options.ask
         || options.backup.is_some()
         || options.keep_directory_symlink
+}
+
+/// Whether files of the destination are removed for others. The kernel's own threads take those apart
+/// on xfs, under the locks under which inodes are made: two workers and they take a fifth longer than
+/// one, and no window of the copy shows it, since they come later.
+fn removes(options: &Options, root: &DirTask) -> bool {
+    options.remove_destination && !root.new
 }
 
 /// A directory that is being copied. Workers who have names from it share it.
@@ -153,8 +117,10 @@ pub(crate) fn walk(
     operand: &Operand,
     (root, listing): (Arc<DirTask>, Listing),
 ) {
+    let kind = run.options.jobs.is_none().then(|| file_system(root.dst.fd())).flatten();
     // All that is made in one of its subvolumes changes one tree, and who finds that locked is woken late.
-    let begins_alone = run.options.jobs.is_none() && file_system(root.dst.fd()) == Some(BTRFS);
+    let begins_alone = kind == Some(BTRFS);
+    let stays_alone = in_order(run.options) || kind == Some(XFS) && removes(run.options, &root);
     let device = run.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
     let open_levels = Means::of_process(run.options, 1).open_levels;
     let pool;
@@ -163,11 +129,14 @@ pub(crate) fn walk(
     stack.frames.push(Frame { task: root, listing, lost: false, loan: None });
     let alone = Alone::from_now(run.options, worker);
     at_large.go(worker, &mut stack, |worker| !alone.is_over(worker));
+    if let Some(alone) = Alone::for_the_last(run.options, worker, stack.names_in_hand()) {
+        at_large.go(worker, &mut stack, |worker| !alone.is_over(worker));
+    }
     if stack.frames.is_empty() {
         return;
     }
     let (crew, means) = Means::for_crew(run.crew(), |workers| {
-        Means::of_process(run.options, if in_order(run.options) { 1 } else { workers })
+        Means::of_process(run.options, if stays_alone { 1 } else { workers })
     });
     let top = &stack.frames[0].task.src;
     if crew.most > 1 && !run.is_in_earnest() && top.is_open() {
@@ -382,6 +351,10 @@ impl<'w> Walk<'w> {
 }
 
 impl Stack<'_> {
+    fn names_in_hand(&self) -> u64 {
+        self.frames.iter().map(|frame| frame.listing.in_hand() as u64).sum()
+    }
+
     /// Closes the directory that has just become one level too many, and those that could not be
     /// closed before. The topmost stays open: from there everything can be found again.
     fn close_far_above(&mut self, open_levels: usize) {
