@@ -22,9 +22,11 @@ use crate::receipt::{Attempt, Chosen, Offload, SparseDetection, Verified};
 use crate::routes::{Routes, Way};
 use crate::run::{Run, Worker};
 
-pub(crate) use sharing::try_clone;
+pub(crate) use old::CloningOver;
+use sharing::try_clone;
 
 mod moving;
+mod old;
 mod settling;
 mod sharing;
 
@@ -36,6 +38,8 @@ pub(crate) struct Files<'f> {
     pub(crate) dst: BorrowedFd<'f>,
     pub(crate) dst_stat: &'f Stat,
     pub(crate) dst_place: &'f Place<'f>,
+    /// This run made the destination.
+    pub(crate) new: bool,
     /// The destination has no name yet, and none will be left of it should it not become whole.
     pub(crate) staged: bool,
 }
@@ -94,9 +98,11 @@ pub(crate) fn copy_contents(
     let seat = worker.station.seat();
     let meter = seat.as_ref().map(|seat| &seat.meter);
     let (routes, buffer, turn) = worker.routes(src, dst, run.options);
+    let old_stands = files.begin(run, dst, routes)?;
     let mut copying = Copying {
         run,
         files,
+        old_stands,
         routes,
         ends: (src, dst),
         measured: None,
@@ -125,7 +131,7 @@ pub(crate) fn copy_contents(
         run.begin_in_earnest();
     }
     let copied = copying.all();
-    let Copying { contents, footprint, at, .. } = copying;
+    let Copying { contents, footprint, at, old_stands, .. } = copying;
     if let Some(footprint) = footprint {
         worker.held.take(run, files, footprint, at);
     }
@@ -140,7 +146,8 @@ pub(crate) fn copy_contents(
         Err(diagnostic) => {
             let counted =
                 matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-            let leaves_part = is_regular(files.dst_stat) && !counted && !files.staged;
+            let leaves_part =
+                is_regular(files.dst_stat) && !counted && !files.staged && !old_stands;
             if run.observer.keeps_receipts() {
                 let diagnostic = diagnostic.clone();
                 worker.unfinished = Some(Unfinished { contents, diagnostic });
@@ -161,6 +168,8 @@ pub(crate) fn copy_contents(
 struct Copying<'c, 'r, 'f> {
     run: &'c Run<'r>,
     files: &'c Files<'f>,
+    /// The destination has its old contents still.
+    old_stands: bool,
     routes: &'c mut Routes,
     /// Source and destination.
     ends: (End<'f>, End<'f>),
@@ -192,6 +201,11 @@ struct Copying<'c, 'r, 'f> {
 impl Copying<'_, '_, '_> {
     fn is_regular(&self) -> bool {
         is_regular(self.files.src_stat) && is_regular(self.files.dst_stat)
+    }
+
+    /// Whether the source is one of the kernel's own variables.
+    fn is_pseudo(&self) -> bool {
+        self.ends.0.kind.is_some_and(extents::is_pseudo)
     }
 
     /// Whether it is read and written in an instant.
@@ -252,8 +266,7 @@ impl Copying<'_, '_, '_> {
     /// Copies in the way that the option on holes and the source's own holes make the right one.
     fn by_options(&mut self, size: u64) -> Result<(), Diagnostic> {
         let sparse = self.run.options.sparse;
-        let looks_sparse =
-            is_sparse(self.files.src_stat) && (self.honest || !extents::is_pseudo(self.files.src));
+        let looks_sparse = is_sparse(self.files.src_stat) && (self.honest || !self.is_pseudo());
         if looks_sparse && self.honest {
             self.contents.offload.sparse = SparseDetection::SeekHole;
             return self.by_extents(size);
@@ -264,7 +277,7 @@ impl Copying<'_, '_, '_> {
         }
         if !may_offload(self.run.options) {
             self.contents.offload.offload = "avoided";
-        } else if size == 0 && extents::is_pseudo(self.files.src) {
+        } else if size == 0 && self.is_pseudo() {
             self.contents.offload.offload = "unsupported";
         }
         self.copy_data(size)

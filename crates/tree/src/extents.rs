@@ -48,9 +48,9 @@ const PSEUDO: &[u64] = &[
     0x6165_676c, // pstore
 ];
 
-/// Whether the file `fd` is one of the kernel's variables.
-pub(crate) fn is_pseudo(fd: BorrowedFd<'_>) -> bool {
-    file_system(fd).is_some_and(|kind| PSEUDO.contains(&kind))
+/// Whether files are the kernel's variables, by the number of their file system.
+pub(crate) fn is_pseudo(kind: u64) -> bool {
+    PSEUDO.contains(&kind)
 }
 
 /// The number that statfs(2) gives the file system of `fd`.

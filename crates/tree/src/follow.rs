@@ -124,7 +124,7 @@ fn follow(run: &Run<'_>, dir: BorrowedFd<'_>, name: &CStr, named: bool) -> Resul
                 return Err(Errno::LOOP.into());
             }
             // The links of /proc lead where no text says, and nobody can exchange them.
-            if extents::is_pseudo(held.as_fd()) {
+            if extents::file_system(held.as_fd()).is_some_and(extents::is_pseudo) {
                 if rest.is_empty() {
                     return Ok(End::Kernels { dir: at, name: component });
                 }

@@ -24,6 +24,25 @@ pub(crate) fn open_looked_at(
     flags: OFlags,
     stat: &Stat,
 ) -> io::Result<OwnedFd> {
+    open_looked_at_on(FileSystem::Any, dir, name, flags, stat)
+}
+
+/// What is known of the file system that a file was seen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileSystem {
+    /// Regular files are what they are to the kernel itself, to which O_NONBLOCK means nothing there.
+    Honest,
+    Any,
+}
+
+/// The same on a file system of which something is known.
+pub(crate) fn open_looked_at_on(
+    file_system: FileSystem,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+    stat: &Stat,
+) -> io::Result<OwnedFd> {
     if !is_regular(stat) {
         return restarting(dir, name, flags);
     }
@@ -32,8 +51,10 @@ pub(crate) fn open_looked_at(
         Err(Errno::AGAIN) => open_leased(dir, name, flags, stat),
         Err(errno) => Err(errno),
         Ok(fd) => {
-            // Some file systems that are processes are told of the flag at each read and write.
-            fcntl_setfl(&fd, flags)?;
+            if file_system == FileSystem::Any {
+                // Some that are processes are told of the flag at each read and write.
+                fcntl_setfl(&fd, flags)?;
+            }
             Ok(fd)
         }
     }

@@ -3,10 +3,10 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::sys::close;
-use rustix::fs::{Mode, OFlags, Stat, fstat, ftruncate, openat};
-use rustix::io::{self, Errno, retry_on_intr};
+use rustix::fs::{Mode, OFlags, Stat, fstat, openat};
+use rustix::io::{self, Errno};
 
-use crate::contents::{Contents, Files, copy_contents, try_clone};
+use crate::contents::{Contents, Files, copy_contents};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::entry::Job;
 use crate::existing::{Found, Ground, remove};
@@ -15,7 +15,7 @@ use crate::identity::{FileId, file_bytes, is_regular};
 use crate::journal::Journal;
 use crate::metadata::{self, NewMode, Target};
 use crate::observer::Announcement;
-use crate::open::{look_at_new, open_listed, open_looked_at};
+use crate::open::{FileSystem, look_at_new, open_listed, open_looked_at, open_looked_at_on};
 use crate::options::{Make, Reflink};
 use crate::place::Trust;
 use crate::receipt::Loss;
@@ -60,10 +60,13 @@ pub(crate) fn copy_file(
         // To open a fifo waits for a writer.
         run.begin_in_earnest();
     }
-    let opened =
-        ground.source.take().map_or_else(|| open_source(job, src_stat), |source| Ok(*source))?;
+    let opened = match ground.source.take() {
+        Some(source) => *source,
+        None => open_source_on(worker.known(src_stat), job, src_stat)?,
+    };
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(run, job, &src_now);
+    let mut _turn = None;
     let mut dst = if let Some(fd) = ground.made.take() {
         look_at_made(job, fd, &src_now)?
     } else if is_staged(run, job, &ground) {
@@ -77,6 +80,9 @@ pub(crate) fn copy_file(
             ground.found = None;
         }
         let found = ground.found.as_deref();
+        // Before it is looked at: whoever has the turn may give it other attributes.
+        _turn = found.map(|found| run.writing.turn(FileId::of(found.effective())));
+        let found = found.map(|found| (found, worker.known(found.effective())));
         open_destination(run, job, found, ground.dangling, (&src_now, mode))?
     };
     let _shows = worker.station.show(&job.dst, file_bytes(&src_now), dst.staged.is_some());
@@ -85,11 +91,6 @@ pub(crate) fn copy_file(
     let replaced = old.map_or(&dst.stat, |old| &old.stat);
     if FileId::of(&src_now) == FileId::of(replaced) {
         return Err(Diagnostic::SameFile { src: job.src.path(), dst: job.dst.path() });
-    }
-    let _turn = (!dst.new).then(|| run.writing.turn(FileId::of(&dst.stat)));
-    if !dst.new {
-        // Whoever had the turn before may have given it other attributes.
-        dst.stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &job.dst))?;
     }
     let mut journal = dst.staged.as_mut().and_then(|staged| staged.journal.take());
     let copied = fill(run, worker, job, (src.as_fd(), &src_now), (&dst, journal.as_mut()), mode);
@@ -149,7 +150,6 @@ fn fill(
 ) -> Result<(Option<Contents>, Vec<Loss>), Diagnostic> {
     let mut contents = None;
     if run.options.make != Make::AttributesOnly {
-        empty(run, job, (src, src_stat), dst)?;
         let files = Files {
             src,
             src_stat,
@@ -157,6 +157,7 @@ fn fill(
             dst: dst.fd.as_fd(),
             dst_stat: &dst.stat,
             dst_place: &job.dst,
+            new: dst.new,
             staged: dst.staged.is_some(),
         };
         let mut copied = copy_contents(run, worker, &files, journal)?;
@@ -207,30 +208,6 @@ fn fill(
     Ok((contents, lost))
 }
 
-/// Takes the old contents away, now that it is sure that they are not the source's. Where sharing
-/// blocks is a must, they stay until it is sure that it can be done.
-fn empty(
-    run: &Run<'_>,
-    job: &Job<'_>,
-    (src, src_stat): (BorrowedFd<'_>, &Stat),
-    dst: &Opened<'_>,
-) -> Result<(), Diagnostic> {
-    // One that is empty already is emptied as well: its times tell of the copy.
-    if dst.new || !is_regular(&dst.stat) {
-        return Ok(());
-    }
-    if run.options.reflink == Reflink::Always && is_regular(src_stat) {
-        // Where no scratch file can be had nothing is learnt.
-        let tried = try_clone(src, &job.dst).unwrap_or(Ok(()));
-        tried.map_err(|errno| Diagnostic::Clone {
-            src: job.src.path(),
-            dst: job.dst.path(),
-            errno,
-        })?;
-    }
-    retry_on_intr(|| ftruncate(&dst.fd, 0)).map_err(failed(Action::Truncate, &job.dst))
-}
-
 /// Opens a source that its directory calls a regular file, if that is what it is.
 pub(crate) fn open_listed_source(worker: &mut Worker, job: &Job<'_>) -> Option<OpenSource> {
     let flags = READ | OFlags::NOFOLLOW;
@@ -240,7 +217,15 @@ pub(crate) fn open_listed_source(worker: &mut Worker, job: &Job<'_>) -> Option<O
 
 /// Opens the file that `stat` describes.
 pub(crate) fn open_source(job: &Job<'_>, stat: &Stat) -> Result<OpenSource, Diagnostic> {
-    let fd = open_for_reading(job, stat)?;
+    open_source_on(FileSystem::Any, job, stat)
+}
+
+fn open_source_on(
+    file_system: FileSystem,
+    job: &Job<'_>,
+    stat: &Stat,
+) -> Result<OpenSource, Diagnostic> {
+    let fd = open_for_reading(file_system, job, stat)?;
     let now = fstat(&fd).map_err(failed(Action::Fstat, &job.src))?;
     if FileId::of(&now) != FileId::of(stat) {
         return Err(Diagnostic::SourceReplaced { src: job.src.path() });
@@ -248,12 +233,16 @@ pub(crate) fn open_source(job: &Job<'_>, stat: &Stat) -> Result<OpenSource, Diag
     Ok(OpenSource { fd, stat: now })
 }
 
-fn open_for_reading(job: &Job<'_>, stat: &Stat) -> Result<OwnedFd, Diagnostic> {
+fn open_for_reading(
+    file_system: FileSystem,
+    job: &Job<'_>,
+    stat: &Stat,
+) -> Result<OwnedFd, Diagnostic> {
     let mut flags = READ;
     if !job.src_through_link {
         flags |= OFlags::NOFOLLOW;
     }
-    let opened = open_looked_at(job.src.dir, job.src.name, flags, stat);
+    let opened = open_looked_at_on(file_system, job.src.dir, job.src.name, flags, stat);
     opened.map_err(|errno| match errno {
         Errno::LOOP if !job.src_through_link => Diagnostic::SourceReplaced { src: job.src.path() },
         errno => failed(Action::OpenForReading, &job.src)(errno),
@@ -267,7 +256,7 @@ const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
 fn open_destination<'j>(
     run: &Run<'_>,
     job: &'j Job<'_>,
-    found: Option<&Found>,
+    found: Option<(&Found, FileSystem)>,
     dangling: bool,
     (src, mode): (&Stat, NewMode),
 ) -> Result<Opened<'j>, Diagnostic> {
@@ -296,9 +285,9 @@ fn look_at_made<'j>(job: &Job<'_>, fd: OwnedFd, src: &Stat) -> Result<Opened<'j>
 fn open_old<'j>(
     run: &Run<'_>,
     job: &'j Job<'_>,
-    found: &Found,
+    (found, file_system): (&Found, FileSystem),
 ) -> Result<Option<Opened<'j>>, Diagnostic> {
-    match open_existing(run, job, found)? {
+    match open_existing(run, job, (found, file_system))? {
         Ok(fd) => return look_at(job, fd, found).map(Some),
         Err(Errno::NOENT) => {}
         // Only what is no regular file has no such device.
@@ -341,7 +330,7 @@ pub(crate) fn rehearse_file(
     }
     if let Some(found) = ground.found.filter(|_| !staged) {
         let opens = is_regular(found.effective());
-        if !opens || open_old(run, job, &found)?.is_some() {
+        if !opens || open_old(run, job, (&found, FileSystem::Any))?.is_some() {
             return Ok(FileId::of(found.effective()));
         }
     }
@@ -371,11 +360,12 @@ fn look_at<'j>(job: &Job<'_>, fd: OwnedFd, found: &Found) -> Result<Opened<'j>, 
 fn open_existing(
     run: &Run<'_>,
     job: &Job<'_>,
-    found: &Found,
+    (found, file_system): (&Found, FileSystem),
 ) -> Result<io::Result<OwnedFd>, Diagnostic> {
     let (dir, name) = (job.dst.dir, job.dst.name);
     if !found.through_link {
-        return Ok(open_looked_at(dir, name, WRITE | OFlags::NOFOLLOW, &found.link));
+        let flags = WRITE | OFlags::NOFOLLOW;
+        return Ok(open_looked_at_on(file_system, dir, name, flags, &found.link));
     }
     if job.dst.trust == Trust::Operand {
         return Ok(open_looked_at(dir, name, WRITE, found.effective()));

@@ -6,6 +6,7 @@ use engines::profile::Residency;
 use engines::{Chain, Variant};
 
 use crate::choice::{self, AT_FIRST, Hands, Ways};
+use crate::contents::CloningOver;
 use crate::lines::{Lines, Pick};
 use crate::measured::{End, Measured};
 use crate::options::Options;
@@ -17,6 +18,8 @@ pub(crate) struct Routes {
     /// Sharing blocks; `None` once the file systems have said that they cannot, or when it is
     /// not wanted.
     pub(crate) clone: Option<Chain>,
+    /// Whether that is quick where old contents stand.
+    pub(crate) cloning_over: CloningOver,
     /// For data that is worth telling apart from holes only by the file system.
     data: Route,
     /// The same as long as nothing measured is known, by the way that goes first.
@@ -72,6 +75,7 @@ impl Routes {
         };
         Routes {
             clone: ways.clone.clone().map(|way| Chain::exactly([way])),
+            cloning_over: CloningOver::default(),
             data: Route::new(ways.data.clone(), by),
             at_first: [const { None }; AT_FIRST.len()],
             shared: None,

@@ -25,6 +25,7 @@ use crate::links::{Links, Reached, Tops};
 use crate::listing;
 use crate::measured::{End, Measured};
 use crate::observer::{Announcement, Observer};
+use crate::open::FileSystem;
 use crate::options::Options;
 use crate::order::{Order, Owed};
 use crate::pace::{Crew, Turn};
@@ -319,6 +320,15 @@ impl Worker {
     /// is to be believed.
     pub(crate) fn is_honest(&mut self, fd: BorrowedFd<'_>, dev: u64) -> bool {
         self.file_system(fd, dev).is_some_and(extents::is_honest)
+    }
+
+    /// What is known by now of the file system that a file was seen on.
+    pub(crate) fn known(&self, seen: &Stat) -> FileSystem {
+        let mut kinds = self.kinds.iter();
+        match kinds.find(|(dev, _)| *dev == FileId::of(seen).dev) {
+            Some((_, Some(kind))) if extents::is_honest(*kind) => FileSystem::Honest,
+            _ => FileSystem::Any,
+        }
     }
 
     fn file_system(&mut self, fd: BorrowedFd<'_>, dev: u64) -> Option<u64> {

@@ -12,8 +12,15 @@ use crate::lock::lock;
 /// The files being written to.
 #[derive(Default)]
 pub(crate) struct Writing {
-    files: Mutex<HashSet<FileId>>,
+    state: Mutex<State>,
     finished: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    files: HashSet<FileId>,
+    /// How many wait for one of them.
+    waiting: usize,
 }
 
 /// The right to write to a file, until it is dropped.
@@ -25,9 +32,11 @@ pub(crate) struct Turn<'w> {
 impl Writing {
     /// Waits until nobody else writes to `file`.
     pub(crate) fn turn(&self, file: FileId) -> Turn<'_> {
-        let mut files = lock(&self.files);
-        while !files.insert(file) {
-            files = self.finished.wait(files).unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
+        while !state.files.insert(file) {
+            state.waiting += 1;
+            state = self.finished.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
         Turn { writing: self, file }
     }
@@ -35,8 +44,12 @@ impl Writing {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        lock(&self.writing.files).remove(&self.file);
-        self.writing.finished.notify_all();
+        let mut state = lock(&self.writing.state);
+        state.files.remove(&self.file);
+        // To wake nobody is a system call as well.
+        if state.waiting > 0 {
+            self.writing.finished.notify_all();
+        }
     }
 }
 
@@ -62,6 +75,7 @@ mod tests {
                 });
             }
         });
-        assert!(lock(&writing.files).is_empty());
+        let state = lock(&writing.state);
+        assert!(state.files.is_empty() && state.waiting == 0);
     }
 }

@@ -6,7 +6,6 @@ use rustix::fs::{Stat, fstat};
 use super::Copying;
 use super::moving::Ended;
 use crate::diagnostic::{Action, Diagnostic};
-use crate::extents;
 use crate::identity::{file_bytes, mtime};
 use crate::routes::Way;
 use crate::run::{BUFFER_BYTES, failed};
@@ -50,7 +49,7 @@ impl Copying<'_, '_, '_> {
 
     /// The source ended before the length it had when it was opened.
     fn ended_early(&mut self, size: u64) -> Result<(), Diagnostic> {
-        if extents::is_pseudo(self.files.src) && file_bytes(&self.src_now()?) == size {
+        if self.is_pseudo() && file_bytes(&self.src_now()?) == size {
             return Ok(());
         }
         self.contents.changed = true;

@@ -14,7 +14,7 @@ use crate::receipt::{Chosen, ChosenBy, Offload, SparseDetection};
 
 impl Copying<'_, '_, '_> {
     /// Shares all blocks, if that is wanted and can be.
-    pub(super) fn clone_all(&mut self, size: u64) -> Result<bool, Diagnostic> {
+    pub(super) fn share_all(&mut self, size: u64) -> Result<bool, Diagnostic> {
         let Some(clone) = &mut self.routes.clone else {
             self.ask_about_clones();
             return Ok(false);

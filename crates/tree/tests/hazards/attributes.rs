@@ -6,14 +6,14 @@ use std::fs::{
 };
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{XattrFlags, lgetxattr, lsetxattr, setxattr};
 use testfs::{Aspects, each_fs, each_pair, random_bytes, tree_differences};
 use tree::Options;
 
-use crate::listener::{Listener, copy_exactly, copy_well};
+use crate::listener::{Listener, copy_exactly, copy_well, with_other_thread};
 
 const FILES: usize = 10_500;
 
@@ -115,7 +115,7 @@ fn check_privacy(stands: bool, is_private: fn(u32, u32) -> bool) {
         create_dir_all(&dst).expect("a directory");
         set_permissions(&dst, Permissions::from_mode(0o777)).expect("a mode");
     }
-    let seen = std::sync::Mutex::new(Vec::new());
+    let seen = Mutex::new(Vec::new());
     let listener = Listener::with_meanwhile(|| {
         let mode = |path: &Path| metadata(path).expect("what is being made").mode() & 0o7777;
         seen.lock().expect("a list").push((mode(&dst), mode(&dst.join("f"))));
@@ -224,7 +224,7 @@ fn a_list_that_is_lost_in_the_end_lets_nobody_in_before() {
         // What nothing gives a list to shows the umask.
         let usual = metadata(src.join("d")).expect("a directory").mode();
         let names = ["t", "t/d", "t/d/f"];
-        let seen = std::sync::Mutex::new(Vec::new());
+        let seen = Mutex::new(Vec::new());
         let listener = Listener::with_meanwhile(|| {
             let modes = names
                 .map(|name| metadata(to.join(name)).expect("what is being made").mode() & 0o077);
@@ -309,21 +309,16 @@ fn what_other_threads_make_meanwhile_has_its_permissions() {
     write(&src, "some").expect("a file");
     write(&theirs, "other").expect("a file");
     let usual = metadata(&theirs).expect("a file").mode();
-    let ends = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let others = scope.spawn(|| {
-            let mut modes = HashSet::new();
-            while !ends.load(Ordering::Relaxed) {
-                std::fs::remove_file(&theirs).expect("it was made");
-                write(&theirs, "other").expect("a file");
-                modes.insert(metadata(&theirs).expect("a file").mode());
-            }
-            modes
-        });
+    let modes = Mutex::new(HashSet::new());
+    let make = || {
+        std::fs::remove_file(&theirs).expect("it was made");
+        write(&theirs, "other").expect("a file");
+        modes.lock().expect("a set").insert(metadata(&theirs).expect("a file").mode());
+    };
+    with_other_thread(make, || {
         for at in 0..2000 {
             copy_well(&src, &dir.path().join(at.to_string()), &Options::default());
         }
-        ends.store(true, Ordering::Relaxed);
-        assert_eq!(others.join().expect("it ends"), HashSet::from([usual]));
     });
+    assert_eq!(modes.into_inner().expect("a set"), HashSet::from([usual]));
 }

@@ -89,3 +89,24 @@ pub(crate) fn copy_well(src: &Path, dst: &Path, options: &Options) -> Vec<Receip
     assert_eq!(outcome.failures, 0);
     listener.receipts.into_inner().expect("no test panics while it listens")
 }
+
+/// Runs `test` while another thread does `meanwhile` again and again, which ends with it, however
+/// that ends.
+pub(crate) fn with_other_thread<T>(meanwhile: impl Fn() + Sync, test: impl FnOnce() -> T) -> T {
+    struct Ends<'e>(&'e AtomicBool);
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                meanwhile();
+            }
+        });
+        let _ends = Ends(&ended);
+        test()
+    })
+}

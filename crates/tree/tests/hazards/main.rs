@@ -9,6 +9,7 @@ mod deep;
 mod identity;
 mod kinds;
 mod listener;
+mod old;
 mod page_cache;
 mod room;
 mod sparse;

@@ -1,0 +1,87 @@
+//! What stood at a destination before leaves nothing of itself in the copy.
+
+use std::fs::{File, OpenOptions, hard_link, metadata, read, write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use testfs::{each_fs, random_bytes};
+use tree::{Options, Reflink, Sparse};
+
+use crate::listener::{Listener, copy_exactly, copy_well, with_other_thread};
+
+const LENGTHS: [usize; 8] = [0, 1, 4095, 4096, 5000, 100_000, 1 << 20, (1 << 20) + 5];
+
+fn make_old(path: &Path) {
+    let file = OpenOptions::new().write(true).open(path).expect("it is there");
+    file.set_modified(SystemTime::now() - Duration::from_secs(1000)).expect("its time");
+}
+
+#[test]
+fn old_contents_of_every_length_are_replaced() {
+    each_fs(|kind, dir| {
+        let (src, dst, name) = (dir.join("s"), dir.join("t"), dir.join("name"));
+        for reflink in [Reflink::Auto, Reflink::Never] {
+            let options = Options { reflink, ..Options::default() };
+            for (len, old_len) in LENGTHS.iter().flat_map(|&a| LENGTHS.map(|b| (a, b))) {
+                let said = format!("{kind} {reflink:?}: {len} over {old_len}");
+                write(&src, random_bytes(len, 1)).expect("a file");
+                let _ = std::fs::remove_file(&dst);
+                let _ = std::fs::remove_file(&name);
+                write(&dst, random_bytes(old_len, 2)).expect("what was there before");
+                hard_link(&dst, &name).expect("another name");
+                make_old(&dst);
+                // The second time both may share their blocks already.
+                for _ in 0..2 {
+                    let before = metadata(&dst).expect("it is there");
+                    copy_well(&src, &dst, &options);
+                    let after = metadata(&dst).expect("it is there");
+                    assert!(read(&dst).expect("the copy") == random_bytes(len, 1), "{said}");
+                    assert_eq!((after.ino(), after.nlink()), (before.ino(), 2), "{said}");
+                    assert!(after.modified().expect("a time") > before.modified().expect("one"));
+                    make_old(&dst);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn holes_come_in_the_place_of_old_data() {
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        for sparse in [Sparse::Auto, Sparse::Always, Sparse::Never] {
+            let file = File::create(&src).expect("a file");
+            file.set_len(300_000).expect("a hole");
+            write(&dst, random_bytes(200_000, 1)).expect("what was there before");
+            copy_well(&src, &dst, &Options { sparse, ..Options::default() });
+            assert!(read(&dst).expect("the copy") == vec![0; 300_000], "{kind} {sparse:?}");
+        }
+    });
+}
+
+#[test]
+fn the_end_of_old_contents_goes_when_the_source_becomes_shorter() {
+    const LEN: usize = 20_000;
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        write(&src, vec![b's'; LEN]).expect("a file");
+        let source = OpenOptions::new().write(true).open(&src).expect("it is there");
+        let cut = || {
+            for len in [LEN - 1, LEN / 2, 0, LEN] {
+                source.set_len(len as u64).expect("cut, or with a hole at its end");
+            }
+        };
+        with_other_thread(cut, || {
+            for _ in 0..300 {
+                write(&dst, vec![b'o'; LEN]).expect("what was there before");
+                let listener = Listener::default();
+                // That it changed may be told.
+                let _ = copy_exactly(&src, &dst, &Options::default(), &listener);
+                let copy = read(&dst).expect("the copy");
+                let old = copy.iter().filter(|&&byte| byte == b'o').count();
+                assert_eq!(old, 0, "{kind}: of {} bytes", copy.len());
+            }
+        });
+    });
+}
