@@ -146,8 +146,17 @@ pub(crate) fn walk(
     if crew.most == 1 {
         return at_large.go(worker, &mut stack, |_| true);
     }
-    pool = Pool::new(if begins_alone { crew.one_at_first() } else { crew });
     let Means { open_levels, files_ahead, .. } = means;
+    if begins_alone {
+        // Nor are threads made before there is enough to tell whether they help.
+        let alone = Alone::for_longer(worker);
+        let apart = Walk { open_levels, files_ahead, ..at_large };
+        apart.go(worker, &mut stack, |worker| !alone.is_over(worker));
+        if stack.frames.is_empty() {
+            return;
+        }
+    }
+    pool = Pool::new(if begins_alone { crew.one_at_first() } else { crew });
     let shared = Walk { pool: Some(&pool), open_levels, files_ahead, ..at_large };
     thread::scope(|scope| {
         shared.hire(scope);

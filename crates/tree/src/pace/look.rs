@@ -14,6 +14,10 @@ const ROUNDS: usize = 3;
 /// and a worker costs memory and descriptors.
 const MORE_TAKE_AT_MOST: f64 = 0.93;
 
+/// The same for more workers where fewer than processors were seen to get on better, or are likely
+/// to: what a window leaves to the kernel's own threads, which then have no processor, is paid later.
+const COMPANY_TAKES_AT_MOST: f64 = 0.85;
+
 /// Who takes this share of the time in every window so far is not given another.
 const GIVE_UP_FROM: f64 = 1.4;
 
@@ -81,7 +85,8 @@ impl Look {
     /// The number that works on; else the one that has to be timed first.
     fn settle(&self) -> Result<usize, usize> {
         let (current, above) = (self.current, self.current * 2);
-        let more_help = above <= self.most && self.is_better(above, current, MORE_TAKE_AT_MOST)?;
+        let share = if current < self.usual { COMPANY_TAKES_AT_MOST } else { MORE_TAKE_AT_MOST };
+        let more_help = above <= self.most && self.is_better(above, current, share)?;
         if more_help && self.median(above) < CLEARLY_TAKE_AT_MOST * self.median(current) {
             return self.climb(above);
         }

@@ -28,6 +28,11 @@ const BOUNDS_IF_ASKED: Bounds =
 /// Where no more names than these are known then, they may be the last: it is worth finding out.
 const LAST_BOUNDS: Bounds = Bounds { entries: 64, bytes: 1 << 20, time: Duration::from_millis(1) };
 
+/// What one does alone where two may be slower: some hundredths of it are what threads cost, and what
+/// it costs to see whether they help.
+const LONGER_BOUNDS: Bounds =
+    Bounds { entries: 1024, bytes: 4 << 20, time: Duration::from_millis(30) };
+
 /// What one worker does alone.
 pub(crate) struct Alone {
     entries: u64,
@@ -45,6 +50,11 @@ impl Alone {
     pub(crate) fn for_the_last(options: &Options, worker: &Worker, names: u64) -> Option<Alone> {
         let are_few = options.jobs.is_none() && names < LAST_BOUNDS.entries;
         are_few.then(|| Alone::within(LAST_BOUNDS, worker))
+    }
+
+    /// What one worker does alone in earnest, where others may be in its way.
+    pub(crate) fn for_longer(worker: &Worker) -> Alone {
+        Alone::within(LONGER_BOUNDS, worker)
     }
 
     fn within(Bounds { entries, bytes, time }: Bounds, worker: &Worker) -> Alone {
