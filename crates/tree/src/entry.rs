@@ -237,13 +237,13 @@ fn look_at_source(
     Ok((stat, None))
 }
 
-/// The same file operand, to the same name, a second time.
+/// The same file operand, by the same name, a second time.
 fn stands_twice(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> bool {
     job.is_top
         && job.operand.several
         && !is_directory(src_stat)
         && run.options.backup.is_none()
-        && run.tops.is_file_again(FileId::of(src_stat), job.dst.name)
+        && run.tops.is_file_again(FileId::of(src_stat), job.src.name)
 }
 
 /// Makes what stands for an entry that is no directory.

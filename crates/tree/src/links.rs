@@ -2,19 +2,22 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, linkat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, linkat, statat, unlinkat};
 use rustix::io::{self, Errno};
 
 use crate::copies::{Copies, Made};
 use crate::dir;
+use crate::existing::split;
 use crate::identity::FileId;
 use crate::lock::lock;
 use crate::place::Place;
+use crate::plan::trim_slashes;
 use crate::run::Run;
 use crate::trail::Trail;
 
@@ -142,8 +145,7 @@ impl Reached {
 /// What is known of the operands and of what was made of them.
 #[derive(Default)]
 pub(crate) struct Tops {
-    /// File operands, with the name that each goes to.
-    files: Mutex<HashSet<(FileId, CString)>>,
+    files: Mutex<HashMap<NamedFile, Above>>,
     /// What was made of an operand: a name in the target directory, and the file.
     made: Mutex<HashSet<(CString, FileId)>>,
     /// Directory operands, and where each went.
@@ -153,10 +155,40 @@ pub(crate) struct Tops {
     roots: Mutex<HashSet<FileId>>,
 }
 
+/// A file operand, and the last component of its name.
+type NamedFile = (FileId, Box<[u8]>);
+
+/// The directories in which a file operand has a name. Few have a second, so only then is it looked
+/// which directory the first one's path leads to.
+enum Above {
+    Path(Box<[u8]>),
+    Directories(HashSet<FileId>),
+}
+
+impl Above {
+    /// Whether the directory at `path` is one of them; if not it becomes one.
+    fn has_again(&mut self, path: &[u8]) -> bool {
+        if let Above::Path(first) = self {
+            *self = Above::Directories(directory_at(first).into_iter().collect());
+        }
+        let Above::Directories(ids) = self else { unreachable!("it was just made so") };
+        directory_at(path).is_some_and(|id| !ids.insert(id))
+    }
+}
+
 impl Tops {
-    /// Whether this file operand has gone to `name` before.
+    /// Whether `name` of this file, by whatever way to its directory, was an operand before. The
+    /// same name in another directory is not this one: with --parents it goes elsewhere.
     pub(crate) fn is_file_again(&self, src: FileId, name: &CStr) -> bool {
-        !lock(&self.files).insert((src, name.into()))
+        let (above, base) = split(name);
+        let mut files = lock(&self.files);
+        match files.entry((src, base.into())) {
+            Entry::Vacant(entry) => {
+                entry.insert(Above::Path(above.into()));
+                false
+            }
+            Entry::Occupied(entry) => entry.into_mut().has_again(above),
+        }
     }
 
     pub(crate) fn made(&self, name: &CStr, dst: FileId) {
@@ -194,6 +226,13 @@ impl Tops {
     pub(crate) fn is_root_made(&self, id: FileId) -> bool {
         lock(&self.roots).contains(&id)
     }
+}
+
+/// The directory that an operand's name begins with. A symbolic link counts for itself: --parents
+/// makes another directory of it.
+fn directory_at(name: &[u8]) -> Option<FileId> {
+    let name = OsStr::from_bytes(trim_slashes(name));
+    statat(CWD, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| FileId::of(&stat))
 }
 
 #[cfg(test)]

@@ -198,4 +198,25 @@ pub(crate) const TABLES: &[Table] = &[
             "--parents --remove-destination c/d/f dir",
         ],
     },
+    Table {
+        // Operands that are names of one file, or one name by several ways.
+        trees: &["a/e=1; b/e==a/e; c->a; a/s->e; b/s==a/s; t/"],
+        lines: &[
+            "a/e b/e t",
+            "a/e c/e t",
+            "-n a/e b/e t",
+            "-u a/e b/e t",
+            "-l a/e b/e t",
+            "-P a/s b/s t",
+            "-v a/e ./a//e c/../a/e {}/a/e t",
+            "-v c/e c//e t",
+            "--parents a/e b/e t",
+            "-v --parents a/e b/e ./a/e b//e t",
+            "--parents a/e c/e t",
+            "-l --parents a/e b/e t",
+            "-a --parents a/e b/e t",
+            "-P --parents a/s b/s t",
+            "--parents a/e {}/a/e t",
+        ],
+    },
 ];
