@@ -342,7 +342,7 @@ fn remember(run: &Run<'_>, job: &Job<'_>, dst: FileId) {
         rehearsal.makes_file(job.dst.name);
     }
     if job.is_top && job.operand.several {
-        run.tops.made(job.dst.name, dst);
+        run.tops.made(run, &job.dst, dst);
     }
 }
 

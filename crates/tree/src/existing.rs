@@ -148,7 +148,7 @@ impl Ground {
 /// A link that stands for another operand of this run is not written through, be there nothing
 /// behind it.
 fn refuse_just_created_link(run: &Run<'_>, job: &Job<'_>, link: &Stat) -> Result<(), Diagnostic> {
-    if job.is_top && run.tops.was_made(job.dst.name, FileId::of(link)) {
+    if job.is_top && run.tops.was_made(run, &job.dst, FileId::of(link)) {
         let (src, dst) = (job.src.path(), job.dst.path());
         return Err(Diagnostic::JustCreatedSymlink { src, dst });
     }
@@ -381,7 +381,7 @@ fn check_kinds(run: &Run<'_>, job: &Job<'_>, src: &Stat, found: &Found) -> Resul
     }
     let numbered =
         run.options.backup.as_ref().is_some_and(|backup| backup.kind == BackupKind::Numbered);
-    if job.is_top && !numbered && run.tops.was_made(job.dst.name, FileId::of(&found.link)) {
+    if job.is_top && !numbered && run.tops.was_made(run, &job.dst, FileId::of(&found.link)) {
         let (src, dst) = (job.src.path(), job.dst.path());
         return Err(if is_symlink(&found.link) && found.through_link {
             Diagnostic::JustCreatedSymlink { src, dst }

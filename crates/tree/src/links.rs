@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, linkat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, fstat, linkat, statat, unlinkat};
 use rustix::io::{self, Errno};
 
 use crate::copies::{Copies, Made};
@@ -146,8 +146,9 @@ impl Reached {
 #[derive(Default)]
 pub(crate) struct Tops {
     files: Mutex<HashMap<NamedFile, Above>>,
-    /// What was made of an operand: a name in the target directory, and the file.
-    made: Mutex<HashSet<(CString, FileId)>>,
+    /// What was made of an operand: its directory, unless that is the target, its name there, and
+    /// the file.
+    made: Mutex<HashSet<(Option<FileId>, CString, FileId)>>,
     /// Directory operands, and where each went.
     directories: Mutex<HashMap<FileId, PathBuf>>,
     /// Directories of this run whose parent is none of this run's: a source directory that is one
@@ -191,12 +192,12 @@ impl Tops {
         }
     }
 
-    pub(crate) fn made(&self, name: &CStr, dst: FileId) {
-        lock(&self.made).insert((name.into(), dst));
+    pub(crate) fn made(&self, run: &Run<'_>, dst: &Place<'_>, id: FileId) {
+        lock(&self.made).insert((below_target(run, dst), dst.name.into(), id));
     }
 
-    pub(crate) fn was_made(&self, name: &CStr, dst: FileId) -> bool {
-        lock(&self.made).contains(&(name.into(), dst))
+    pub(crate) fn was_made(&self, run: &Run<'_>, dst: &Place<'_>, id: FileId) -> bool {
+        lock(&self.made).contains(&(below_target(run, dst), dst.name.into(), id))
     }
 
     /// Where the directory operand `src` went before; the first time it is remembered.
@@ -233,6 +234,12 @@ impl Tops {
 fn directory_at(name: &[u8]) -> Option<FileId> {
     let name = OsStr::from_bytes(trim_slashes(name));
     statat(CWD, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| FileId::of(&stat))
+}
+
+/// The directory that `dst` is in, where not all operands go into the same.
+fn below_target(run: &Run<'_>, dst: &Place<'_>) -> Option<FileId> {
+    let stat = run.options.parents.then(|| fstat(dst.dir).ok())??;
+    Some(FileId::of(&stat))
 }
 
 #[cfg(test)]

@@ -150,9 +150,20 @@ pub(crate) static KNOWN: &[Known] = &[
     Known {
         reason: "a backup replaces nothing that this run has made, and no other backup of this run",
         until: None,
-        concerns: |_, gnu, ours| {
+        concerns: |case, gnu, ours| {
             let refused = "will not overwrite just-created";
-            ours.stderr_has(refused) && !gnu.stderr_has(refused)
+            makes_backups(case) && ours.stderr_has(refused) && !gnu.stderr_has(refused)
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
+        reason: "what this run has made is not replaced by way of a link to its directory either",
+        until: None,
+        concerns: |case, gnu, ours| {
+            case.line.contains("--parents")
+                && case.tree.contains("; t/b->a")
+                && ours.stderr_has("will not overwrite just-created 't/b/e' with 'b/e'")
+                && !gnu.stderr_has("will not overwrite just-created")
         },
         amend: |gnu, ours| *gnu = ours.clone(),
     },
@@ -217,9 +228,7 @@ pub(crate) static KNOWN: &[Known] = &[
         until: None,
         concerns: |case, _, ours| {
             let replaced = "as it was replaced while being copied";
-            ["-b", "--backup", "-S"].iter().any(|option| case.line.contains(option))
-                && case.tree.contains("->")
-                && ours.stderr_has(replaced)
+            makes_backups(case) && case.tree.contains("->") && ours.stderr_has(replaced)
         },
         amend: |gnu, ours| *gnu = ours.clone(),
     },
@@ -305,15 +314,19 @@ pub(crate) static KNOWN: &[Known] = &[
 
 /// Whether what stands at the destination is removed or renamed before a copy is made.
 fn gives_way(case: &Case) -> bool {
-    let words: Vec<&str> = case.line.split(' ').collect();
-    let has = |letter| {
-        let short = |word: &&str| word.starts_with('-') && !word.starts_with("--");
-        words.iter().filter(|word| short(word)).any(|word| word.contains(letter))
-    };
-    let long = ["--remove-destination", "--backup"];
-    long.iter().any(|option| words.iter().any(|word| word.starts_with(option)))
-        || has('b')
-        || (case.tree.contains("==") && (has('a') || has('d')))
+    case.line.contains("--remove-destination")
+        || makes_backups(case)
+        || (case.tree.contains("==") && (has_option(case, 'a') || has_option(case, 'd')))
+}
+
+fn makes_backups(case: &Case) -> bool {
+    case.line.contains("--backup") || has_option(case, 'b') || has_option(case, 'S')
+}
+
+/// Whether an option of this letter is in the line.
+fn has_option(case: &Case, letter: char) -> bool {
+    let short = |word: &&str| word.starts_with('-') && !word.starts_with("--");
+    case.line.split(' ').filter(short).any(|word| word.contains(letter))
 }
 
 const INTO_ITSELF: &str = "cp: cannot copy a directory, ";

@@ -219,4 +219,22 @@ pub(crate) const TABLES: &[Table] = &[
             "--parents a/e {}/a/e t",
         ],
     },
+    Table {
+        // What operands with one last component are to replace is one file.
+        trees: &[
+            "a/e=1 t=2000; b/e=2 t=2000; t/a/e=old t=1000; t/b/e==t/a/e",
+            "a/e=1 t=2000; b/e=2 t=2000; t/a/e->x; t/b/e==t/a/e; t/a/x=old; t/b/x=old",
+            "a/e=1 t=2000; b/e=2 t=2000; t/a/e->x; t/b/e==t/a/e",
+            "a/e=1 t=2000; b/e=2 t=2000; t/a/; t/b->a",
+        ],
+        lines: &[
+            "--parents a/e b/e t",
+            "-u --parents a/e b/e t",
+            "-f --parents a/e b/e t",
+            "-p --parents a/e b/e t",
+            "-l --parents a/e b/e t",
+            "-lf --parents a/e b/e t",
+            "--remove-destination --parents a/e b/e t",
+        ],
+    },
 ];
