@@ -411,16 +411,17 @@ fn replace(text: &mut Vec<u8>, old: &str, new: &str) {
     }
 }
 
-/// GNU's lines, those of them that lack the source's name taken from ours where we name it.
+/// GNU's lines, those of them that lack the source's name taken from ours where we name it, each of
+/// ours once: two sources may have the same directory in their way.
 fn with_sources_named(gnu: &[u8], ours: &[u8]) -> Vec<u8> {
     let lines = |text| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
-    let (gnu, ours) = (lines(gnu), lines(ours));
-    let name_source = |line: String| {
+    let (gnu, mut ours) = (lines(gnu), lines(ours));
+    let mut name_source = |line: String| {
         let begun = format!("{line} ");
         let named = ours
             .iter()
-            .find(|ours| line.ends_with("with non-directory") && ours.starts_with(&begun));
-        named.cloned().unwrap_or(line) + "\n"
+            .position(|ours| line.ends_with("with non-directory") && ours.starts_with(&begun));
+        named.map_or(line, |at| ours.remove(at)) + "\n"
     };
-    gnu.into_iter().map(name_source).collect::<String>().into()
+    gnu.into_iter().map(&mut name_source).collect::<String>().into()
 }

@@ -406,6 +406,7 @@ pub(crate) const TABLES: &[Table] = &[
             "-r d t",
             "-r e t",
             "e t",
+            "e u/e t",
             "-rf d t",
             "-rb d t",
             "-rbv e t",
