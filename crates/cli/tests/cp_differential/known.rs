@@ -36,9 +36,8 @@ pub(crate) static KNOWN: &[Known] = &[
             for said in gnu.said.iter_mut().chain(&mut ours.said) {
                 said.stdout.clear();
                 let text = String::from_utf8_lossy(&said.stderr).into_owned();
-                let mut lines = text.split_inclusive('\n');
-                let first = lines.find(|line| both && tells_of_itself(line));
-                said.stderr = first.unwrap_or_default().into();
+                let first = text.split_inclusive('\n').find_map(of_itself);
+                said.stderr = first.filter(|_| both).unwrap_or_default().into();
             }
         },
     },
@@ -332,9 +331,11 @@ fn has_option(case: &Case, letter: char) -> bool {
 const INTO_ITSELF: &str = "cp: cannot copy a directory, ";
 const TO_ITSELF: &str = "cp: will not create hard link ";
 
-/// Whether a copy has come upon its own beginning.
-fn tells_of_itself(line: &str) -> bool {
-    line.contains(INTO_ITSELF) || line.contains(TO_ITSELF)
+/// What a line tells of a copy that has come upon its own beginning, without a question that was
+/// asked before, which ends no line.
+fn of_itself(line: &str) -> Option<&str> {
+    let start = line.find(INTO_ITSELF).or_else(|| line.find(TO_ITSELF))?;
+    Some(&line[start..])
 }
 
 /// What GNU says, and what we say, where both refuse for good reason.

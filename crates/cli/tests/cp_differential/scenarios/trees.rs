@@ -158,6 +158,11 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // One that asks before or after that, as the directory lists them.
+        trees: &["d/f=1; t/d/f=old", "a/f=1; t/a/f=old; u/f=1; t/u/f=old"],
+        lines: &["-ri . t <n\\nn\\n", "-ri . t <y\\ny\\n"],
+    },
+    Table {
         // Where the destination's directory is a link.
         trees: &["s/d/f=1; s/d/g=2; t/s/; t/s/d->../../out; out/g=old; lt->t"],
         lines: &[
