@@ -144,9 +144,14 @@ fn step(
     let shown = Shown::Operand(&dst_path);
     let place = Place { dir: above.dir, name, shown, trust: Trust::Entered };
     let inherits_acl = metadata::sets_later(run.options) && gives_acl(run, above.dir);
+    let mut leads_nowhere = false;
     let stands = match place.stat(false) {
         // The directory above would have been made.
         Err(Errno::NOTDIR) if above_is_new && run.rehearsal.is_some() => None,
+        Ok(stands) if is_symlink(&stands) && place.stat(true).is_err() => {
+            leads_nowhere = true;
+            None
+        }
         Ok(stands) => Some((go_into(run, &place, &stands)?, FileId::of(&stands))),
         Err(Errno::NOENT) => None,
         Err(errno) => return Err(failed(Action::Stat, &place)(errno)),
@@ -160,6 +165,10 @@ fn step(
         .and_then(|src_name| open_for_search(CWD, &src_name))
         .map_err(failed_at(action, shown))?;
     let src_stat = fstat(&src).map_err(failed_at(action, shown))?;
+    if leads_nowhere {
+        // No directory can be made where such a link stands.
+        return Err(failed(Action::CreateParent, &place)(Errno::EXIST));
+    }
     let new = stands.is_none();
     let (dst, dst_stat, named, mode) = match stands {
         Some(((fd, stat), named)) => (fd, stat, named, None),
@@ -258,8 +267,6 @@ fn go_into(run: &Run<'_>, place: &Place<'_>, stands: &Stat) -> Result<(OwnedFd, 
     };
     let in_the_way = |errno| match errno {
         Errno::NOTDIR | Errno::LOOP => Diagnostic::ParentNotDirectory { path: place.path() },
-        // The link leads to nothing, and no directory can be made where it stands.
-        Errno::NOENT => failed(Action::CreateParent, place)(Errno::EXIST),
         errno => failed(Action::EnterDestination, place)(errno),
     };
     let fd = opened.map_err(in_the_way)?;

@@ -345,7 +345,6 @@ const REASONS: &[(&str, &str)] = &[
     ("can make relative symbolic links only in", "cannot overwrite directory"),
     (": Is a directory", "cannot overwrite directory"),
     (": File exists", "cannot overwrite directory"),
-    ("failed to get attributes", "cannot make directory"),
     (": Permission denied", "specified more than once"),
 ];
 

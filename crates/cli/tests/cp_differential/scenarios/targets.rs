@@ -189,7 +189,18 @@ pub(crate) const TABLES: &[Table] = &[
     },
     Table {
         // The way is barred by something else.
-        trees: &["c/d/f=deep; dir/c=file", "c/d/f=deep; dir/c->nothing", "c/d/f=deep; dir/c/d=x"],
+        trees: &[
+            "c/d/f=deep; dir/c=file",
+            "c/d/f=deep; dir/c->nothing",
+            "c/d/f=deep; dir/c/d=x",
+            "c/d/f=deep; dir/c->c",
+            "c/d/f=deep; dir/c->x/y; dir/x=file",
+            "c/d/f=deep; dir/c->x; dir/x=file",
+            "c/d/f=deep; dir/c->../no/x; no/ mode=0",
+            "c=file; dir/c->c",
+            "dir/c->nothing",
+            "dir/c->c",
+        ],
         lines: &[
             "--parents c/d/f dir",
             "--parents -r c dir",
