@@ -187,20 +187,13 @@ fn wait(mut command: Command) -> Option<i32> {
     }
 }
 
-/// Removes a tree whose directories may lack permissions.
+/// Removes a tree whose directories may lack permissions, or be so deep that no path leads there.
 fn remove(root: &Path) {
     if fs::remove_dir_all(root).is_err() {
-        open_up(root);
-        fs::remove_dir_all(root).expect("every directory is open now");
-    }
-}
-
-fn open_up(directory: &Path) {
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).expect("it is ours");
-    for child in fs::read_dir(directory).expect("it is open now") {
-        let child = child.expect("the directory is being read").path();
-        if fs::symlink_metadata(&child).is_ok_and(|metadata| metadata.is_dir()) {
-            open_up(&child);
-        }
+        let run =
+            |program: &str, words: &[&str]| Command::new(program).args(words).arg(root).status();
+        run("chmod", &["-R", "u+rwx"]).expect("chmod can be run");
+        let removed = run("rm", &["-rf"]).expect("rm can be run");
+        assert!(removed.success(), "every directory is open now");
     }
 }

@@ -158,6 +158,11 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // One that GNU does not find out about until the names are too long.
+        trees: &["d/; l->d"],
+        lines: &["-rL l d"],
+    },
+    Table {
         // One that asks before or after that, as the directory lists them.
         trees: &["d/f=1; t/d/f=old", "a/f=1; t/a/f=old; u/f=1; t/u/f=old"],
         lines: &["-ri . t <n\\nn\\n", "-ri . t <y\\ny\\n"],
