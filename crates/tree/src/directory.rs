@@ -46,9 +46,10 @@ pub(crate) fn make_directory(
         return Ok(skipped(run, job, src_stat));
     }
     let dst = match found {
-        Some(found) => open_found(run, job, found)?,
-        None => make_new(run, job, src_stat)?,
+        Some(found) => open_found(run, job, found),
+        None => make_new(run, job, src_stat),
     };
+    let dst = dst.inspect_err(|_| forget_operand(run, job, src_stat))?;
     let through_link = found.is_some_and(|found| found.through_link);
     let dst_trail = trail_of(job, &dst, through_link)?;
     let leaves_file_system = job.device.is_some_and(|device| device != FileId::of(src_stat).dev);
@@ -163,6 +164,13 @@ fn stands_twice(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) -> Result<bool, D
         return Err(Diagnostic::DirectoryTwice { dst, first });
     }
     Ok(false)
+}
+
+/// Nothing has come of the operand, so the next of its name is not the second.
+fn forget_operand(run: &Run<'_>, job: &Job<'_>, src_stat: &Stat) {
+    if job.is_top && job.operand.several {
+        run.tops.forget_directory(FileId::of(src_stat), &job.dst.path());
+    }
 }
 
 /// Opens the destination directory that is there already.

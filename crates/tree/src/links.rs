@@ -211,6 +211,15 @@ impl Tops {
         }
     }
 
+    /// The directory operand `src` has not gone to `dst` after all.
+    pub(crate) fn forget_directory(&self, src: FileId, dst: &Path) {
+        if let Entry::Occupied(entry) = lock(&self.directories).entry(src)
+            && entry.get() == dst
+        {
+            entry.remove();
+        }
+    }
+
     /// Makes a directory whose parent is none of this run's and remembers it. Nobody can meet it
     /// before: whoever has seen its name asks [`is_root_made`](Tops::is_root_made) later.
     pub(crate) fn make_root<T, E>(

@@ -256,15 +256,6 @@ pub(crate) static KNOWN: &[Known] = &[
         },
     },
     Known {
-        reason: "a source that ends in `.` or `..` is copied, with --parents too",
-        until: None,
-        concerns: |case, gnu, _| {
-            case.line.contains("--parents")
-                && ["/.': File exists", "/..': File exists"].iter().any(|text| gnu.stderr_has(text))
-        },
-        amend: |gnu, ours| *gnu = ours.clone(),
-    },
-    Known {
         reason: "the file is read once for all its names, and which is copied first hangs on the \
                  order of the directory",
         until: None,
@@ -345,7 +336,6 @@ const REASONS: &[(&str, &str)] = &[
     ("can make relative symbolic links only in", "cannot overwrite directory"),
     (": Is a directory", "cannot overwrite directory"),
     (": File exists", "cannot overwrite directory"),
-    (": Permission denied", "specified more than once"),
 ];
 
 const OLD_BACKUP_OF_NOTHING: &str = "options --backup and --no-clobber are mutually exclusive";

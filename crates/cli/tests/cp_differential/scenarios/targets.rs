@@ -185,6 +185,8 @@ pub(crate) const TABLES: &[Table] = &[
             "--parents ../w/a dir",
             "--parents c/d/f c/d/l dir",
             "--parents c/d/f c/d/f dir",
+            "--parents -rv c/d/. c/d dir",
+            "-r c c rodir",
         ],
     },
     Table {
