@@ -186,6 +186,15 @@ pub(crate) static KNOWN: &[Known] = &[
         amend: |gnu, ours| gnu.said.clone_from(&ours.said),
     },
     Known {
+        reason: "once --parents has made a directory GNU takes it that nothing stands where the \
+                 operands after that go, and fails where something does",
+        until: None,
+        concerns: |case, gnu, ours| {
+            case.line.contains("--parents") && gnu.finds_besides(ours, ": File exists")
+        },
+        amend: |gnu, ours| *gnu = ours.clone(),
+    },
+    Known {
         reason: "of two reasons to refuse another is told",
         until: None,
         concerns: |_, gnu, ours| {
@@ -335,7 +344,6 @@ const REASONS: &[(&str, &str)] = &[
     ("are the same file", "cannot overwrite non-directory"),
     ("can make relative symbolic links only in", "cannot overwrite directory"),
     (": Is a directory", "cannot overwrite directory"),
-    (": File exists", "cannot overwrite directory"),
 ];
 
 const OLD_BACKUP_OF_NOTHING: &str = "options --backup and --no-clobber are mutually exclusive";
@@ -355,6 +363,17 @@ impl Outcome {
 
     fn meets_itself(&self) -> bool {
         self.stderr_has(INTO_ITSELF) || self.stderr_has(TO_ITSELF)
+    }
+
+    /// Whether standard error has lines that `other` lacks, all of which end with `text`.
+    fn finds_besides(&self, other: &Outcome, text: &str) -> bool {
+        let lines = |outcome: &Outcome| -> Vec<String> {
+            let texts = outcome.said.iter().map(|said| String::from_utf8_lossy(&said.stderr));
+            texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+        };
+        let (own, others) = (lines(self), lines(other));
+        let mut besides = own.iter().filter(|line| !others.contains(line)).peekable();
+        besides.peek().is_some() && besides.all(|line| line.ends_with(text))
     }
 
     /// Whether some command said `text` at all.

@@ -190,6 +190,23 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // What stands for a second operand, after a directory was made for the first.
+        trees: &[
+            "c/f=1; a=new t=2000; dir/a=old t=1000",
+            "c/f=1; a=new t=2000; dir/a/b=old t=1000",
+            "c/f=1; a/b=new t=2000; dir/a=old t=1000",
+            "c/f=1; a/b=new t=2000; a/ mode=700; dir/a/b=old t=1000",
+        ],
+        lines: &[
+            "-r --parents c/f a dir",
+            "-rn --parents c/f a dir",
+            "-ru --parents c/f a dir",
+            "-rb --parents c/f a dir",
+            "-a --parents c/f a dir",
+            "-r --remove-destination --parents c/f a dir",
+        ],
+    },
+    Table {
         // The way is barred by something else.
         trees: &[
             "c/d/f=deep; dir/c=file",
