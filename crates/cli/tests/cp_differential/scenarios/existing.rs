@@ -114,6 +114,11 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // A link in a directory, in the way of a hard link.
+        trees: &["f=1; t/f->nothing"],
+        lines: &["-l f t", "-lP f t", "-al f t", "-lPf f t", "-lPn f t", "-lPb f t"],
+    },
+    Table {
         // What cannot be seen because of what lies on the way to it.
         trees: &["f=1; D/D/x=1; D/ mode=000; sl->D/D; nd->f/x; loop->loop; t/f->../D/D; s/x=1"],
         lines: &[
