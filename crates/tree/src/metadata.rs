@@ -269,7 +269,7 @@ fn keeps_acl(options: &Options, of: FileType) -> bool {
 }
 
 /// Copies access control lists, extended attributes and the security context, each if asked for.
-/// Returns the mode that the target now has, unless a list has made that uncertain.
+/// Returns the mode that the target now has, if that is certain.
 fn copy_xattrs(
     run: &Run<'_>,
     source: Source<'_>,
@@ -289,7 +289,9 @@ fn copy_xattrs(
             Vec::new()
         });
     }
-    let mut mode = Some(Mode::from_raw_mode(target.stat.st_mode & 0o7777));
+    let found = Mode::from_raw_mode(target.stat.st_mode & 0o7777);
+    // To write into an old file may have taken them away.
+    let mut mode = (target.new || !found.intersects(SPECIAL_BITS)).then_some(found);
     for name in &names {
         let wanted = match Class::of(name) {
             Class::Acl => keeps_acl,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::run::{Case, Outcome, Said};
-use super::snapshot::Time;
+use super::snapshot::{Time, What};
 
 /// A release of GNU coreutils.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,9 +98,15 @@ pub(crate) static KNOWN: &[Known] = &[
         until: Some(Version(9, 5)),
         concerns: |_, gnu, _| gnu.tree.0.values().any(|entry| entry.mode & 0o6000 != 0),
         amend: |gnu, ours| {
+            // A file that has one is called like its copy; of directories whose owner is lost it is
+            // lost as well.
+            let with_bit = ours.tree.0.iter().filter(|(_, entry)| entry.mode & 0o6000 != 0);
+            let sources: Vec<_> = with_bit.map(|(name, _)| name.file_name()).collect();
             for (name, gnu) in &mut gnu.tree.0 {
                 let Some(ours) = ours.tree.0.get(name) else { continue };
-                if gnu.mode & 0o6000 != 0 && gnu.mode & 0o1777 == ours.mode {
+                let is_file = matches!(gnu.what, What::File(..));
+                let source_has = is_file && sources.contains(&name.file_name());
+                if gnu.mode & 0o6000 != 0 && !source_has && gnu.mode & 0o1777 == ours.mode {
                     gnu.mode = ours.mode;
                 }
             }

@@ -258,6 +258,11 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     Table {
+        // To write into a file takes bits away that it had, and is to have.
+        trees: &["d/v=5 mode=4755; d/w=6 mode=6711; o/v=old mode=4755; o/w=old mode=6711"],
+        lines: &["-p d/v o", "-aT d o", "-p --reflink=never d/w o", "--preserve=mode d/w d/v o"],
+    },
+    Table {
         // A list, and bits of the mode that it does not speak of.
         trees: &[
             "d/u=1 acl mode=4775; d/g=2 acl mode=2775; d/t=3 acl mode=1664; d/a=4 acl mode=640; \
