@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use testfs::{is_root, random_bytes, skip, stderr, test_name};
+use testfs::{each_fs, is_root, random_bytes, skip, stderr, test_name};
 
 fn haulage() -> &'static str {
     env!("CARGO_BIN_EXE_haulage")
@@ -445,4 +445,39 @@ fn a_dry_run_knows_what_may_not_be_replaced() {
         assert_eq!(stderr(&rehearsed), stderr(&output), "{options:?}");
         assert_eq!(rehearsed.status.code(), output.status.code(), "{options:?}");
     }
+}
+
+/// On xfs and btrfs a block comes straight in the place of an old one: what is there is not emptied
+/// before, and where nothing can be shared and nothing emptied it is left as it was.
+#[test]
+fn a_small_file_is_cloned_over_or_left_alone() {
+    each_fs(|kind, dir| {
+        for (len, old_len) in [(3000, 2000), (3000, 3000), (10, 0)] {
+            for refused in [false, true] {
+                let said = format!("{kind}: {len} over {old_len}, refused {refused}");
+                let (new, old) = (random_bytes(len, 1), random_bytes(old_len, 2));
+                write(dir.join("a"), &new).expect("a file");
+                write(dir.join("b"), &old).expect("what was there before");
+                let refusal = if refused { "inject=ioctl:error=EOPNOTSUPP" } else { "trace=all" };
+                let inject = [refusal, "inject=ftruncate:error=EIO"];
+                let Some(output) = with_faults(dir, &inject, &["a", "b"]) else { return };
+                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                let copy = read(dir.join("b")).expect("it is there");
+                if kind.reflinks() && !refused {
+                    assert!(output.status.success() && copy == new, "{said}: {stderr}");
+                } else {
+                    assert_eq!(stderr, "cp: cannot truncate 'b': Input/output error\n", "{said}");
+                    assert!(copy == old, "{said}");
+                }
+            }
+        }
+        // Of more than a block only a part might come before the run is killed.
+        write(dir.join("a"), random_bytes(9000, 1)).expect("a file");
+        write(dir.join("b"), random_bytes(9000, 2)).expect("what was there before");
+        let Some(output) = with_faults(dir, &["inject=ftruncate:error=EIO"], &["a", "b"]) else {
+            return;
+        };
+        assert!(!output.status.success(), "{kind}");
+        assert!(read(dir.join("b")).expect("it is there") == random_bytes(9000, 2));
+    });
 }

@@ -98,7 +98,7 @@ pub(crate) fn copy_contents(
     let seat = worker.station.seat();
     let meter = seat.as_ref().map(|seat| &seat.meter);
     let (routes, buffer, turn) = worker.routes(src, dst, run.options);
-    let old_stands = files.begin(run, dst, routes)?;
+    let old_stands = files.clear_or_keep_old(run, dst, routes)?;
     let mut copying = Copying {
         run,
         files,

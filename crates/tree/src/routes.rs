@@ -15,8 +15,7 @@ use crate::run::Run;
 
 /// The routes between one pair of file systems; they remember what was refused there.
 pub(crate) struct Routes {
-    /// Sharing blocks; `None` once the file systems have said that they cannot, or when it is
-    /// not wanted.
+    /// Sharing blocks; `None` when it is not wanted.
     pub(crate) clone: Option<Chain>,
     /// Whether that is quick where old contents stand.
     pub(crate) cloning_over: CloningOver,

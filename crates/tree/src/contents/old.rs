@@ -1,8 +1,9 @@
 //! Old contents of a destination, which the new ones take the place of.
 
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use rustix::fs::ftruncate;
+use rustix::fs::{fstatfs, ftruncate};
 use rustix::io::retry_on_intr;
 
 use super::{Copying, Files, try_clone};
@@ -14,10 +15,6 @@ use crate::options::{Options, Reflink};
 use crate::routes::Routes;
 use crate::run::{Run, failed};
 
-/// A longer file is emptied first: sharing its blocks is more than one change of the file system,
-/// and who is killed between two would leave a file of the full length that is half old.
-const CLONED_OVER_BYTES_MAX: u64 = 1 << 20;
-
 /// Blocks take the place of others in less, unless what is yet to be written of those is written
 /// first.
 const CLONING_OVER_TIME_MAX: Duration = Duration::from_micros(100);
@@ -28,16 +25,24 @@ const EMPTIED_MAX: u32 = 1024;
 /// Whether cloning over old contents is quick here.
 #[derive(Debug, Default)]
 pub(crate) struct CloningOver {
+    /// Bytes of a block of the destination's file system, once that was asked.
+    block_bytes: Option<u64>,
     /// How many files are emptied before it is tried again, and how many are left of them.
     emptied: u32,
     left: u32,
 }
 
 impl CloningOver {
-    fn is_tried(&mut self) -> bool {
-        let is_tried = self.left == 0;
+    /// Whether the next file is cloned over.
+    fn tries_next(&mut self) -> bool {
+        let tries = self.left == 0;
         self.left = self.left.saturating_sub(1);
-        is_tried
+        tries
+    }
+
+    fn block_bytes(&mut self, dst: BorrowedFd<'_>) -> u64 {
+        let asked = || fstatfs(dst).ok().and_then(|statfs| u64::try_from(statfs.f_bsize).ok());
+        *self.block_bytes.get_or_insert_with(|| asked().unwrap_or(0))
     }
 
     fn took(&mut self, elapsed: Duration) {
@@ -72,10 +77,13 @@ impl Files<'_> {
         retry_on_intr(|| ftruncate(self.dst, 0)).map_err(failed(Action::Truncate, self.dst_place))
     }
 
-    /// Takes the old contents away, unless blocks of the source can come straight in their place:
-    /// xfs and btrfs do that as one change, and do nothing where the two files share theirs already.
+    /// Takes the old contents away, unless a block of the source can come straight in their place.
     /// Returns whether they are there still.
-    pub(super) fn begin(
+    ///
+    /// What xfs and btrfs change for one block they change at once, and nothing where the two files
+    /// share it already. Of several blocks, which may be as many extents, who is killed between two
+    /// would leave some of the source's and some old ones in a file of the full length.
+    pub(super) fn clear_or_keep_old(
         &self,
         run: &Run<'_>,
         dst: End<'_>,
@@ -85,14 +93,14 @@ impl Files<'_> {
             return Ok(false);
         }
         let (old_bytes, bytes) = (file_bytes(self.dst_stat), file_bytes(self.src_stat));
+        let over = &mut routes.cloning_over;
         let stays = routes.clone.is_some()
             && run.options.reflink != Reflink::Always
             && matches!(dst.kind, Some(XFS | BTRFS))
             && is_regular(self.src_stat)
-            && (1..=CLONED_OVER_BYTES_MAX).contains(&bytes)
-            // What is longer keeps its end.
-            && old_bytes <= bytes
-            && routes.cloning_over.is_tried();
+            // What is longer would keep its end.
+            && (old_bytes.max(1)..=over.block_bytes(self.dst)).contains(&bytes)
+            && over.tries_next();
         if !stays {
             self.empty(run.options)?;
         }
@@ -109,12 +117,12 @@ impl Copying<'_, '_, '_> {
         let begun = Instant::now();
         let is_shared = self.share_all(size)?;
         self.routes.cloning_over.took(begun.elapsed());
-        self.old_stands = false;
         if self.at < size {
             // The source has become shorter, or nothing was shared, or not all.
             retry_on_intr(|| ftruncate(self.files.dst, self.at))
                 .map_err(failed(Action::Truncate, self.files.dst_place))?;
         }
+        self.old_stands = false;
         Ok(is_shared)
     }
 }
@@ -131,7 +139,7 @@ mod tests {
         let mut tries_of_1000 = |takes: Duration| {
             let mut tries = 0;
             for _ in 0..1000 {
-                if over.is_tried() {
+                if over.tries_next() {
                     tries += 1;
                     over.took(takes);
                 }
