@@ -55,6 +55,8 @@ pub(crate) struct Crew {
     processors: usize,
     /// Where more of them help.
     pub(crate) most: usize,
+    /// Others join one only while that one waits.
+    only_for_waiting: bool,
 }
 
 impl Crew {
@@ -63,7 +65,13 @@ impl Crew {
     pub(crate) fn new(processors: usize, wanted: Option<usize>) -> Crew {
         let most = (processors * WORKERS_EACH_MAX).min(WORKERS_MAX).max(processors);
         let workers = wanted.unwrap_or(processors);
-        Crew { workers, begin: workers, processors, most: wanted.unwrap_or(most) }
+        Crew {
+            workers,
+            begin: workers,
+            processors,
+            most: wanted.unwrap_or(most),
+            only_for_waiting: false,
+        }
     }
 
     /// The same where there can be no more than `workers`.
@@ -76,6 +84,12 @@ impl Crew {
     /// The same where others join only once it is seen that they help.
     pub(crate) fn one_at_first(self) -> Crew {
         Crew { begin: 1, ..self }
+    }
+
+    /// The same where no window of the copy shows what others cost: they join only while the one
+    /// waits for a medium or a server.
+    pub(crate) fn one_unless_waiting(self) -> Crew {
+        Crew { only_for_waiting: true, ..self.one_at_first() }
     }
 }
 
@@ -347,7 +361,7 @@ mod tests {
 
     /// A crew of so many at first, on as many processors.
     pub(super) fn crew(workers: usize, most: usize) -> Crew {
-        Crew { workers, begin: workers, processors: workers, most }
+        Crew { workers, begin: workers, processors: workers, most, only_for_waiting: false }
     }
 
     #[test]

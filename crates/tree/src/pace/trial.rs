@@ -107,6 +107,9 @@ impl Trial {
             }
             Phase::Steady(since) => {
                 self.patience = CHECK_EVERY_TIME;
+                if self.crew.only_for_waiting && self.settled == 1 && self.is_busy(1, since, now) {
+                    return (self.settled, CHECK_EVERY_ENTRIES);
+                }
                 let is_idle = !starved && !self.are_busy(since, now);
                 self.idle_checks = if is_idle { self.idle_checks + 1 } else { 0 };
                 let is_usual = self.settled == self.crew.workers;
@@ -174,10 +177,14 @@ impl Trial {
 
     /// Whether the processors that the workers could use were in use.
     fn are_busy(&self, since: Reading, now: Reading) -> bool {
-        let processors = self.crew.processors.min(self.crew.workers) as f64;
+        self.is_busy(self.crew.processors.min(self.crew.workers), since, now)
+    }
+
+    /// Whether so many processors were.
+    fn is_busy(&self, processors: usize, since: Reading, now: Reading) -> bool {
         let elapsed = now.at.duration_since(since.at).as_secs_f64();
         let cpu = now.cpu.saturating_sub(since.cpu).as_secs_f64();
-        cpu >= IN_USE_AT_LEAST * elapsed * processors
+        cpu >= IN_USE_AT_LEAST * elapsed * processors as f64
     }
 }
 
@@ -248,6 +255,18 @@ mod tests {
                 trial.patience = Duration::ZERO;
             }
         }
+    }
+
+    #[test]
+    fn one_whose_company_costs_more_than_is_seen_gets_some_only_where_it_waits() {
+        let mut trial = trial(crew(2, 16).one_unless_waiting());
+        let shared = |number: usize| Duration::from_micros(100 / number.min(2) as u64);
+        for _ in 0..3 {
+            // One of two processors is in use all the time.
+            assert_eq!(settle(&mut trial, 0.5, shared).0, 1);
+        }
+        let waits = |number| Duration::from_micros(4800 / number as u64);
+        assert_eq!(settle(&mut trial, 0.05, waits).0, 16);
     }
 
     #[test]

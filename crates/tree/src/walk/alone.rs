@@ -25,7 +25,7 @@ const USUAL_BOUNDS: Bounds =
 const BOUNDS_IF_ASKED: Bounds =
     Bounds { entries: 32, bytes: 1 << 20, time: Duration::from_millis(2) };
 
-/// Where no more names than these are known then, they may be the last: it is worth finding out.
+/// Where fewer names than these are known then, they may be the last: it is worth finding out.
 const LAST_BOUNDS: Bounds = Bounds { entries: 64, bytes: 1 << 20, time: Duration::from_millis(1) };
 
 /// What one does alone where two may be slower: some hundredths of it are what threads cost, and what
@@ -46,7 +46,7 @@ impl Alone {
         Alone::within(bounds, worker)
     }
 
-    /// The same once that is over, where no more than `names` are known that are yet to be copied.
+    /// The same once that is over, where no more is known to be copied than a few `names`.
     pub(crate) fn for_the_last(options: &Options, worker: &Worker, names: u64) -> Option<Alone> {
         let are_few = options.jobs.is_none() && names < LAST_BOUNDS.entries;
         are_few.then(|| Alone::within(LAST_BOUNDS, worker))
