@@ -30,7 +30,8 @@ pub(crate) fn open_looked_at(
 /// What is known of the file system that a file was seen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileSystem {
-    /// Regular files are what they are to the kernel itself, to which O_NONBLOCK means nothing there.
+    /// Regular files are what they are to the kernel itself, to which O_NONBLOCK means nothing there,
+    /// but for mandatory locks, which Linux had until 5.15.
     Honest,
     Any,
 }

@@ -67,10 +67,15 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_say_the_same() {
+    fn it_is_what_new_files_do_not_get() {
         // Other tests run beside this one.
         assert!(!is_alone());
-        let told = told_by_kernel().expect("/proc");
-        assert_eq!(told, umask());
+        let dir = tempfile::tempdir().expect("a directory");
+        let (path, all) = (dir.path().join("new"), Mode::from_raw_mode(0o777));
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
+        let new = open(&path, flags, all).expect("a file");
+        let mode = rustix::fs::fstat(new).expect("its mode").st_mode & 0o777;
+        assert_eq!(told_by_kernel(), Some(all & !Mode::from_raw_mode(mode)));
+        assert_eq!(umask().as_raw_mode(), 0o777 & !mode);
     }
 }
