@@ -117,10 +117,6 @@ pub(crate) fn walk(
     operand: &Operand,
     (root, listing): (Arc<DirTask>, Listing),
 ) {
-    let kind = run.options.jobs.is_none().then(|| file_system(root.dst.fd())).flatten();
-    // All that is made in one of its subvolumes changes one tree, and who finds that locked is woken late.
-    let begins_alone = kind == Some(BTRFS);
-    let removes = kind == Some(XFS) && removes(run.options, &root);
     let device = run.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
     let open_levels = Means::of_process(run.options, 1).open_levels;
     let pool;
@@ -138,16 +134,24 @@ pub(crate) fn walk(
     let (crew, means) = Means::for_crew(run.crew(), |workers| {
         Means::of_process(run.options, if in_order(run.options) { 1 } else { workers })
     });
-    let top = &stack.frames[0].task.src;
-    if crew.most > 1 && !run.is_in_earnest() && top.is_open() {
-        means.make_room(crew.most, top.fd());
+    let top = &stack.frames[0].task;
+    if crew.most > 1 && !run.is_in_earnest() && top.src.is_open() {
+        means.make_room(crew.most, top.src.fd());
     }
     run.begin_in_earnest();
     if crew.most == 1 {
         return at_large.go(worker, &mut stack, |_| true);
     }
+    let kind = run.options.jobs.is_none().then(|| file_system(top.dst.fd())).flatten();
+    let crew = match kind {
+        // All that is made in one of its subvolumes changes one tree, and who finds that locked is woken
+        // late.
+        Some(BTRFS) => crew.one_at_first(),
+        Some(XFS) if removes(run.options, top) => crew.one_unless_waiting(),
+        _ => crew,
+    };
     let Means { open_levels, files_ahead, .. } = means;
-    if begins_alone {
+    if kind == Some(BTRFS) {
         // Nor are threads made before there is enough to tell whether they help.
         let alone = Alone::for_longer(worker);
         let apart = Walk { open_levels, files_ahead, ..at_large };
@@ -156,11 +160,7 @@ pub(crate) fn walk(
             return;
         }
     }
-    pool = Pool::new(match (begins_alone, removes) {
-        (true, _) => crew.one_at_first(),
-        (_, true) => crew.one_unless_waiting(),
-        _ => crew,
-    });
+    pool = Pool::new(crew);
     let shared = Walk { pool: Some(&pool), open_levels, files_ahead, ..at_large };
     thread::scope(|scope| {
         shared.hire(scope);
