@@ -324,20 +324,22 @@ impl Worker {
 
     /// What is known by now of the file system that a file was seen on.
     pub(crate) fn known(&self, seen: &Stat) -> FileSystem {
-        let mut kinds = self.kinds.iter();
-        match kinds.find(|(dev, _)| *dev == FileId::of(seen).dev) {
-            Some((_, Some(kind))) if extents::is_honest(*kind) => FileSystem::Honest,
+        match self.known_kind(FileId::of(seen).dev) {
+            Some(Some(kind)) if extents::is_honest(kind) => FileSystem::Honest,
             _ => FileSystem::Any,
         }
     }
 
     fn file_system(&mut self, fd: BorrowedFd<'_>, dev: u64) -> Option<u64> {
-        if let Some((_, kind)) = self.kinds.iter().find(|(known, _)| *known == dev) {
-            return *kind;
-        }
-        let kind = extents::file_system(fd);
-        self.kinds.push((dev, kind));
-        kind
+        self.known_kind(dev).unwrap_or_else(|| {
+            let kind = extents::file_system(fd);
+            self.kinds.push((dev, kind));
+            kind
+        })
+    }
+
+    fn known_kind(&self, dev: u64) -> Option<Option<u64>> {
+        self.kinds.iter().find(|(known, _)| *known == dev).map(|(_, kind)| *kind)
     }
 
     /// The file `fd`, which is on the device `dev`, as one end of a copy.
