@@ -59,6 +59,12 @@ impl Watched {
         Watched { child, terminal: others.into(), begun: Instant::now(), reader }
     }
 
+    /// One that copies `source` to `copy`.
+    fn start_copy(dir: &Path, source: &LyingFs) -> Watched {
+        let src = source.source();
+        Watched::start(dir, &["--progress", src.to_str().expect("a plain name"), "copy"])
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
@@ -175,9 +181,7 @@ fn messages_stand_above_the_bar_and_whole() {
 fn an_interrupted_copy_leaves_the_terminal_clean() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let src = source.source();
-    let args = ["--progress", src.to_str().expect("a plain name"), "copy"];
-    let watched = Watched::start(dir.path(), &args);
+    let watched = Watched::start_copy(dir.path(), &source);
     std::thread::sleep(Duration::from_millis(700));
     watched.signal(Signal::INT);
     let (succeeded, _, text) = watched.wait();
@@ -191,9 +195,7 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
 fn who_is_told_to_run_and_was_not_stopped_draws_over_what_is_its_own() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let src = source.source();
-    let args = ["--progress", src.to_str().expect("a plain name"), "copy"];
-    let watched = Watched::start(dir.path(), &args);
+    let watched = Watched::start_copy(dir.path(), &source);
     for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(400));
         watched.signal(Signal::CONT);
@@ -207,9 +209,7 @@ fn who_is_told_to_run_and_was_not_stopped_draws_over_what_is_its_own() {
 fn what_others_wrote_during_a_stop_stays() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
-    let src = source.source();
-    let args = ["--progress", src.to_str().expect("a plain name"), "copy"];
-    let mut watched = Watched::start(dir.path(), &args);
+    let mut watched = Watched::start_copy(dir.path(), &source);
     std::thread::sleep(Duration::from_millis(700));
     watched.signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(1000));
