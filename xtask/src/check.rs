@@ -1,6 +1,6 @@
 //! Every check that a change has to pass, one after another.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,15 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
     file_systems.announce();
     let skips = NamedTempFile::new().context("a file for the tests' skips")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let words = heeding_signals(cargo);
     let mut times: Vec<(String, Duration)> = Vec::new();
     let mut failed = None;
     for args in STEPS {
         let shown = format!("cargo {}", args.join(" "));
         eprintln!("xtask: {shown}");
         let begun = Instant::now();
-        let status = heeding_signals(&cargo)
+        let status = Command::new(&words[0])
+            .args(&words[1..])
             .args(*args)
             .envs(file_systems.environment())
             .env("HAULAGE_SKIPS", skips.path())
@@ -46,18 +48,16 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
     Ok(failed.map_or(ExitCode::SUCCESS, crate::exit_code))
 }
 
-/// A command for `program` in which an interrupt is an interrupt: shells have what they start in the
-/// background ignore it, and what ignores a signal hands that on to what the tests interrupt.
-fn heeding_signals(program: &OsStr) -> Command {
-    let heeding = ["--default-signal=HUP,INT,QUIT,PIPE"];
-    let trial = Command::new("env").args(heeding).arg("true").output();
+/// What to call for `program` to heed signals: shells have what they start in the background ignore an
+/// interrupt, and what ignores a signal hands that on to what the tests interrupt.
+fn heeding_signals(program: OsString) -> Vec<OsString> {
+    let heeding = "--default-signal=HUP,INT,QUIT,PIPE";
+    let trial = Command::new("env").args([heeding, "true"]).output();
     if trial.is_ok_and(|trial| trial.status.success()) {
-        let mut command = Command::new("env");
-        command.args(heeding).arg(program);
-        return command;
+        return vec!["env".into(), heeding.into(), program];
     }
     // Before coreutils 8.31.
-    Command::new(program)
+    vec![program]
 }
 
 fn sum_up(
