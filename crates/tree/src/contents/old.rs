@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use engines::sys::{Fiemap, fiemap};
 use rustix::fs::{fstatfs, ftruncate};
 use rustix::io::retry_on_intr;
 
@@ -33,7 +34,7 @@ pub(crate) struct CloningOver {
 }
 
 impl CloningOver {
-    /// Whether the next file is cloned over.
+    /// Whether the next file may be cloned over.
     fn tries_next(&mut self) -> bool {
         let tries = self.left == 0;
         self.left = self.left.saturating_sub(1);
@@ -49,9 +50,13 @@ impl CloningOver {
         if elapsed < CLONING_OVER_TIME_MAX {
             self.emptied = 0;
         } else {
-            self.emptied = (4 * self.emptied).clamp(4, EMPTIED_MAX);
-            self.left = self.emptied;
+            self.was_no_use();
         }
+    }
+
+    fn was_no_use(&mut self) {
+        self.emptied = (4 * self.emptied).clamp(4, EMPTIED_MAX);
+        self.left = self.emptied;
     }
 }
 
@@ -77,12 +82,12 @@ impl Files<'_> {
         retry_on_intr(|| ftruncate(self.dst, 0)).map_err(failed(Action::Truncate, self.dst_place))
     }
 
-    /// Takes the old contents away, unless a block of the source can come straight in their place.
-    /// Returns whether they are there still.
+    /// Takes the old contents away, unless the source's blocks can come straight in their place. Returns
+    /// whether they are there still.
     ///
-    /// What xfs and btrfs change for one block they change at once, and nothing where the two files
-    /// share it already. Of several blocks, which may be as many extents, who is killed between two
-    /// would leave some of the source's and some old ones in a file of the full length.
+    /// What xfs and btrfs change for one block they change at once. Of several blocks, which may be as
+    /// many extents, who is killed between two would leave some of the source's and some old ones in a
+    /// file of the full length; but where the two files share them already, xfs changes nothing.
     pub(super) fn clear_or_keep_old(
         &self,
         run: &Run<'_>,
@@ -99,12 +104,30 @@ impl Files<'_> {
             && matches!(dst.kind, Some(XFS | BTRFS))
             && is_regular(self.src_stat)
             // What is longer would keep its end.
-            && (old_bytes.max(1)..=over.block_bytes(self.dst)).contains(&bytes)
-            && over.tries_next();
+            && bytes >= old_bytes.max(1)
+            && self.may_be_cloned_over(dst, over);
         if !stays {
             self.empty(run.options)?;
         }
         Ok(stays)
+    }
+
+    fn may_be_cloned_over(&self, dst: End<'_>, over: &mut CloningOver) -> bool {
+        let is_one_block = file_bytes(self.src_stat) <= over.block_bytes(self.dst);
+        if !is_one_block && dst.kind != Some(XFS) || !over.tries_next() {
+            return false;
+        }
+        let may = is_one_block || self.share_their_blocks();
+        if !may {
+            over.was_no_use();
+        }
+        may
+    }
+
+    /// Whether nothing changes when the destination gets the source's blocks.
+    fn share_their_blocks(&self) -> bool {
+        let shared = fiemap(self.src).ok().filter(Fiemap::is_shared);
+        shared.is_some_and(|src| fiemap(self.dst).is_ok_and(|dst| dst == src))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What stood at a destination before leaves nothing of itself in the copy.
 
 use std::fs::{File, OpenOptions, hard_link, metadata, read, write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -42,6 +42,23 @@ fn old_contents_of_every_length_are_replaced() {
                     make_old(&dst);
                 }
             }
+        }
+    });
+}
+
+#[test]
+fn what_was_written_since_blocks_were_shared_is_replaced() {
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        write(&src, random_bytes(100_000, 1)).expect("a file");
+        for changed in [&dst, &src, &dst] {
+            // Now both may share all blocks.
+            copy_well(&src, &dst, &Options::default());
+            let file = OpenOptions::new().write(true).open(changed).expect("it is there");
+            file.write_all_at(b"new, and only in the page cache", 50_000).expect("it is written");
+            copy_well(&src, &dst, &Options::default());
+            let (src, dst) = (read(&src).expect("the source"), read(&dst).expect("the copy"));
+            assert!(src == dst, "{kind}: {} was written to", changed.display());
         }
     });
 }

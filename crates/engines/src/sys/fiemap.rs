@@ -1,0 +1,172 @@
+//! The ioctl FS_IOC_FIEMAP.
+
+use std::ffi::c_void;
+use std::os::fd::BorrowedFd;
+
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+
+/// The most extents that are asked for.
+pub const FIEMAP_EXTENTS_MAX: u32 = 16;
+
+/// The first extents of a file: where each is in the file and on the disk, and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fiemap {
+    request: Request,
+}
+
+/// `struct fiemap` of linux/fiemap.h, and the array that it ends with.
+#[repr(C)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Request {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+    extents: [Extent; FIEMAP_EXTENTS_MAX as usize],
+}
+
+/// `struct fiemap_extent` of linux/fiemap.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Extent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+/// The head of `struct fiemap`, which is what the opcode counts.
+#[repr(C)]
+struct Head {
+    bounds: [u64; 2],
+    numbers: [u32; 4],
+}
+
+/// FS_IOC_FIEMAP of linux/fs.h: `_IOWR('f', 11, struct fiemap)`.
+const FS_IOC_FIEMAP: Opcode = opcode::read_write::<Head>(b'f', 11);
+
+/// FIEMAP_FLAG_SYNC of linux/fiemap.h: what is yet to be written is written first.
+const FLAG_SYNC: u32 = 1;
+
+/// FIEMAP_EXTENT_LAST of linux/fiemap.h.
+const EXTENT_LAST: u32 = 1;
+
+/// FIEMAP_EXTENT_SHARED of linux/fiemap.h.
+const EXTENT_SHARED: u32 = 0x2000;
+
+impl Fiemap {
+    /// Whether these are all extents of the file, and each is shared with another file. One that has the
+    /// same shares all of them with this.
+    pub fn is_shared(&self) -> bool {
+        let is_shared = |extent: &Extent| extent.flags & !EXTENT_LAST == EXTENT_SHARED;
+        let extents = self.extents();
+        extents.iter().all(is_shared)
+            && extents.last().is_some_and(|last| last.flags & EXTENT_LAST != 0)
+    }
+
+    fn extents(&self) -> &[Extent] {
+        let mapped = self.request.mapped_extents.min(FIEMAP_EXTENTS_MAX);
+        &self.request.extents[..mapped as usize]
+    }
+}
+
+/// `int ioctl(int fd, FS_IOC_FIEMAP, struct fiemap *arg)`
+///
+/// The first [`FIEMAP_EXTENTS_MAX`] extents of `fd`, once all of it is written; see
+/// Documentation/filesystems/fiemap.rst of the kernel.
+///
+/// # Errors
+/// EOPNOTSUPP where the file system cannot tell, and those of writing what is yet to be written.
+pub fn fiemap(fd: BorrowedFd<'_>) -> rustix::io::Result<Fiemap> {
+    let request = Request {
+        start: 0,
+        length: u64::MAX,
+        flags: FLAG_SYNC,
+        mapped_extents: 0,
+        extent_count: FIEMAP_EXTENTS_MAX,
+        reserved: 0,
+        extents: [Extent::default(); FIEMAP_EXTENTS_MAX as usize],
+    };
+    // SAFETY: the opcode and its argument belong together, and `fd` is open while it is borrowed.
+    unsafe { ioctl(fd, Fiemap { request }) }
+}
+
+// SAFETY: FS_IOC_FIEMAP reads the head of one `struct fiemap` and writes to it and to at most
+// `extent_count` of the extents behind it, as many as `Request` has; its layout is that of the C
+// header, and every bit pattern is one.
+unsafe impl Ioctl for Fiemap {
+    type Output = Fiemap;
+
+    const IS_MUTATING: bool = true;
+
+    fn opcode(&self) -> Opcode {
+        FS_IOC_FIEMAP
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        (&raw mut self.request).cast()
+    }
+
+    unsafe fn output_from_ptr(_: IoctlOutput, argument: *mut c_void) -> rustix::io::Result<Fiemap> {
+        // SAFETY: `argument` is what `as_ptr` gave, a `Request` that is there still.
+        let request = unsafe { argument.cast::<Request>().read() };
+        Ok(Fiemap { request })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    use testfs::{FsKind, each_fs};
+
+    use super::*;
+    use crate::Pair;
+    use crate::sys::clone_range;
+
+    #[test]
+    fn only_files_with_all_blocks_in_common_share_them() {
+        each_fs(|kind, dir| {
+            let file = |name: &str| {
+                let mut options = File::options();
+                options.read(true).write(true).create_new(true);
+                options.open(dir.join(name)).expect("it is made")
+            };
+            let (one, other) = (file("one"), file("other"));
+            // Two extents, with a hole between them.
+            for at in [0, 1 << 20] {
+                one.write_all_at(&[1; 40_000], at).expect("it is written");
+            }
+            let map = |file: &File| fiemap(file.as_fd());
+            if map(&one).is_err() {
+                return assert_eq!(kind, FsKind::Tmpfs);
+            }
+            let share = |one: &File, other: &File| {
+                let (one, other) = (map(one).expect("extents"), map(other).expect("extents"));
+                one.is_shared() && one == other
+            };
+            assert!(!share(&one, &other), "{kind}: an empty one");
+            assert!(!share(&one, &one), "{kind}: not with another");
+            if clone_range(Pair::new(one.as_fd(), other.as_fd()), 0, 0, 0).is_err() {
+                return assert!(matches!(kind, FsKind::Ext4), "{kind}");
+            }
+            assert!(share(&one, &other), "{kind}");
+            // What is not on the disk yet counts.
+            other.write_all_at(b"2", 1 << 20).expect("it is written");
+            assert!(!share(&one, &other), "{kind}: written to");
+            // More extents than are asked for are not known to be the same.
+            let (many, more) = (file("many"), file("more"));
+            for at in 0..=u64::from(FIEMAP_EXTENTS_MAX) {
+                many.write_all_at(&[3; 4096], at << 20).expect("it is written");
+            }
+            clone_range(Pair::new(many.as_fd(), more.as_fd()), 0, 0, 0).expect("it is shared");
+            assert!(!share(&many, &more), "{kind}: more than {FIEMAP_EXTENTS_MAX}");
+        });
+    }
+}
