@@ -118,7 +118,7 @@ impl Walk<'_> {
                 let moved = worker.moved_bytes > moved_before;
                 worker.shares_at_once = !moved && time < SHARING_TIME_MAX;
             }
-            if is_last || ahead.as_ref().is_none_or(|ahead| ahead.made.is_none()) {
+            if ahead.as_ref().is_none_or(|ahead| ahead.made.is_none()) {
                 // It may be large, or wait for another worker.
                 sharing = None;
             }
