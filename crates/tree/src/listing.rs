@@ -9,8 +9,9 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{FileType, RawDir, SeekFrom, seek};
 use rustix::io::{self, Errno};
 
-/// Bytes of one batch as the kernel gives it: some hundreds of names.
-const BATCH_BYTES: usize = 32 << 10;
+/// Bytes of one batch as the kernel gives it: some thousands of names. After each of them workers who
+/// share a large directory wait for each other.
+const BATCH_BYTES: usize = 128 << 10;
 
 /// A directory of fewer names is read to its end at once. It may become a destination too, and have
 /// its times set, while names in it are still to be copied.
@@ -151,10 +152,12 @@ mod tests {
 
     use super::*;
 
+    const FILES: usize = 8000;
+
     #[test]
     fn a_large_directory_is_never_held_whole_and_can_be_left_in_between() {
         let dir = tempfile::tempdir().expect("a directory");
-        for number in 0..5000 {
+        for number in 0..FILES {
             std::fs::write(dir.path().join(format!("a file's name {number}")), "").expect("a file");
         }
         let open = || std::fs::File::open(dir.path()).expect("the directory");
@@ -163,7 +166,7 @@ mod tests {
         let insert = |names: &mut BTreeSet<_>, name| assert!(names.insert(name), "listed twice");
         while let Some((name, kind)) = listing.next(file.as_fd(), &mut buffer).expect("listed") {
             assert!(matches!(kind, FileType::RegularFile | FileType::Unknown));
-            assert!(listing.batch.len() < 2500, "{}", listing.batch.len());
+            assert!(listing.batch.len() < FILES / 2, "{}", listing.batch.len());
             insert(&mut names, name);
             let in_hand = listing.in_hand();
             assert!(listing.next_in_hand(FileType::Directory).is_none());
@@ -183,7 +186,7 @@ mod tests {
                 listing.resume(file.as_fd()).expect("resumed");
             }
         }
-        assert_eq!(names.len(), 5000);
+        assert_eq!(names.len(), FILES);
         assert!(listing.has_ended());
     }
 }
