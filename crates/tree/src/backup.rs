@@ -19,7 +19,7 @@ use self::numbers::{Highest, Seen, note, parse};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::dir;
 use crate::identity::{FileId, ctime};
-use crate::listing::{self, Listing};
+use crate::listing::{Buffer, Listing};
 use crate::lock::lock;
 use crate::options::{Backup, BackupKind, Options};
 use crate::place::{Place, Trust};
@@ -234,7 +234,7 @@ fn highest_number(
 
 fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     let mut listing = Listing::default();
-    let mut buffer = listing::buffer();
+    let mut buffer = Buffer::default();
     let mut highest = Highest::new();
     while let Some((name, _)) = listing.next(dir, &mut buffer)? {
         if let Some((base, number)) = parse(name.to_bytes()) {

@@ -125,8 +125,8 @@ pub(crate) fn plain() -> Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::extents::EXT4;
 
-    const EXT4: u64 = 0xef53;
     const NFS: u64 = 0x6969;
 
     fn check(options: &Options, (src, dst): (u64, u64), expected: &str) {

@@ -10,8 +10,8 @@ use rustix::fs::Stat;
 use crate::activity::Activity;
 use crate::choice::may_offload;
 use crate::diagnostic::Diagnostic;
-use crate::extents;
-use crate::identity::{FileId, file_bytes, is_regular};
+use crate::extents::{self, EXT4, TMPFS, XFS};
+use crate::identity::{FileId, data_bytes, file_bytes, is_regular};
 use crate::journal::Journal;
 use crate::measured::End;
 use crate::options::Sparse;
@@ -216,7 +216,7 @@ impl Copying<'_, '_, '_> {
     /// Whether it is read and written in little more than that.
     fn is_brief(&self) -> bool {
         let options = self.run.options;
-        let bytes = file_bytes(self.files.src_stat);
+        let bytes = self.bytes_to_move();
         // What has to be tidied up or told after an interrupt is not left to luck, nor what waits for a
         // medium.
         let is_plain = !options.atomic && options.backup.is_none() && self.journal.is_none();
@@ -225,10 +225,21 @@ impl Copying<'_, '_, '_> {
         let is_quiet = is_plain && !waits && !self.run.observer.keeps_receipts();
         let is_early = || self.run.elapsed() < BRIEF_TIME;
         self.is_small()
-            || is_quiet
-                && is_short
-                && is_early()
-                && residency(self.files.src, bytes) == Some(Residency::Resident)
+            || is_quiet && is_short && is_early() && self.residency() == Some(Residency::Resident)
+    }
+
+    /// How much of the source is in the page cache.
+    fn residency(&self) -> Option<Residency> {
+        residency(self.files.src, file_bytes(self.files.src_stat), self.bytes_to_move())
+    }
+
+    /// Bytes of the source, but for holes where its blocks tell of those.
+    fn bytes_to_move(&self) -> u64 {
+        let stat = self.files.src_stat;
+        // Elsewhere data may be compressed, or blocks not counted.
+        let blocks_tell = matches!(self.ends.0.kind, Some(EXT4 | XFS | TMPFS));
+        let skips_holes = self.run.options.sparse != Sparse::Never && blocks_tell;
+        if skips_holes { data_bytes(stat) } else { file_bytes(stat) }
     }
 
     /// Whether the attempt to share its blocks, if one is made, takes an instant.
@@ -287,7 +298,7 @@ impl Copying<'_, '_, '_> {
 /// Fewer blocks than the length fills: there may be holes. What is shorter than a block has none
 /// that would be worth the question, and may be kept in the inode.
 fn is_sparse(stat: &Stat) -> bool {
-    u64::try_from(stat.st_blocks).unwrap_or(0) < file_bytes(stat) / 512
+    data_bytes(stat) / 512 < file_bytes(stat) / 512
 }
 
 /// Passes attempts on to the run's observer, and keeps them where somebody wants to know.

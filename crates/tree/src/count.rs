@@ -2,7 +2,6 @@
 //! list. It is a hint for people who wait, so whatever it cannot look at it leaves out.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +11,7 @@ use rustix::io;
 
 use crate::entry::follows;
 use crate::identity::{FileId, file_bytes, is_directory, is_regular, kind};
-use crate::listing::{self, Listing};
+use crate::listing::{Buffer, Listing};
 use crate::options::{Follow, Make, Options};
 use crate::plan::Request;
 
@@ -48,7 +47,7 @@ impl Count {
     /// some dozens of entries each it waits for `pace` to return.
     pub fn run(&self, request: &Request, options: &Options, pace: &dyn Fn()) {
         let mut walk = Walk { count: self, options, device: None, levels: Vec::new() };
-        let mut buffer = listing::buffer();
+        let mut buffer = Buffer::default();
         for source in &request.sources {
             if self.is_stopped() {
                 return;
@@ -110,12 +109,7 @@ struct Level {
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Walk<'_> {
-    fn operand(
-        &mut self,
-        source: &OsStr,
-        buffer: &mut [MaybeUninit<u8>],
-        pace: &dyn Fn(),
-    ) -> io::Result<()> {
+    fn operand(&mut self, source: &OsStr, buffer: &mut Buffer, pace: &dyn Fn()) -> io::Result<()> {
         let name = CString::new(source.as_bytes()).map_err(|_| io::Errno::INVAL)?;
         let stat = look(CWD, &name, follows(self.options.follow, true))?;
         if !is_directory(&stat) {
@@ -142,7 +136,7 @@ impl Walk<'_> {
     }
 
     /// Looks at the next name in the lowest directory. A directory that cannot be read on is left.
-    fn step(&mut self, buffer: &mut [MaybeUninit<u8>]) {
+    fn step(&mut self, buffer: &mut Buffer) {
         let next = self.regain().and_then(|()| {
             let level = self.levels.last_mut().expect("there is a directory to look into");
             let dir = level.dir.as_ref().expect("it was just regained");

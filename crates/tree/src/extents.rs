@@ -11,13 +11,16 @@ pub(crate) const TMPFS: u64 = 0x0102_1994;
 /// The number of btrfs.
 pub(crate) const BTRFS: u64 = 0x9123_683e;
 
+/// The number of ext4, and of ext2 and ext3, which it drives.
+pub(crate) const EXT4: u64 = 0xef53;
+
 /// The number of xfs.
 pub(crate) const XFS: u64 = 0x5846_5342;
 
 /// File systems whose SEEK_DATA and SEEK_HOLE never call data a hole, by the number that statfs(2)
 /// gives them. Others have: ZFS with dirty data, FUSE and network file systems.
 const HONEST: &[u64] = &[
-    0xef53, // ext4 (and ext2 and ext3, which it drives)
+    EXT4,
     XFS,
     BTRFS,
     TMPFS,

@@ -39,6 +39,13 @@ pub(crate) fn file_bytes(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
+/// Bytes of data of a file, as far as its blocks tell: its length, or less where it has holes, is
+/// compressed, or its blocks are not counted.
+pub(crate) fn data_bytes(stat: &Stat) -> u64 {
+    let allocated = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
+    file_bytes(stat).min(allocated)
+}
+
 /// Time of last modification: seconds and nanoseconds.
 pub(crate) fn mtime(stat: &Stat) -> (i64, i64) {
     (seconds(stat.st_mtime), nanoseconds(stat.st_mtime_nsec))

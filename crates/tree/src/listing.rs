@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString};
-use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{FileType, RawDir, SeekFrom, seek};
@@ -17,10 +16,9 @@ const BATCH_BYTES: usize = 128 << 10;
 /// its times set, while names in it are still to be copied.
 const BATCH_NAMES_MIN: usize = 256;
 
-/// A buffer for [`Listing::next`].
-pub(crate) fn buffer() -> Vec<MaybeUninit<u8>> {
-    vec![MaybeUninit::uninit(); BATCH_BYTES]
-}
+/// A buffer for [`Listing::next`], which takes no memory until it is used.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer(Vec<u8>);
 
 /// Where the reading of a directory stands. It outlives the descriptor: a directory can be closed,
 /// opened again and read on.
@@ -80,7 +78,7 @@ impl Listing {
     pub(crate) fn next(
         &mut self,
         dir: BorrowedFd<'_>,
-        buffer: &mut [MaybeUninit<u8>],
+        buffer: &mut Buffer,
     ) -> io::Result<Option<(CString, FileType)>> {
         while self.batch.is_empty() && !self.ended {
             self.fill(dir, buffer)?;
@@ -105,8 +103,9 @@ impl Listing {
         Ok(())
     }
 
-    fn fill(&mut self, dir: BorrowedFd<'_>, buffer: &mut [MaybeUninit<u8>]) -> io::Result<()> {
-        let mut entries = RawDir::new(dir, buffer);
+    fn fill(&mut self, dir: BorrowedFd<'_>, buffer: &mut Buffer) -> io::Result<()> {
+        buffer.0.reserve(BATCH_BYTES);
+        let mut entries = RawDir::new(dir, buffer.0.spare_capacity_mut());
         loop {
             match entries.next() {
                 None => self.ended = true,
@@ -161,7 +160,7 @@ mod tests {
             std::fs::write(dir.path().join(format!("a file's name {number}")), "").expect("a file");
         }
         let open = || std::fs::File::open(dir.path()).expect("the directory");
-        let (mut file, mut listing, mut buffer) = (open(), Listing::default(), buffer());
+        let (mut file, mut listing, mut buffer) = (open(), Listing::default(), Buffer::default());
         let mut names = BTreeSet::new();
         let insert = |names: &mut BTreeSet<_>, name| assert!(names.insert(name), "listed twice");
         while let Some((name, kind)) = listing.next(file.as_fd(), &mut buffer).expect("listed") {

@@ -45,9 +45,16 @@ pub(crate) const HELD_FILES_MAX: usize = 16;
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
 /// How much of a file of `bytes` is in the page cache, by a look at a few stretches of it: counting
-/// all of a large one takes as long as copying a part. `None` where it is not told.
-pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64) -> Option<Residency> {
+/// all of a large one takes as long as copying a part. `None` where it is not told. Only `data_bytes`
+/// of it are not known to be holes.
+pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64, data_bytes: u64) -> Option<Residency> {
     let page_bytes = rustix::param::page_size() as u64;
+    if data_bytes < bytes {
+        // Of holes there are no pages, and all stretches may lie in some.
+        let pages = data_bytes.div_ceil(page_bytes);
+        let counted = cachestat(src, 0, 0).ok()?;
+        return Some(Residency::of(counted.cached_pages.min(pages), pages));
+    }
     let pages = bytes.div_ceil(page_bytes);
     let stretches = bytes.div_ceil(STRETCH_EVERY_BYTES).clamp(STRETCHES_MIN, STRETCHES_MAX);
     let stretch_pages = STRETCH_PAGES.min(pages);
@@ -258,5 +265,35 @@ impl Held {
 fn report(run: &Run<'_>, path: PathBuf, written: io::Result<()>) {
     if let Err(errno) = written {
         run.report(Diagnostic::Failed { action: Action::Write, path, errno });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::{FileExt, MetadataExt};
+
+    use testfs::{each_fs, random_bytes, skip, test_name};
+
+    use super::*;
+
+    #[test]
+    fn holes_do_not_count_as_absent() {
+        const BYTES: u64 = 256 << 20;
+        each_fs(|kind, dir| {
+            let file = File::create_new(dir.join("s")).expect("a file");
+            file.set_len(BYTES).expect("a hole");
+            file.write_all_at(&random_bytes(1 << 20, 1), 100 << 20).expect("data");
+            let file = File::open(dir.join("s")).expect("it opens");
+            let data_bytes = 512 * file.metadata().expect("its blocks").blocks();
+            if cachestat(file.as_fd(), 0, 0) == Err(rustix::io::Errno::NOSYS) {
+                return skip(&test_name(), "no cachestat before Linux 6.5");
+            }
+            let known = residency(file.as_fd(), BYTES, data_bytes);
+            assert_eq!(known, Some(Residency::Resident), "{kind}: {data_bytes}");
+            let unknown = residency(file.as_fd(), BYTES, BYTES);
+            assert_eq!(unknown, Some(Residency::Absent), "{kind}");
+        });
     }
 }

@@ -1,6 +1,5 @@
 //! What all directories of one run share, and what each worker has for itself.
 
-use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -224,7 +223,7 @@ pub(crate) struct Worker {
     /// For looking at data. Empty until that is done: most copies never do.
     buffer: Vec<u8>,
     /// For listing directories.
-    pub(crate) listing: Vec<MaybeUninit<u8>>,
+    pub(crate) listing: listing::Buffer,
     /// All other workers have something to do.
     pub(crate) others_busy: bool,
     /// Its place among other workers, of whom not all may be at work.
@@ -261,7 +260,7 @@ impl Worker {
             pairs: Vec::new(),
             kinds: Vec::new(),
             buffer: Vec::new(),
-            listing: listing::buffer(),
+            listing: listing::Buffer::default(),
             others_busy: false,
             turn: Turn::default(),
             unsynced: Unsynced::default(),

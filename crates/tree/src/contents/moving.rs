@@ -75,9 +75,10 @@ impl Copying<'_, '_, '_> {
         if let Some(known) = self.measured {
             return known;
         }
-        let (src, bytes) = (self.files.src, file_bytes(self.files.src_stat));
+        let bytes = self.bytes_to_move();
         let file = File { bytes, may_wait: self.may_wait, others_busy: self.others_busy };
-        let look = || page_cache::residency(src, bytes);
+        let (src, all) = (self.files.src, file_bytes(self.files.src_stat));
+        let look = || page_cache::residency(src, all, bytes);
         let way = self.routes.measured(self.run, self.ends, file, look);
         self.measured = Some(way);
         way
