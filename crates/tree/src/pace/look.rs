@@ -10,26 +10,31 @@ use std::collections::BTreeMap;
 /// How often each number is timed.
 const ROUNDS: usize = 3;
 
-/// More workers than before have to take at most this share of the time. A few percent are noise,
-/// and a worker costs memory and descriptors.
-const MORE_TAKE_AT_MOST: f64 = 0.93;
+/// What a number of workers has to show against another one.
+#[derive(Clone, Copy, Debug)]
+struct Bar {
+    /// The share of the time that it may take at most.
+    takes_at_most: f64,
+    /// One that takes this share in every window so far is not given another.
+    gives_up_from: f64,
+}
 
-/// The same for more workers where fewer than processors were seen to get on better, or are likely
-/// to: what a window leaves to the kernel's own threads, which then have no processor, is paid later.
-const COMPANY_TAKES_AT_MOST: f64 = 0.85;
+/// For more than before. A few percent are noise, and a worker costs memory and descriptors.
+const MORE: Bar = Bar { takes_at_most: 0.93, gives_up_from: 1.4 };
 
-/// Who takes this share of the time in every window so far is not given another.
-const GIVE_UP_FROM: f64 = 1.4;
+/// For more where fewer than processors were seen to get on better, or are likely to: what a window
+/// leaves to the kernel's own threads, which then have no processor, is paid later. Each window in which
+/// they are in each other's way is time lost. (How long a medium takes is too uneven to tell that from one.)
+const COMPANY: Bar = Bar { takes_at_most: 0.85, gives_up_from: 1.05 };
+
+/// For fewer than there are as a rule. That may be wrong a moment later.
+const FEWER: Bar = Bar { takes_at_most: 0.97, gives_up_from: 1.4 };
+
+/// For fewer where they are more than as a rule, and not needed any more.
+const FEWER_OF_MORE: Bar = Bar { takes_at_most: 1.03, gives_up_from: 1.4 };
 
 /// If they take no more than this share, it is the medium that they wait for.
 const CLEARLY_TAKE_AT_MOST: f64 = 0.8;
-
-/// What fewer have to take who are fewer than there are as a rule. That may be wrong a moment
-/// later.
-const FEWER_TAKE_AT_MOST: f64 = 0.97;
-
-/// The same for fewer where they are more than as a rule, and not needed any more.
-const FEWER_OF_MORE_TAKE_AT_MOST: f64 = 1.03;
 
 /// What is known so far.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ pub(super) struct Look {
     most: usize,
     /// It is only to be seen whether fewer get on better.
     fewer_only: bool,
+    /// Those at work keep as many processors in use.
+    busy: bool,
     /// Seconds that a unit of work took, window by window, by number of workers.
     times: BTreeMap<usize, Vec<f64>>,
 }
@@ -58,7 +65,13 @@ impl Look {
     /// One that begins with `current` workers where there are `usual` as a rule, and `most` at
     /// most.
     pub(super) fn new(current: usize, usual: usize, most: usize) -> Look {
-        Look { current, usual, most, fewer_only: false, times: BTreeMap::new() }
+        let times = BTreeMap::new();
+        Look { current, usual, most, fewer_only: false, busy: false, times }
+    }
+
+    /// The same where those at work keep as many processors in use, or wait, as `busy` says.
+    pub(super) fn of_busy(self, busy: bool) -> Look {
+        Look { busy, ..self }
     }
 
     /// One that sees whether fewer get on better than `current`, who are as many as a rule.
@@ -85,8 +98,12 @@ impl Look {
     /// The number that works on; else the one that has to be timed first.
     fn settle(&self) -> Result<usize, usize> {
         let (current, above) = (self.current, self.current * 2);
-        let share = if current < self.usual { COMPANY_TAKES_AT_MOST } else { MORE_TAKE_AT_MOST };
-        let more_help = above <= self.most && self.is_better(above, current, share)?;
+        let bar = match (current < self.usual, self.busy) {
+            (true, true) => COMPANY,
+            (true, false) => Bar { gives_up_from: MORE.gives_up_from, ..COMPANY },
+            (false, _) => MORE,
+        };
+        let more_help = above <= self.most && self.is_better(above, current, bar)?;
         if more_help && self.median(above) < CLEARLY_TAKE_AT_MOST * self.median(current) {
             return self.climb(above);
         }
@@ -99,7 +116,7 @@ impl Look {
     /// The number at which more workers do not help any more.
     fn climb(&self, from: usize) -> Result<usize, usize> {
         let mut best = from;
-        while best * 2 <= self.most && self.is_better(best * 2, best, MORE_TAKE_AT_MOST)? {
+        while best * 2 <= self.most && self.is_better(best * 2, best, MORE)? {
             best *= 2;
         }
         Ok(best)
@@ -109,11 +126,8 @@ impl Look {
     fn descend(&self, mut best: usize) -> Result<usize, usize> {
         let mut below = self.current / 2;
         while below > 0 {
-            let share = match below >= self.usual {
-                true => FEWER_OF_MORE_TAKE_AT_MOST,
-                false => FEWER_TAKE_AT_MOST,
-            };
-            if !self.is_better(below, best, share)? {
+            let bar = if below >= self.usual { FEWER_OF_MORE } else { FEWER };
+            if !self.is_better(below, best, bar)? {
                 break;
             }
             best = below;
@@ -122,14 +136,14 @@ impl Look {
         Ok(best)
     }
 
-    /// Whether `number` workers take so small a share of the time of `than`; else which of them has
+    /// Whether `number` workers are over the bar against `than`; else which of them has
     /// to be timed first.
-    fn is_better(&self, number: usize, than: usize, share: f64) -> Result<bool, usize> {
+    fn is_better(&self, number: usize, than: usize, bar: Bar) -> Result<bool, usize> {
         let windows = |number| self.times.get(&number).map_or(0, Vec::len);
         if windows(than) == 0 {
             return Err(than);
         }
-        let far_behind = |time: &f64| *time > GIVE_UP_FROM * self.median(than);
+        let far_behind = |time: &f64| *time > bar.gives_up_from * self.median(than);
         if self.times.get(&number).is_some_and(|times| times.iter().all(far_behind)) {
             return Ok(false);
         }
@@ -139,7 +153,7 @@ impl Look {
         if windows(number) < ROUNDS {
             return Err(number);
         }
-        Ok(self.median(number) < share * self.median(than))
+        Ok(self.median(number) < bar.takes_at_most * self.median(than))
     }
 
     fn median(&self, number: usize) -> f64 {
@@ -203,6 +217,23 @@ mod tests {
             look.note(number, 1.0 / number as f64);
         }
         assert_eq!(order, [2, 4, 2, 4, 2, 4]);
+    }
+
+    #[test]
+    fn company_that_is_in_the_way_goes_at_once() {
+        let windows = |busy, share| {
+            let mut look = Look::new(1, 2, 16).of_busy(busy);
+            let mut windows = 0;
+            while let Step::Time(number) = look.next() {
+                windows += 1;
+                look.note(number, if number == 1 { 1.0 } else { share });
+            }
+            (windows, look.next())
+        };
+        assert_eq!(windows(true, 1.2), (2, Step::Settled(1)));
+        assert_eq!(windows(true, 0.9), (6, Step::Settled(1)));
+        assert!(matches!(windows(true, 0.7), (6.., Step::Settled(2))));
+        assert_eq!(windows(false, 1.2), (6, Step::Settled(1)), "a medium may have been slow");
     }
 
     #[test]

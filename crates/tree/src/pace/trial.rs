@@ -121,7 +121,8 @@ impl Trial {
                     return (self.settled, CHECK_EVERY_ENTRIES);
                 }
                 self.idle_checks = 0;
-                self.step(Look::new(self.settled, self.crew.workers, self.crew.most), now)
+                let look = Look::new(self.settled, self.crew.workers, self.crew.most);
+                self.step(look.of_busy(self.is_busy(self.settled, since, now)), now)
             }
             Phase::Settling(look, number) => {
                 self.phase = Phase::Timing(look, number, now);

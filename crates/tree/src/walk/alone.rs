@@ -31,7 +31,7 @@ const LAST_BOUNDS: Bounds = Bounds { entries: 64, bytes: 1 << 20, time: Duration
 /// What one does alone where two may be slower: some hundredths of it are what threads cost, and what
 /// it costs to see whether they help.
 const LONGER_BOUNDS: Bounds =
-    Bounds { entries: 1024, bytes: 4 << 20, time: Duration::from_millis(30) };
+    Bounds { entries: 4096, bytes: 4 << 20, time: Duration::from_millis(60) };
 
 /// What one worker does alone.
 pub(crate) struct Alone {
