@@ -230,7 +230,8 @@ impl Copying<'_, '_, '_> {
 
     /// How much of the source is in the page cache.
     fn residency(&self) -> Option<Residency> {
-        residency(self.files.src, file_bytes(self.files.src_stat), self.bytes_to_move())
+        let bytes = file_bytes(self.files.src_stat);
+        residency(self.files.src, bytes, self.bytes_to_move() < bytes)
     }
 
     /// Bytes of the source, but for holes where its blocks tell of those.

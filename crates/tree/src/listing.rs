@@ -12,6 +12,9 @@ use rustix::io::{self, Errno};
 /// share a large directory wait for each other.
 const BATCH_BYTES: usize = 128 << 10;
 
+/// The same of a first one, most of which is read again if the directory has to be closed.
+const FIRST_BATCH_BYTES: usize = 32 << 10;
+
 /// A directory of fewer names is read to its end at once. It may become a destination too, and have
 /// its times set, while names in it are still to be copied.
 const BATCH_NAMES_MIN: usize = 256;
@@ -28,6 +31,8 @@ pub(crate) struct Listing {
     /// The file system's own mark after the last name given out.
     cookie: u64,
     ended: bool,
+    /// A batch was read, and the directory not closed since.
+    goes_on: bool,
 }
 
 #[derive(Debug)]
@@ -71,7 +76,7 @@ impl Listing {
         if let Some(last) = batch.back() {
             self.cookie = last.cookie;
         }
-        Listing { batch, cookie: 0, ended: true }
+        Listing { batch, ended: true, ..Listing::default() }
     }
 
     /// The next name in `dir`, other than `.` and `..`, and what the directory says it is.
@@ -92,6 +97,7 @@ impl Listing {
     /// Lets go of the names read ahead, before the descriptor is closed.
     pub(crate) fn suspend(&mut self) {
         self.ended &= self.batch.is_empty();
+        self.goes_on = false;
         self.batch = VecDeque::new();
     }
 
@@ -104,8 +110,10 @@ impl Listing {
     }
 
     fn fill(&mut self, dir: BorrowedFd<'_>, buffer: &mut Buffer) -> io::Result<()> {
-        buffer.0.reserve(BATCH_BYTES);
-        let mut entries = RawDir::new(dir, buffer.0.spare_capacity_mut());
+        let bytes = if self.goes_on { BATCH_BYTES } else { FIRST_BATCH_BYTES };
+        self.goes_on = true;
+        buffer.0.reserve(bytes);
+        let mut entries = RawDir::new(dir, &mut buffer.0.spare_capacity_mut()[..bytes]);
         loop {
             match entries.next() {
                 None => self.ended = true,

@@ -22,6 +22,7 @@ use rustix::io;
 
 use crate::contents::Files;
 use crate::diagnostic::{Action, Diagnostic};
+use crate::extents::next_data;
 use crate::identity::{file_bytes, is_regular};
 use crate::run::Run;
 
@@ -45,27 +46,28 @@ pub(crate) const HELD_FILES_MAX: usize = 16;
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
 /// How much of a file of `bytes` is in the page cache, by a look at a few stretches of it: counting
-/// all of a large one takes as long as copying a part. `None` where it is not told. Only `data_bytes`
-/// of it are not known to be holes.
-pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64, data_bytes: u64) -> Option<Residency> {
+/// all of a large one takes as long as copying a part. Where it has holes that may be believed, stretches
+/// of data are looked at. `None` where it is not told.
+pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64, has_holes: bool) -> Option<Residency> {
     let page_bytes = rustix::param::page_size() as u64;
-    if data_bytes < bytes {
-        // Of holes there are no pages, and all stretches may lie in some.
-        let pages = data_bytes.div_ceil(page_bytes);
-        let counted = cachestat(src, 0, 0).ok()?;
-        return Some(Residency::of(counted.cached_pages.min(pages), pages));
-    }
     let pages = bytes.div_ceil(page_bytes);
     let stretches = bytes.div_ceil(STRETCH_EVERY_BYTES).clamp(STRETCHES_MIN, STRETCHES_MAX);
     let stretch_pages = STRETCH_PAGES.min(pages);
-    let mut cached_pages = 0;
+    let (mut cached_pages, mut looked_at) = (0, 0);
     for nth in 0..stretches {
         // Spread from the first page to the last.
-        let at = (pages - stretch_pages) * nth / (stretches - 1) * page_bytes;
-        let counted = cachestat(src, at, stretch_pages * page_bytes).ok()?;
+        let mut at = (pages - stretch_pages) * nth / (stretches - 1) * page_bytes;
+        let mut len = stretch_pages * page_bytes;
+        if has_holes {
+            let Some(extent) = next_data(src, at, bytes).ok()? else { break };
+            at = extent.at;
+            len = len.min(extent.len);
+        }
+        let counted = cachestat(src, at, len).ok()?;
         cached_pages += counted.cached_pages;
+        looked_at += (at + len).div_ceil(page_bytes) - at / page_bytes;
     }
-    Some(Residency::of(cached_pages, stretches * stretch_pages))
+    (looked_at > 0).then(|| Residency::of(cached_pages, looked_at))
 }
 
 /// Pages of one stretch that is looked at, which takes a fifth of a microsecond. All of 256 MiB takes half
@@ -272,28 +274,43 @@ fn report(run: &Run<'_>, path: PathBuf, written: io::Result<()>) {
 mod tests {
     use std::fs::File;
     use std::os::fd::AsFd;
-    use std::os::unix::fs::{FileExt, MetadataExt};
+    use std::os::unix::fs::FileExt;
 
-    use testfs::{each_fs, random_bytes, skip, test_name};
+    use testfs::{FsKind, each_fs, random_bytes, skip, test_name};
 
     use super::*;
 
     #[test]
-    fn holes_do_not_count_as_absent() {
+    fn holes_do_not_count() {
         const BYTES: u64 = 256 << 20;
         each_fs(|kind, dir| {
             let file = File::create_new(dir.join("s")).expect("a file");
             file.set_len(BYTES).expect("a hole");
             file.write_all_at(&random_bytes(1 << 20, 1), 100 << 20).expect("data");
             let file = File::open(dir.join("s")).expect("it opens");
-            let data_bytes = 512 * file.metadata().expect("its blocks").blocks();
             if cachestat(file.as_fd(), 0, 0) == Err(rustix::io::Errno::NOSYS) {
                 return skip(&test_name(), "no cachestat before Linux 6.5");
             }
-            let known = residency(file.as_fd(), BYTES, data_bytes);
-            assert_eq!(known, Some(Residency::Resident), "{kind}: {data_bytes}");
-            let unknown = residency(file.as_fd(), BYTES, BYTES);
-            assert_eq!(unknown, Some(Residency::Absent), "{kind}");
+            let look = |has_holes| residency(file.as_fd(), BYTES, has_holes);
+            assert_eq!(look(true), Some(Residency::Resident), "{kind}");
+            assert_eq!(look(false), Some(Residency::Absent), "{kind}");
+            if kind == FsKind::Tmpfs {
+                return;
+            }
+            // Who reads a hole leaves pages of it.
+            file.sync_all().expect("it is written");
+            fadvise(&file, 0, None, Advice::DontNeed).expect("it is dropped");
+            file.read_exact_at(&mut vec![0; 8 << 20], 0).expect("the hole");
+            assert_eq!(look(true), Some(Residency::Absent), "{kind}");
+        });
+    }
+
+    #[test]
+    fn of_a_hole_alone_nothing_is_known() {
+        each_fs(|kind, dir| {
+            let file = File::create_new(dir.join("s")).expect("a file");
+            file.set_len(1 << 20).expect("a hole");
+            assert_eq!(residency(file.as_fd(), 1 << 20, true), None, "{kind}");
         });
     }
 }

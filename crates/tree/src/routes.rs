@@ -58,7 +58,7 @@ pub(crate) enum Way {
 /// What is to be known of a file before its way is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
-    /// Its length.
+    /// Bytes to move: its length but for holes.
     pub(crate) bytes: u64,
     /// Its file system may keep the copy waiting.
     pub(crate) may_wait: bool,

@@ -65,7 +65,7 @@ impl Copying<'_, '_, '_> {
     /// Whether `bytes` of data between two holes are enough for a way that was measured with a file in one
     /// piece: past the page cache nothing is read ahead of the next piece.
     fn is_long_enough(&mut self, way: Way, bytes: u64) -> bool {
-        let all = file_bytes(self.files.src_stat);
+        let all = self.bytes_to_move();
         let past_cache = self.routes.route(way).chosen.variant.reads_past_cache();
         !past_cache || bytes >= all.min(PAST_CACHE_BYTES_MIN)
     }
@@ -78,7 +78,7 @@ impl Copying<'_, '_, '_> {
         let bytes = self.bytes_to_move();
         let file = File { bytes, may_wait: self.may_wait, others_busy: self.others_busy };
         let (src, all) = (self.files.src, file_bytes(self.files.src_stat));
-        let look = || page_cache::residency(src, all, bytes);
+        let look = || page_cache::residency(src, all, bytes < all);
         let way = self.routes.measured(self.run, self.ends, file, look);
         self.measured = Some(way);
         way

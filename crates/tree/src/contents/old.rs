@@ -10,7 +10,7 @@ use rustix::io::retry_on_intr;
 use super::{Copying, Files, try_clone};
 use crate::diagnostic::{Action, Diagnostic};
 use crate::extents::{BTRFS, XFS};
-use crate::identity::{file_bytes, is_regular};
+use crate::identity::{FileId, file_bytes, is_regular};
 use crate::measured::End;
 use crate::options::{Options, Reflink};
 use crate::routes::Routes;
@@ -23,40 +23,50 @@ const CLONING_OVER_TIME_MAX: Duration = Duration::from_micros(100);
 /// So many files, at most, are emptied before one is cloned over again.
 const EMPTIED_MAX: u32 = 1024;
 
-/// Whether cloning over old contents is quick here.
+/// Whether cloning over old contents is of use here.
 #[derive(Debug, Default)]
 pub(crate) struct CloningOver {
     /// Bytes of a block of the destination's file system, once that was asked.
     block_bytes: Option<u64>,
+    /// Of files of one block, whether that is quick.
+    one_block: Trying,
+    /// Of longer ones, whether they share their blocks already.
+    shared: Trying,
+}
+
+/// What is tried as long as it is of use, and seldom where it was not.
+#[derive(Debug, Default)]
+struct Trying {
     /// How many files are emptied before it is tried again, and how many are left of them.
     emptied: u32,
     left: u32,
 }
 
-impl CloningOver {
-    /// Whether the next file may be cloned over.
+impl Trying {
+    /// Whether it is tried with the next file.
     fn tries_next(&mut self) -> bool {
         let tries = self.left == 0;
         self.left = self.left.saturating_sub(1);
         tries
     }
 
+    fn was_of_use(&mut self, of_use: bool) {
+        self.emptied = if of_use { 0 } else { (4 * self.emptied).clamp(4, EMPTIED_MAX) };
+        self.left = self.emptied;
+    }
+}
+
+impl CloningOver {
     fn block_bytes(&mut self, dst: BorrowedFd<'_>) -> u64 {
         let asked = || fstatfs(dst).ok().and_then(|statfs| u64::try_from(statfs.f_bsize).ok());
         *self.block_bytes.get_or_insert_with(|| asked().unwrap_or(0))
     }
 
-    fn took(&mut self, elapsed: Duration) {
-        if elapsed < CLONING_OVER_TIME_MAX {
-            self.emptied = 0;
-        } else {
-            self.was_no_use();
-        }
-    }
-
-    fn was_no_use(&mut self) {
-        self.emptied = (4 * self.emptied).clamp(4, EMPTIED_MAX);
-        self.left = self.emptied;
+    /// Notes how long it took of a file of so many bytes.
+    fn took(&mut self, bytes: u64, elapsed: Duration) {
+        let is_one_block = self.block_bytes.is_some_and(|block_bytes| bytes <= block_bytes);
+        let trying = if is_one_block { &mut self.one_block } else { &mut self.shared };
+        trying.was_of_use(elapsed < CLONING_OVER_TIME_MAX);
     }
 }
 
@@ -87,7 +97,8 @@ impl Files<'_> {
     ///
     /// What xfs and btrfs change for one block they change at once. Of several blocks, which may be as
     /// many extents, who is killed between two would leave some of the source's and some old ones in a
-    /// file of the full length; but where the two files share them already, xfs changes nothing.
+    /// file of the full length; but where the two files share them already, and nobody writes to them
+    /// meanwhile, xfs changes nothing.
     pub(super) fn clear_or_keep_old(
         &self,
         run: &Run<'_>,
@@ -102,6 +113,7 @@ impl Files<'_> {
         let stays = routes.clone.is_some()
             && run.options.reflink != Reflink::Always
             && matches!(dst.kind, Some(XFS | BTRFS))
+            && FileId::of(self.src_stat).dev == FileId::of(self.dst_stat).dev
             && is_regular(self.src_stat)
             // What is longer would keep its end.
             && bytes >= old_bytes.max(1)
@@ -113,21 +125,24 @@ impl Files<'_> {
     }
 
     fn may_be_cloned_over(&self, dst: End<'_>, over: &mut CloningOver) -> bool {
-        let is_one_block = file_bytes(self.src_stat) <= over.block_bytes(self.dst);
-        if !is_one_block && dst.kind != Some(XFS) || !over.tries_next() {
+        if file_bytes(self.src_stat) <= over.block_bytes(self.dst) {
+            return over.one_block.tries_next();
+        }
+        if dst.kind != Some(XFS) || !over.shared.tries_next() {
             return false;
         }
-        let may = is_one_block || self.share_their_blocks();
-        if !may {
-            over.was_no_use();
+        // Where they do not look the same nothing has to be written first.
+        let share = self.share_their_blocks(false) && self.share_their_blocks(true);
+        if !share {
+            over.shared.was_of_use(false);
         }
-        may
+        share
     }
 
-    /// Whether nothing changes when the destination gets the source's blocks.
-    fn share_their_blocks(&self) -> bool {
-        let shared = fiemap(self.src).ok().filter(Fiemap::is_shared);
-        shared.is_some_and(|src| fiemap(self.dst).is_ok_and(|dst| dst == src))
+    /// Whether nothing changes when the destination gets the source's blocks, as far as both are written.
+    fn share_their_blocks(&self, sync: bool) -> bool {
+        let shared = fiemap(self.src, sync).ok().filter(Fiemap::is_shared);
+        shared.is_some_and(|src| fiemap(self.dst, sync).is_ok_and(|dst| dst == src))
     }
 }
 
@@ -139,7 +154,7 @@ impl Copying<'_, '_, '_> {
         }
         let begun = Instant::now();
         let is_shared = self.share_all(size)?;
-        self.routes.cloning_over.took(begun.elapsed());
+        self.routes.cloning_over.took(size, begun.elapsed());
         if self.at < size {
             // The source has become shorter, or nothing was shared, or not all.
             retry_on_intr(|| ftruncate(self.files.dst, self.at))
@@ -155,22 +170,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_it_is_slow_it_is_seldom_tried() {
-        let mut over = CloningOver::default();
-        let quick = Duration::from_micros(5);
-        let slow = Duration::from_millis(5);
-        let mut tries_of_1000 = |takes: Duration| {
+    fn what_is_of_no_use_is_seldom_tried() {
+        let mut trying = Trying::default();
+        let mut tries_of_1000 = |of_use: bool| {
             let mut tries = 0;
             for _ in 0..1000 {
-                if over.tries_next() {
+                if trying.tries_next() {
                     tries += 1;
-                    over.took(takes);
+                    trying.was_of_use(of_use);
                 }
             }
             tries
         };
-        assert_eq!(tries_of_1000(quick), 1000);
-        assert!((3..=6).contains(&tries_of_1000(slow)));
-        assert!(tries_of_1000(quick) > 500, "soon after it is quick again");
+        assert_eq!(tries_of_1000(true), 1000);
+        assert!((3..=6).contains(&tries_of_1000(false)));
+        assert!(tries_of_1000(true) > 500, "soon after it is of use again");
+    }
+
+    #[test]
+    fn long_files_say_nothing_of_short_ones() {
+        let mut over = CloningOver { block_bytes: Some(4096), ..CloningOver::default() };
+        over.took(5000, Duration::from_millis(5));
+        assert!(over.one_block.tries_next() && !over.shared.tries_next());
+        over.took(4096, Duration::from_millis(5));
+        assert!(!over.one_block.tries_next());
     }
 }

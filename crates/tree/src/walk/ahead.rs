@@ -118,8 +118,10 @@ impl Walk<'_> {
                 let moved = worker.moved_bytes > moved_before;
                 worker.shares_at_once = !moved && time < SHARING_TIME_MAX;
             }
-            if ahead.as_ref().is_none_or(|ahead| ahead.made.is_none()) {
-                // It may be large, or wait for another worker.
+            let is_made = ahead.as_ref().is_some_and(|ahead| ahead.made.is_some());
+            if !is_made || files == 1 || !worker.shares_at_once {
+                // It may be large, or wait for another worker, or for its source to be written; of
+                // one alone nothing is seen.
                 sharing = None;
             }
             next = self.copy_one(worker, &job, ahead);
