@@ -58,8 +58,10 @@ pub(crate) enum Way {
 /// What is to be known of a file before its way is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
-    /// Bytes to move: its length but for holes.
+    /// Its length.
     pub(crate) bytes: u64,
+    /// The same but for holes.
+    pub(crate) bytes_to_move: u64,
     /// Its file system may keep the copy waiting.
     pub(crate) may_wait: bool,
     /// All other workers have something to do.
@@ -91,10 +93,10 @@ impl Routes {
         &mut self,
         run: &Run<'_>,
         (src, dst): (End<'_>, End<'_>),
-        File { bytes, may_wait, others_busy }: File,
+        File { bytes, bytes_to_move, may_wait, others_busy }: File,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<Way> {
-        if self.measured.is_none() && Measured::is_worth_asking(run, bytes, may_wait) {
+        if self.measured.is_none() && Measured::is_worth_asking(run, bytes_to_move, may_wait) {
             self.measured = Some(run.measured.between(run, src, dst));
         }
         let measured = self.measured.as_ref()?;

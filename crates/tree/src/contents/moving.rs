@@ -65,7 +65,7 @@ impl Copying<'_, '_, '_> {
     /// Whether `bytes` of data between two holes are enough for a way that was measured with a file in one
     /// piece: past the page cache nothing is read ahead of the next piece.
     fn is_long_enough(&mut self, way: Way, bytes: u64) -> bool {
-        let all = self.bytes_to_move();
+        let all = file_bytes(self.files.src_stat);
         let past_cache = self.routes.route(way).chosen.variant.reads_past_cache();
         !past_cache || bytes >= all.min(PAST_CACHE_BYTES_MIN)
     }
@@ -75,10 +75,11 @@ impl Copying<'_, '_, '_> {
         if let Some(known) = self.measured {
             return known;
         }
-        let bytes = self.bytes_to_move();
-        let file = File { bytes, may_wait: self.may_wait, others_busy: self.others_busy };
-        let (src, all) = (self.files.src, file_bytes(self.files.src_stat));
-        let look = || page_cache::residency(src, all, bytes < all);
+        let (src, bytes) = (self.files.src, file_bytes(self.files.src_stat));
+        let bytes_to_move = self.bytes_to_move();
+        let (may_wait, others_busy) = (self.may_wait, self.others_busy);
+        let file = File { bytes, bytes_to_move, may_wait, others_busy };
+        let look = || page_cache::residency(src, bytes, bytes_to_move < bytes);
         let way = self.routes.measured(self.run, self.ends, file, look);
         self.measured = Some(way);
         way

@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::pace::Crew;
 use crate::page_cache::HELD_FILES_MAX;
 use crate::pool::SHARES_PER_WORKER;
-use crate::run::descriptors;
+use crate::run::{OTHER_DESCRIPTORS, descriptors};
 
 /// The most levels of a tree whose directories one worker has open, with two descriptors each.
 const OPEN_LEVELS_MAX: usize = 32;
@@ -22,9 +22,6 @@ const OPEN_LEVELS_MIN: usize = 8;
 /// So many that few trees are deeper where it matters: with fewer there are no workers beyond those
 /// who are there at first.
 const OPEN_LEVELS_ENOUGH: usize = 16;
-
-/// Descriptors for all else: standard streams, operands.
-const OTHER_DESCRIPTORS: u64 = 20;
 
 /// Room for descriptors, at most, that is made before anybody needs it: 32 KiB.
 const ROOM_MAX: usize = 4096;
