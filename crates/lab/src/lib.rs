@@ -17,6 +17,7 @@ pub mod measurement;
 pub mod perf;
 mod proc_file;
 pub mod race;
+pub mod removal;
 pub mod rows;
 pub mod sample;
 mod served;

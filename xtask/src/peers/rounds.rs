@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,6 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use engines::sys::{Whose, usage};
 use lab::environment::Environment;
+use lab::removal::InodesInUse;
 use lab::source::{Load, Source};
 use lab::state::{self, Proof, Prover, Reached};
 use testfs::{Aspects, Tree};
@@ -94,6 +96,8 @@ impl Bench<'_> {
     /// is compared with the source and not counted. Whether it is of use.
     fn run_once(&self, row: &mut Row, round: u32, order_in_round: usize) -> anyhow::Result<bool> {
         let dir = self.place.dst().join("dst");
+        let home = File::open(self.place.dst())?;
+        let inodes_before = InodesInUse::now(home.as_fd());
         std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
         // What earlier runs left dirty is written now, and not at the cost of this one.
         sync_fs(&dir)?;
@@ -119,6 +123,7 @@ impl Bench<'_> {
             }
         }
         remove(&dir)?;
+        inodes_before.wait_until_again(home.as_fd());
         Ok(is_of_use)
     }
 

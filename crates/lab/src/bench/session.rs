@@ -6,6 +6,7 @@
 //! map and its own files.
 
 use std::io::{BufRead, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -26,6 +27,7 @@ use crate::error::Error;
 use crate::fixture::WorkDir;
 use crate::measurement::Measurement;
 use crate::perf;
+use crate::removal::InodesInUse;
 use crate::trial::Outcome;
 
 /// What a session is to do.
@@ -214,11 +216,12 @@ enum Cast {
 
 fn carry_out(order: &Order) -> Result<(), Error> {
     let mut cast = Cast::assemble(order)?;
+    let dst = WorkDir::open(&order.dst_dir)?;
     perf::open();
     let mut calls = vec![None; order.variants.len()];
     if order.warm_up {
         for &variant in order.rounds.first().into_iter().flatten() {
-            cast.run(variant, 0.0)?;
+            cast.run_and_clear(&dst, variant, 0.0)?;
             if order.count_calls {
                 calls[variant] = cast.count_calls(variant)?;
             }
@@ -238,7 +241,8 @@ fn carry_out(order: &Order) -> Result<(), Error> {
             for (place, &variant) in variants.iter().enumerate() {
                 let slowed_by = order.slowed_by(variant, &mut rng);
                 let probe_ns = probe.run();
-                let Some(mut measured) = cast.run(variant, slowed_by)? else { continue };
+                let run = cast.run_and_clear(&dst, variant, slowed_by)?;
+                let Some(mut measured) = run else { continue };
                 measured.calls = measured.calls.or(calls[variant]);
                 if let Some(mut times) = cast.take_call_times(variant) {
                     if (round, repeat) != (0, 0) {
@@ -280,6 +284,19 @@ impl Cast {
             arms.push(started.map_err(|why| refuse(variant, why)).ok());
         }
         Ok(Cast::Here { arms })
+    }
+
+    /// As [`Cast::run`]; what was removed at its end is gone when it returns.
+    fn run_and_clear(
+        &mut self,
+        dst: &WorkDir,
+        variant: usize,
+        slowed_by: f64,
+    ) -> Result<Option<Box<Measurement>>, Error> {
+        let inodes_before = InodesInUse::now(dst.dir().as_fd());
+        let run = self.run(variant, slowed_by)?;
+        inodes_before.wait_until_again(dst.dir().as_fd());
+        Ok(run)
     }
 
     /// Runs a variant; `None` when it takes no part any more.

@@ -8,6 +8,7 @@ mod final_rounds;
 mod heats;
 mod report;
 
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use engines::{Kind, Variant};
@@ -19,6 +20,7 @@ use crate::environment;
 use crate::error::Error;
 use crate::experiment::plan::Plan;
 use crate::fixture::Scratch;
+use crate::removal::InodesInUse;
 use crate::sample::Place;
 use crate::sample::{Sample, Stage};
 use crate::source::{Load, Source};
@@ -160,7 +162,9 @@ impl Race<'_> {
     fn run_one(&mut self, index: usize, task: &Task, place: Place) -> Result<(), Error> {
         self.announce(index, place);
         let begun = Instant::now();
+        let inodes_before = InodesInUse::now(self.bench.dst.dir().as_fd());
         let outcome = self.bench.run_once(&self.entrants[index].variant, task)?;
+        inodes_before.wait_until_again(self.bench.dst.dir().as_fd());
         let state_wanted = self.config.state;
         let entrant = &mut self.entrants[index];
         match outcome {
