@@ -10,7 +10,7 @@ use rustix::fs::Stat;
 use crate::activity::Activity;
 use crate::choice::may_offload;
 use crate::diagnostic::Diagnostic;
-use crate::extents::{self, EXT4, TMPFS, XFS};
+use crate::extents::{self, BTRFS, EXT4, TMPFS, XFS};
 use crate::identity::{FileId, data_bytes, file_bytes, is_regular};
 use crate::journal::Journal;
 use crate::measured::End;
@@ -237,8 +237,8 @@ impl Copying<'_, '_, '_> {
     /// Bytes of the source, but for holes where its blocks tell of those.
     fn bytes_to_move(&self) -> u64 {
         let stat = self.files.src_stat;
-        // Elsewhere data may be compressed, or blocks not counted.
-        let blocks_tell = matches!(self.ends.0.kind, Some(EXT4 | XFS | TMPFS));
+        // Elsewhere data may be counted as it is compressed, or not at all; btrfs counts it as it was.
+        let blocks_tell = matches!(self.ends.0.kind, Some(EXT4 | XFS | BTRFS | TMPFS));
         let skips_holes = self.run.options.sparse != Sparse::Never && blocks_tell;
         if skips_holes { data_bytes(stat) } else { file_bytes(stat) }
     }
