@@ -8,6 +8,7 @@ use anyhow::Context;
 use tempfile::NamedTempFile;
 
 use crate::file_systems::FileSystems;
+use crate::layers;
 
 /// What `cargo` is called with, in order.
 const STEPS: &[&[&str]] = &[
@@ -23,7 +24,14 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
     let skips = NamedTempFile::new().context("a file for the tests' skips")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = heeding_signals(cargo);
-    let mut times: Vec<(String, Duration)> = Vec::new();
+    eprintln!("xtask: layers");
+    let begun = Instant::now();
+    let layered = layers::check_own()?;
+    let mut times = vec![("layers".to_owned(), begun.elapsed())];
+    if !layered {
+        sum_up(&times, true, file_systems, skips.path())?;
+        return Ok(ExitCode::FAILURE);
+    }
     let mut failed = None;
     for args in STEPS {
         let shown = format!("cargo {}", args.join(" "));

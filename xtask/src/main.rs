@@ -11,6 +11,7 @@ mod check;
 mod default_profile;
 mod file_systems;
 mod judge_profile;
+mod layers;
 mod namespace;
 mod packages;
 mod peers;
@@ -23,6 +24,7 @@ const USAGE: &str = "usage:
                                derive the built-in profile from the measurements in record/
   cargo xtask judge-profile [--help]
                                judge what haulage tune chose, and the built-in profile, by a long search
+  cargo xtask layers [--help]  check that no files import each other in a circle, or against the layers
 ";
 
 enum Task {
@@ -31,6 +33,7 @@ enum Task {
     Peers(Box<peers::Args>),
     DefaultProfile(Box<default_profile::Args>),
     JudgeProfile(Box<judge_profile::Args>),
+    Layers(Box<layers::Args>),
 }
 
 impl Task {
@@ -50,6 +53,9 @@ impl Task {
             [task, ..] if task == "judge-profile" => {
                 Some(Task::JudgeProfile(Box::new(judge_profile::Args::parse_from(args))))
             }
+            [task, ..] if task == "layers" => {
+                Some(Task::Layers(Box::new(layers::Args::parse_from(args))))
+            }
             _ => None,
         }
     }
@@ -59,7 +65,7 @@ impl Task {
         match self {
             Task::Peers(args) => args.needs_no_mounts(),
             Task::DefaultProfile(args) => args.needs_no_mounts(),
-            Task::JudgeProfile(_) => true,
+            Task::JudgeProfile(_) | Task::Layers(_) => true,
             Task::Test | Task::WithFs(_) => false,
         }
     }
@@ -68,7 +74,7 @@ impl Task {
         match self {
             Task::Peers(args) => file_systems::mount_only(&args.kinds(), args.scale),
             Task::DefaultProfile(args) => file_systems::mount_only(&args.kinds(), 1.0),
-            Task::JudgeProfile(_) => Ok(FileSystems::none()),
+            Task::JudgeProfile(_) | Task::Layers(_) => Ok(FileSystems::none()),
             Task::Test | Task::WithFs(_) => file_systems::mount(),
         }
     }
@@ -79,6 +85,7 @@ impl Task {
             Task::Peers(args) => peers::run(args, file_systems),
             Task::DefaultProfile(args) => default_profile::run(args, file_systems),
             Task::JudgeProfile(args) => judge_profile::run(args),
+            Task::Layers(args) => layers::run(args),
             Task::WithFs(command) => {
                 file_systems.announce();
                 let status = Command::new(&command[0])
