@@ -1,7 +1,7 @@
 //! Every check that a change has to pass, one after another.
 
 use std::ffi::OsString;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -53,7 +53,12 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
         }
     }
     sum_up(&times, failed.is_some(), file_systems, skips.path())?;
-    Ok(failed.map_or(ExitCode::SUCCESS, crate::exit_code))
+    Ok(failed.map_or(ExitCode::SUCCESS, exit_code))
+}
+
+/// The same status for our caller. A command killed by a signal has none and counts as failed.
+pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
+    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// What to call for `program` to heed signals: shells have what they start in the background ignore an

@@ -93,7 +93,7 @@ impl Task {
                     .envs(file_systems.environment())
                     .status()
                     .map_err(|error| anyhow::anyhow!("{}: {error}", command[0].display()))?;
-                Ok(exit_code(status))
+                Ok(check::exit_code(status))
             }
         }
     }
@@ -123,9 +123,4 @@ fn main() -> ExitCode {
         eprintln!("xtask: {error:#}");
         ExitCode::FAILURE
     })
-}
-
-/// The same status for our caller. A command killed by a signal has none and counts as failed.
-fn exit_code(status: std::process::ExitStatus) -> ExitCode {
-    ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

@@ -1,4 +1,9 @@
-//! Which file names what of which other file of its crate.
+//! Which file names what of which other file of its crate: in `use` items, and in paths anywhere else,
+//! the tokens of macros and attributes included.
+//!
+//! Types are not inferred, so a call of a method is no import of the file that defines the method. A glob
+//! imports the names of it that are used. A local variable that is called as a re-exported function of
+//! the same file counts as that function.
 
 use std::fmt;
 

@@ -23,9 +23,9 @@ mod tests;
 /// Check that no files import each other in a circle, and that files import only from their own layer and
 /// the layers below it, as xtask/src/layers/table.rs declares them.
 ///
-/// An import is a name in production code that another file of the crate defines. Re-exports are not imports;
-/// what is imported through one counts for the file that defines it. Method calls and code that macros
-/// generate are not seen. The exit status is 1 where a rule is broken.
+/// An import is a name in production code that another file of the crate defines. A re-export is no import;
+/// what is imported through it counts for the file that defines it. The check does not see which file
+/// defines a method that is called, nor code that macros generate. The exit status is 1 where a rule is broken.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask layers", bin_name = "cargo xtask layers")]
 pub(crate) struct Args {
@@ -79,13 +79,16 @@ fn chosen(only: Option<&str>) -> anyhow::Result<Vec<&'static CrateRule>> {
 
 fn check(root: &Path, folder: &str, rule: &Rule) -> anyhow::Result<bool> {
     if let Rule::Skipped(why) = rule {
-        println!("xtask: {folder}: IMPORTS NOT CHECKED: {why}");
+        eprintln!("xtask: {folder}: IMPORTS NOT CHECKED: {why}");
         return Ok(true);
     }
     let (files, imports) = read(root, folder)?;
     let faults = faults(rule, &files, &imports);
     for fault in &faults {
-        print!("{folder}: {fault}");
+        eprint!("xtask: {folder}: {fault}");
+    }
+    if faults.is_empty() {
+        eprintln!("xtask: {folder}: {} imports among {} files", imports.len(), files.len());
     }
     Ok(faults.is_empty())
 }

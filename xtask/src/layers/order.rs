@@ -6,33 +6,48 @@ use super::table::Layer;
 /// What breaks the rule, one line each. The first of `layers` is the top.
 pub(super) fn faults(layers: &[Layer], files: &[String], imports: &[Import]) -> Vec<String> {
     let mut faults = Vec::new();
-    for file in files.iter().filter(|file| layer_of(layers, file).is_none()) {
-        faults.push(format!("{file} is in no layer; add it to xtask/src/layers/table.rs\n"));
+    for file in files.iter().filter(|file| place_of(layers, file).is_none()) {
+        faults.push(format!("{file} is in no layer of xtask/src/layers/table.rs\n"));
     }
     for member in layers.iter().flat_map(Layer::members) {
-        if !files.iter().any(|file| layer_of(layers, file).is_some_and(|(_, of)| of == member)) {
-            faults.push(format!("layer `{member}` has no file\n"));
+        if !files.iter().any(|file| place_of(layers, file).is_some_and(|at| at.member == member)) {
+            faults.push(format!("layer `{member}` of xtask/src/layers/table.rs has no file\n"));
         }
     }
     for import in imports {
-        let (from, to) = (layer_of(layers, &import.from), layer_of(layers, &import.to));
-        if let (Some((from, below)), Some((to, above))) = (from, to)
-            && to < from
+        if let (Some(from), Some(to)) =
+            (place_of(layers, &import.from), place_of(layers, &import.to))
+            && to.depth < from.depth
         {
-            faults.push(format!("{import}; layer `{above}` is above layer `{below}`\n"));
+            faults.push(format!("{import}; {to} is above {from}\n"));
         }
     }
     faults
 }
 
-/// The position of the layer of `file`, 0 at the top, and the member of that layer that holds the file.
-fn layer_of<'a>(layers: &'a [Layer], file: &str) -> Option<(usize, &'a str)> {
+/// Where a file is among the layers.
+struct Place<'a> {
+    /// 0 at the top.
+    depth: usize,
+    /// The file or folder that the layer lists.
+    member: &'a str,
+    purpose: &'a str,
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` ({})", self.member, self.purpose)
+    }
+}
+
+/// By the longest listed path that `file` is at or in.
+fn place_of<'a>(layers: &'a [Layer], file: &str) -> Option<Place<'a>> {
     let module = file.strip_prefix("src/")?.strip_suffix(".rs")?;
     let holds = |member: &str| {
         module.strip_prefix(member).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let all = layers.iter().enumerate();
-    all.flat_map(|(at, layer)| layer.members().map(move |member| (at, member)))
-        .filter(|(_, member)| holds(member))
-        .max_by_key(|(_, member)| member.len())
+    let places = layers.iter().enumerate().flat_map(|(depth, layer)| {
+        layer.members().map(move |member| Place { depth, member, purpose: layer.purpose })
+    });
+    places.filter(|place| holds(place.member)).max_by_key(|place| place.member.len())
 }

@@ -11,6 +11,7 @@ use crate::file_systems::FileSystems;
 use cases::{CASES, Case};
 use copiers::Copier;
 use place::Place;
+use rounds::Settings;
 
 mod cases;
 mod copiers;
@@ -144,6 +145,7 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
     if let Some(csv) = &mut csv {
         csv.write_record(outcome::CSV_HEADING)?;
     }
+    let settings = Settings { rounds: args.rounds, seed: args.seed, scale: args.scale };
     let mut ours_is_right = true;
     for place in args.places(file_systems)? {
         for case in CASES {
@@ -157,7 +159,7 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
                 }
                 continue;
             }
-            let report = rounds::run(case, &place, &copiers, args)
+            let report = rounds::run(case, &place, &copiers, &settings)
                 .with_context(|| format!("{} on {}", case.name, place.name))?;
             println!("{}", table::render(&report));
             if let Some(csv) = &mut csv {

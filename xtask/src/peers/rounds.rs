@@ -15,12 +15,20 @@ use lab::source::{Load, Source};
 use lab::state::{self, Proof, Prover, Reached};
 use testfs::{Aspects, Tree};
 
-use super::Args;
 use super::cases::{Case, Job};
 use super::copiers::Copier;
 use super::outcome::{Report, Row, Sample};
 use super::place::Place;
 use super::source_tree::Builder;
+
+/// How a case is run.
+pub(super) struct Settings {
+    /// Rounds that count; one more warms up.
+    pub(super) rounds: u32,
+    pub(super) seed: u64,
+    /// Multiplies the number of files, or the size of the single one.
+    pub(super) scale: f64,
+}
 
 /// One case with its source, ready to be run.
 struct Bench<'a> {
@@ -45,12 +53,12 @@ pub(crate) fn run(
     case: &'static Case,
     place: &Place,
     copiers: &[Copier],
-    args: &Args,
+    settings: &Settings,
 ) -> anyhow::Result<Report> {
     let src = place.src().join("src");
-    let mut builder = Builder::new(src.clone(), args.seed);
+    let mut builder = Builder::new(src.clone(), settings.seed);
     eprintln!("xtask: {} on {}: building the source", case.name, place.name);
-    (case.build)(&mut builder, args.scale)?;
+    (case.build)(&mut builder, settings.scale)?;
     builder.age()?;
     sync_fs(place.src())?;
     let source = Source::open(&src)?;
@@ -59,15 +67,16 @@ pub(crate) fn run(
     let bench = Bench { case, src, tree, prover, place };
     let mut rows: Vec<Row> =
         copiers.iter().map(|copier| Row::new(copier, copier.note(case.job))).collect();
-    let mut rng = fastrand::Rng::with_seed(args.seed);
+    let mut rng = fastrand::Rng::with_seed(settings.seed);
     let progress = Progress { shown: std::io::stderr().is_terminal() };
-    for round in 0..=args.rounds {
+    for round in 0..=settings.rounds {
         let mut order: Vec<usize> = (0..rows.len()).filter(|&row| rows[row].runs()).collect();
         rng.shuffle(&mut order);
         for (index, row) in order.into_iter().enumerate() {
             let row = &mut rows[row];
             for _ in 0..ATTEMPTS {
-                progress.show(&format!("round {round} of {}: {}", args.rounds, row.copier.name));
+                progress
+                    .show(&format!("round {round} of {}: {}", settings.rounds, row.copier.name));
                 if bench.run_once(row, round, index + 1)? {
                     break;
                 }
@@ -76,13 +85,13 @@ pub(crate) fn run(
     }
     drop(progress);
     let environment =
-        Environment::look(place.src(), place.dst(), bench.prover.clone(), args.seed, None);
+        Environment::look(place.src(), place.dst(), bench.prover.clone(), settings.seed, None);
     let report = Report {
         case,
         place: place.name.clone(),
         files: builder.files(),
         bytes: builder.bytes(),
-        rounds: args.rounds,
+        rounds: settings.rounds,
         rows,
         environment,
     };
