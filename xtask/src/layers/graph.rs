@@ -14,12 +14,12 @@ pub(super) struct Circle {
 
 /// The largest sets of files that import each other.
 pub(super) fn circles(imports: &[Import]) -> Vec<Circle> {
-    let mut leading: BTreeMap<&str, Vec<&Import>> = BTreeMap::new();
+    let mut imports_of: BTreeMap<&str, Vec<&Import>> = BTreeMap::new();
     for import in imports {
-        leading.entry(&import.from).or_default().push(import);
+        imports_of.entry(&import.from).or_default().push(import);
     }
     let reached: BTreeMap<&str, BTreeMap<&str, &Import>> =
-        leading.keys().map(|&file| (file, reached_from(file, &leading))).collect();
+        imports_of.keys().map(|&file| (file, reached_from(file, &imports_of))).collect();
     let mut circles = Vec::new();
     let mut done: BTreeSet<&str> = BTreeSet::new();
     for (&file, from_file) in &reached {
@@ -29,7 +29,7 @@ pub(super) fn circles(imports: &[Import]) -> Vec<Circle> {
         let leads_back =
             |other: &&str| reached.get(other).is_some_and(|from| from.contains_key(file));
         let files: Vec<&str> = from_file.keys().copied().filter(leads_back).collect();
-        let shortest = files.iter().map(|&file| way_round(file, &reached[file]));
+        let shortest = files.iter().map(|&file| circle_through(file, &reached[file]));
         let shortest = shortest.min_by_key(Vec::len).unwrap_or_default();
         done.extend(&files);
         circles.push(Circle { files: files.into_iter().map(str::to_owned).collect(), shortest });
@@ -37,15 +37,15 @@ pub(super) fn circles(imports: &[Import]) -> Vec<Circle> {
     circles
 }
 
-/// The files that imports lead to from `start`, each with the last import of the shortest way there.
+/// The files that imports lead to from `start`, each with the last import of the shortest path.
 fn reached_from<'a>(
     start: &'a str,
-    leading: &BTreeMap<&'a str, Vec<&'a Import>>,
+    imports_of: &BTreeMap<&'a str, Vec<&'a Import>>,
 ) -> BTreeMap<&'a str, &'a Import> {
     let mut reached: BTreeMap<&str, &Import> = BTreeMap::new();
     let mut waiting = VecDeque::from([start]);
     while let Some(file) = waiting.pop_front() {
-        for import in leading.get(file).into_iter().flatten() {
+        for import in imports_of.get(file).into_iter().flatten() {
             if !reached.contains_key(import.to.as_str()) {
                 reached.insert(&import.to, import);
                 waiting.push_back(&import.to);
@@ -55,13 +55,13 @@ fn reached_from<'a>(
     reached
 }
 
-/// The imports from `file` back to it.
-fn way_round(file: &str, reached: &BTreeMap<&str, &Import>) -> Vec<Import> {
-    let mut way = vec![reached[file].clone()];
-    while way[way.len() - 1].from != file {
-        let before = reached[way[way.len() - 1].from.as_str()];
-        way.push(before.clone());
+/// The fewest imports that lead from `file` back to it.
+fn circle_through(file: &str, reached: &BTreeMap<&str, &Import>) -> Vec<Import> {
+    let mut circle = vec![reached[file].clone()];
+    while circle[circle.len() - 1].from != file {
+        let before = reached[circle[circle.len() - 1].from.as_str()];
+        circle.push(before.clone());
     }
-    way.reverse();
-    way
+    circle.reverse();
+    circle
 }

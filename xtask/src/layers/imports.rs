@@ -1,9 +1,9 @@
-//! Which file names what of which other file of its crate: in `use` items, and in paths anywhere else,
-//! the tokens of macros and attributes included.
+//! Which file names what of which other file of its crate: in `use` items, and in paths anywhere
+//! else, the tokens of macros and attributes included.
 //!
-//! Types are not inferred, so a call of a method is no import of the file that defines the method. A glob
-//! imports the names of it that are used. A local variable that is called as a re-exported function of
-//! the same file counts as that function.
+//! Types are not inferred, so a call of a method is no import of the file that defines the method.
+//! Of a glob the names that the file uses are imports. Where a file re-exports a function, a local
+//! variable of the same name in that file counts as a use of the function.
 
 use std::fmt;
 
@@ -11,7 +11,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, ItemMod, ItemUse, Macro, Meta, Path, Visibility};
 
-use super::modules::{FileId, ModuleId, Modules, Target, leaves};
+use super::modules::{FileId, ModuleId, Modules, Target};
+use super::uses::leaves;
 
 /// A name that one file uses and another defines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
-//! `cargo xtask layers`: which file of a crate imports which, checked against circles and against the
-//! declared layers.
+//! `cargo xtask layers`: which file of a crate imports which, checked against circles and against
+//! the declared layers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,20 @@ mod order;
 mod table;
 #[cfg(test)]
 mod tests;
+mod uses;
+mod without_tests;
 
-/// Check that no files import each other in a circle, and that files import only from their own layer and
-/// the layers below it, as xtask/src/layers/table.rs declares them.
+/// Check that no files import each other in a circle, and that files import only from their own
+/// layer and the layers below it, as xtask/src/layers/table.rs declares them.
 ///
-/// An import is a name in production code that another file of the crate defines. A re-export is no import;
-/// what is imported through it counts for the file that defines it. The check does not see which file
-/// defines a method that is called, nor code that macros generate. The exit status is 1 where a rule is broken.
+/// An import is a name in production code that another file of the crate defines. A re-export is no
+/// import; what is imported through it counts for the file that defines it. The check does not see
+/// which file defines a method that is called, nor code that macros generate. The exit status is 1
+/// where a rule is broken.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask layers", bin_name = "cargo xtask layers")]
 pub(crate) struct Args {
-    /// Only this crate, by the name of its folder; checked against circles even where the table skips it
+    /// Only this crate, by the name of its folder; where the table skips it, circles are checked
     #[arg(value_name = "CRATE")]
     only: Option<String>,
     /// Print which file imports what from which, instead of checking it
@@ -58,7 +61,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Checks the checkout that xtask was built from, and prints where a rule is broken. False if one is.
+/// Checks the checkout that xtask was built from, and prints where a rule is broken. True where none
+/// is.
 pub(crate) fn check_own() -> anyhow::Result<bool> {
     let mut holds = true;
     for CrateRule { folder, rule } in CRATES {
@@ -95,14 +99,14 @@ fn check(root: &Path, folder: &str, rule: &Rule) -> anyhow::Result<bool> {
 
 /// What breaks a rule, one text each, which ends with a newline.
 fn faults(rule: &Rule, files: &[String], imports: &[Import]) -> Vec<String> {
-    let mut faults: Vec<String> = graph::circles(imports).iter().map(told).collect();
+    let mut faults: Vec<String> = graph::circles(imports).iter().map(describe).collect();
     if let Rule::Layers(layers) = rule {
         faults.extend(order::faults(layers, files, imports));
     }
     faults
 }
 
-fn told(circle: &Circle) -> String {
+fn describe(circle: &Circle) -> String {
     let mut text = format!("{} files import each other in a circle:\n", circle.files.len());
     for import in &circle.shortest {
         text += &format!("  {import}\n");

@@ -1,12 +1,13 @@
-//! The module tree of a crate: which file holds which module, what names a module has, and which file
-//! defines what a path names.
+//! The module tree of a crate: which file holds which module, what names a module has, and
+//! which file defines what a path names.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use syn::visit::Visit;
-use syn::visit_mut::{self, VisitMut};
-use syn::{Attribute, Expr, ImplItem, Item, ItemMod, ItemUse, Meta, TraitItem, UseTree};
+use syn::{Attribute, Expr, Item, ItemMod, Meta};
+
+use super::uses::{self, Leaf, leaves};
+use super::without_tests;
 
 /// The index of a file in [`Modules::files`].
 pub(super) type FileId = usize;
@@ -43,16 +44,7 @@ enum Binding {
     Import(Leaf),
 }
 
-/// One name of a `use` item.
-pub(super) struct Leaf {
-    pub(super) path: Vec<String>,
-    pub(super) line: usize,
-    /// What the file calls it. `None`: a glob.
-    name: Option<String>,
-}
-
 /// What a path names.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Item {
         file: FileId,
@@ -85,16 +77,15 @@ impl Modules {
         paths
     }
 
-    /// What `path` names in the code of `from`; more than one where a name is a module and a function.
-    /// Empty: nothing of this crate.
+    /// What `path` names in the code of `from`; more than one where a name is a module and a
+    /// function. Empty: nothing of this crate.
     pub(super) fn resolve(&self, from: ModuleId, path: &[String]) -> Vec<Target> {
         self.resolve_import(from, path, &mut Vec::new())
     }
 
     /// The file of the `macro_rules!` of that name in a module around `from`.
     pub(super) fn textual_macro(&self, from: ModuleId, name: &str) -> Option<FileId> {
-        let around = std::iter::successors(Some(from), |&module| self.modules[module].parent);
-        around.into_iter().find_map(|module| {
+        self.around(from).find_map(|module| {
             self.modules[module].names.get(name)?.iter().find_map(|binding| match binding {
                 Binding::Macro(file) => Some(*file),
                 _ => None,
@@ -119,7 +110,7 @@ impl Modules {
         let text = sources.get(path).with_context(|| format!("{path} is missing"))?;
         let mut syntax = syn::parse_file(text)
             .map_err(|error| anyhow::anyhow!("{path}:{}: {error}", error.span().start().line))?;
-        WithoutTests.visit_file_mut(&mut syntax);
+        without_tests::strip(&mut syntax);
         let file = self.files.len();
         self.files.push(SourceFile { path: path.to_owned(), module: 0, items: Vec::new() });
         let (dir, stem) = split(path);
@@ -134,8 +125,8 @@ impl Modules {
         Ok(module)
     }
 
-    /// Adds the module of `file` with these items, and the modules in it. `children` is the folder of
-    /// their files.
+    /// Adds the module of `file` with these items, and the modules in it. `children` is the folder
+    /// of their files.
     fn declare(
         &mut self,
         sources: &BTreeMap<String, String>,
@@ -147,7 +138,7 @@ impl Modules {
         let id = self.modules.len();
         let (names, globs) = (BTreeMap::new(), Vec::new());
         self.modules.push(Module { file, parent, names, globs });
-        let mut inner = InnerUses(Vec::new());
+        let mut inner = Vec::new();
         for item in items {
             match item {
                 Item::Use(item) => leaves(item).into_iter().for_each(|leaf| self.import(id, leaf)),
@@ -176,13 +167,13 @@ impl Modules {
                     if let Some(name) = item_name(item) {
                         self.bind(id, name, Binding::Item(file));
                     }
-                    inner.visit_item(item);
+                    inner.extend(uses::inside(item));
                 }
             }
         }
-        // A `use` inside a function counts for the whole module, unless the module has another such name.
-        for leaf in inner.0 {
-            if leaf.name.as_ref().is_some_and(|name| !self.modules[id].names.contains_key(name)) {
+        // A `use` in a function counts for the whole module, unless that has such a name itself.
+        for leaf in inner {
+            if leaf.name.as_ref().is_none_or(|name| !self.modules[id].names.contains_key(name)) {
                 self.import(id, leaf);
             }
         }
@@ -219,11 +210,15 @@ impl Modules {
     }
 
     fn root_of(&self, module: ModuleId) -> ModuleId {
-        let around = std::iter::successors(Some(module), |&module| self.modules[module].parent);
-        around.last().unwrap_or(module)
+        self.around(module).last().unwrap_or(module)
     }
 
-    /// `open` are the imports that are being resolved: each is followed once.
+    /// `module` and those that it is in, from the inside to the outside.
+    fn around(&self, module: ModuleId) -> impl Iterator<Item = ModuleId> {
+        std::iter::successors(Some(module), |&module| self.modules[module].parent)
+    }
+
+    /// `open` are the imports that are being resolved, which may lead back to themselves.
     fn resolve_import<'a>(
         &'a self,
         from: ModuleId,
@@ -315,60 +310,6 @@ impl Target {
     }
 }
 
-/// The names of a `use` item. None where it begins with `::`, which is another crate.
-pub(super) fn leaves(item: &ItemUse) -> Vec<Leaf> {
-    let mut leaves = Vec::new();
-    if item.leading_colon.is_none() {
-        add_leaves(&item.tree, &[], &mut leaves);
-    }
-    leaves
-}
-
-fn add_leaves(tree: &UseTree, prefix: &[String], leaves: &mut Vec<Leaf>) {
-    let with = |ident: &syn::Ident| {
-        let mut path = prefix.to_vec();
-        // `use a::{self}` names `a`.
-        if ident != "self" || prefix.is_empty() {
-            path.push(ident.to_string());
-        }
-        path
-    };
-    match tree {
-        UseTree::Path(tree) => add_leaves(&tree.tree, &with(&tree.ident), leaves),
-        UseTree::Group(group) => {
-            group.items.iter().for_each(|tree| add_leaves(tree, prefix, leaves));
-        }
-        UseTree::Name(tree) => {
-            let path = with(&tree.ident);
-            let (name, line) = (path.last().cloned(), tree.ident.span().start().line);
-            leaves.push(Leaf { path, line, name });
-        }
-        UseTree::Rename(tree) => {
-            let name = Some(tree.rename.to_string());
-            leaves.push(Leaf {
-                path: with(&tree.ident),
-                line: tree.ident.span().start().line,
-                name,
-            });
-        }
-        UseTree::Glob(tree) => {
-            let line = tree.star_token.spans[0].start().line;
-            leaves.push(Leaf { path: prefix.to_vec(), line, name: None });
-        }
-    }
-}
-
-/// The `use` items inside of functions.
-struct InnerUses(Vec<Leaf>);
-
-impl<'ast> Visit<'ast> for InnerUses {
-    fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        self.0.extend(leaves(item));
-    }
-
-    fn visit_item_mod(&mut self, _: &'ast ItemMod) {}
-}
-
 fn item_name(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(item) => &item.ident,
@@ -398,111 +339,5 @@ fn path_attribute(attr: &Attribute) -> Option<String> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// Empties whatever is compiled for tests only.
-struct WithoutTests;
-
-/// The attributes of a node with these variants.
-macro_rules! attributes {
-    ($node:expr, $kind:ident: $($variant:ident)*) => {
-        match $node {
-            $($kind::$variant(node) => node.attrs.as_slice(),)*
-            _ => &[],
-        }
-    };
-}
-
-impl VisitMut for WithoutTests {
-    fn visit_item_mut(&mut self, item: &mut Item) {
-        let attrs = attributes!(item, Item: Const Enum ExternCrate Fn ForeignMod Impl Macro Mod Static
-                                      Struct Trait TraitAlias Type Union Use);
-        if attrs.iter().any(is_for_tests) {
-            *item = Item::Verbatim(Default::default());
-        }
-        visit_mut::visit_item_mut(self, item);
-    }
-
-    fn visit_impl_item_mut(&mut self, item: &mut ImplItem) {
-        if attributes!(item, ImplItem: Const Fn Type Macro).iter().any(is_for_tests) {
-            *item = ImplItem::Verbatim(Default::default());
-        }
-        visit_mut::visit_impl_item_mut(self, item);
-    }
-
-    fn visit_trait_item_mut(&mut self, item: &mut TraitItem) {
-        if attributes!(item, TraitItem: Const Fn Type Macro).iter().any(is_for_tests) {
-            *item = TraitItem::Verbatim(Default::default());
-        }
-        visit_mut::visit_trait_item_mut(self, item);
-    }
-
-    fn visit_block_mut(&mut self, block: &mut syn::Block) {
-        block.stmts.retain(|stmt| {
-            let attrs = match stmt {
-                syn::Stmt::Local(local) => local.attrs.as_slice(),
-                syn::Stmt::Macro(stmt) => stmt.attrs.as_slice(),
-                syn::Stmt::Expr(expr, _) => {
-                    attributes!(expr, Expr: Assign Block Call If Match MethodCall)
-                }
-                syn::Stmt::Item(_) => &[],
-            };
-            !attrs.iter().any(is_for_tests)
-        });
-        visit_mut::visit_block_mut(self, block);
-    }
-
-    fn visit_arm_mut(&mut self, arm: &mut syn::Arm) {
-        if arm.attrs.iter().any(is_for_tests) {
-            arm.pat = syn::Pat::Verbatim(Default::default());
-            arm.body = Box::new(Expr::Verbatim(Default::default()));
-        }
-        visit_mut::visit_arm_mut(self, arm);
-    }
-
-    fn visit_field_mut(&mut self, field: &mut syn::Field) {
-        if field.attrs.iter().any(is_for_tests) {
-            field.ty = syn::Type::Verbatim(Default::default());
-        }
-        visit_mut::visit_field_mut(self, field);
-    }
-
-    fn visit_field_value_mut(&mut self, field: &mut syn::FieldValue) {
-        if field.attrs.iter().any(is_for_tests) {
-            field.expr = Expr::Verbatim(Default::default());
-        }
-        visit_mut::visit_field_value_mut(self, field);
-    }
-
-    fn visit_variant_mut(&mut self, variant: &mut syn::Variant) {
-        if variant.attrs.iter().any(is_for_tests) {
-            variant.fields = syn::Fields::Unit;
-        }
-        visit_mut::visit_variant_mut(self, variant);
-    }
-}
-
-/// Whether this is `#[test]`, or a `#[cfg(..)]` that holds in tests alone.
-fn is_for_tests(attr: &Attribute) -> bool {
-    attr.path().is_ident("test")
-        || attr.path().is_ident("cfg")
-            && attr.parse_args::<Meta>().is_ok_and(|condition| holds_in_tests_alone(&condition))
-}
-
-fn holds_in_tests_alone(condition: &Meta) -> bool {
-    let parts = |list: &syn::MetaList| -> Vec<Meta> {
-        let parse = syn::punctuated::Punctuated::<Meta, syn::Token![,]>::parse_terminated;
-        list.parse_args_with(parse).into_iter().flatten().collect()
-    };
-    match condition {
-        Meta::Path(path) => path.is_ident("test"),
-        Meta::List(list) if list.path.is_ident("all") => {
-            parts(list).iter().any(holds_in_tests_alone)
-        }
-        Meta::List(list) if list.path.is_ident("any") => {
-            parts(list).iter().all(holds_in_tests_alone)
-        }
-        _ => false,
     }
 }

@@ -1,4 +1,5 @@
-//! The layers of each crate, the top first. A file imports from its own layer and from those below it.
+//! The layers of each crate, the top first. A file imports from its own layer and from those
+//! below it.
 
 /// What is demanded of the imports within a crate.
 pub(super) struct CrateRule {
@@ -25,8 +26,9 @@ pub(super) struct Layer {
     pub(super) purpose: &'static str,
 }
 
-/// `members` are paths below `src/`, separated by spaces and without `.rs`: `sys` is src/sys.rs, src/sys/mod.rs
-/// and all files in src/sys/. Where another layer lists a path in a folder, that layer has the files there.
+/// `members` are paths below `src/`, separated by spaces and without `.rs`: `sys` is src/sys.rs,
+/// src/sys/mod.rs and all files in src/sys/. A layer may list a path inside the folder of another,
+/// which is then without the files there.
 pub(super) const fn layer(members: &'static str, purpose: &'static str) -> Layer {
     Layer { members, purpose }
 }
