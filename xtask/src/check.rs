@@ -24,11 +24,13 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
     let skips = NamedTempFile::new().context("a file for the tests' skips")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = heeding_signals(cargo);
-    eprintln!("xtask: layers");
+    // First, as it takes a second.
+    let shown = "cargo xtask layers".to_owned();
+    eprintln!("xtask: {shown}");
     let begun = Instant::now();
-    let layered = layers::check_own()?;
-    let mut times = vec![("layers".to_owned(), begun.elapsed())];
-    if !layered {
+    let holds = layers::check_own()?;
+    let mut times = vec![(shown, begun.elapsed())];
+    if !holds {
         sum_up(&times, true, file_systems, skips.path())?;
         return Ok(ExitCode::FAILURE);
     }

@@ -81,8 +81,9 @@ impl Reader<'_> {
                         self.name(&std::mem::take(&mut path), line);
                         line = ident.span().start().line;
                     }
-                    // Neither a field or method nor of another crate.
-                    if !matches!(between.as_str(), "." | "::") || !path.is_empty() {
+                    let is_member = between.ends_with('.') && !between.ends_with("..");
+                    let is_of_another_crate = between.ends_with("::") && path.is_empty();
+                    if !is_member && !is_of_another_crate {
                         path.push(ident.to_string());
                     }
                     between.clear();
@@ -98,7 +99,7 @@ impl Reader<'_> {
                     between.clear();
                     // #[serde(default = "module::function")]
                     if in_attribute
-                        && let Ok(text) = syn::parse_str::<syn::LitStr>(&literal.to_string())
+                        && let syn::Lit::Str(text) = syn::Lit::new(literal)
                         && let Ok(path) = text.parse::<Path>()
                         && path.segments.len() > 1
                     {

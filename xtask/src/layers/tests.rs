@@ -138,6 +138,7 @@ fn names_of_other_crates_are_no_imports() {
         "use ::b::B; fn f() { ::b::f(); }",
         "fn f() { println!(\"{}\", ::b::f()); }",
         "use std::fs::File; pub(in crate::b) fn f(b: File) { b.f(); vec![b.f]; }",
+        "pub use super::b::f; fn g() { m!(1 => ::b::f(), x()?.f(), x.f, ::b::f::f); }",
         "use super::Errno;",
     ] {
         let root = "mod a; mod b; pub use rustix::io::Errno;";
@@ -285,4 +286,14 @@ fn a_file_without_a_layer_and_a_layer_without_a_file_are_told() {
             "layer `list` of xtask/src/layers/table.rs has no file\n",
         ],
     );
+}
+
+#[test]
+fn the_line_is_that_of_the_first_use() {
+    let a = "\n#[arg(value_parser = crate::b::f)]\nstruct A {\n    #[serde(with = \"crate::b::g\")]\n    \
+             a: u8,\n}\nuse crate::b::{f,\n    h};\nfn i() { m!(1,\n    0..crate::b::I) }";
+    let (_, imports) = read_all(&[("lib.rs", TWO), ("a.rs", a), ("b.rs", "m!();")]);
+    let lines: Vec<(&str, usize)> =
+        imports.iter().map(|import| (import.name.as_str(), import.line)).collect();
+    assert_eq!(lines, [("I", 10), ("f", 2), ("g", 4), ("h", 8)]);
 }
