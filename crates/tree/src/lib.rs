@@ -8,76 +8,34 @@
 //! open, one component at a time, and what was opened is compared with what was looked at, so
 //! that nobody who swaps names while a copy runs can lead it elsewhere.
 
-mod activity;
-mod backup;
-mod began;
-mod beside;
-mod choice;
-mod contents;
-mod copies;
-mod count;
-mod diagnostic;
-mod dir;
-mod directory;
-mod durable;
+mod concurrency;
+mod copy;
+mod data;
+mod destination;
 mod entry;
-mod existing;
-mod extents;
-mod filter;
-mod follow;
-mod identity;
-mod journal;
-mod lines;
-mod links;
-mod listing;
+mod fs;
 mod lock;
-mod measured;
 mod metadata;
-mod observer;
-mod open;
-mod options;
-mod order;
-mod outlook;
-mod pace;
-mod page_cache;
-mod parents;
-mod place;
-mod plan;
-mod pool;
-mod receipt;
-mod region;
-mod regular;
-mod rehearsal;
-mod remains;
-mod routes;
-mod run;
-mod same_file;
-mod special;
-mod staged;
-mod standing;
-mod throttle;
-mod together;
-mod trail;
-mod umask;
-mod verify;
+mod report;
+mod request;
+mod security;
+mod shared;
 mod walk;
-mod writing;
-mod xattr;
-mod zeros;
 
-pub use activity::{Activity, InHand, Progress};
-pub use count::{Count, Counted};
-pub use diagnostic::{Action, Diagnostic, OldAttribute, Severity};
+pub use data::engine_choice::prediction::{PlannedFile, Predictor};
 pub use engines::Errno;
-pub use filter::{BadGlob, Filter, IgnoreFile, Rule};
-pub use identity::FileId;
-pub use observer::{Announcement, Observer, Question};
-pub use options::{
+pub use fs::stat::FileId;
+pub use report::diagnostic::{Action, Diagnostic, OldAttribute, Severity};
+pub use report::observer::{Announcement, Observer, Question};
+pub use report::progress::{CurrentFile, Progress, ProgressTracker};
+pub use report::receipt::{
+    Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
+};
+pub use request::filter::{BadGlob, Filter, IgnoreFile, Rule};
+pub use request::options::{
     Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,
     Reflink, Sparse,
 };
-pub use outlook::{Outlook, Prospect};
-pub use plan::{Destination, Outcome, Request, copy};
-pub use receipt::{
-    Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
-};
+pub use request::paths::{Destination, Request};
+pub use walk::operands::{Outcome, copy};
+pub use walk::pre_scan::{PreScan, Totals};

@@ -4,7 +4,7 @@ use engines::Variant;
 use engines::profile::{FileSystem, FileSystems, PairChoices, Profile};
 use lab::stats::{Paired, Ratio, median};
 use lab::tune::{Finding, Record, Way};
-use tree::{Outlook, Prospect};
+use tree::{PlannedFile, Predictor};
 
 use crate::default_profile::derive::profile_text;
 
@@ -123,19 +123,19 @@ pub(super) fn judge(long: &Record, tuned: Option<&Record>, record: &[Record]) ->
         kernel: None,
         lines: tuned.lines(),
     });
-    let unmeasured = Outlook::between(&found, &[]);
-    let unseen = Outlook::with(&found, &[], &built_in_without(&found, record));
-    let measured = own.map(|own| Outlook::between(&found, &[own]));
+    let unmeasured = Predictor::between(&found, &[]);
+    let unseen = Predictor::with(&found, &[], &built_in_without(&found, record));
+    let measured = own.map(|own| Predictor::between(&found, &[own]));
     let mut judged = Vec::new();
     for finding in &long.situations {
         let (Some(best), Some(prospect)) = (&finding.best, prospect(long, finding)) else {
             continue;
         };
         let of = |guide, ways: &[Variant]| (guide, judgement(long, finding, ways));
-        let tuned = measured.iter().map(|outlook| of(Guide::Tuned, &outlook.ways(&prospect)));
+        let tuned = measured.iter().map(|outlook| of(Guide::Tuned, &outlook.variants(&prospect)));
         let mut ways: Vec<_> = tuned.collect();
-        ways.push(of(Guide::BuiltIn, &unmeasured.ways(&prospect)));
-        ways.push(of(Guide::Unseen, &unseen.ways(&prospect)));
+        ways.push(of(Guide::BuiltIn, &unmeasured.variants(&prospect)));
+        ways.push(of(Guide::Unseen, &unseen.variants(&prospect)));
         judged.push(Judged { words: finding.words.clone(), best: best.clone(), ways });
     }
     judged
@@ -254,10 +254,10 @@ fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f Way> {
     })
 }
 
-fn prospect(long: &Record, finding: &Finding) -> Option<Prospect> {
+fn prospect(long: &Record, finding: &Finding) -> Option<PlannedFile> {
     let processors = long.environment.get("cpu_count").and_then(serde_json::Value::as_u64);
     let jobs = processors.and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
-    Some(Prospect { situation: finding.situation()?, bytes: finding.file_bytes, jobs })
+    Some(PlannedFile { situation: finding.situation()?, bytes: finding.file_bytes, jobs })
 }
 
 /// As a copy would find them: by the names that profiles have for types.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use tree::InHand;
+use tree::CurrentFile;
 
 /// How many drawings show a name although no file is at hand.
 const KEPT_DRAWINGS: u32 = 20;
@@ -12,7 +12,7 @@ const KEPT_DRAWINGS: u32 = 20;
 #[derive(Debug, Default)]
 pub(super) struct AtHand {
     before: Vec<PathBuf>,
-    last: Option<InHand>,
+    last: Option<CurrentFile>,
     /// Drawings since it was at hand.
     kept: u32,
 }
@@ -20,7 +20,7 @@ pub(super) struct AtHand {
 impl AtHand {
     /// Those of `in_hand` that were so at the last drawing too; where there is none, one that tells where
     /// the copy is.
-    pub(super) fn shown(&mut self, in_hand: Vec<InHand>) -> Vec<InHand> {
+    pub(super) fn shown(&mut self, in_hand: Vec<CurrentFile>) -> Vec<CurrentFile> {
         let now = in_hand.iter().map(|file| file.dst.clone()).collect();
         let before = std::mem::replace(&mut self.before, now);
         let (lasting, brief): (Vec<_>, Vec<_>) =
@@ -45,11 +45,11 @@ mod tests {
     fn what_lasts_is_shown_and_else_one() {
         let mut at_hand = AtHand::default();
         let mut shown = |names: &[&str]| {
-            let file = |name: &&str| InHand {
+            let file = |name: &&str| CurrentFile {
                 dst: name.into(),
                 bytes: 0,
                 bytes_expected: 0,
-                staged: false,
+                atomic: false,
             };
             let files = at_hand.shown(names.iter().map(file).collect());
             files.iter().map(|file| file.dst.display().to_string()).collect::<Vec<_>>().join(" ")

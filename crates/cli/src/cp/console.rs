@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Instant;
 
 use tree::{
-    Activity, Announcement, Count, Diagnostic, Errno, InHand, Observer, Question, Receipt, Severity,
+    Announcement, CurrentFile, Diagnostic, Errno, Observer, PreScan, ProgressTracker, Question,
+    Receipt, Severity,
 };
 
 use super::at_hand::AtHand;
@@ -31,9 +32,9 @@ pub(super) struct Console {
     books: Option<Books>,
     /// What a script need not hear is said too.
     notices: bool,
-    activity: Activity,
+    activity: ProgressTracker,
     /// What there is to do, when progress is shown.
-    count: Option<Arc<Count>>,
+    count: Option<Arc<PreScan>>,
     /// Failures that were told of.
     failures: AtomicU64,
 }
@@ -80,7 +81,7 @@ impl Console {
         interrupts: Interrupts,
         books: Option<Books>,
         looks: Looks,
-        count: Option<Arc<Count>>,
+        count: Option<Arc<PreScan>>,
     ) -> Arc<Console> {
         let stdout = std::io::stdout();
         Arc::new_cyclic(|this| Console {
@@ -91,9 +92,9 @@ impl Console {
             books,
             notices: looks.notices,
             activity: if looks.shows_progress {
-                Activity::watched_closely()
+                ProgressTracker::fine_grained()
             } else {
-                Activity::default()
+                ProgressTracker::default()
             },
             count,
             failures: AtomicU64::new(0),
@@ -117,7 +118,7 @@ impl Console {
             return !out.over;
         }
         let (columns, rows) = size_or_usual(&stderr);
-        let in_hand = out.at_hand.shown(self.activity.in_hand());
+        let in_hand = out.at_hand.shown(self.activity.current_files());
         let lines = self.view(&mut out, in_hand).lines(columns, rows);
         let text = out.screen.draw(&lines, columns);
         put(text.as_bytes());
@@ -127,7 +128,7 @@ impl Console {
     /// Says in a line how far the copy is.
     pub(super) fn tell_status(&self) {
         let mut out = self.lock();
-        let line = self.view(&mut out, self.activity.in_hand()).status();
+        let line = self.view(&mut out, self.activity.current_files()).status();
         out.flush_to(line.as_bytes());
     }
 
@@ -141,10 +142,10 @@ impl Console {
 
     /// The last words of a copy that does not come to its end: what is left half done.
     pub(super) fn abandon(&self) {
-        let in_hand = self.activity.in_hand();
+        let in_hand = self.activity.current_files();
         let mut words: Vec<u8> = in_hand
             .into_iter()
-            .map(|InHand { dst, bytes, staged, .. }| match staged {
+            .map(|CurrentFile { dst, bytes, atomic, .. }| match atomic {
                 true => Diagnostic::InterruptedBefore { dst },
                 false => Diagnostic::Interrupted { dst, bytes },
             })
@@ -170,7 +171,7 @@ impl Console {
         }
     }
 
-    fn view(&self, out: &mut Out, in_hand: Vec<InHand>) -> View {
+    fn view(&self, out: &mut Out, in_hand: Vec<CurrentFile>) -> View {
         let (now, progress) = (Instant::now(), self.activity.progress());
         out.speed.note(now, progress);
         let counted = self.count.as_ref().map(|count| count.get());
@@ -325,7 +326,7 @@ impl Observer for Console {
         }
     }
 
-    fn activity(&self) -> Option<&Activity> {
+    fn progress(&self) -> Option<&ProgressTracker> {
         Some(&self.activity)
     }
 
@@ -343,7 +344,7 @@ impl Observer for Console {
         self.interrupts.came()
     }
 
-    fn begins_in_earnest(&self) {
+    fn deferred_init(&self) {
         if let Some(console) = self.this.upgrade() {
             self.interrupts.watch(&console);
         }

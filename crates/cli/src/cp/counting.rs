@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use tree::{Count, Options, Request};
+use tree::{Options, PreScan, Request};
 
 /// How far the counting stands back for the copy: the kernel gives it 3 % of a processor that the copy
 /// wants, and all of one that it leaves.
@@ -25,8 +25,8 @@ const LONG: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Finds out in a thread of its own how much there is to copy.
-pub(super) fn count_beside(request: &Request, options: &Options) -> Arc<Count> {
-    let count = Arc::new(Count::default());
+pub(super) fn count_beside(request: &Request, options: &Options) -> Arc<PreScan> {
+    let count = Arc::new(PreScan::default());
     let (counting, request, options) = (count.clone(), request.clone(), options.clone());
     let thread = std::thread::Builder::new().name(String::from("count"));
     // Without a thread the end is not known, and that is said.

@@ -323,7 +323,7 @@ pub(crate) fn of_announcement(announcement: &Announcement) -> Vec<u8> {
         Announcement::Skipped { dst } => fill("skipped {}", &[dst]),
         Announcement::LeftOut { src } => fill("excluded {}", &[src]),
         Announcement::Data(offload) => debug_words(*offload).into_bytes(),
-        Announcement::Way { src, dst, chosen, attempts } => {
+        Announcement::Engine { src, dst, chosen, attempts } => {
             let names = fill("haulage: {} -> {}: ", &[src, dst]);
             [names, way::words(chosen, attempts).into_bytes()].concat()
         }

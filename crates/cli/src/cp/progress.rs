@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use tree::{Counted, InHand, Progress};
+use tree::{CurrentFile, Progress, Totals};
 use unicode_width::UnicodeWidthChar;
 
 use super::figures::{bytes, bytes_of, clock, count, entry_rate, rate};
@@ -15,10 +15,10 @@ use super::speed::Speed;
 pub(super) struct View {
     progress: Progress,
     /// What there is to do, as far as it was counted; `None` when nobody counts.
-    counted: Option<Counted>,
+    counted: Option<Totals>,
     rate: Rate,
     left: Option<Duration>,
-    in_hand: Vec<InHand>,
+    in_hand: Vec<CurrentFile>,
 }
 
 /// How fast it goes, a second.
@@ -37,12 +37,12 @@ impl View {
         now: Instant,
         speed: &Speed,
         progress: Progress,
-        counted: Option<Counted>,
-        in_hand: Vec<InHand>,
+        counted: Option<Totals>,
+        in_hand: Vec<CurrentFile>,
     ) -> View {
-        let gone = progress.bytes + progress.passed_bytes;
+        let gone = progress.bytes + progress.skipped_bytes;
         // What comes to be while the run lasts was not there to be counted.
-        let counted = counted.map(|counted| Counted {
+        let counted = counted.map(|counted| Totals {
             entries: counted.entries.max(progress.entries),
             bytes: counted.bytes.max(gone),
             ..counted
@@ -104,8 +104,8 @@ impl View {
 
     /// The figures, the more of them the higher `much` is, up to 4.
     fn figures(&self, much: usize) -> String {
-        let Progress { entries, bytes: moved, passed_bytes } = self.progress;
-        let gone = moved + passed_bytes;
+        let Progress { entries, bytes: moved, skipped_bytes } = self.progress;
+        let gone = moved + skipped_bytes;
         let mut figures = Vec::new();
         match self.counted {
             Some(all) if all.all => {
@@ -144,11 +144,11 @@ impl View {
     /// of them has any.
     fn share(&self) -> Option<f64> {
         let all = self.counted.filter(|counted| counted.all)?;
-        let Progress { entries, bytes, passed_bytes } = self.progress;
+        let Progress { entries, bytes, skipped_bytes } = self.progress;
         let share = match (all.bytes, all.entries) {
             (0, 0) => return None,
             (0, of) => entries as f64 / of as f64,
-            (of, _) => (bytes + passed_bytes) as f64 / of as f64,
+            (of, _) => (bytes + skipped_bytes) as f64 / of as f64,
         };
         // Only the end is the end.
         Some(if entries < all.entries { share.min(0.99) } else { share.min(1.0) })
@@ -161,13 +161,13 @@ const BAR_COLUMNS_MAX: usize = 40;
 /// Names that are shown at once. More than so many workers on small files say nothing to anybody.
 const NAMES_MAX: usize = 4;
 
-fn name_line(file: &InHand, columns: usize) -> String {
+fn name_line(file: &CurrentFile, columns: usize) -> String {
     let percent = percent_of(file).map_or(String::new(), |percent| format!("  {percent}"));
     let room = columns.saturating_sub(2 + percent.len());
     format!("  {}{percent}", cut_front(&without_formatting(&quoted(file)), room))
 }
 
-fn described(file: &InHand) -> String {
+fn described(file: &CurrentFile) -> String {
     let percent = percent_of(file).map_or(String::new(), |percent| format!(" ({percent})"));
     format!("{}{percent}", quoted(file))
 }
@@ -175,8 +175,8 @@ fn described(file: &InHand) -> String {
 /// What is worth a figure of its own: less than that is done before anybody has read it.
 const FIGURE_BYTES_MIN: u64 = 16 << 20;
 
-fn percent_of(file: &InHand) -> Option<String> {
-    let InHand { bytes, bytes_expected, .. } = *file;
+fn percent_of(file: &CurrentFile) -> Option<String> {
+    let CurrentFile { bytes, bytes_expected, .. } = *file;
     let worth = bytes_expected >= FIGURE_BYTES_MIN;
     worth.then(|| {
         format!("{:.0} %", 100.0 * bytes.min(bytes_expected) as f64 / bytes_expected as f64)
@@ -184,7 +184,7 @@ fn percent_of(file: &InHand) -> Option<String> {
 }
 
 /// The name as messages have it, which holds nothing that a terminal would act on.
-fn quoted(file: &InHand) -> String {
+fn quoted(file: &CurrentFile) -> String {
     String::from_utf8_lossy(&quote::name(&file.dst)).into_owned()
 }
 
@@ -243,13 +243,13 @@ mod tests {
     const MIB: u64 = 1 << 20;
     const GIB: u64 = 1 << 30;
 
-    fn file(name: &[u8], bytes: u64, bytes_expected: u64) -> InHand {
-        InHand { dst: OsStr::from_bytes(name).into(), bytes, bytes_expected, staged: false }
+    fn file(name: &[u8], bytes: u64, bytes_expected: u64) -> CurrentFile {
+        CurrentFile { dst: OsStr::from_bytes(name).into(), bytes, bytes_expected, atomic: false }
     }
 
-    fn view(counted: Option<Counted>, in_hand: Vec<InHand>) -> View {
+    fn view(counted: Option<Totals>, in_hand: Vec<CurrentFile>) -> View {
         View {
-            progress: Progress { entries: 1204, bytes: 2 * GIB, passed_bytes: 100 * MIB },
+            progress: Progress { entries: 1204, bytes: 2 * GIB, skipped_bytes: 100 * MIB },
             counted,
             rate: Rate::Bytes(412.0 * MIB as f64),
             left: counted.filter(|counted| counted.all).map(|_| Duration::from_secs(67)),
@@ -257,8 +257,8 @@ mod tests {
         }
     }
 
-    fn counted(all: bool) -> Option<Counted> {
-        Some(Counted { entries: 3000, bytes: 5 * GIB, all })
+    fn counted(all: bool) -> Option<Totals> {
+        Some(Totals { entries: 3000, bytes: 5 * GIB, all })
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
         let begun = Instant::now();
         let now = begun + Duration::from_secs(2);
         let view = |entries, bytes| {
-            let progress = Progress { entries, bytes, passed_bytes: 0 };
+            let progress = Progress { entries, bytes, skipped_bytes: 0 };
             View::new(now, &Speed::new(begun), progress, None, Vec::new()).status()
         };
         assert_eq!(view(9000, 900_000), "cp: 879 KiB, 9,000 files, 4,500 files/s\n");

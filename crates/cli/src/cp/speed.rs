@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use tree::{Counted, Progress};
+use tree::{Progress, Totals};
 
 /// How much of the past the rate is taken from at most. Less jumps with every file; more believes for
 /// long what has ceased to be so.
@@ -113,7 +113,7 @@ impl Speed {
     }
 
     /// How long the rest of `all` takes at this speed.
-    pub(super) fn left(&self, now: Instant, progress: Progress, all: Counted) -> Option<Duration> {
+    pub(super) fn left(&self, now: Instant, progress: Progress, all: Totals) -> Option<Duration> {
         if now - self.begun < ESTIMATE_AFTER || !all.all {
             return None;
         }
@@ -123,7 +123,7 @@ impl Speed {
             progress.entries.saturating_sub(before.entries),
             progress.bytes.saturating_sub(before.bytes),
         );
-        let gone = progress.bytes + progress.passed_bytes;
+        let gone = progress.bytes + progress.skipped_bytes;
         let rest =
             work(all.entries.saturating_sub(progress.entries), all.bytes.saturating_sub(gone));
         let left = rest * seconds / done;
@@ -156,12 +156,12 @@ mod tests {
         let begun = Instant::now();
         let mut speed = Speed::new(begun);
         let (tiny, large) = (100_000, 10 * GIB);
-        let all = Counted { entries: tiny + 1, bytes: tiny * 100 + large, all: true };
+        let all = Totals { entries: tiny + 1, bytes: tiny * 100 + large, all: true };
         // Ten seconds of tiny files and ten of the large one.
         let at = |tenths: u64| {
             let entries = tenths.min(100) * tiny / 100;
             let part = tenths.saturating_sub(100) * large / 100;
-            Progress { entries, bytes: entries * 100 + part, passed_bytes: 0 }
+            Progress { entries, bytes: entries * 100 + part, skipped_bytes: 0 }
         };
         for tenths in 1..200 {
             let now = begun + Duration::from_millis(100 * tenths);
@@ -183,12 +183,12 @@ mod tests {
     fn the_time_left_forgets_what_memory_took() {
         let begun = Instant::now();
         let mut speed = Speed::new(begun);
-        let all = Counted { entries: 1, bytes: 5 * GIB, all: true };
+        let all = Totals { entries: 1, bytes: 5 * GIB, all: true };
         for tenths in 1..85 {
             let now = begun + Duration::from_millis(100 * tenths);
             let seconds = (now - begun).as_secs_f64();
             let moved = tenths.min(10) * GIB / 5 + tenths.saturating_sub(10) * GIB / 25;
-            let progress = Progress { entries: 0, bytes: moved, passed_bytes: 0 };
+            let progress = Progress { entries: 0, bytes: moved, skipped_bytes: 0 };
             speed.note(now, progress);
             if seconds < 3.0 {
                 continue;
@@ -207,12 +207,12 @@ mod tests {
         for signal_at_millis in [10_050, 10_101, 10_350] {
             let begun = Instant::now();
             let mut speed = Speed::new(begun);
-            let all = Counted { entries: 1, bytes: 20 * GIB, all: true };
+            let all = Totals { entries: 1, bytes: 20 * GIB, all: true };
             let stop = Duration::from_secs(60);
             for tenths in 1..200 {
                 let stopped = if tenths > 100 { stop } else { Duration::ZERO };
                 let now = begun + stopped + Duration::from_millis(100 * tenths);
-                let progress = Progress { entries: 0, bytes: tenths * GIB / 10, passed_bytes: 0 };
+                let progress = Progress { entries: 0, bytes: tenths * GIB / 10, skipped_bytes: 0 };
                 let signal = begun + stop + Duration::from_millis(signal_at_millis);
                 let last = now - Duration::from_millis(100);
                 if last < signal && signal <= now {
@@ -242,7 +242,7 @@ mod tests {
         for tenths in 1..100 {
             let now = begun + Duration::from_millis(100 * tenths);
             let bytes = tenths * MIB / 10;
-            let progress = Progress { entries: 5 * tenths, bytes, passed_bytes: 0 };
+            let progress = Progress { entries: 5 * tenths, bytes, skipped_bytes: 0 };
             assert!(!speed.runs(now));
             speed.note(now, progress);
             assert!(!speed.runs_again(now + Duration::from_millis(50), progress));
@@ -258,7 +258,7 @@ mod tests {
     fn the_rate_of_a_run_that_nobody_watched_is_that_since_it_came_back() {
         let begun = Instant::now();
         let mut speed = Speed::new(begun);
-        let at = |bytes| Progress { entries: 0, bytes, passed_bytes: 0 };
+        let at = |bytes| Progress { entries: 0, bytes, skipped_bytes: 0 };
         let back = begun + Duration::from_secs(3610);
         speed.runs_again(back, at(10 * MIB));
         let now = back + Duration::from_secs(2);
@@ -270,12 +270,12 @@ mod tests {
     fn a_run_that_stands_still_says_nothing_of_its_end() {
         let begun = Instant::now();
         let mut speed = Speed::new(begun);
-        let progress = Progress { entries: 5, bytes: 5 * MIB, passed_bytes: 0 };
+        let progress = Progress { entries: 5, bytes: 5 * MIB, skipped_bytes: 0 };
         for seconds in 1..60 {
             speed.note(begun + Duration::from_secs(seconds), progress);
         }
         let now = begun + Duration::from_secs(60);
-        let all = Counted { entries: 10, bytes: 10 * MIB, all: true };
+        let all = Totals { entries: 10, bytes: 10 * MIB, all: true };
         assert_eq!(speed.left(now, progress, all), None);
         assert_eq!(speed.bytes_per_second(now, progress), 0.0);
     }

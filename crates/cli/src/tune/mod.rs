@@ -19,7 +19,7 @@ use engines::Variant;
 use engines::profile::{FileSystems, Machine, PairChoices, Profile};
 use lab::fixture::Scratch;
 use lab::tune::{Case, Config, Plan, Record, Records};
-use tree::{Outlook, Prospect};
+use tree::{PlannedFile, Predictor};
 
 use crate::bench::{columns, print};
 use crate::interrupt::{Interrupts, tell_of_abandoned};
@@ -67,9 +67,9 @@ fn complain(error: &anyhow::Error) {
 struct Site {
     file_systems: FileSystems,
     /// What copies do as long as the user has measured nothing.
-    unmeasured: Outlook,
+    unmeasured: Predictor,
     /// What they do by the profile, where there is something for these two in it.
-    present: Option<Outlook>,
+    present: Option<Predictor>,
     jobs: usize,
 }
 
@@ -88,8 +88,8 @@ impl Site {
             own(profile).into_iter().filter(|pair| pair.fits(&file_systems)).cloned().collect();
         let is_known = !known.is_empty();
         Ok(Site {
-            present: is_known.then(|| Outlook::between(&file_systems, &known)),
-            unmeasured: Outlook::between(&file_systems, &[]),
+            present: is_known.then(|| Predictor::between(&file_systems, &known)),
+            unmeasured: Predictor::between(&file_systems, &[]),
             file_systems,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
         })
@@ -236,13 +236,14 @@ impl Site {
     /// What a copy tries without a profile of the user's.
     fn defaults(&self, case: &Case) -> Vec<Variant> {
         let (situation, bytes) = (case.situation, case.file_bytes);
-        self.unmeasured.ways(&Prospect { situation, bytes, jobs: self.jobs })
+        self.unmeasured.variants(&PlannedFile { situation, bytes, jobs: self.jobs })
     }
 
     /// What it goes by after an earlier search.
     fn present(&self, case: &Case) -> Option<Variant> {
         let (situation, bytes) = (case.situation, case.file_bytes);
-        let ways = self.present.as_ref()?.ways(&Prospect { situation, bytes, jobs: self.jobs });
+        let ways =
+            self.present.as_ref()?.variants(&PlannedFile { situation, bytes, jobs: self.jobs });
         ways.into_iter().next()
     }
 
@@ -251,8 +252,8 @@ impl Site {
         let refused: Vec<String> = record.refused.iter().map(|it| it.variant.clone()).collect();
         for finding in &mut record.situations {
             let Some(situation) = finding.situation() else { continue };
-            let prospect = Prospect { situation, bytes: finding.file_bytes, jobs: self.jobs };
-            let ways = self.unmeasured.ways_of_rule(&prospect);
+            let prospect = PlannedFile { situation, bytes: finding.file_bytes, jobs: self.jobs };
+            let ways = self.unmeasured.rule_variants(&prospect);
             let mut ways = ways.iter().map(ToString::to_string);
             finding.rule = ways.find(|way| !refused.contains(way));
         }

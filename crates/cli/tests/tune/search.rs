@@ -14,7 +14,7 @@ use lab::fixture::Scratch;
 use lab::tune::{Case, Config, Plan, Planned, Record};
 use serde_json::Value;
 use testfs::{Costs, SlowFs, names_in, stdout};
-use tree::{Outlook, Prospect};
+use tree::{PlannedFile, Predictor};
 
 use crate::{Home, alone, stderr, text, too_long};
 
@@ -117,11 +117,11 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
 /// The search of `haulage tune` within `dir`, in one situation alone: in all of them it would take minutes.
 fn search_in_one(dir: &Path, situation: Situation, time: Duration) -> Record {
     let opened = fs::File::open(dir).expect("a directory");
-    let outlook = Outlook::between(&FileSystems::of(opened.as_fd(), opened.as_fd()), &[]);
+    let outlook = Predictor::between(&FileSystems::of(opened.as_fd(), opened.as_fd()), &[]);
     let jobs = 2;
     let ways = |case: &Case| {
         let (situation, bytes) = (case.situation, case.file_bytes);
-        outlook.ways(&Prospect { situation, bytes, jobs })
+        outlook.variants(&PlannedFile { situation, bytes, jobs })
     };
     let config = Config {
         time,

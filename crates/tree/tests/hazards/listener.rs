@@ -16,7 +16,7 @@ pub(crate) struct Listener<'m> {
     pub(crate) receipts: Mutex<Vec<Receipt>>,
     pub(crate) interrupt: AtomicBool,
     /// The copy has told that it may take longer than an instant.
-    pub(crate) in_earnest: AtomicBool,
+    pub(crate) deferred_init_called: AtomicBool,
     /// Receipts are not wanted.
     pub(crate) without_receipts: bool,
     /// What happens while data is copied.
@@ -60,8 +60,8 @@ impl Observer for Listener<'_> {
         }
     }
 
-    fn begins_in_earnest(&self) {
-        self.in_earnest.store(true, Ordering::Relaxed);
+    fn deferred_init(&self) {
+        self.deferred_init_called.store(true, Ordering::Relaxed);
     }
 
     fn interrupted(&self) -> bool {

@@ -128,7 +128,7 @@ fn a_large_file_is_shared_while_others_have_nothing_to_do() {
 }
 
 #[test]
-fn a_few_files_that_take_long_are_copied_in_earnest() {
+fn a_few_files_that_take_long_have_the_deferred_initialisation_done() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     create_dir_all(&src).expect("a directory");
@@ -142,7 +142,7 @@ fn a_few_files_that_take_long_are_copied_in_earnest() {
         listener.without_receipts = without_receipts;
         let outcome = copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &listener);
         assert_eq!(outcome.failures, 0);
-        assert!(listener.in_earnest.load(Ordering::Relaxed), "{without_receipts}");
+        assert!(listener.deferred_init_called.load(Ordering::Relaxed), "{without_receipts}");
     }
 }
 

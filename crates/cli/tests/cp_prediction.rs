@@ -1,0 +1,127 @@
+//! What `tune` takes for the default is what `cp` does: both go by one set of functions, and here they
+//! are held to each other on real file systems.
+
+use std::fs::{File, remove_file, write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use engines::profile::{
+    Choice, FileSystems, InFlight, Line, Machine, PairChoices, Profile, Residency, Situation,
+    SizeClass,
+};
+use engines::sys::cachestat;
+use rustix::fs::{Advice, fadvise};
+use serde_json::Value;
+use testfs::{each_fs, each_pair, random_bytes};
+use tree::{PlannedFile, Predictor};
+
+/// A length of each class that a copy asks about, and of one that it does not.
+const LENGTHS: [usize; 5] = [3000, 20_000, 300_000, 5 << 20, 20 << 20];
+
+const JOBS: usize = 2;
+
+/// Of a source `src` in `from`, copied into `to` by a `cp` that reads `profile`: what was chosen, and
+/// what moved the last byte.
+fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> (String, String) {
+    let receipt = profile.with_file_name("receipt");
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    command.arg("cp").env("HAULAGE_PROFILE", profile);
+    command.args(no_cache.then_some("--no-cache"));
+    command.arg(format!("--jobs={JOBS}")).arg(format!("--receipt={}", receipt.display()));
+    let output = command.args([from.join("src"), to.join("dst")]).output().expect("haulage runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    remove_file(to.join("dst")).expect("removed");
+    let receipt = std::fs::read_to_string(&receipt).expect("a receipt");
+    let entry: Value = serde_json::from_str(receipt.lines().next().expect("a line")).expect("JSON");
+    let text = |value: &Value| value.as_str().expect("a word").to_owned();
+    let moved = entry["attempts"].as_array().and_then(|attempts| attempts.last());
+    (text(&entry["chosen"]["variant"]), text(&moved.expect("an attempt")["variant"]))
+}
+
+/// Whether the state could be had.
+fn reach(file: &File, bytes: u64, residency: Residency) -> bool {
+    if residency == Residency::Absent {
+        fadvise(file, 0, None, Advice::DontNeed).expect("advised");
+    }
+    let pages = cachestat(file.as_fd(), 0, bytes).map(|counted| counted.cached_pages);
+    pages.is_ok_and(|pages| Residency::of(pages, bytes.div_ceil(4096)) == residency)
+}
+
+fn check(from: &Path, to: &Path) {
+    let elsewhere = tempfile::tempdir().expect("a directory");
+    let path = elsewhere.path().join("profile.toml");
+    let open = |dir: &Path| File::open(dir).expect("opened");
+    let found = FileSystems::of(open(from).as_fd(), open(to).as_fd());
+    for own in [Vec::new(), own_lines()] {
+        let pair = PairChoices {
+            src: found.src.clone(),
+            dst: found.dst.clone(),
+            same: Some(found.same),
+            kernel: None,
+            lines: own,
+        };
+        let mut profile = Profile::default();
+        profile.enter(&Machine::this(), pair.clone());
+        profile.write(&path).expect("written");
+        let predictor = Predictor::between(&found, &[pair]);
+        for bytes in LENGTHS {
+            write(from.join("src"), random_bytes(bytes, 1)).expect("a file");
+            let file = File::open(from.join("src")).expect("a file");
+            file.sync_all().expect("synced");
+            for residency in [Residency::Resident, Residency::Absent] {
+                for no_cache in [false, true] {
+                    let bytes = bytes as u64;
+                    if residency == Residency::Resident {
+                        std::fs::read(from.join("src")).expect("read");
+                    }
+                    if !reach(&file, bytes, residency) {
+                        continue;
+                    }
+                    let (size, in_flight) = (SizeClass::of(bytes), InFlight::One);
+                    let situation = Situation { size, residency, in_flight, no_cache };
+                    let ways = predictor.variants(&PlannedFile { situation, bytes, jobs: JOBS });
+                    let (chosen, moved) = copied(from, to, &path, no_cache);
+                    if chosen == "reflink" {
+                        // That is no choice of a profile's.
+                        continue;
+                    }
+                    let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
+                    let place = format!(
+                        "{} to {}, {situation:?}",
+                        found.src.in_words(),
+                        found.dst.in_words()
+                    );
+                    assert_eq!(chosen, ways[0], "{place}");
+                    assert!(ways.contains(&moved), "{place}: {moved} of {ways:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Lines that tell everything apart that can be told apart.
+fn own_lines() -> Vec<Line> {
+    let line = |size: u64, residency, no_cache, variant: &str| Line {
+        size: Some(SizeClass::of(size)),
+        residency: Some(residency),
+        no_cache,
+        choice: Choice { variant: variant.to_owned(), ..Choice::default() },
+        ..Line::default()
+    };
+    use Residency::{Absent, Resident};
+    vec![
+        line(3000, Resident, false, "read_write:4K"),
+        line(3000, Absent, false, "read_write:8K"),
+        line(300_000, Resident, false, "read_write:32K"),
+        line(300_000, Absent, false, "splice:512K,pipe=512K"),
+        line(5 << 20, Absent, false, "read_write:64K@2"),
+        line(20 << 20, Resident, false, "read_write:128K@8"),
+        line(20 << 20, Absent, true, "read_write:1M@2"),
+    ]
+}
+
+#[test]
+fn a_copy_goes_the_way_that_was_foretold() {
+    each_fs(|_, dir| check(dir, dir));
+    each_pair(|src, dst| check(src.path(), dst.path()));
+}

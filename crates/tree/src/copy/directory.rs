@@ -1,0 +1,402 @@
+//! A directory itself: made or found, entered on both sides, and given its attributes after the
+//! last of what is in it.
+
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, openat, statat};
+
+use super::context::CopyContext;
+use super::directory_pair::DirectoryPair;
+use super::finish::skipped;
+use super::make_directory::{MadeDirectory, OTHERS_WRITE, make_and_open};
+use crate::destination::dry_run::{DryRun, directory, path_to_itself};
+use crate::destination::existing::Found;
+use crate::entry::{Entry, elapsed_ns};
+use crate::fs::{
+    ACL_DEFAULT, Anchor, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place, Trust, dir,
+    enter, enter_destination, fs_type, is_directory, is_symlink, join, kind, open_destination,
+    open_operand, split, trim_slashes,
+};
+use crate::lock::lock;
+use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
+use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, failed};
+use crate::request::Follow;
+use crate::security::{NotFollowed, open_through_symlink};
+use crate::shared::CreationLock;
+
+/// Makes the destination of a directory, or goes into the one that is there, and enters both.
+pub(crate) fn enter_directory(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    src_stat: &Stat,
+    found: Option<&Found>,
+) -> Result<Option<(Arc<DirectoryPair>, Listing)>, Diagnostic> {
+    refuse_repetition(cx, entry, src_stat)?;
+    if is_repeated_operand(cx, entry, src_stat)? {
+        skipped(cx, entry, src_stat);
+        return Ok(None);
+    }
+    let dst = match found {
+        Some(found) => open_found(cx, entry, found),
+        None => make_new(cx, entry, src_stat),
+    };
+    let dst = dst.inspect_err(|_| forget_operand(cx, entry, src_stat))?;
+    let through_link = found.is_some_and(|found| found.through_link);
+    let dst_trail = trail_of(entry, &dst, through_link)?;
+    let leaves_file_system = entry.device.is_some_and(|device| device != FileId::of(src_stat).dev);
+    let failures = Mutex::default();
+    let src = match open_source(entry, src_stat) {
+        Ok(src) => {
+            if cx.options.dry_run {
+                // Only the owner may list it without a trace.
+                let _ = fcntl_setfl(&src, OFlags::NOATIME);
+            }
+            Some(src)
+        }
+        Err(diagnostic) => {
+            report_failure(cx, &failures, diagnostic);
+            None
+        }
+    };
+    let listing = if leaves_file_system { Listing::ended() } else { Listing::default() };
+    // One that was made has none unless it is from the directory above.
+    let may_inherit = found.is_some() || entry.inherits_acl;
+    let inherits_acl = inherited_acl_matters(cx.options)
+        && may_inherit
+        && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
+    let src_linked = entry.src_through_link && entry.src.stat(false).is_ok_and(|s| is_symlink(&s));
+    let id = FileId::of(src_stat);
+    let src_trail = match entry.src.shown {
+        DisplayPath::Operand(path) => DirPath::source(path, id),
+        DisplayPath::In(dir_path) | DisplayPath::Directory(dir_path) => {
+            dir_path.child_source(entry.src.name, id)
+        }
+    };
+    let listing = if src.is_some() { listing } else { Listing::ended() };
+    let private = found.is_none() && is_private(cx, entry, &dst);
+    let (mut src_creation_lock, mut dst_creation_lock) =
+        (CreationLock::default(), CreationLock::default());
+    if private {
+        dst_creation_lock = cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat));
+        if id.dev == FileId::of(&dst.stat).dev {
+            src_creation_lock = cx.creation_locks.of(dst.fd.as_fd(), id);
+        }
+    }
+    let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_trail, through_link);
+    dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
+    let pair = DirectoryPair {
+        private,
+        src: Dir::new(src, src_stat, src_trail, src_linked),
+        dst: dst_dir,
+        src_stat: *src_stat,
+        dst_stat: dst.stat,
+        new: found.is_none(),
+        mode: dst.mode,
+        inherits_acl: entry.inherits_acl,
+        children_inherit_acl: inherits_acl,
+        started: entry.started,
+        failures,
+        src_creation_lock,
+        dst_creation_lock,
+    };
+    Ok(Some((Arc::new(pair), listing)))
+}
+
+/// A source directory that this run has made, or that it is in already, would be copied for ever.
+fn refuse_repetition(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    src_stat: &Stat,
+) -> Result<(), Diagnostic> {
+    let id = FileId::of(src_stat);
+    if cx.destination.operands.is_created_root(id) {
+        return Err(met_itself(cx, entry, &entry.src.path(), entry.dst.path()));
+    }
+    // Without following links a tree has no cycles.
+    let may_cycle = cx.options.follow == Follow::Always;
+    let above = match entry.src.shown {
+        DisplayPath::In(dir_path) => Some(dir_path),
+        DisplayPath::Operand(_) | DisplayPath::Directory(_) => None,
+    };
+    if may_cycle && above.is_some_and(|dir_path| dir_path.passes(id)) {
+        return Err(Diagnostic::CyclicSymlink { src: entry.src.path() });
+    }
+    Ok(())
+}
+
+/// What is said when the copy of an operand has come upon its own beginning, as `met`, which would go
+/// to `dst`. GNU recognises that by its directory, and not where the last name of that is a link's:
+/// then only that it has been there. With -L it would go on for ever.
+fn met_itself(cx: &CopyContext<'_>, entry: &Entry<'_>, met: &Path, dst: PathBuf) -> Diagnostic {
+    let (src, first) = (entry.operand.src.clone(), entry.operand.dst.clone());
+    // The directory that several operands go into is known for what it is.
+    let is_behind_link =
+        || is_in_link(met) || (!entry.operand.into_directory && is_in_link(&first));
+    if cx.options.follow != Follow::Always && *met != src && is_behind_link() {
+        return Diagnostic::DirectoryTwice { dst, first };
+    }
+    Diagnostic::IntoItself { src, dst: first }
+}
+
+/// Whether a symbolic link stands for the directory that `path` is in.
+fn is_in_link(path: &Path) -> bool {
+    let path = trim_slashes(path.as_os_str().as_bytes());
+    let Some(last) = path.iter().rposition(|&byte| byte == b'/') else { return false };
+    let above = OsStr::from_bytes(trim_slashes(&path[..=last]));
+    statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| is_symlink(&stat))
+}
+
+/// The same directory operand again: to the same place it is skipped with a warning.
+fn is_repeated_operand(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    src_stat: &Stat,
+) -> Result<bool, Diagnostic> {
+    if !entry.is_operand || !entry.operand.into_directory {
+        return Ok(false);
+    }
+    let dst = entry.dst.path();
+    let Some(first) = cx.destination.operands.directory_before(FileId::of(src_stat), &dst) else {
+        return Ok(false);
+    };
+    if first == dst {
+        cx.report.report(Diagnostic::SourceTwice { src: entry.src.path(), directory: true });
+        return Ok(true);
+    }
+    if cx.options.follow == Follow::Never {
+        return Err(Diagnostic::DirectoryTwice { dst, first });
+    }
+    Ok(false)
+}
+
+/// Nothing has come of the operand, so the next of its name is not the second.
+fn forget_operand(cx: &CopyContext<'_>, entry: &Entry<'_>, src_stat: &Stat) {
+    if entry.is_operand && entry.operand.into_directory {
+        cx.destination.operands.forget_directory(FileId::of(src_stat), &entry.dst.path());
+    }
+}
+
+/// Opens the destination directory that is there already.
+fn open_found(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    found: &Found,
+) -> Result<MadeDirectory, Diagnostic> {
+    let (dir, name) = (entry.dst.dir, entry.dst.name);
+    let fd = if found.through_link {
+        match entry.dst.trust {
+            Trust::Operand => open_destination(dir, name, OFlags::empty()),
+            Trust::Created => return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() }),
+            Trust::PreExisting => {
+                match open_through_symlink(cx.security(), dir, name, DIRECTORY, None) {
+                    Err(NotFollowed::Untrusted) => {
+                        return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() });
+                    }
+                    Err(NotFollowed::Errno(errno)) => Err(errno),
+                    Ok(fd) => Ok(fd),
+                }
+            }
+        }
+    } else if entry.is_operand {
+        // An operand may be several components long, and end in a slash.
+        open_destination(dir, name, OFlags::NOFOLLOW)
+    } else {
+        enter_destination(dir, name)
+    };
+    let fd = fd.map_err(failed(Action::EnterDestination, &entry.dst))?;
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
+    if FileId::of(&stat) != FileId::of(found.effective()) {
+        return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
+    }
+    if cx.options.resume && !cx.options.dry_run {
+        cx.destination.stale.enter(fd.as_fd());
+    }
+    if cx.options.may_write_through() {
+        let named = found.through_link || entry.dst.trust == Trust::Operand;
+        cx.security().preexisting.enter(fd.as_fd(), (!named).then_some(dir));
+    }
+    Ok(MadeDirectory { fd, stat, mode: None })
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Whether only the user and root may give or take names in a directory that was just made. What
+/// network file systems, and some others, say of owners and permissions need not be true.
+fn is_private(cx: &CopyContext<'_>, entry: &Entry<'_>, made: &MadeDirectory) -> bool {
+    cx.security().caller.owns(&made.stat)
+        && !Mode::from_raw_mode(made.stat.st_mode).intersects(OTHERS_WRITE)
+        // It is on the file system of the one above it.
+        && (entry.private || fs_type::is_on_reliable_fs(made.fd.as_fd()))
+}
+
+fn make_new(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    src_stat: &Stat,
+) -> Result<MadeDirectory, Diagnostic> {
+    if let Some(dry_run) = cx.dry_run() {
+        return dry_run_new(cx, dry_run, entry, src_stat);
+    }
+    let make =
+        || make_and_open(cx, &entry.dst, src_stat, Action::CreateDirectory, entry.inherits_acl);
+    let made = match entry.dst.trust {
+        Trust::Created => make()?,
+        Trust::Operand | Trust::PreExisting => {
+            cx.destination.operands.create_root(make, |made| FileId::of(&made.stat))?
+        }
+    };
+    cx.report.announce(|| Announcement::Copied {
+        src: entry.src.path(),
+        dst: entry.dst.path(),
+        backup: None,
+    });
+    Ok(made)
+}
+
+/// The same where nothing is made. A copy into itself is told at once, since it will not be met.
+fn dry_run_new(
+    cx: &CopyContext<'_>,
+    dry_run: &DryRun,
+    entry: &Entry<'_>,
+    src_stat: &Stat,
+) -> Result<MadeDirectory, Diagnostic> {
+    let (fd, stat) = directory(dry_run, &entry.dst, Action::CreateDirectory)?;
+    let made = MadeDirectory { fd, stat, mode: None };
+    let (src, dst) = (entry.src.path(), entry.dst.path());
+    if dry_run.creates_directory(dst.clone()) {
+        cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
+    }
+    if let Some(below) = path_to_itself(cx.options, dry_run, entry, FileId::of(src_stat))
+        && !entry.operand.into_itself.swap(true, Ordering::Relaxed)
+    {
+        let below = below.as_os_str();
+        let (met, dst) = (join(&entry.src.path(), below), join(&entry.dst.path(), below));
+        cx.report.report(met_itself(cx, entry, &met, dst));
+    }
+    Ok(made)
+}
+
+/// Opens the source directory and makes sure that it is the one that was looked at.
+fn open_source(entry: &Entry<'_>, src_stat: &Stat) -> Result<OwnedFd, Diagnostic> {
+    let (dir, name) = (entry.src.dir, entry.src.name);
+    let opened = if entry.src_through_link {
+        open_operand(dir, name)
+    } else if entry.is_operand {
+        openat(dir, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
+    } else {
+        enter(dir, name)
+    };
+    let fd = opened.map_err(failed(Action::EnterDirectory, &entry.src))?;
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
+    if FileId::of(&stat) != FileId::of(src_stat) || !is_directory(&stat) {
+        return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
+    }
+    Ok(fd)
+}
+
+/// Where the destination is found again when a second name of a file in it is met.
+fn trail_of(
+    entry: &Entry<'_>,
+    dst: &MadeDirectory,
+    through_link: bool,
+) -> Result<DirPath, Diagnostic> {
+    let Some(home) = entry.dst_dir else {
+        // The only operand.
+        return Ok(DirPath::top(&entry.dst.path(), Some(held(entry, dst)?)));
+    };
+    let (home, name) = (home.clone(), entry.dst.name.into());
+    Ok(match entry.dst.shown {
+        // There may be more of these than descriptors.
+        _ if through_link => {
+            let id = FileId::of(&dst.stat);
+            DirPath::top(&entry.dst.path(), Some(Anchor::Behind(home, name, id)))
+        }
+        DisplayPath::In(_) | DisplayPath::Directory(_) => home.child(entry.dst.name),
+        // Nobody is led up again.
+        DisplayPath::Operand(path) if ends_in_parent(entry.dst.name) => {
+            DirPath::top(path, Some(held(entry, dst)?))
+        }
+        DisplayPath::Operand(path) => DirPath::top(path, Some(Anchor::In(home, name))),
+    })
+}
+
+/// Whether the last component of `name` is the directory above.
+fn ends_in_parent(name: &CStr) -> bool {
+    split(name).1 == b".."
+}
+
+/// The directory itself, which stays open for the run.
+fn held(entry: &Entry<'_>, dst: &MadeDirectory) -> Result<Anchor, Diagnostic> {
+    let held = dst.fd.try_clone().map_err(|error| {
+        let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::MFILE);
+        failed(Action::EnterDestination, &entry.dst)(errno)
+    })?;
+    Ok(Anchor::Held(held.into()))
+}
+
+/// Gives a directory its attributes, now that nothing more is put into it.
+pub(crate) fn finish(cx: &CopyContext<'_>, pair: &DirectoryPair) {
+    if cx.options.dry_run {
+        return;
+    }
+    let place = Place {
+        dir: pair.dst.fd(),
+        name: c".",
+        shown: DisplayPath::Directory(&pair.dst.dir_path),
+        trust: Trust::Created,
+    };
+    let source = Source {
+        handle: pair.src.is_open().then(|| Handle::Open(pair.src.fd())),
+        stat: &pair.src_stat,
+    };
+    let target = Target {
+        handle: dir::handle(pair.dst.fd()),
+        place: &place,
+        stat: &pair.dst_stat,
+        new: pair.new,
+        inherits_acl: pair.inherits_acl,
+        mode: pair.mode,
+    };
+    let lost = apply(cx.metadata(), source, target);
+    let synced = cx.data.sync.try_sync_directory(pair.dst.fd(), || pair.dst.dir_path.path());
+    if let Err(diagnostic) = synced {
+        report_failure(cx, &pair.failures, diagnostic);
+    }
+    if cx.report.keeps_receipts() {
+        let kept = kept(cx.options, kind(&pair.src_stat), &lost);
+        cx.report.observer.finished(Receipt { kept, lost, ..receipt(pair) });
+    }
+}
+
+/// Does without the attributes of a directory that could not be found again.
+pub(crate) fn give_up(cx: &CopyContext<'_>, pair: &DirectoryPair) {
+    if cx.report.keeps_receipts() {
+        cx.report.observer.finished(receipt(pair));
+    }
+}
+
+fn receipt(pair: &DirectoryPair) -> Receipt {
+    let failures = std::mem::take(&mut *lock(&pair.failures));
+    let method = if failures.is_empty() { Method::Copied } else { Method::Failed };
+    let (src, dst) = (pair.src.dir_path.path(), pair.dst.dir_path.path());
+    let elapsed_ns = elapsed_ns(pair.started);
+    let receipt = Receipt::new(src, dst, kind(&pair.src_stat), method);
+    Receipt { failures, elapsed_ns, ..receipt }
+}
+
+/// Tells of a failure of a directory itself, and keeps it for the directory's receipt.
+pub(crate) fn report_failure(
+    cx: &CopyContext<'_>,
+    failures: &Mutex<Vec<Diagnostic>>,
+    diagnostic: Diagnostic,
+) {
+    if cx.report.keeps_receipts() {
+        lock(failures).push(diagnostic.clone());
+    }
+    cx.report.report(diagnostic);
+}

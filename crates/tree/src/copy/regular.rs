@@ -1,0 +1,235 @@
+//! A regular file, or anything else that is copied by its data.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use engines::sys::close;
+use rustix::fs::{Mode, Stat, fstat, openat};
+
+use super::context::{CopyContext, CopyWorker};
+use crate::data::copy::copy_data;
+use crate::data::files::Files;
+use crate::data::journal::Journal;
+use crate::data::verify::verify;
+use crate::destination::atomic::{self, is_atomic, open_atomic};
+use crate::destination::dry_run::may_create;
+use crate::destination::existing::{DestinationState, remove};
+use crate::destination::open::{
+    NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
+};
+use crate::entry::{Entry, OpenSource, open_source, open_source_on};
+use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular, look_at_new};
+use crate::metadata::apply::apply;
+use crate::metadata::{
+    NewMode, Source, Target, apply_replaced, drops_inherited_acl, new_file_mode,
+    sets_attributes_later,
+};
+use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, failed};
+use crate::request::{Make, Reflink};
+
+/// What came of a file.
+pub(crate) struct FileCopied {
+    pub(crate) dst: FileId,
+    /// `None` for a copy of attributes only.
+    pub(crate) data: Option<DataReport>,
+    pub(crate) lost: Vec<Loss>,
+}
+
+/// Copies data and attributes of the file that `src_stat` describes.
+pub(crate) fn copy_file(
+    cx: &CopyContext<'_>,
+    worker: &mut CopyWorker,
+    entry: &Entry<'_>,
+    src_stat: &Stat,
+    mut state: DestinationState,
+) -> Result<FileCopied, Diagnostic> {
+    if !is_regular(src_stat) {
+        // To open a fifo waits for a writer.
+        cx.report.deferred_init();
+    }
+    let opened = match state.source.take() {
+        Some(source) => *source,
+        None => open_source_on(worker.data.fs_types.reliability(src_stat), entry, src_stat)?,
+    };
+    let OpenSource { fd: src, stat: src_now } = opened;
+    let mut mode = new_mode(cx, entry, &src_now);
+    let mut _turn = None;
+    let mut dst = if let Some(fd) = state.created.take() {
+        look_at_created(entry, fd, &src_now)?
+    } else if is_atomic(cx.destination, entry, &state) {
+        let (fd, atomic) = open_atomic(cx.destination, entry, &state, (&src_now, mode))?;
+        mode.initial = atomic.made_with(mode.initial);
+        let stat = look_at_new(&fd, &src_now).map_err(failed(Action::Fstat, &entry.dst))?;
+        Opened { fd, stat, new: true, atomic: Some(atomic) }
+    } else {
+        if state.replace {
+            remove(cx.destination, entry)?;
+            state.found = None;
+        }
+        let found = state.found.as_deref();
+        // Before it is looked at: whoever has the turn may give it other attributes.
+        _turn = found.map(|found| cx.destination_locks.lock_file(FileId::of(found.effective())));
+        let found = found.map(|found| (found, worker.data.fs_types.reliability(found.effective())));
+        open_destination(cx.destination, entry, found, state.dangling, (&src_now, mode))?
+    };
+    let _shows = worker.data.progress.show(&entry.dst, file_bytes(&src_now), dst.atomic.is_some());
+    // The last moment at which nothing is lost: two descriptors of one file cannot be mistaken.
+    let old = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref());
+    let replaced = old.map_or(&dst.stat, |old| &old.stat);
+    if FileId::of(&src_now) == FileId::of(replaced) {
+        return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
+    }
+    let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
+    let copied = fill(cx, worker, entry, (src.as_fd(), &src_now), (&dst, journal.as_mut()), mode);
+    if let (Err(Diagnostic::Differs { .. }), Some(atomic)) = (&copied, &mut dst.atomic) {
+        atomic.discard();
+    }
+    if state.dangling {
+        // Which directory it was made in only the link knows.
+        cx.data.sync.note_file_system(dst.fd.as_fd(), || entry.dst.path());
+    }
+    let is_named = dst.new && dst.atomic.is_none();
+    if copied.is_err() && is_named && cx.options.reflink == Reflink::Always {
+        // A clone that was refused leaves no empty file.
+        let _ = entry.dst.unlink();
+    }
+    let (data, lost) = copied?;
+    let id = FileId::of(&dst.stat);
+    close(src).map_err(failed(Action::Close, &entry.src))?;
+    if let Some(atomic) = dst.atomic {
+        atomic.commit(cx.destination, entry, &dst.fd)?;
+        close(dst.fd).map_err(failed(Action::Close, &entry.dst))?;
+    } else {
+        worker.data.close(cx.data, dst.fd, &entry.dst)?;
+    }
+    Ok(FileCopied { dst: id, data, lost })
+}
+
+/// The mode that a new file gets, at first and at last.
+fn new_mode(cx: &CopyContext<'_>, entry: &Entry<'_>, src: &Stat) -> NewMode {
+    let mut mode = new_file_mode(cx.options, src, cx.umask, entry.inherits_acl);
+    let settable = mode.wanted.contains(Mode::WUSR);
+    let drops_inherited_acl = drops_inherited_acl(cx.options, entry.inherits_acl);
+    let sets_attributes_later = sets_attributes_later(cx.options) && !drops_inherited_acl;
+    if sets_attributes_later
+        && entry.dst.trust == Trust::Created
+        && cx.security().caller.owns_with_group(src)
+        && settable
+    {
+        // Nobody else has access to the directory yet, nor is the file to be given away. Attributes
+        // of the user's own can be set on what is writable only. Where none are, the directory may
+        // have a list that takes the place of the umask.
+        mode.initial = mode.wanted;
+    }
+    mode
+}
+
+/// Makes the file that [`copy_file`] is going to fill in a directory of this run's own; `None` if it
+/// cannot be made.
+pub(crate) fn create_prepared(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    src: &Stat,
+) -> Option<OwnedFd> {
+    openat(entry.dst.dir, entry.dst.name, NEW, new_mode(cx, entry, src).initial).ok()
+}
+
+/// Data, then attributes, from descriptor to descriptor.
+fn fill(
+    cx: &CopyContext<'_>,
+    worker: &mut CopyWorker,
+    entry: &Entry<'_>,
+    (src, src_stat): (BorrowedFd<'_>, &Stat),
+    (dst, journal): (&Opened<'_>, Option<&mut Journal>),
+    mode: NewMode,
+) -> Result<(Option<DataReport>, Vec<Loss>), Diagnostic> {
+    let mut data = None;
+    if cx.options.make != Make::AttributesOnly {
+        let files = Files {
+            src,
+            src_stat,
+            src_place: &entry.src,
+            dst: dst.fd.as_fd(),
+            dst_stat: &dst.stat,
+            dst_place: &entry.dst,
+            new: dst.new,
+            atomic: dst.atomic.is_some(),
+        };
+        let mut copied = copy_data(cx.data, &mut worker.data, &files, journal)?;
+        if cx.options.verify {
+            // Before any attribute: times of access are set with those, and an old file that is to
+            // be replaced is there still.
+            copied.verified = Some(verify(cx.report, &files)?);
+        }
+        data = Some(copied);
+        if let Some(data) = &data
+            && cx.options.debug
+        {
+            cx.report.announce(|| Announcement::Data(data.offload));
+            if let Some(chosen) = &data.chosen {
+                cx.report.announce(|| Announcement::Engine {
+                    src: entry.src.path(),
+                    dst: entry.dst.path(),
+                    chosen: chosen.clone(),
+                    attempts: data.attempts.clone(),
+                });
+            }
+        }
+    }
+    if !is_regular(&dst.stat) {
+        // What was copied onto a device belongs to whoever reads it; the device stays as it was.
+        return Ok((data, Vec::new()));
+    }
+    let source = Source { handle: Some(Handle::Open(src)), stat: src_stat };
+    let is_set_later = drops_inherited_acl(cx.options, entry.inherits_acl)
+        || mode.initial & !cx.umask != mode.wanted;
+    let target = Target {
+        handle: Handle::Open(dst.fd.as_fd()),
+        place: &entry.dst,
+        stat: &dst.stat,
+        new: dst.new,
+        inherits_acl: entry.inherits_acl,
+        mode: (dst.new && is_set_later).then_some(mode.wanted),
+    };
+    let Some(old) = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref()) else {
+        return Ok((data, apply(cx.metadata(), source, target)));
+    };
+    // From here on it is what the old file would be with new data.
+    let old = Source { handle: Some(old.handle()), stat: &old.stat };
+    let mut lost = apply_replaced(cx.metadata(), old, target);
+    let stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &entry.dst))?;
+    let target = Target { stat: &stat, new: false, mode: None, ..target };
+    lost.extend(apply(cx.metadata(), source, target));
+    Ok((data, lost))
+}
+
+/// Does what [`copy_file`] does up to where something would be made: opens both files, which changes
+/// neither, and looks whether a new one could be made.
+pub(crate) fn dry_run_file(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    src_stat: &Stat,
+    mut state: DestinationState,
+) -> Result<FileId, Diagnostic> {
+    // Devices and fifos notice that they are opened.
+    if is_regular(src_stat) && state.source.is_none() {
+        open_source(entry, src_stat)?;
+    }
+    let atomic = is_atomic(cx.destination, entry, &state);
+    if atomic {
+        atomic::check(cx.destination, entry, &state)?;
+    }
+    if state.replace && !atomic {
+        remove(cx.destination, entry)?;
+        state.found = None;
+    }
+    if let Some(found) = state.found.filter(|_| !atomic) {
+        let opens = is_regular(found.effective());
+        if !opens || open_old(cx.destination, entry, (&found, Reliability::Unknown))?.is_some() {
+            return Ok(FileId::of(found.effective()));
+        }
+    }
+    refuse_dangling(cx.destination, entry, state.dangling)?;
+    may_create(&entry.dst, Action::CreateRegular)?;
+    let dry_run = cx.dry_run().expect("only a dry run calls this");
+    Ok(dry_run.new_id())
+}

@@ -1,0 +1,61 @@
+//! What was copied: whether it is the file.
+
+use engines::Span;
+
+use super::engine_choice::chains::ChainId;
+use super::file_copy::{BUFFER_BYTES, FileCopy};
+use super::transfer::Ended;
+use crate::fs::{file_bytes, mtime};
+use crate::report::Diagnostic;
+
+impl FileCopy<'_, '_, '_> {
+    /// Finds out whether what was copied is the file: another look at the source, and a read past
+    /// the length seen at first where there may be more.
+    pub(super) fn complete(&mut self, size: u64) -> Result<(), Diagnostic> {
+        if self.at < size {
+            return self.ended_early(size);
+        }
+        if self.report.offload.reflink == "yes" {
+            // A clone is the whole source as it was at one instant.
+            return Ok(());
+        }
+        let mut now = self.src_now()?;
+        if !self.reliable || file_bytes(&now) > size {
+            self.read_past(size)?;
+            now = self.src_now()?;
+        }
+        self.report.changed |= mtime(&now) != mtime(self.files.src_stat)
+            || file_bytes(&now) != file_bytes(self.files.src_stat);
+        if self.report.changed {
+            self.cx.report.report(Diagnostic::Changed { src: self.files.src_place.path() });
+        }
+        Ok(())
+    }
+
+    /// Reads on after the length seen at first. A file that a writer makes longer, perhaps for
+    /// ever, is read once more; one whose length says nothing, as in /proc, to its end.
+    fn read_past(&mut self, size: u64) -> Result<(), Diagnostic> {
+        loop {
+            let len = self.next_piece(self.at + BUFFER_BYTES as u64, ChainId::ReadWrite)?;
+            let moved = self.span(Span::at(self.at, len), ChainId::ReadWrite);
+            self.count(moved.bytes);
+            if self.check_stop(moved)? == Ended::Yes || file_bytes(&self.src_now()?) > size {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The source ended before the length it had when it was opened.
+    fn ended_early(&mut self, size: u64) -> Result<(), Diagnostic> {
+        if self.is_pseudo() && file_bytes(&self.src_now()?) == size {
+            return Ok(());
+        }
+        self.report.changed = true;
+        self.cx.report.report(Diagnostic::Shrank {
+            src: self.files.src_place.path(),
+            bytes: self.at,
+            bytes_expected: size,
+        });
+        Ok(())
+    }
+}

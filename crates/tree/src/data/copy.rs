@@ -1,0 +1,149 @@
+//! Copies the data of one file: as a clone, by extents, without zeros, or as it is.
+
+use engines::Meter;
+
+use super::context::DataContext;
+use super::engine_choice::rule::may_offload;
+use super::file_copy::{FileCopy, is_sparse};
+use super::files::Files;
+use super::journal::Journal;
+use super::page_cache::Footprint;
+use super::worker::{DataWorker, FailedData, FsPair};
+use crate::fs::{FileId, file_bytes, is_regular, is_reliable};
+use crate::report::{DataReport, Diagnostic, Offload, ProgressTracker, SparseDetection};
+use crate::request::Sparse;
+
+/// Copies all data from `files.src` to `files.dst`.
+///
+/// # Errors
+/// What happened, after the bytes that were moved before were counted in `Diagnostic::Incomplete`.
+pub(crate) fn copy_data(
+    cx: &DataContext<'_>,
+    worker: &mut DataWorker,
+    files: &Files<'_>,
+    journal: Option<&mut Journal>,
+) -> Result<DataReport, Diagnostic> {
+    let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
+    let src = worker.endpoint(files.src, src_dev);
+    let dst = worker.endpoint(files.dst, dst_dev);
+    let reliable = src.fs_type.is_some_and(is_reliable);
+    let others_busy = worker.others_busy;
+    let counters = worker.progress.counters();
+    let meter = counters.as_ref().map(|counters| &counters.meter);
+    let (pair, buffer, permit) = worker.parts(cx.options, src, dst);
+    let FsPair { chains, clone_over } = pair;
+    let may_clone = chains.clone.is_some();
+    let old_data_remains = files.truncate_or_keep(cx.options, dst, may_clone, clone_over)?;
+    let mut copy = FileCopy {
+        cx,
+        files,
+        old_data_remains,
+        chains,
+        clone_over,
+        endpoints: (src, dst),
+        measured: None,
+        buffer,
+        permit,
+        reliable,
+        may_block: !reliable || !dst.fs_type.is_some_and(is_reliable),
+        others_busy,
+        footprint: cx.options.no_cache.then(|| Footprint::of(files)),
+        meter,
+        metered_before: meter.map_or(0, Meter::get),
+        fine_grained: cx.report.observer.progress().is_some_and(ProgressTracker::is_fine_grained),
+        at: journal.as_ref().map_or(0, |journal| journal.at),
+        journal,
+        report: DataReport {
+            data_bytes: 0,
+            hole_bytes: 0,
+            changed: false,
+            offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
+            chosen: None,
+            attempts: Vec::new(),
+            verified: None,
+        },
+    };
+    if !reliable || cx.rate_limit.is_some() || !copy.is_cloned_at_once() {
+        cx.report.deferred_init();
+    }
+    let copied = copy.all();
+    let FileCopy { report, footprint, at, old_data_remains, .. } = copy;
+    if let Some(footprint) = footprint {
+        worker.pending_drops.add(cx.report, files, footprint, at);
+    }
+    match copied {
+        Ok(()) => {
+            worker.data_bytes += report.data_bytes;
+            if report.offload.reflink != "yes" {
+                worker.moved_bytes += report.data_bytes;
+            }
+            Ok(report)
+        }
+        Err(diagnostic) => {
+            let counted =
+                matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
+            let leaves_part =
+                is_regular(files.dst_stat) && !counted && !files.atomic && !old_data_remains;
+            if cx.report.keeps_receipts() {
+                let diagnostic = diagnostic.clone();
+                worker.failed_data = Some(FailedData { data: report, diagnostic });
+            }
+            if !leaves_part {
+                return Err(diagnostic);
+            }
+            cx.report.report(diagnostic);
+            Err(Diagnostic::Incomplete {
+                dst: files.dst_place.path(),
+                bytes: at,
+                bytes_expected: file_bytes(files.src_stat),
+            })
+        }
+    }
+}
+
+impl FileCopy<'_, '_, '_> {
+    fn all(&mut self) -> Result<(), Diagnostic> {
+        let size = file_bytes(self.files.src_stat);
+        let regular = self.is_regular();
+        if regular && size > 0 {
+            if self.at == 0 && self.clone_all(size)? {
+                return self.complete(size);
+            }
+        } else {
+            self.clone_nothing()?;
+        }
+        if !self.is_small() {
+            if !self.cx.report.is_deferred_init_done() && !self.is_brief() {
+                self.cx.report.deferred_init();
+            }
+            // A large file does not contend for the locks that limit the workers.
+            self.permit.release_if_limited();
+        }
+        if !regular {
+            return self.copy_stream();
+        }
+        self.copy_by_options(size)?;
+        self.extend_to_end()?;
+        self.complete(size)
+    }
+
+    /// Copies in the way that the option on holes and the source's own holes make the right one.
+    fn copy_by_options(&mut self, size: u64) -> Result<(), Diagnostic> {
+        let sparse = self.cx.options.sparse;
+        let looks_sparse = is_sparse(self.files.src_stat) && (self.reliable || !self.is_pseudo());
+        if looks_sparse && self.reliable {
+            self.report.offload.sparse = SparseDetection::SeekHole;
+            return self.copy_extents(size);
+        }
+        if sparse == Sparse::Always || (sparse == Sparse::Auto && looks_sparse) {
+            self.report.offload.sparse = SparseDetection::Zeros;
+            return self.copy_nonzero_to(size);
+        }
+        if !may_offload(self.cx.options) {
+            self.report.offload.offload = "avoided";
+        } else if size == 0 && self.is_pseudo() {
+            self.report.offload.offload = "unsupported";
+        }
+        self.copy_data(size)
+    }
+}

@@ -1,0 +1,209 @@
+//! Which variants suit a pair of file systems as long as nothing was measured between them.
+
+use engines::Variant;
+
+use crate::fs::{TMPFS, is_reliable};
+use crate::request::{Options, Reflink, Sparse};
+
+/// The most workers on one file. Two fill the memory bus of the machines that were measured.
+const WORKERS_MAX: usize = 4;
+
+/// A file of fewer bytes is not split among workers: it is copied before they have started.
+const SPLIT_BYTES_MIN: u64 = 16 << 20;
+
+/// The variants for the first data of a process, each from a number of bytes on. They need no
+/// buffer, of which every page costs a fault at its first use. Creating a pipe, and a longer one
+/// the more, takes some microseconds too, so shorter data does without.
+pub(crate) const EARLY_VARIANTS: [(u64, &str); 2] =
+    [(1 << 20, "splice:512K,pipe=512K"), (64 << 10, "sendfile")];
+
+/// The variant that is never refused. Its buffer fits the processor's cache.
+pub(crate) const READ_WRITE: &str = "read_write:256K";
+
+/// The variants of the rule between two file systems, each list in the order in which they are
+/// tried.
+#[derive(Debug)]
+pub(crate) struct RuleVariants {
+    /// For sharing blocks, where that is wanted.
+    pub(crate) clone: Option<Variant>,
+    /// For data.
+    pub(crate) data: Vec<Variant>,
+    /// Whether [`EARLY_VARIANTS`] apply.
+    pub(crate) has_early: bool,
+    /// Whether idle workers may take parts of a large file.
+    pub(crate) may_split: bool,
+}
+
+/// How many workers there are for a file. Processors are counted only when their number matters.
+#[derive(Clone, Copy)]
+pub(crate) struct WorkerLoad<'c> {
+    /// All other workers have something to do.
+    pub(crate) others_busy: bool,
+    /// The number of workers.
+    pub(crate) jobs: &'c dyn Fn() -> usize,
+}
+
+impl RuleVariants {
+    /// Those from the file system `src` to `dst`, each by the number that statfs(2) gives it.
+    pub(crate) fn between(options: &Options, src: Option<u64>, dst: Option<u64>) -> RuleVariants {
+        let required = options.reflink == Reflink::Always;
+        let clones = options.reflink != Reflink::Never && options.sparse == Sparse::Auto;
+        let clone = (clones && (required || options.engine.is_none())).then(|| variant("reflink"));
+        if options.no_cache && options.engine.is_none() {
+            // These leave few pages in the cache, which are dropped behind the copy.
+            let data = ["dontcache", "direct", READ_WRITE].map(variant).into();
+            let may_split = dst.is_some_and(|dst| is_reliable(dst) && dst != TMPFS);
+            return RuleVariants { clone, data, has_early: false, may_split };
+        }
+        let local = [src, dst].into_iter().all(|fs_type| fs_type.is_some_and(is_reliable));
+        let first = match &options.engine {
+            Some(forced) => Some(forced.clone()),
+            // A server copies what it holds without sending it twice. A local file system that
+            // cannot share blocks copies through a pipe, which is slower than through memory.
+            None => (may_offload(options) && !local).then(|| variant("copy_file_range")),
+        };
+        let has_early = first.is_none() && local;
+        // tmpfs allocates pages one by one under a lock, so that workers wait for each other.
+        let may_split = first.is_none() && local && dst != Some(TMPFS);
+        let data = first.into_iter().chain([read_write()]).collect();
+        RuleVariants { clone, data, has_early, may_split }
+    }
+
+    /// Whether idle workers take parts of `bytes` of data.
+    pub(crate) fn splits(&self, bytes: u64, load: WorkerLoad<'_>) -> bool {
+        let may_split = self.may_split && !load.others_busy && bytes >= SPLIT_BYTES_MIN;
+        may_split && workers((load.jobs)()) > 1
+    }
+
+    /// Which of [`EARLY_VARIANTS`] is tried first with `bytes` of data, if any is.
+    pub(crate) fn early(&self, bytes: u64) -> Option<usize> {
+        EARLY_VARIANTS.iter().position(|(from, _)| self.has_early && bytes >= *from)
+    }
+
+    /// That one, and the variants that follow a refusal.
+    pub(crate) fn with_early(&self, early: usize) -> Vec<Variant> {
+        let (_, first) = EARLY_VARIANTS[early];
+        [variant(first)].into_iter().chain(self.data.iter().cloned()).collect()
+    }
+
+    /// The variants for data that `jobs` workers split.
+    pub(crate) fn split(&self, jobs: usize) -> Vec<Variant> {
+        let workers = workers(jobs);
+        let split = self.data.iter().map(|variant| variant.shared_by(workers));
+        split.chain([read_write()]).collect()
+    }
+
+    /// The variants for `bytes` of data.
+    pub(crate) fn of(&self, bytes: u64, load: WorkerLoad<'_>) -> Vec<Variant> {
+        match self.splits(bytes, load) {
+            true => self.split((load.jobs)()),
+            false => self.data.clone(),
+        }
+    }
+}
+
+/// How many of `jobs` workers share one file, where it is known only that several help.
+pub(crate) fn workers(jobs: usize) -> usize {
+    jobs.min(WORKERS_MAX)
+}
+
+/// Whether the options allow the kernel to copy.
+pub(crate) fn may_offload(options: &Options) -> bool {
+    options.sparse != Sparse::Never && options.reflink != Reflink::Never
+}
+
+/// [`READ_WRITE`], parsed.
+pub(crate) fn read_write() -> Variant {
+    variant(READ_WRITE)
+}
+
+fn variant(text: &str) -> Variant {
+    text.parse().expect("the engine is in the table")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::fs_type::EXT4;
+
+    const NFS: u64 = 0x6969;
+
+    fn check(options: &Options, (src, dst): (u64, u64), expected: &str) {
+        let variants = RuleVariants::between(options, Some(src), Some(dst));
+        let text =
+            |list: &[Variant]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let clone = variants.clone.as_ref().map_or(String::from("-"), ToString::to_string);
+        let shared = if variants.may_split { "shared" } else { "alone" };
+        assert_eq!(format!("{clone} | {} | {shared}", text(&variants.data)), expected);
+    }
+
+    #[test]
+    fn variants_suit_file_systems_and_options() {
+        let plain = Options::default();
+        let rw = "read_write:256K";
+        check(&plain, (EXT4, EXT4), &format!("reflink | {rw} | shared"));
+        check(&plain, (TMPFS, EXT4), &format!("reflink | {rw} | shared"));
+        check(&plain, (EXT4, TMPFS), &format!("reflink | {rw} | alone"));
+        check(&plain, (NFS, NFS), &format!("reflink | copy_file_range {rw} | alone"));
+        check(&plain, (EXT4, NFS), &format!("reflink | copy_file_range {rw} | alone"));
+        let never = Options { reflink: Reflink::Never, ..plain.clone() };
+        check(&never, (EXT4, EXT4), &format!("- | {rw} | shared"));
+        check(&never, (NFS, NFS), &format!("- | {rw} | alone"));
+        let engine = Some("splice:1M".parse().expect("a variant"));
+        let forced = Options { engine, ..plain.clone() };
+        check(&forced, (EXT4, EXT4), &format!("- | splice:1M {rw} | alone"));
+        let no_cache = Options { no_cache: true, ..plain.clone() };
+        let data = format!("reflink | dontcache direct {rw}");
+        check(&no_cache, (EXT4, EXT4), &format!("{data} | shared"));
+        check(&no_cache, (EXT4, TMPFS), &format!("{data} | alone"));
+        check(&no_cache, (NFS, NFS), &format!("{data} | alone"));
+        let required = Options { reflink: Reflink::Always, ..forced };
+        check(&required, (EXT4, EXT4), &format!("reflink | splice:1M {rw} | alone"));
+    }
+
+    #[test]
+    fn early_data_is_copied_by_the_kernel() {
+        let plain = Options::default();
+        let text = |options: &Options, (src, dst), bytes| {
+            let variants = RuleVariants::between(options, Some(src), Some(dst));
+            let tried = variants.with_early(variants.early(bytes)?);
+            Some(tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
+        let local = (EXT4, TMPFS);
+        for (bytes, expected) in [
+            (64 << 10, Some("sendfile read_write:256K")),
+            ((64 << 10) - 1, None),
+            (1 << 20, Some("splice:512K,pipe=512K read_write:256K")),
+        ] {
+            assert_eq!(text(&plain, local, bytes).as_deref(), expected, "{bytes}");
+        }
+        assert_eq!(text(&plain, (EXT4, NFS), 64 << 10), None, "a server is asked to copy");
+        let engine = Some("splice:1M".parse().expect("a variant"));
+        for options in
+            [Options { engine, ..plain.clone() }, Options { no_cache: true, ..plain.clone() }]
+        {
+            assert_eq!(text(&options, local, 64 << 10), None);
+        }
+    }
+
+    #[test]
+    fn a_file_is_split_among_as_many_workers_as_there_are_and_help() {
+        let data = ["dontcache", READ_WRITE].map(variant).into();
+        let variants = RuleVariants { clone: None, data, has_early: false, may_split: true };
+        let data = variants.data.clone();
+        let alone = RuleVariants { clone: None, data, has_early: false, may_split: false };
+        let text = |variants: &RuleVariants, bytes: u64, jobs: usize, others_busy: bool| {
+            let tried = variants.of(bytes, WorkerLoad { others_busy, jobs: &|| jobs });
+            tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let (one, two) =
+            ("dontcache read_write:256K", "dontcache@2 read_write:256K@2 read_write:256K");
+        let large = SPLIT_BYTES_MIN;
+        assert_eq!(text(&variants, large, 1, false), one);
+        assert_eq!(text(&variants, large, 2, false), two);
+        assert_eq!(text(&variants, large, 64, false), two.replace("@2", "@4"));
+        assert_eq!(text(&variants, large, 2, true), one, "the others have files of their own");
+        assert_eq!(text(&variants, large - 1, 2, false), one, "it is over before they have begun");
+        assert_eq!(text(&alone, large, 2, false), one);
+    }
+}

@@ -1,0 +1,315 @@
+//! A copy that leaves the page cache as it was.
+//!
+//! Engines that go past the cache do most of it, yet not all of a file: `direct` moves whole blocks
+//! only, and holes are looked for by plain reads. So whatever way the data goes, the pages of the
+//! source that were not there before are dropped behind the copy, and so are all of the destination
+//! once they are written back. Which were there before, cachestat(2) tells; where it does not
+//! (before Linux 6.5, or when the file is neither owned nor writable), none counts as such.
+//!
+//! To wait for the disk after each small file would be slow. Finished files are held open while
+//! they are being written back, some of them at a time.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use engines::profile::Residency;
+use engines::sys::{begin_writing_back, cachestat, write_back};
+use rustix::fs::{Advice, fadvise};
+use rustix::io;
+
+use super::files::Files;
+use super::holes::next_data;
+use crate::fs::{file_bytes, is_regular};
+use crate::report::{Action, Diagnostic, Reporter};
+
+/// Bytes after which a copy looks behind. Large enough for several workers to share.
+pub(crate) const PIECE_BYTES: u64 = 32 << 20;
+
+/// How far ahead of the reader pages are looked for: farther than the kernel reads ahead, so that
+/// what it read for this copy does not count as there before.
+const AHEAD_BYTES: u64 = 32 << 20;
+
+/// The kernel drops pages in units of up to this size, which are aligned.
+const UNIT_BYTES: u64 = 2 << 20;
+
+/// How long to wait for pages that are being read ahead, in milliseconds.
+const READ_AHEAD_MS_MAX: u32 = 5;
+
+/// Files that one worker holds open behind itself.
+pub(crate) const HELD_FILES_MAX: usize = 16;
+
+/// The same in bytes.
+const HELD_BYTES_MAX: u64 = 64 << 20;
+
+/// How much of a file of `bytes` is in the page cache, by a look at a few stretches of it: counting
+/// all of a large one takes as long as copying a part. Where it has holes that may be believed, stretches
+/// of data are looked at. `None` where it is not told.
+pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64, has_holes: bool) -> Option<Residency> {
+    let page_bytes = rustix::param::page_size() as u64;
+    let pages = bytes.div_ceil(page_bytes);
+    let stretches = bytes.div_ceil(STRETCH_EVERY_BYTES).clamp(STRETCHES_MIN, STRETCHES_MAX);
+    let stretch_pages = STRETCH_PAGES.min(pages);
+    let (mut cached_pages, mut looked_at) = (0, 0);
+    for nth in 0..stretches {
+        // Spread from the first page to the last.
+        let mut at = (pages - stretch_pages) * nth / (stretches - 1) * page_bytes;
+        let mut len = stretch_pages * page_bytes;
+        if has_holes {
+            let Some(extent) = next_data(src, at, bytes).ok()? else { break };
+            at = extent.at;
+            len = len.min(extent.len);
+        }
+        let counted = cachestat(src, at, len).ok()?;
+        cached_pages += counted.cached_pages;
+        looked_at += (at + len).div_ceil(page_bytes) - at / page_bytes;
+    }
+    (looked_at > 0).then(|| Residency::of(cached_pages, looked_at))
+}
+
+/// Pages of one stretch that is looked at, which takes a fifth of a microsecond. All of 256 MiB takes half
+/// a millisecond where no pages are large.
+const STRETCH_PAGES: u64 = 16;
+
+/// There is one in so many bytes, but not fewer or more than these.
+const STRETCH_EVERY_BYTES: u64 = 4 << 20;
+const STRETCHES_MIN: u64 = 3;
+const STRETCHES_MAX: u64 = 16;
+
+/// What a copy in progress does to the cache.
+pub(crate) struct Footprint<'f> {
+    src: Option<BorrowedFd<'f>>,
+    dst: Option<BorrowedFd<'f>>,
+    /// Length of the source, when it was opened.
+    src_bytes: u64,
+    /// Bytes of the source that were not in the cache, in order.
+    absent: VecDeque<Range<u64>>,
+    absent_known_to: u64,
+    /// Up to here the destination is on its way to the disk.
+    begun_to: u64,
+    /// Up to here it is written, and out of the cache.
+    dropped_to: u64,
+}
+
+impl<'f> Footprint<'f> {
+    pub(crate) fn of(files: &Files<'f>) -> Footprint<'f> {
+        Footprint {
+            src: is_regular(files.src_stat).then_some(files.src),
+            dst: is_regular(files.dst_stat).then_some(files.dst),
+            src_bytes: file_bytes(files.src_stat),
+            absent: VecDeque::new(),
+            absent_known_to: 0,
+            begun_to: 0,
+            dropped_to: 0,
+        }
+    }
+
+    /// Notes what of the source is in the cache before it is read up to the offset `end`.
+    pub(crate) fn before_reading(&mut self, end: u64) {
+        let Some(src) = self.src else { return };
+        let known_to = page_up(end.min(self.src_bytes).saturating_add(AHEAD_BYTES));
+        let known_to = known_to.min(page_up(self.src_bytes));
+        if known_to > self.absent_known_to {
+            note_absent(src, self.absent_known_to..known_to, &mut self.absent);
+            self.absent_known_to = known_to;
+        }
+    }
+
+    /// Drops what lies well behind the offset `at`, which the copy has reached.
+    ///
+    /// # Errors
+    /// What came of writing the destination back.
+    pub(crate) fn passed(&mut self, at: u64) -> io::Result<()> {
+        let at = at / UNIT_BYTES * UNIT_BYTES;
+        if at.saturating_sub(self.begun_to) < PIECE_BYTES {
+            return Ok(());
+        }
+        if let Some(src) = self.src {
+            drop_absent(src, &mut self.absent, at);
+        }
+        let Some(dst) = self.dst else { return Ok(()) };
+        // Where writing cannot even begin, waiting for it tells why.
+        let _ = begin_writing_back(dst, self.begun_to, at - self.begun_to);
+        let begun_before = std::mem::replace(&mut self.begun_to, at);
+        let written = drop_written(dst, self.dropped_to..begun_before);
+        self.dropped_to = begun_before;
+        written
+    }
+
+    /// The copy has ended at the offset `at`. Returns the rest of the destination.
+    fn finish(mut self, at: u64) -> Option<Range<u64>> {
+        if let Some(src) = self.src {
+            drop_absent(src, &mut self.absent, u64::MAX);
+        }
+        let dst = self.dst?;
+        let rest = self.dropped_to..at.max(self.dropped_to);
+        let _ = begin_writing_back(dst, rest.start, rest.end - rest.start);
+        Some(rest)
+    }
+}
+
+fn page_up(offset: u64) -> u64 {
+    offset.next_multiple_of(rustix::param::page_size() as u64)
+}
+
+/// Adds the parts of `range`, which begins and ends with a page, that are not in the cache.
+fn note_absent(src: BorrowedFd<'_>, range: Range<u64>, absent: &mut VecDeque<Range<u64>>) {
+    let page_bytes = rustix::param::page_size() as u64;
+    let pages = (range.end - range.start) / page_bytes;
+    let cached = cachestat(src, range.start, range.end - range.start).map_or(0, |c| c.cached_pages);
+    if cached == 0 {
+        match absent.back_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => absent.push_back(range),
+        }
+    } else if cached < pages {
+        let middle = range.start + pages / 2 * page_bytes;
+        note_absent(src, range.start..middle, absent);
+        note_absent(src, middle..range.end, absent);
+    }
+}
+
+/// Drops the pages below the offset `end` that were not there before.
+fn drop_absent(src: BorrowedFd<'_>, absent: &mut VecDeque<Range<u64>>, end: u64) {
+    while let Some(first) = absent.front_mut()
+        && first.start < end
+    {
+        let upto = first.end.min(end);
+        drop_read(src, first.start..upto);
+        first.start = upto;
+        if first.is_empty() {
+            absent.pop_front();
+        }
+    }
+}
+
+/// Drops what was read. Pages that the kernel is still reading ahead cannot be dropped yet.
+fn drop_read(src: BorrowedFd<'_>, range: Range<u64>) {
+    for _ in 0..READ_AHEAD_MS_MAX {
+        drop_pages(src, range.clone());
+        let left = cachestat(src, range.start, range.end - range.start);
+        if left.map_or(0, |counted| counted.cached_pages) == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What it fails for stays in the cache, which harms nobody's data.
+fn drop_pages(fd: BorrowedFd<'_>, range: Range<u64>) {
+    if let Some(len) = std::num::NonZeroU64::new(range.end - range.start) {
+        let _ = fadvise(fd, range.start, Some(len), Advice::DontNeed);
+    }
+}
+
+/// Waits until `range` is written, and drops it.
+fn drop_written(dst: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
+    if range.is_empty() {
+        return Ok(());
+    }
+    let written = write_back(dst, range.start, range.end - range.start);
+    drop_pages(dst, range.start..page_up(range.end));
+    written
+}
+
+/// Copies of one worker that are being written back.
+#[derive(Default)]
+pub(crate) struct PendingDrops {
+    files: VecDeque<HeldFile>,
+    bytes: u64,
+}
+
+struct HeldFile {
+    dst: OwnedFd,
+    path: PathBuf,
+    rest: Range<u64>,
+}
+
+impl PendingDrops {
+    /// Takes over what is left of a copy that has ended at the offset `at`.
+    pub(crate) fn add(
+        &mut self,
+        reporter: &Reporter<'_>,
+        files: &Files<'_>,
+        footprint: Footprint<'_>,
+        at: u64,
+    ) {
+        let Some(rest) = footprint.finish(at).filter(|rest| !rest.is_empty()) else { return };
+        let path = files.dst_place.path();
+        let Ok(dst) = files.dst.try_clone_to_owned() else {
+            // For want of descriptors there is none to hold.
+            return report(reporter, path, drop_written(files.dst, rest));
+        };
+        self.bytes += rest.end - rest.start;
+        self.files.push_back(HeldFile { dst, path, rest });
+        while self.files.len() > HELD_FILES_MAX || self.bytes > HELD_BYTES_MAX {
+            self.drop_oldest(reporter);
+        }
+    }
+
+    /// Waits for all.
+    pub(crate) fn drop_all(&mut self, reporter: &Reporter<'_>) {
+        while !self.files.is_empty() {
+            self.drop_oldest(reporter);
+        }
+    }
+
+    fn drop_oldest(&mut self, reporter: &Reporter<'_>) {
+        let Some(HeldFile { dst, path, rest }) = self.files.pop_front() else { return };
+        self.bytes -= rest.end - rest.start;
+        report(reporter, path, drop_written(dst.as_fd(), rest));
+    }
+}
+
+fn report(reporter: &Reporter<'_>, path: PathBuf, written: io::Result<()>) {
+    if let Err(errno) = written {
+        reporter.report(Diagnostic::Failed { action: Action::Write, path, errno });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    use testfs::{FsKind, each_fs, random_bytes, skip, test_name};
+
+    use super::*;
+
+    #[test]
+    fn holes_do_not_count() {
+        const BYTES: u64 = 256 << 20;
+        each_fs(|kind, dir| {
+            let file = File::create_new(dir.join("s")).expect("a file");
+            file.set_len(BYTES).expect("a hole");
+            file.write_all_at(&random_bytes(1 << 20, 1), 100 << 20).expect("data");
+            let file = File::open(dir.join("s")).expect("it opens");
+            if cachestat(file.as_fd(), 0, 0) == Err(rustix::io::Errno::NOSYS) {
+                return skip(&test_name(), "no cachestat before Linux 6.5");
+            }
+            let look = |has_holes| residency(file.as_fd(), BYTES, has_holes);
+            assert_eq!(look(true), Some(Residency::Resident), "{kind}");
+            assert_eq!(look(false), Some(Residency::Absent), "{kind}");
+            if kind == FsKind::Tmpfs {
+                return;
+            }
+            // Who reads a hole leaves pages of it.
+            file.sync_all().expect("it is written");
+            fadvise(&file, 0, None, Advice::DontNeed).expect("it is dropped");
+            file.read_exact_at(&mut vec![0; 8 << 20], 0).expect("the hole");
+            assert_eq!(look(true), Some(Residency::Absent), "{kind}");
+        });
+    }
+
+    #[test]
+    fn of_a_hole_alone_nothing_is_known() {
+        each_fs(|kind, dir| {
+            let file = File::create_new(dir.join("s")).expect("a file");
+            file.set_len(1 << 20).expect("a hole");
+            assert_eq!(residency(file.as_fd(), 1 << 20, true), None, "{kind}");
+        });
+    }
+}

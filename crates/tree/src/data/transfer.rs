@@ -1,0 +1,300 @@
+//! Data on its chain, piece by piece, around holes or filling them.
+
+use engines::{Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
+use rustix::fs::{Stat, fstat, ftruncate};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::engine_choice::chains::{ChainId, File};
+use super::engine_choice::rule::may_offload;
+use super::file_copy::{BUFFER_BYTES, FileCopy, observer};
+use super::holes;
+use super::page_cache;
+use super::zeros::copy_without_zeros;
+use crate::fs::{file_bytes, is_regular};
+use crate::report::{Action, Diagnostic, SparseDetection, failed};
+use crate::request::Sparse;
+
+/// The most bytes that go without a look at whether to stop. One second of a slow disk, and a
+/// thousand times the cost of looking on a fast one.
+const PIECE_BYTES: u64 = 64 << 20;
+
+/// The same while somebody looks on, where one call may take it all: an engine that leaves the copying
+/// to the kernel counts only when that comes back.
+const CLOSE_PIECE_BYTES: u64 = 8 << 20;
+
+/// Data past the page cache, unless it is a whole file.
+const PAST_CACHE_BYTES_MIN: u64 = 4 << 20;
+
+impl FileCopy<'_, '_, '_> {
+    /// Copies up to the offset `end`, or to where the source ends before.
+    fn copy_to(&mut self, end: u64, chain: ChainId) -> Result<(), Diagnostic> {
+        while self.at < end {
+            let len = self.next_piece(end, chain)?;
+            let moved = self.span(Span::at(self.at, len), chain);
+            self.count(moved.bytes);
+            self.record_progress();
+            if self.check_stop(moved)? == Ended::Yes {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn record_progress(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            journal.record(self.files.dst, self.at);
+        }
+    }
+
+    /// Copies data up to the offset `end` by the chain for its length.
+    pub(super) fn copy_data(&mut self, end: u64) -> Result<(), Diagnostic> {
+        let bytes = end.saturating_sub(self.at);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let measured = self.measured_chain();
+        let chain = match measured.filter(|&chain| self.is_long_enough(chain, bytes)) {
+            Some(chain) => chain,
+            None => self.chains.by_rule(&self.cx.engines, bytes, self.others_busy),
+        };
+        self.copy_to(end, chain)
+    }
+
+    /// Whether `bytes` of data between two holes are enough for a chain that was measured with a file in one
+    /// piece: past the page cache nothing is read ahead of the next piece.
+    fn is_long_enough(&mut self, chain: ChainId, bytes: u64) -> bool {
+        let all = file_bytes(self.files.src_stat);
+        let past_cache = self.chains.get(chain).chosen.variant.reads_past_cache();
+        !past_cache || bytes >= all.min(PAST_CACHE_BYTES_MIN)
+    }
+
+    /// The chain that was measured to be the fastest for the whole file, which is asked once.
+    fn measured_chain(&mut self) -> Option<ChainId> {
+        if let Some(known) = self.measured {
+            return known;
+        }
+        let (src, bytes) = (self.files.src, file_bytes(self.files.src_stat));
+        let bytes_to_move = self.bytes_to_move();
+        let (may_block, others_busy) = (self.may_block, self.others_busy);
+        let file = File { bytes, bytes_to_move, may_block, others_busy };
+        let look = || page_cache::residency(src, bytes, bytes_to_move < bytes);
+        let chain = self.chains.measured(&self.cx.engines, self.endpoints, file, look);
+        self.measured = Some(chain);
+        chain
+    }
+
+    /// The same with blocks of zeros left out.
+    pub(super) fn copy_nonzero_to(&mut self, end: u64) -> Result<(), Diagnostic> {
+        let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
+        let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
+        self.report.offload.offload = "avoided";
+        while self.at < end {
+            let len = self.next_piece(end, ChainId::ReadWrite)?;
+            let (src, dst) = (self.files.src, self.files.dst);
+            let pair = Pair::new(src, dst).with_meter(self.meter);
+            self.buffer.resize(BUFFER_BYTES, 0);
+            let copied = copy_without_zeros(pair, self.at, len, block_bytes, self.buffer);
+            // Zeros had to be read like any data.
+            self.count(copied.moved.bytes);
+            self.report.hole_bytes += copied.hole_bytes;
+            self.report.data_bytes -= copied.hole_bytes;
+            self.record_progress();
+            if self.check_stop(copied.moved)? == Ended::Yes {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what the file system says is data, and skips what it says is hole, or fills it with
+    /// zeros where there are to be none.
+    pub(super) fn copy_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
+        while self.at < size {
+            let extent = match holes::next_data(self.files.src, self.at, size) {
+                Ok(extent) => extent,
+                // It has no opinion on its holes after all.
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.without_extents(size),
+                Err(errno) => return Err(failed(Action::Read, self.files.src_place)(errno)),
+            };
+            let Some(extent) = extent else {
+                // Nothing but a hole, up to where the source ends by now.
+                let end = file_bytes(&self.src_now()?).min(size);
+                self.skip_to(end.max(self.at))?;
+                break;
+            };
+            self.skip_to(extent.at)?;
+            let end = extent.at + extent.len;
+            if self.cx.options.sparse == Sparse::Always {
+                self.report.offload.sparse = SparseDetection::SeekHoleAndZeros;
+                self.copy_nonzero_to(end)?;
+            } else {
+                self.copy_data(end)?;
+            }
+            if self.at < end {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn without_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
+        match self.cx.options.sparse {
+            Sparse::Never => self.copy_data(size),
+            Sparse::Auto | Sparse::Always => self.copy_nonzero_to(size),
+        }
+    }
+
+    /// Goes on behind a hole.
+    fn skip_to(&mut self, offset: u64) -> Result<(), Diagnostic> {
+        if self.cx.options.sparse != Sparse::Never {
+            self.report.hole_bytes += offset - self.at;
+            self.advance(offset - self.at);
+            return Ok(());
+        }
+        self.buffer.clear();
+        self.buffer.resize(BUFFER_BYTES, 0);
+        while self.at < offset {
+            let left =
+                usize::try_from(self.next_piece(offset, ChainId::ReadWrite)?).unwrap_or(usize::MAX);
+            let zeros = &self.buffer[..left.min(self.buffer.len())];
+            let (bytes, result) = pwrite_all(self.files.dst, zeros, self.at);
+            self.count(bytes as u64);
+            result.map_err(failed(Action::Write, self.files.dst_place))?;
+        }
+        Ok(())
+    }
+
+    /// Copies from cursor to cursor until the source ends: pipes, devices, terminals.
+    pub(super) fn copy_stream(&mut self) -> Result<(), Diagnostic> {
+        self.report.offload.offload =
+            if may_offload(self.cx.options) { "unsupported" } else { "avoided" };
+        // A regular file is read to its length, lest a copy onto a device chase a writer for ever.
+        let end = match is_regular(self.files.src_stat) {
+            true if file_bytes(self.files.src_stat) > 0 => file_bytes(self.files.src_stat),
+            _ => Span::TO_EOF,
+        };
+        while self.at < end {
+            let len = self.next_piece(end, ChainId::ReadWrite)?;
+            let moved = self.span(Span { src: Pos::Here, dst: Pos::Here, len }, ChainId::ReadWrite);
+            self.count(moved.bytes);
+            if self.check_stop(moved)? == Ended::Yes {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on behind `bytes` that are right, and says so.
+    pub(super) fn advance(&mut self, bytes: u64) {
+        self.at += bytes;
+        if let Some(meter) = self.meter {
+            meter.set(self.metered_before + self.at);
+        }
+    }
+
+    pub(super) fn span(&mut self, span: Span, chain: ChainId) -> Moved {
+        let pair = Pair::new(self.files.src, self.files.dst).with_meter(self.meter);
+        let selected = self.chains.get(chain);
+        let avoids = !selected.offloads && chain != ChainId::ReadWrite;
+        if self.cx.report.keeps_attempts() {
+            self.report.chosen.get_or_insert_with(|| selected.chosen.clone());
+        }
+        let offload = &mut self.report.offload.offload;
+        if avoids {
+            *offload = "avoided";
+        }
+        let mut keep = observer(self.cx.report, &mut self.report.attempts);
+        let mut observe = |variant: &Variant, span: Span, moved: Moved| {
+            keep(variant, span, moved);
+            if variant.engine.name == "copy_file_range" {
+                *offload = match moved.stop {
+                    Stop::Refused(_) if moved.bytes == 0 => "unsupported",
+                    _ => "yes",
+                };
+            }
+        };
+        selected.chain.file_after(pair, self.report.data_bytes).copy(span, &mut observe)
+    }
+
+    /// Turns an engine's stop into what it means for this file.
+    pub(super) fn check_stop(&self, moved: Moved) -> Result<Ended, Diagnostic> {
+        let (side, errno) = match moved.stop {
+            Stop::Done => return Ok(Ended::No),
+            Stop::Eof => return Ok(Ended::Yes),
+            Stop::Failed { side, errno } => (side, errno),
+            Stop::Refused(errno) => (Side::Pair, errno),
+        };
+        Err(match side {
+            Side::Src => failed(Action::Read, self.files.src_place)(errno),
+            Side::Dst => failed(Action::Write, self.files.dst_place)(errno),
+            Side::Pair => Diagnostic::Copy {
+                src: self.files.src_place.path(),
+                dst: self.files.dst_place.path(),
+                errno,
+            },
+        })
+    }
+
+    /// The attributes of the source as they are now.
+    pub(super) fn src_now(&self) -> Result<Stat, Diagnostic> {
+        fstat(self.files.src).map_err(failed(Action::Fstat, self.files.src_place))
+    }
+
+    /// Gives the destination the length that a hole at its end makes.
+    pub(super) fn extend_to_end(&mut self) -> Result<(), Diagnostic> {
+        if self.report.hole_bytes == 0 {
+            return Ok(());
+        }
+        retry_on_intr(|| ftruncate(self.files.dst, self.at))
+            .map_err(failed(Action::Extend, self.files.dst_place))
+    }
+
+    /// How many bytes go next on `way`, at most up to the offset `end`, with a look around before: at whether
+    /// to wait or to stop, and at what is behind.
+    pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64, Diagnostic> {
+        let at_once = self.fine_grained && self.chains.get(chain).offloads;
+        let mut piece_bytes = if at_once { CLOSE_PIECE_BYTES } else { PIECE_BYTES };
+        if let Some(rate_limit) = &self.cx.rate_limit {
+            rate_limit.wait(|| self.cx.report.interrupted());
+            piece_bytes = piece_bytes.min(rate_limit.piece_bytes());
+        }
+        self.check_interrupt()?;
+        if let Some(journal) = &self.journal {
+            piece_bytes = piece_bytes.min(journal.chunk_bytes);
+        }
+        let mut len = (end - self.at).min(piece_bytes);
+        if let Some(footprint) = &mut self.footprint {
+            footprint.passed(self.at).map_err(failed(Action::Write, self.files.dst_place))?;
+            len = len.min(page_cache::PIECE_BYTES);
+            footprint.before_reading(self.at + len);
+        }
+        Ok(len)
+    }
+
+    /// Counts what was moved.
+    pub(super) fn count(&mut self, bytes: u64) {
+        self.advance(bytes);
+        self.report.data_bytes += bytes;
+        if let Some(rate_limit) = &self.cx.rate_limit {
+            rate_limit.charge(bytes);
+        }
+    }
+
+    fn check_interrupt(&self) -> Result<(), Diagnostic> {
+        if self.cx.report.interrupted() {
+            let dst = self.files.dst_place.path();
+            return Err(match self.files.atomic {
+                true => Diagnostic::InterruptedBefore { dst },
+                false => Diagnostic::Interrupted { dst, bytes: self.at },
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Whether the source came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Yes,
+    No,
+}

@@ -1,0 +1,129 @@
+//! `--verify`: a copy is read back, and must be what the source is.
+//!
+//! The destination is written out first and its pages are dropped, so that what is read has been to
+//! the medium and back; cachestat(2) tells whether no page of it stayed. Where it cannot be so (on
+//! tmpfs, and before Linux 6.5 for all that is known) the copy in the cache is compared, and the
+//! receipt says that.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use engines::pread_full;
+use engines::sys::cachestat;
+use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
+use rustix::io::{self, retry_on_intr};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::files::Files;
+use crate::fs::{Handle, Place, TMPFS, file_system, is_regular};
+use crate::report::{Action, Diagnostic, Reporter, Verified, failed};
+
+/// Bytes that are compared at once: of both files they fit into a processor's cache.
+const BLOCK_BYTES: usize = 128 << 10;
+
+/// Reads both files again and compares them.
+///
+/// # Errors
+/// The first difference, and what kept the files from being compared.
+pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verified, Diagnostic> {
+    for (place, stat) in [(files.src_place, files.src_stat), (files.dst_place, files.dst_stat)] {
+        if !is_regular(stat) {
+            return Err(Diagnostic::Unverifiable { path: place.path() });
+        }
+    }
+    let past_cache = drop_cache(files.dst).map_err(failed(Action::Sync, files.dst_place))?;
+    let dst = reopen(files.dst).map_err(failed(Action::OpenForReading, files.dst_place))?;
+    let interrupted = || match files.atomic {
+        true => Diagnostic::InterruptedBefore { dst: files.dst_place.path() },
+        false => Diagnostic::InterruptedUnverified { dst: files.dst_place.path() },
+    };
+    let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
+    match compare(report, src, dst, interrupted)? {
+        Compared::Equal(digest) => Ok(Verified { digest, past_cache }),
+        Compared::Differ(at) => {
+            let (src, dst) = (files.src_place.path(), files.dst_place.path());
+            Err(Diagnostic::Differs { src, dst, at })
+        }
+    }
+}
+
+/// Compares the open source `src` with the open file `dst` that exists at its destination and was not
+/// written by this run. `None` when they differ, or when that file cannot be synced.
+///
+/// # Errors
+/// What keeps the files from being read.
+pub(crate) fn compare_existing(
+    report: &Reporter<'_>,
+    src: (BorrowedFd<'_>, &Place<'_>),
+    dst: (BorrowedFd<'_>, &Place<'_>),
+) -> Result<Option<Verified>, Diagnostic> {
+    let Ok(past_cache) = drop_cache(dst.0) else { return Ok(None) };
+    let interrupted = || Diagnostic::InterruptedBefore { dst: dst.1.path() };
+    Ok(match compare(report, src, dst, interrupted)? {
+        Compared::Equal(digest) => Some(Verified { digest, past_cache }),
+        Compared::Differ(_) => None,
+    })
+}
+
+enum Compared {
+    /// With this digest.
+    Equal(u128),
+    /// From this offset on.
+    Differ(u64),
+}
+
+/// Reads both files from end to end.
+fn compare(
+    report: &Reporter<'_>,
+    (src, src_place): (BorrowedFd<'_>, &Place<'_>),
+    (dst, dst_place): (BorrowedFd<'_>, &Place<'_>),
+    interrupted: impl Fn() -> Diagnostic,
+) -> Result<Compared, Diagnostic> {
+    let mut buffers = vec![0; 2 * BLOCK_BYTES];
+    let (src_buffer, dst_buffer) = buffers.split_at_mut(BLOCK_BYTES);
+    let (mut at, mut hash) = (0, Xxh3::new());
+    loop {
+        if report.interrupted() {
+            return Err(interrupted());
+        }
+        let src_block = read_block(src, src_buffer, at, src_place)?;
+        let dst_block = read_block(dst, dst_buffer, at, dst_place)?;
+        if src_block != dst_block {
+            let same = src_block.iter().zip(dst_block).take_while(|(src, dst)| src == dst).count();
+            return Ok(Compared::Differ(at + same as u64));
+        }
+        hash.update(dst_block);
+        at += dst_block.len() as u64;
+        if dst_block.len() < BLOCK_BYTES {
+            return Ok(Compared::Equal(hash.digest128()));
+        }
+    }
+}
+
+/// Writes the file out and drops its pages. Returns whether none is left that could be read instead.
+fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    retry_on_intr(|| fdatasync(fd))?;
+    if fstat(fd)?.st_size == 0 {
+        return Ok(true);
+    }
+    // Only a hint, and so its error means nothing: what counts is counted below.
+    let _ = fadvise(fd, 0, None, Advice::DontNeed);
+    // tmpfs is memory all over, and has no other place that it could be read from.
+    let in_memory = file_system(fd) == Some(TMPFS);
+    Ok(!in_memory && cachestat(fd, 0, 0).is_ok_and(|counted| counted.cached_pages == 0))
+}
+
+/// The same file, open for reading. Its name may be another's by now, and it may have none yet.
+fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    openat(CWD, Handle::proc_path(fd), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Reads a block, which is shorter only where the file ends.
+fn read_block<'b>(
+    fd: BorrowedFd<'_>,
+    buffer: &'b mut [u8],
+    at: u64,
+    place: &Place<'_>,
+) -> Result<&'b [u8], Diagnostic> {
+    let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
+    Ok(&buffer[..filled])
+}

@@ -1,0 +1,138 @@
+//! What one worker keeps from file to file for copying data.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use engines::sys::close;
+
+use super::clone_over::CloneOverPolicy;
+use super::context::DataContext;
+use super::engine_choice::chains::VariantChains;
+use super::engine_choice::endpoint::Endpoint;
+use super::engine_choice::rule::RuleVariants;
+use super::page_cache::PendingDrops;
+use super::sync::PendingSyncs;
+use crate::concurrency::Permit;
+use crate::fs::{FileId, FsTypes, Place};
+use crate::report::{Action, DataReport, Diagnostic, Receipt, WorkerProgress, failed};
+use crate::request::Options;
+
+/// What was done with the data of a file whose copy failed, for its receipt.
+#[derive(Debug)]
+pub(crate) struct FailedData {
+    pub(crate) data: DataReport,
+    pub(crate) diagnostic: Diagnostic,
+}
+
+/// What a worker knows of one pair of file systems.
+pub(super) struct FsPair {
+    pub(super) chains: VariantChains,
+    pub(super) clone_over: CloneOverPolicy,
+}
+
+/// A worker, as far as data is concerned.
+pub(crate) struct DataWorker {
+    /// By the device numbers of source and destination. There are never more than a handful.
+    pairs: Vec<(FileId, FsPair)>,
+    pub(crate) fs_types: FsTypes,
+    /// For looking at data. Empty until that is done: most copies never do.
+    buffer: Vec<u8>,
+    /// All other workers have something to do.
+    pub(crate) others_busy: bool,
+    /// Its permit to run, of which not all workers may have one.
+    pub(crate) permit: Permit,
+    pending_syncs: PendingSyncs,
+    /// Copies that are still in the page cache, with `--no-cache`.
+    pub(super) pending_drops: PendingDrops,
+    /// Bytes of data copied so far, and how many of them were moved rather than shared.
+    pub(crate) data_bytes: u64,
+    pub(crate) moved_bytes: u64,
+    /// That of the current file, where its data failed and receipts are kept.
+    pub(crate) failed_data: Option<FailedData>,
+    pub(crate) progress: WorkerProgress,
+}
+
+impl DataWorker {
+    pub(crate) fn new(cx: &DataContext<'_>) -> DataWorker {
+        DataWorker {
+            pairs: Vec::new(),
+            fs_types: FsTypes::default(),
+            buffer: Vec::new(),
+            others_busy: false,
+            permit: Permit::default(),
+            pending_syncs: PendingSyncs::default(),
+            pending_drops: PendingDrops::default(),
+            data_bytes: 0,
+            moved_bytes: 0,
+            failed_data: None,
+            progress: WorkerProgress::new(cx.report.observer.progress()),
+        }
+    }
+
+    /// Closes a complete destination; with `--durable`, when it is on the medium.
+    pub(crate) fn close(
+        &mut self,
+        cx: &DataContext<'_>,
+        fd: OwnedFd,
+        place: &Place<'_>,
+    ) -> Result<(), Diagnostic> {
+        if !cx.options.durable {
+            return close(fd).map_err(failed(Action::Close, place));
+        }
+        self.pending_syncs.add(cx.report, fd, place.path());
+        Ok(())
+    }
+
+    /// Passes a receipt on; with `--durable`, when the file is on the medium.
+    pub(crate) fn finish(&mut self, cx: &DataContext<'_>, receipt: Receipt) {
+        if let Some(receipt) = self.pending_syncs.keep(receipt) {
+            cx.report.observer.finished(receipt);
+        }
+    }
+
+    /// Waits for the files that this worker has written, if they have become many.
+    pub(crate) fn sync_if_many(&mut self, cx: &DataContext<'_>) {
+        self.pending_syncs.sync_if_many(cx.options, cx.report);
+    }
+
+    /// Waits until all files that this worker has written are on the medium.
+    pub(crate) fn sync(&mut self, cx: &DataContext<'_>) {
+        self.pending_syncs.sync(cx.report);
+    }
+
+    /// Waits for all files that are to leave the page cache.
+    pub(crate) fn drop_pages(&mut self, cx: &DataContext<'_>) {
+        self.pending_drops.drop_all(cx.report);
+    }
+
+    /// Does both, at the end of the worker's life.
+    pub(crate) fn release(&mut self, cx: &DataContext<'_>) {
+        self.drop_pages(cx);
+        self.sync(cx);
+    }
+
+    /// The file `fd`, which is on the device `dev`, as one end of a copy.
+    pub(super) fn endpoint<'f>(&mut self, fd: BorrowedFd<'f>, dev: u64) -> Endpoint<'f> {
+        Endpoint { fd, dev, fs_type: self.fs_types.of(fd, dev) }
+    }
+
+    /// What is known of the pair of file systems, the buffer, and the permit.
+    pub(super) fn parts(
+        &mut self,
+        options: &Options,
+        src: Endpoint<'_>,
+        dst: Endpoint<'_>,
+    ) -> (&mut FsPair, &mut Vec<u8>, &mut Permit) {
+        // Any two numbers that belong together.
+        let key = FileId { dev: src.dev, ino: dst.dev };
+        let at = match self.pairs.iter().position(|(known, _)| *known == key) {
+            Some(at) => at,
+            None => {
+                let rule = RuleVariants::between(options, src.fs_type, dst.fs_type);
+                let chains = VariantChains::new(options, rule);
+                self.pairs.push((key, FsPair { chains, clone_over: CloneOverPolicy::default() }));
+                self.pairs.len() - 1
+            }
+        };
+        (&mut self.pairs[at].1, &mut self.buffer, &mut self.permit)
+    }
+}

@@ -1,0 +1,177 @@
+//! The numbers of backups in a directory, so that it is listed once and not for every file in it.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use rustix::io;
+
+use crate::fs::FileId;
+use crate::lock::lock;
+
+/// The highest number that each file of a directory has among its backups.
+pub(super) type Highest = HashMap<Box<[u8]>, u64>;
+
+/// How many directories are remembered: those from the top of a tree to where the copy is.
+const DIRECTORIES_MAX: usize = 16;
+
+/// How many files with numbered backups are remembered beyond those of the directory at hand.
+const FILES_MAX: usize = 1 << 16;
+
+/// A directory, and when a name was given or taken there last: ctime in seconds and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) id: FileId,
+    pub(super) changed: (i64, i64),
+}
+
+/// The directories that were listed lately, and how they were seen after this run's last change. Whatever
+/// else changes one has it listed again. (Since Linux 6.13 no change bears the stamp of one that was seen.
+/// Before that one within the same tick of the clock is missed, as it is between a listing and a backup.)
+#[derive(Default)]
+pub(crate) struct BackupNumbers(Mutex<Vec<(Seen, Highest)>>);
+
+impl BackupNumbers {
+    /// The highest number among the backups of `base` in `dir`, which `list` lists if that is not known.
+    pub(super) fn highest(
+        &self,
+        dir: Seen,
+        base: &[u8],
+        list: impl FnOnce() -> io::Result<Highest>,
+    ) -> io::Result<Option<u64>> {
+        let mut directories = lock(&self.0);
+        let known = directories.iter().position(|(seen, _)| seen.id == dir.id);
+        let listed = match known.map(|at| directories.remove(at)) {
+            Some(listed) if listed.0 == dir => listed,
+            _ => (dir, list()?),
+        };
+        let highest = listed.1.get(base).copied();
+        directories.push(listed);
+        let is_much = |kept: &[(Seen, Highest)]| {
+            let files = || kept.iter().map(|(_, files)| files.len()).sum::<usize>();
+            kept.len() > DIRECTORIES_MAX || kept.len() > 1 && files() > FILES_MAX
+        };
+        while is_much(&directories) {
+            directories.remove(0);
+        }
+        Ok(highest)
+    }
+
+    /// What this run has added of `dir` holds no more.
+    pub(super) fn forget(&self, dir: FileId) {
+        lock(&self.0).retain(|(seen, _)| seen.id != dir);
+    }
+
+    /// This run is about to change `dir`. Unless that is as it was it has to be listed again.
+    pub(super) fn refresh(&self, dir: Seen) {
+        lock(&self.0).retain(|(seen, _)| seen.id != dir.id || *seen == dir);
+    }
+
+    /// This run has changed `dir`, where there is a backup of a file now, if any is given.
+    pub(super) fn note_created(&self, dir: Seen, backup: Option<(&[u8], u64)>) {
+        let mut directories = lock(&self.0);
+        let Some((seen, files)) = directories.iter_mut().find(|(seen, _)| seen.id == dir.id) else {
+            return;
+        };
+        *seen = dir;
+        if let Some((base, number)) = backup {
+            note(files, base, number);
+        }
+    }
+}
+
+/// There is a backup of `base` with this number.
+pub(super) fn note(files: &mut Highest, base: &[u8], number: u64) {
+    let highest = files.entry(base.into()).or_default();
+    *highest = number.max(*highest);
+}
+
+/// The file that `entry` is a backup of, and its number, if its name is that of a numbered backup.
+pub(super) fn parse(entry: &[u8]) -> Option<(&[u8], u64)> {
+    let rest = entry.strip_suffix(b"~")?;
+    let at = rest.iter().rposition(|&byte| byte == b'~')?;
+    let (base, digits) = (rest[..at].strip_suffix(b".")?, &rest[at + 1..]);
+    if base.is_empty() || digits.first().is_none_or(|first| !(b'1'..=b'9').contains(first)) {
+        return None;
+    }
+    let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some((base, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_names_of_backups_only() {
+        for (entry, number) in [
+            ("f.~1~", Some(("f", 1))),
+            ("f.~12~", Some(("f", 12))),
+            ("f.~1~.~2~", Some(("f.~1~", 2))),
+            ("f.~0~", None),
+            ("f.~01~", None),
+            ("f.~+1~", None),
+            ("f.~~", None),
+            ("f.~1", None),
+            ("f~", None),
+            ("~", None),
+            ("f~1~", None),
+            (".~1~", None),
+            ("f.~1x~", None),
+            ("f.~99999999999999999999~", None),
+        ] {
+            let expected = number.map(|(base, number)| (base.as_bytes(), number));
+            assert_eq!(parse(entry.as_bytes()), expected, "{entry}");
+        }
+    }
+
+    fn seen(ino: u64, changed: i64) -> Seen {
+        Seen { id: FileId { dev: 1, ino }, changed: (changed, 0) }
+    }
+
+    #[test]
+    fn a_directory_is_listed_once_as_long_as_it_is_remembered() {
+        let numbers = BackupNumbers::default();
+        let lists = std::cell::Cell::new(0);
+        let highest = |dir, base: &str| {
+            let list = || {
+                lists.set(lists.get() + 1);
+                Ok(Highest::from([(b"f".as_slice().into(), 7)]))
+            };
+            (numbers.highest(dir, base.as_bytes(), list).expect("no error"), lists.get())
+        };
+        assert_eq!(highest(seen(0, 1), "f"), (Some(7), 1));
+        assert_eq!(highest(seen(0, 1), "g"), (None, 1));
+        numbers.note_created(seen(0, 2), Some((b"g", 3)));
+        numbers.note_created(seen(0, 3), Some((b"f", 5)));
+        numbers.note_created(seen(0, 4), None);
+        assert_eq!(highest(seen(0, 4), "f"), (Some(7), 1));
+        assert_eq!(highest(seen(0, 4), "g"), (Some(3), 1));
+        // Somebody else was there.
+        assert_eq!(highest(seen(0, 5), "g"), (None, 2));
+        numbers.refresh(seen(0, 5));
+        numbers.note_created(seen(0, 6), None);
+        assert_eq!(highest(seen(0, 6), "g"), (None, 2));
+        numbers.refresh(seen(0, 7));
+        numbers.note_created(seen(0, 8), None);
+        assert_eq!(highest(seen(0, 8), "g"), (None, 3));
+        for ino in 1..=DIRECTORIES_MAX as u64 {
+            highest(seen(ino, 1), "f");
+        }
+        assert_eq!(highest(seen(1, 1), "f"), (Some(7), 3 + DIRECTORIES_MAX));
+        assert_eq!(highest(seen(0, 8), "f"), (Some(7), 4 + DIRECTORIES_MAX));
+    }
+
+    #[test]
+    fn large_directories_are_remembered_one_at_a_time() {
+        let numbers = BackupNumbers::default();
+        let lists = std::cell::Cell::new(0);
+        for (ino, expected) in [(1, 1), (1, 1), (2, 2), (2, 2), (1, 3)] {
+            let list = || {
+                lists.set(lists.get() + 1);
+                Ok((0..=FILES_MAX / 2).map(|n| (n.to_string().into_bytes().into(), 1)).collect())
+            };
+            let highest = numbers.highest(seen(ino, 1), b"9", list);
+            assert_eq!((highest.expect("no error"), lists.get()), (Some(1), expected));
+        }
+    }
+}

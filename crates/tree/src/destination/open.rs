@@ -1,0 +1,131 @@
+//! Opening the destination of a file.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{OFlags, Stat, fstat, openat};
+use rustix::io::{self, Errno};
+
+use super::atomic::AtomicFile;
+use super::context::DestinationContext;
+use super::existing::{Found, may_be_removed, refuse_untrusted_link, remove};
+use crate::entry::Entry;
+use crate::fs::{
+    FileId, Reliability, Trust, is_regular, look_at_new, open_looked_at, open_looked_at_on,
+};
+use crate::metadata::NewMode;
+use crate::report::{Action, Diagnostic, failed};
+use crate::security::{NotFollowed, open_through_symlink};
+
+/// An open destination.
+pub(crate) struct Opened<'j> {
+    pub(crate) fd: OwnedFd,
+    pub(crate) stat: Stat,
+    pub(crate) new: bool,
+    /// It has yet to come to its name.
+    pub(crate) atomic: Option<AtomicFile<'j>>,
+}
+
+const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+pub(crate) const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
+
+/// Opens the destination of a regular file for writing: the existing file, or a new one.
+pub(crate) fn open_destination<'j>(
+    cx: &DestinationContext<'_>,
+    entry: &'j Entry<'_>,
+    found: Option<(&Found, Reliability)>,
+    dangling: bool,
+    (src, mode): (&Stat, NewMode),
+) -> Result<Opened<'j>, Diagnostic> {
+    if let Some(found) = found
+        && let Some(opened) = open_old(cx, entry, found)?
+    {
+        return Ok(opened);
+    }
+    refuse_dangling(cx, entry, dangling)?;
+    let flags = if dangling { WRITE | OFlags::CREATE } else { NEW };
+    let opened = openat(entry.dst.dir, entry.dst.name, flags, mode.initial).map_err(|errno| {
+        // `new/` names a directory, and none is there.
+        let slash = entry.dst.name.to_bytes().ends_with(b"/");
+        let errno = if errno == Errno::ISDIR && slash { Errno::NOTDIR } else { errno };
+        failed(Action::CreateRegular, &entry.dst)(errno)
+    })?;
+    look_at_created(entry, opened, src)
+}
+
+/// The new file `fd`, looked at.
+pub(crate) fn look_at_created<'j>(
+    entry: &Entry<'_>,
+    fd: OwnedFd,
+    src: &Stat,
+) -> Result<Opened<'j>, Diagnostic> {
+    let stat = look_at_new(&fd, src).map_err(failed(Action::Fstat, &entry.dst))?;
+    Ok(Opened { fd, stat, new: true, atomic: None })
+}
+
+/// Opens what stands at the destination for writing; `None` where a new file is to take its place.
+pub(crate) fn open_old<'j>(
+    cx: &DestinationContext<'_>,
+    entry: &'j Entry<'_>,
+    (found, reliability): (&Found, Reliability),
+) -> Result<Option<Opened<'j>>, Diagnostic> {
+    match open_existing(cx, entry, (found, reliability))? {
+        Ok(fd) => return look_at(entry, fd, found).map(Some),
+        Err(Errno::NOENT) => {}
+        // Only what is no regular file has no such device.
+        Err(Errno::NXIO) if is_regular(found.effective()) => {
+            return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
+        }
+        Err(errno) if cx.options.force && may_be_removed(errno) => remove(cx, entry)?,
+        Err(errno) => return Err(failed(Action::CreateRegular, &entry.dst)(errno)),
+    }
+    Ok(None)
+}
+
+/// Refuses to write through a dangling symbolic link, unless POSIXLY_CORRECT asks for it.
+pub(crate) fn refuse_dangling(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+    dangling: bool,
+) -> Result<(), Diagnostic> {
+    let written_through = cx.options.through_dangling_symlink && !cx.options.atomic;
+    if dangling && (!written_through || entry.dst.trust != Trust::Operand) {
+        return Err(Diagnostic::DanglingSymlink { dst: entry.dst.path() });
+    }
+    Ok(())
+}
+
+/// Looks at what was opened, which must be what was found before.
+fn look_at<'j>(entry: &Entry<'_>, fd: OwnedFd, found: &Found) -> Result<Opened<'j>, Diagnostic> {
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
+    if FileId::of(found.effective()) != FileId::of(&stat) {
+        return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
+    }
+    Ok(Opened { fd, stat, new: false, atomic: None })
+}
+
+/// Opens an existing destination for writing, its contents untouched. The outer error is ours, the
+/// inner one the kernel's.
+fn open_existing(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+    (found, reliability): (&Found, Reliability),
+) -> Result<io::Result<OwnedFd>, Diagnostic> {
+    let (dir, name) = (entry.dst.dir, entry.dst.name);
+    if !found.through_link {
+        let flags = WRITE | OFlags::NOFOLLOW;
+        return Ok(open_looked_at_on(reliability, dir, name, flags, &found.link));
+    }
+    if entry.dst.trust == Trust::Operand {
+        return Ok(open_looked_at(dir, name, WRITE, found.effective()));
+    }
+    refuse_untrusted_link(cx, entry, found)?;
+    match open_through_symlink(&cx.security, dir, name, WRITE, Some(FileId::of(found.effective())))
+    {
+        Err(NotFollowed::Errno(Errno::STALE)) => {
+            Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() })
+        }
+        Err(NotFollowed::Untrusted) => Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() }),
+        Err(NotFollowed::Errno(errno)) => Ok(Err(errno)),
+        Ok(fd) => Ok(Ok(fd)),
+    }
+}

@@ -1,0 +1,263 @@
+//! `--resume`: partial files, their journals, and the marker of a directory that is being made.
+//!
+//! The data is in `.NAME.haulage-part` beside its destination, and `.NAME.haulage-journal` records how
+//! much of it is right ([`crate::data::journal`]).
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use engines::{pread_full, pwrite_all};
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, ftruncate, openat, statat, unlinkat,
+};
+use rustix::io::{self, Errno};
+
+use super::temp_name::{is_source_name, temp_name};
+use crate::data::journal::{Journal, MAGIC};
+use crate::fs::{FileId, Place, is_regular};
+
+/// A file that is worth a journal: what a smaller one loses is copied again in an instant.
+pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;
+
+const MARKER: &[u8; 8] = b"haulage/";
+/// A part of a file, and the journal that says how much of it is right.
+pub(crate) struct PartialFile {
+    pub(crate) fd: OwnedFd,
+    pub(crate) name: CString,
+    pub(crate) journal: Journal,
+}
+
+/// The names of part and journal of `name`; `None` where they would be too long.
+pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
+    Some((temp_name(name, PART)?, temp_name(name, JOURNAL)?))
+}
+
+const PART: &[u8] = b".haulage-part";
+const JOURNAL: &[u8] = b".haulage-journal";
+
+/// Whether `name` may be that of a part or a journal.
+pub(crate) fn is_own_name(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b".") && (name.ends_with(PART) || name.ends_with(JOURNAL))
+}
+
+/// Whether `name` in `dir` may have a part: not where what is called so is itself to be copied from where
+/// `src` is.
+pub(crate) fn may_resume(src: &Place<'_>, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    names(name).is_some_and(|(partial, journal)| {
+        !is_source_name(src, dir, &partial) && !is_source_name(src, dir, &journal)
+    })
+}
+
+/// Takes up the part of `name` in `dir`, or begins one. `None` when another run is at it, or where
+/// there can be none, as something else bears its name.
+pub(crate) fn resume_or_create(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    src: &Stat,
+    euid: u32,
+) -> io::Result<Option<PartialFile>> {
+    let Some((part_name, journal_name)) = names(name) else { return Ok(None) };
+    let Some(fd) = open_own(dir, &part_name, euid)? else { return Ok(None) };
+    match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        // Some file systems have no locks; there nobody is kept out.
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => {}
+        result => result?,
+    }
+    // Whoever had the lock before may have given the file its final name.
+    let named = statat(dir, &*part_name, AtFlags::SYMLINK_NOFOLLOW);
+    let opened = FileId::of(&fstat(&fd)?);
+    if !named.is_ok_and(|named| FileId::of(&named) == opened) {
+        return Ok(None);
+    }
+    let Some(file) = open_own(dir, &journal_name, euid)? else {
+        let _ = unlinkat(dir, &*part_name, AtFlags::empty());
+        return Ok(None);
+    };
+    let journal = Journal::read(file, fd.as_fd(), src)?;
+    Ok(Some(PartialFile { fd, name: part_name, journal }))
+}
+
+/// What a journal tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JournalKind {
+    PartialFile,
+    Directory,
+    /// It was only begun.
+    Nothing,
+}
+
+/// What the journal `file` tells of; `None` where it is none.
+pub(crate) fn journal_kind(file: BorrowedFd<'_>) -> Option<JournalKind> {
+    let mut found = [0; MAGIC.len()];
+    match pread_full(file, &mut found, 0).ok()? {
+        0 => Some(JournalKind::Nothing),
+        _ if found == *MAGIC => Some(JournalKind::PartialFile),
+        _ if found == *MARKER => Some(JournalKind::Directory),
+        _ => None,
+    }
+}
+
+/// Whether `stat` is that of a file such as those that are made here.
+pub(crate) fn is_private(stat: &Stat, euid: u32) -> bool {
+    is_regular(stat) && stat.st_uid == euid && stat.st_nlink == 1 && stat.st_mode & 0o077 == 0
+}
+
+/// Removes the part and the journal of `name`, which is complete, or not worth going on with.
+pub(crate) fn clear(dir: BorrowedFd<'_>, name: &CStr) {
+    if let Some((partial, journal)) = names(name) {
+        let _ = unlinkat(dir, &*partial, AtFlags::empty());
+        let _ = unlinkat(dir, &*journal, AtFlags::empty());
+    }
+}
+
+/// Opens a file of ours for reading and writing; one that somebody else put there is replaced. `None`
+/// where something stands that is to stay, such as a directory.
+fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<OwnedFd>> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    if let Ok(fd) = openat(dir, name, flags, Mode::empty())
+        && is_private(&fstat(&fd)?, euid)
+    {
+        return Ok(Some(fd));
+    }
+    match unlinkat(dir, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        // Whether anything can be made here is told by making it.
+        Err(_) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => return Ok(None),
+        Err(errno) => return Err(errno),
+    }
+    match openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR) {
+        // Somebody else was quicker.
+        Err(Errno::EXIST) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// A note that the directory `name` is being made as a copy of `src`. Without it a second run of the
+/// same command would take the directory for one to copy into.
+pub(crate) struct DirectoryMarker<'d> {
+    dir: BorrowedFd<'d>,
+    name: CString,
+}
+
+impl<'d> DirectoryMarker<'d> {
+    /// The note beside `name` in `dir` that an earlier run left, if it is of this very source.
+    pub(crate) fn find(
+        dir: BorrowedFd<'d>,
+        name: &CStr,
+        src: &Stat,
+        euid: u32,
+    ) -> Option<DirectoryMarker<'d>> {
+        let (_, name) = names(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = openat(dir, &*name, flags, Mode::empty()).ok()?;
+        let stat = fstat(&fd).ok()?;
+        let mut text = [0; MARKER_BYTES + 1];
+        let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
+        let own = is_regular(&stat) && stat.st_uid == euid;
+        (own && text[..len] == begun(src)).then_some(DirectoryMarker { dir, name })
+    }
+
+    /// Leaves one, where that is possible.
+    pub(crate) fn leave(
+        dir: BorrowedFd<'d>,
+        name: &CStr,
+        src: &Stat,
+        euid: u32,
+    ) -> io::Result<Option<DirectoryMarker<'d>>> {
+        let Some((_, name)) = names(name) else { return Ok(None) };
+        let Some(file) = open_own(dir, &name, euid)? else { return Ok(None) };
+        ftruncate(&file, 0)?;
+        pwrite_all(file.as_fd(), &begun(src), 0).1?;
+        Ok(Some(DirectoryMarker { dir, name }))
+    }
+
+    /// The directory is complete.
+    pub(crate) fn end(self) {
+        let _ = unlinkat(self.dir, &*self.name, AtFlags::empty());
+    }
+}
+
+const MARKER_BYTES: usize = 24;
+
+fn begun(src: &Stat) -> [u8; MARKER_BYTES] {
+    let id = FileId::of(src);
+    let fields = [*MARKER, id.dev.to_le_bytes(), id.ino.to_le_bytes()];
+    let mut text = [0; MARKER_BYTES];
+    for (place, field) in text.chunks_exact_mut(8).zip(fields) {
+        place.copy_from_slice(&field);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+    use crate::data::journal::{CHUNK_BYTES_MIN, HEADER_BYTES, RECORD_BYTES};
+
+    const CHUNK_BYTES: u64 = CHUNK_BYTES_MIN;
+
+    /// How far a part that was journalled for three stretches is right after `harm` was done to it.
+    fn check(what: &str, harm: impl FnOnce(&std::fs::File, &std::fs::File, &mut Stat), right: u64) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let at = std::fs::File::open(dir.path()).expect("a directory");
+        let src = std::fs::File::create(dir.path().join("src")).expect("a file");
+        src.set_len(4 * CHUNK_BYTES).expect("a length");
+        let mut stat = fstat(&src).expect("its state");
+        let resume_or_create = |stat: &Stat| {
+            let euid = rustix::process::geteuid().as_raw();
+            resume_or_create(at.as_fd(), c"name", stat, euid).expect("no error")
+        };
+        let chunk_bytes = usize::try_from(CHUNK_BYTES).expect("it fits into memory");
+        let mut partial = resume_or_create(&stat).expect("nobody else is at it");
+        assert_eq!(partial.journal.at, 0, "{what}");
+        for chunk in 1..=3 {
+            let end = chunk * CHUNK_BYTES;
+            let bytes = vec![u8::try_from(chunk).expect("small"); chunk_bytes];
+            pwrite_all(partial.fd.as_fd(), &bytes, end - CHUNK_BYTES).1.expect("written");
+            partial.journal.record(partial.fd.as_fd(), end);
+        }
+        assert!(resume_or_create(&stat).is_none(), "one at a time");
+        drop(partial);
+        let open = |name: &str| {
+            let mut options = std::fs::File::options();
+            options.read(true).write(true).open(dir.path().join(name)).expect("it is there")
+        };
+        harm(&open(".name.haulage-part"), &open(".name.haulage-journal"), &mut stat);
+        let partial = resume_or_create(&stat).expect("nobody else is at it");
+        assert_eq!(partial.journal.at, right * CHUNK_BYTES, "{what}");
+        let len = fstat(&partial.fd).expect("its state").st_size;
+        assert_eq!(u64::try_from(len).expect("a length"), partial.journal.at, "{what}");
+    }
+
+    #[test]
+    fn only_what_is_right_counts() {
+        check("nothing", |_, _, _| (), 3);
+        check("a torn end", |partial, _, _| partial.set_len(3 * CHUNK_BYTES - 1).expect("cut"), 2);
+        let flip = |at: u64| {
+            move |partial: &std::fs::File, _: &std::fs::File, _: &mut Stat| {
+                partial.write_all_at(&[99], at).expect("written");
+            }
+        };
+        check("a byte in the middle", flip(CHUNK_BYTES + 5), 1);
+        check("the first byte", flip(0), 0);
+        let last = (HEADER_BYTES + 3 * RECORD_BYTES) as u64;
+        check("a torn line", |_, journal, _| journal.set_len(last - 1).expect("cut"), 2);
+        check("no journal", |_, journal, _| journal.set_len(0).expect("cut"), 0);
+        check("a line of nonsense", |_, j, _| j.write_all_at(&[7; 16], last).expect("w"), 3);
+        check("another source", |_, _, stat| stat.st_ino += 1, 0);
+        check("a newer source", |_, _, stat| stat.st_mtime += 1, 0);
+        check("a touched source", |_, _, stat| stat.st_ctime_nsec ^= 1, 0);
+        check("a longer source", |_, _, stat| stat.st_size += 1, 0);
+    }
+
+    #[test]
+    fn long_names_have_no_parts() {
+        let name = |len| CString::new(vec![b'n'; len]).expect("no zero");
+        assert!(names(&name(200)).is_some());
+        assert!(names(&name(250)).is_none());
+    }
+}

@@ -1,0 +1,85 @@
+//! One entry to copy, as the walk finds it, before anything is done at its destination.
+
+pub(crate) mod filtered;
+pub(crate) mod operand;
+pub(crate) mod source;
+
+pub(crate) use filtered::{is_left_out, is_path_left_out};
+pub(crate) use operand::{Operand, source_name};
+pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_source, open_source_on};
+
+use std::time::Instant;
+
+use rustix::fs::{FileType, Stat};
+
+use crate::fs::{DirPath, Place, file_bytes, is_regular, kind};
+use crate::report::{Method, Receipt, Reporter};
+use crate::request::{Make, Options};
+
+/// One entry to copy.
+pub(crate) struct Entry<'a> {
+    pub(crate) src: Place<'a>,
+    pub(crate) dst: Place<'a>,
+    /// The destination's directory, if it can be opened again for another name of the same file.
+    pub(crate) dst_dir: Option<&'a DirPath>,
+    /// What the user named.
+    pub(crate) operand: &'a Operand,
+    /// This is the operand itself.
+    pub(crate) is_operand: bool,
+    /// What its directory says it is.
+    pub(crate) listed_as: FileType,
+    /// The source's name stands for what it leads to, should it be a symbolic link.
+    pub(crate) src_through_link: bool,
+    /// The only file system to enter.
+    pub(crate) device: Option<u64>,
+    /// What is made in the destination's directory gets an access control list from it.
+    pub(crate) inherits_acl: bool,
+    /// Nobody else may give or take names in the destination's directory as yet.
+    pub(crate) private: bool,
+    /// When it was first looked at, if receipts are kept.
+    pub(crate) started: Option<Instant>,
+}
+
+impl Entry<'_> {
+    pub(crate) fn receipt(&self, kind: FileType, method: Method) -> Receipt {
+        Receipt::new(self.src.path(), self.dst.path(), kind, method)
+    }
+
+    pub(crate) fn finish(&self, report: &Reporter<'_>, mut receipt: Receipt) {
+        receipt.elapsed_ns = elapsed_ns(self.started);
+        report.observer.finished(receipt);
+    }
+
+    /// Whether another entry of the run may be another name of this one, and become a link.
+    pub(crate) fn may_have_links(&self, options: &Options, src_stat: &Stat) -> bool {
+        let copies = matches!(options.make, Make::Copy | Make::AttributesOnly);
+        // A symbolic link that is followed gives its file one name more than the inode knows of.
+        let several = src_stat.st_nlink > 1 || options.follow.follows(self.is_operand);
+        options.preserve.links && copies && several && self.dst_dir.is_some()
+    }
+
+    /// Whether later entries of the run are compared with the file that is made of this one.
+    pub(crate) fn is_compared_later(&self, options: &Options, src_stat: &Stat) -> bool {
+        self.is_operand || options.backup.is_some() || self.may_have_links(options, src_stat)
+    }
+}
+
+/// How long ago an entry was begun, in nanoseconds.
+pub(crate) fn elapsed_ns(started: Option<Instant>) -> u64 {
+    started.map_or(0, |started| u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Bytes of data that a copy of the source moves or shares.
+pub(crate) fn bytes_to_copy(options: &Options, src_stat: &Stat) -> u64 {
+    let copies = options.make == Make::Copy && is_regular(src_stat);
+    if copies { file_bytes(src_stat) } else { 0 }
+}
+
+/// Whether the source's data is copied, rather than the entry re-created.
+pub(crate) fn copies_data(options: &Options, src: &Stat) -> bool {
+    match kind(src) {
+        FileType::RegularFile => true,
+        FileType::Symlink | FileType::Directory => false,
+        _ => !options.recursive || options.copy_contents,
+    }
+}

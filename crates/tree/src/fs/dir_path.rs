@@ -1,0 +1,198 @@
+//! The name of a directory as messages show it, kept as one link to the parent a level.
+//!
+//! A tree may be twenty thousand levels deep; a whole path at each level would be gigabytes. So a
+//! directory knows its own name and its parent, and a path is put together when a message needs
+//! one.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::fs::stat::FileId;
+
+/// A directory's place in the tree: names from an operand down. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct DirPath(Arc<Node>);
+
+#[derive(Debug)]
+struct Node {
+    parent: Option<DirPath>,
+    /// For the first node, the operand as the user wrote it.
+    name: Box<[u8]>,
+    /// For the first node of a destination, from where its directory is found again.
+    anchor: Option<Anchor>,
+    /// Which directory it is, in the trails of sources.
+    id: Option<FileId>,
+}
+
+/// From where a directory is found again whose name is that of an operand, or of a symbolic link.
+#[derive(Clone, Debug)]
+pub(crate) enum Anchor {
+    /// It is this one, which stays open.
+    Held(Arc<OwnedFd>),
+    /// It has this name in the directory at this trail.
+    In(DirPath, CString),
+    /// A symbolic link of this name in the directory at this trail leads to it.
+    Behind(DirPath, CString, FileId),
+}
+
+impl DirPath {
+    /// The top of a tree, shown as `operand`.
+    pub(crate) fn top(operand: &Path, anchor: Option<Anchor>) -> DirPath {
+        let name = operand.as_os_str().as_bytes().into();
+        DirPath(Arc::new(Node { parent: None, name, anchor, id: None }))
+    }
+
+    /// The top of a source, shown as `operand`.
+    pub(crate) fn source(operand: &Path, id: FileId) -> DirPath {
+        let name = operand.as_os_str().as_bytes().into();
+        DirPath(Arc::new(Node { parent: None, name, anchor: None, id: Some(id) }))
+    }
+
+    /// The directory `name` in this one.
+    pub(crate) fn child(&self, name: &CStr) -> DirPath {
+        let name = name.to_bytes().into();
+        DirPath(Arc::new(Node { parent: Some(self.clone()), name, anchor: None, id: None }))
+    }
+
+    /// The source directory `name` in this one.
+    pub(crate) fn child_source(&self, name: &CStr, id: FileId) -> DirPath {
+        let name = name.to_bytes().into();
+        DirPath(Arc::new(Node { parent: Some(self.clone()), name, anchor: None, id: Some(id) }))
+    }
+
+    /// Whether the source directory `id` is this one or one above it.
+    pub(crate) fn passes(&self, id: FileId) -> bool {
+        std::iter::successors(Some(self), |dir_path| dir_path.parent())
+            .any(|dir_path| dir_path.0.id == Some(id))
+    }
+
+    /// The directory above, unless this is the top.
+    pub(crate) fn parent(&self) -> Option<&DirPath> {
+        self.0.parent.as_ref()
+    }
+
+    /// The last name.
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.0.name
+    }
+
+    /// From where the directory of the first name is found again.
+    pub(crate) fn anchor(&self) -> Option<&Anchor> {
+        self.0.anchor.as_ref()
+    }
+
+    /// Whether both are the same directory of the same walk.
+    pub(crate) fn is(&self, other: &DirPath) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The path from the operand down.
+    pub(crate) fn path(&self) -> PathBuf {
+        let mut names = vec![self.name()];
+        let mut above = self.parent();
+        while let Some(dir_path) = above {
+            names.push(dir_path.name());
+            above = dir_path.parent();
+        }
+        let mut path = Vec::new();
+        for name in names.into_iter().rev() {
+            push_name(&mut path, name);
+        }
+        into_path(path)
+    }
+
+    /// The path of `name` in this directory, without the operand.
+    pub(crate) fn below_operand(&self, name: &CStr) -> Vec<u8> {
+        let above = std::iter::successors(Some(self), |dir_path| dir_path.parent());
+        let mut names: Vec<_> =
+            above.take_while(|t| t.parent().is_some()).map(DirPath::name).collect();
+        names.reverse();
+        names.push(name.to_bytes());
+        names.join(&b'/')
+    }
+
+    /// The path of `name` in this directory.
+    pub(crate) fn join(&self, name: &CStr) -> PathBuf {
+        join(&self.path(), OsStr::from_bytes(name.to_bytes()))
+    }
+}
+
+impl Node {
+    /// Parts with the trail that this one hangs on.
+    fn take_above(&mut self) -> Option<DirPath> {
+        match self.anchor.take() {
+            Some(Anchor::In(home, _) | Anchor::Behind(home, ..)) => Some(home),
+            Some(Anchor::Held(_)) | None => self.parent.take(),
+        }
+    }
+}
+
+impl Drop for Node {
+    // The default would drop one parent within the other: one stack frame a level.
+    fn drop(&mut self) {
+        let mut above = self.take_above();
+        while let Some(DirPath(node)) = above {
+            above = Arc::into_inner(node).and_then(|mut node| node.take_above());
+        }
+    }
+}
+
+/// `name` in `dir` as messages show it: with one slash between, whatever `dir` ends in, and
+/// without any normalisation, which [`Path::join`] would allow itself.
+pub(crate) fn join(dir: &Path, name: &OsStr) -> PathBuf {
+    let mut path = dir.as_os_str().as_bytes().to_vec();
+    push_name(&mut path, name.as_bytes());
+    into_path(path)
+}
+
+fn push_name(path: &mut Vec<u8>, name: &[u8]) {
+    if !path.is_empty() {
+        let trimmed = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+        path.truncate(trimmed);
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+}
+
+fn into_path(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_joined_by_one_slash() {
+        for (dir, name, path) in [
+            ("d", "f", "d/f"),
+            ("d/", "f", "d/f"),
+            ("d//", "f", "d/f"),
+            ("/", "f", "/f"),
+            ("d", ".", "d/."),
+            ("", "f", "f"),
+        ] {
+            assert_eq!(join(Path::new(dir), OsStr::new(name)).as_os_str(), path);
+        }
+    }
+
+    #[test]
+    fn a_long_trail_is_dropped_without_a_deep_stack() {
+        let mut dir_path = DirPath::top(Path::new("top"), None);
+        for _ in 0..200_000 {
+            dir_path = dir_path.child(c"d");
+        }
+        assert_eq!(dir_path.path().as_os_str().len(), 3 + 2 * 200_000);
+        drop(dir_path);
+        let mut dir_path = DirPath::top(Path::new("top"), None);
+        for ino in 0..200_000 {
+            let anchor = Anchor::Behind(dir_path, c"link".into(), FileId { dev: 1, ino });
+            dir_path = DirPath::top(Path::new("top/link"), Some(anchor));
+        }
+        drop(dir_path);
+    }
+}

@@ -1,0 +1,111 @@
+//! Types of file systems, by the number that statfs(2) gives them.
+//!
+//! A reliable file system is a local one of this kernel. It never reports data as a hole, its
+//! lengths and owners are true, and O_NONBLOCK means nothing for its regular files.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{Stat, fstatfs};
+
+use super::stat::FileId;
+
+/// The number of tmpfs.
+pub(crate) const TMPFS: u64 = 0x0102_1994;
+
+/// The number of btrfs.
+pub(crate) const BTRFS: u64 = 0x9123_683e;
+
+/// The number of ext4, and of ext2 and ext3, which it drives.
+pub(crate) const EXT4: u64 = 0xef53;
+
+/// The number of xfs.
+pub(crate) const XFS: u64 = 0x5846_5342;
+
+/// File systems whose SEEK_DATA and SEEK_HOLE never call data a hole, by the number that statfs(2)
+/// gives them. Others have: ZFS with dirty data, FUSE and network file systems.
+const RELIABLE: &[u64] = &[
+    EXT4,
+    XFS,
+    BTRFS,
+    TMPFS,
+    0xf2f5_2010, // f2fs
+    0xca45_1a4e, // bcachefs
+];
+
+/// Whether a hole in the file `fd` may be believed.
+pub(crate) fn is_on_reliable_fs(fd: BorrowedFd<'_>) -> bool {
+    file_system(fd).is_some_and(is_reliable)
+}
+
+/// The same by the number of its file system.
+pub(crate) fn is_reliable(kind: u64) -> bool {
+    RELIABLE.contains(&kind)
+}
+
+/// File systems made of the kernel's own variables. The lengths that their files report are not
+/// the lengths of what can be read.
+const PSEUDO: &[u64] = &[
+    0x9fa0,      // proc
+    0x6265_6572, // sysfs
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x0027_e0eb, // cgroup
+    0x6367_7270, // cgroup2
+    0x7363_6673, // securityfs
+    0x6165_676c, // pstore
+];
+
+/// Whether files are the kernel's variables, by the number of their file system.
+pub(crate) fn is_pseudo(kind: u64) -> bool {
+    PSEUDO.contains(&kind)
+}
+
+/// The number that statfs(2) gives the file system of `fd`.
+#[expect(clippy::cast_sign_loss, reason = "the numbers are unsigned and 32 bits wide")]
+pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Option<u64> {
+    fstatfs(fd).ok().map(|statfs| statfs.f_type as u64 & 0xffff_ffff)
+}
+
+/// The types of the file systems that one worker has met, by device number. There are never more
+/// than a handful.
+#[derive(Debug, Default)]
+pub(crate) struct FsTypes(Vec<(u64, Option<u64>)>);
+
+/// What is known of the file system of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reliability {
+    /// O_NONBLOCK means nothing for regular files there, but for mandatory locks, which Linux had
+    /// until 5.15.
+    Reliable,
+    /// Nothing is known.
+    Unknown,
+}
+
+impl FsTypes {
+    /// The type of the file system of `fd`, which is on the device `dev`. `None` where statfs(2)
+    /// fails.
+    pub(crate) fn of(&mut self, fd: BorrowedFd<'_>, dev: u64) -> Option<u64> {
+        self.known(dev).unwrap_or_else(|| {
+            let fs_type = file_system(fd);
+            self.0.push((dev, fs_type));
+            fs_type
+        })
+    }
+
+    /// Whether the file system of `fd`, which is on the device `dev`, is reliable.
+    pub(crate) fn is_reliable(&mut self, fd: BorrowedFd<'_>, dev: u64) -> bool {
+        self.of(fd, dev).is_some_and(is_reliable)
+    }
+
+    /// What is known so far of the file system of the file that `stat` describes.
+    pub(crate) fn reliability(&self, stat: &Stat) -> Reliability {
+        match self.known(FileId::of(stat).dev) {
+            Some(Some(fs_type)) if is_reliable(fs_type) => Reliability::Reliable,
+            _ => Reliability::Unknown,
+        }
+    }
+
+    fn known(&self, dev: u64) -> Option<Option<u64>> {
+        self.0.iter().find(|(known, _)| *known == dev).map(|(_, fs_type)| *fs_type)
+    }
+}

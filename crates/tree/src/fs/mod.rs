@@ -1,0 +1,33 @@
+//! Subjects of the kernel, one file each, without any policy of copying.
+
+pub(crate) mod caller;
+pub(crate) mod descriptors;
+pub(crate) mod dir;
+pub(crate) mod dir_path;
+pub(crate) mod fs_type;
+pub(crate) mod name;
+pub(crate) mod open;
+pub(crate) mod place;
+pub(crate) mod readdir;
+pub(crate) mod stat;
+pub(crate) mod umask;
+pub(crate) mod xattr;
+
+pub(crate) use caller::Caller;
+pub(crate) use descriptors::OTHER_DESCRIPTORS;
+pub(crate) use dir::{
+    Dir, enter, enter_destination, enter_for_search, open_destination, open_for_search,
+    open_operand, placeholder_dir,
+};
+pub(crate) use dir_path::{Anchor, DirPath, join};
+pub(crate) use fs_type::{
+    BTRFS, EXT4, FsTypes, Reliability, TMPFS, XFS, file_system, is_pseudo, is_reliable,
+};
+pub(crate) use name::{c_name, last_component, last_component_verbatim, split, trim_slashes};
+pub(crate) use open::{look_at_new, open_listed, open_looked_at, open_looked_at_on};
+pub(crate) use place::{DisplayPath, Place, Trust};
+pub(crate) use readdir::{Buffer, Listing, each_name};
+pub(crate) use stat::{
+    FileId, atime, ctime, data_bytes, file_bytes, is_directory, is_regular, is_symlink, kind, mtime,
+};
+pub(crate) use xattr::{ACL_ACCESS, ACL_DEFAULT, CONTEXT, Class, Handle, acl_mode, may_have_any};

@@ -1,0 +1,180 @@
+//! Extended attributes and the access control lists that are kept in them.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engines::sys::xattr_names_len;
+use rustix::fs::{
+    Mode, XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, lgetxattr,
+    listxattr, llistxattr, lremovexattr, lsetxattr, removexattr, setxattr,
+};
+use rustix::io::{self, Errno};
+
+/// A file whose attributes are read or set.
+#[derive(Clone, Copy)]
+pub(crate) enum Handle<'fd> {
+    /// Open for reading or writing.
+    Open(BorrowedFd<'fd>),
+    /// Open with O_PATH, as links, fifos and devices are: opening them otherwise has effects, or is
+    /// impossible. Calls go through `/proc/self/fd/N`, which leads to the very inode that is open
+    /// and not through its name.
+    Path(BorrowedFd<'fd>),
+    /// A symbolic link itself, by its name in a directory where nobody else may give that to another
+    /// file. Were it given, no link would be followed.
+    Link(BorrowedFd<'fd>, &'fd CStr),
+}
+
+/// The list that decides about access.
+pub(crate) const ACL_ACCESS: &CStr = c"system.posix_acl_access";
+/// The list that a directory gives to what is made in it.
+pub(crate) const ACL_DEFAULT: &CStr = c"system.posix_acl_default";
+/// The SELinux label.
+pub(crate) const CONTEXT: &CStr = c"security.selinux";
+
+/// What an attribute belongs to, which decides with which option it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Permissions.
+    Acl,
+    /// The security context.
+    Context,
+    /// Everything that is the user's or an administrator's.
+    Plain,
+    /// Only meaningful on the file system or to the kernel that made it.
+    Private,
+}
+
+impl Class {
+    pub(crate) fn of(name: &CStr) -> Class {
+        let bytes = name.to_bytes();
+        let begins = |prefix: &[u8]| bytes.starts_with(prefix);
+        if name == ACL_ACCESS || name == ACL_DEFAULT || begins(b"system.nfs4") {
+            Class::Acl
+        } else if name == CONTEXT {
+            Class::Context
+        } else if bytes == b"security.evm" || begins(b"trusted.SGI_") || begins(b"afs.") {
+            Class::Private
+        } else {
+            Class::Plain
+        }
+    }
+}
+
+impl Handle<'_> {
+    pub(crate) fn proc_path(fd: BorrowedFd<'_>) -> String {
+        format!("/proc/self/fd/{}", fd.as_raw_fd())
+    }
+
+    /// The names of all attributes.
+    pub(crate) fn list(self) -> io::Result<Vec<CString>> {
+        let bytes = read_grown(|buffer| match self {
+            Handle::Open(fd) => flistxattr(fd, buffer),
+            Handle::Path(fd) => listxattr(Handle::proc_path(fd), buffer),
+            Handle::Link(dir, name) => llistxattr(path_in(dir, name), buffer),
+        })?;
+        let names = bytes.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+        Ok(names.filter_map(|name| CString::new(name).ok()).collect())
+    }
+
+    pub(crate) fn get(self, name: &CStr) -> io::Result<Vec<u8>> {
+        read_grown(|buffer| match self {
+            Handle::Open(fd) => fgetxattr(fd, name, buffer),
+            Handle::Path(fd) => getxattr(Handle::proc_path(fd), name, buffer),
+            Handle::Link(dir, file) => lgetxattr(path_in(dir, file), name, buffer),
+        })
+    }
+
+    pub(crate) fn set(self, name: &CStr, value: &[u8]) -> io::Result<()> {
+        let flags = XattrFlags::empty();
+        match self {
+            Handle::Open(fd) => fsetxattr(fd, name, value, flags),
+            Handle::Path(fd) => setxattr(Handle::proc_path(fd), name, value, flags),
+            Handle::Link(dir, file) => lsetxattr(path_in(dir, file), name, value, flags),
+        }
+    }
+
+    /// Removes `name`; that it is not there, or cannot be, is as good.
+    pub(crate) fn remove(self, name: &CStr) -> io::Result<()> {
+        let removed = match self {
+            Handle::Open(fd) => fremovexattr(fd, name),
+            Handle::Path(fd) => removexattr(Handle::proc_path(fd), name),
+            Handle::Link(dir, file) => lremovexattr(path_in(dir, file), name),
+        };
+        match removed {
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+/// The permissions that an access control list grants at most, which are those of the mode of a file
+/// that has it, see acl(5). It is in the form that the kernel gives it: a version, then tag,
+/// permissions and id of each entry.
+pub(crate) fn acl_mode(list: &[u8]) -> Mode {
+    let entries = list.get(4..).unwrap_or_default().chunks_exact(8);
+    let of = |wanted: u16| {
+        let mut found = entries.clone().filter(|e| u16::from_le_bytes([e[0], e[1]]) == wanted);
+        found.next().map(|e| u32::from(e[2] & 7))
+    };
+    let [owner, group, mask, other] = [0x01, 0x04, 0x10, 0x20].map(of);
+    let bits = [owner, mask.or(group), other].map(Option::unwrap_or_default);
+    Mode::from_raw_mode(bits[0] << 6 | bits[1] << 3 | bits[2])
+}
+
+/// Whether the entry `name` of `dir` itself may have attributes; only where the kernel says so has it
+/// none.
+pub(crate) fn may_have_any(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+    /// The kernel cannot list attributes by directory and name.
+    static CANNOT: AtomicBool = AtomicBool::new(false);
+    if !CANNOT.load(Ordering::Relaxed) {
+        match xattr_names_len(dir, name) {
+            Err(Errno::NOSYS | Errno::PERM) => CANNOT.store(true, Ordering::Relaxed),
+            listed => return listed != Ok(0),
+        }
+    }
+    llistxattr(path_in(dir, name), &mut [0; 0]) != Ok(0)
+}
+
+/// `name` in `dir` for calls that know no descriptors. It leads to nothing from the working directory,
+/// which is no descriptor.
+fn path_in(dir: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
+    [Handle::proc_path(dir).as_bytes(), b"/", name.to_bytes()].concat()
+}
+
+/// Calls `read` with a buffer that grows until all fits: the length may change between asking for
+/// it and reading.
+fn read_grown(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
+    let mut stack = [0; 512];
+    match read(&mut stack) {
+        Ok(len) => return Ok(stack[..len].to_vec()),
+        Err(Errno::RANGE) => {}
+        Err(errno) => return Err(errno),
+    }
+    // The kernel's limits on a list and on a value are 64 KiB.
+    let mut buffer = vec![0; 64 << 10];
+    let len = read(&mut buffer)?;
+    buffer.truncate(len);
+    Ok(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_grants_what_its_mask_lets_through() {
+        let list = |entries: &[(u8, u8)]| {
+            let entries = entries.iter().flat_map(|&(tag, bits)| [tag, 0, bits, 0, 9, 9, 9, 9]);
+            [2, 0, 0, 0].into_iter().chain(entries).collect::<Vec<u8>>()
+        };
+        for (entries, mode) in [
+            (&[(0x01, 7), (0x04, 5), (0x20, 0)][..], 0o750),
+            (&[(0x01, 7), (0x02, 7), (0x04, 5), (0x10, 6), (0x20, 1)], 0o761),
+            (&[(0x01, 6), (0x04, 7), (0x08, 7), (0x10, 0), (0x20, 4)], 0o604),
+            (&[], 0),
+        ] {
+            assert_eq!(acl_mode(&list(entries)).as_raw_mode(), mode, "{entries:?}");
+        }
+    }
+}

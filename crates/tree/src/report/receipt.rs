@@ -1,0 +1,258 @@
+//! What really happened to one entry.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engines::{Errno, Moved, Span, Stop, Variant};
+use rustix::fs::FileType;
+
+use super::diagnostic::Diagnostic;
+
+/// One entry of the tree, after it was dealt with.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The source.
+    pub src: PathBuf,
+    /// The destination.
+    pub dst: PathBuf,
+    /// What the source is.
+    pub kind: FileType,
+    /// What was made of it.
+    pub method: Method,
+    /// Bytes of data moved or shared.
+    pub data_bytes: u64,
+    /// Bytes of the file's length that are holes in the copy.
+    pub hole_bytes: u64,
+    /// The way that was chosen for the data, where some was moved.
+    pub chosen: Option<Chosen>,
+    /// Each engine's attempt at the data, in order.
+    pub attempts: Vec<Attempt>,
+    /// Attributes that were asked for and are the source's now.
+    pub kept: Vec<Attribute>,
+    /// Attributes that were asked for and could not be kept.
+    pub lost: Vec<Loss>,
+    /// The source changed while it was read.
+    pub changed: bool,
+    /// Why the method is [`Method::Failed`], in the order in which it was told.
+    pub failures: Vec<Diagnostic>,
+    /// From the first look at it until it was done with, in nanoseconds. That of a directory
+    /// encloses what is in it.
+    pub elapsed_ns: u64,
+    /// What was found when the copy was read back, if it was.
+    pub verified: Option<Verified>,
+    /// Offload, reflink and hole detection, for regular files.
+    pub offload: Option<Offload>,
+}
+
+impl Receipt {
+    pub(crate) fn new(src: PathBuf, dst: PathBuf, kind: FileType, method: Method) -> Receipt {
+        Receipt {
+            src,
+            dst,
+            kind,
+            method,
+            data_bytes: 0,
+            hole_bytes: 0,
+            chosen: None,
+            attempts: Vec::new(),
+            kept: Vec::new(),
+            lost: Vec::new(),
+            changed: false,
+            failures: Vec::new(),
+            elapsed_ns: 0,
+            verified: None,
+            offload: None,
+        }
+    }
+
+    /// The same after `failures`, if there were any.
+    pub(crate) fn failed_by(mut self, failures: Vec<Diagnostic>) -> Receipt {
+        if !failures.is_empty() {
+            self.method = Method::Failed;
+        }
+        self.failures.extend(failures);
+        self
+    }
+
+    /// Takes over what came of the data.
+    pub(crate) fn add_data(&mut self, data: DataReport) {
+        self.data_bytes = data.data_bytes;
+        self.hole_bytes = data.hole_bytes;
+        self.changed = data.changed;
+        self.offload = Some(data.offload);
+        self.chosen = data.chosen;
+        self.attempts = data.attempts;
+        self.verified = data.verified;
+    }
+}
+
+/// What was done with the data of one file.
+#[derive(Clone, Debug)]
+pub(crate) struct DataReport {
+    pub(crate) data_bytes: u64,
+    pub(crate) hole_bytes: u64,
+    /// The source was written to meanwhile.
+    pub(crate) changed: bool,
+    pub(crate) offload: Offload,
+    /// Kept with receipts and with [`Options::debug`](crate::Options::debug).
+    pub(crate) chosen: Option<Chosen>,
+    /// Kept with it.
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) verified: Option<Verified>,
+}
+
+/// What was made of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A new file, directory, link or node, or new data in an old one.
+    Copied,
+    /// A hard link to another copy of the same source, or to the source itself.
+    Linked,
+    /// A symbolic link to the source.
+    SymbolicLink,
+    /// The destination was left as it was.
+    Skipped,
+    /// Nothing: it failed.
+    Failed,
+}
+
+/// A copy that was read back and found to be the same as its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Of all its bytes, by xxh3-128 with the seed 0.
+    pub digest: u128,
+    /// No page of it was in the page cache before it was read.
+    pub past_cache: bool,
+}
+
+/// A way for the data of a file, and who says so. What really moved the data, attempts tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// What is tried first.
+    pub variant: Variant,
+    /// Who says so.
+    pub by: ChosenBy,
+}
+
+/// Who says which way data goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The options.
+    Forced,
+    /// A line of the user's profile: the file systems and what the line is for, in words.
+    Profile(Arc<str>),
+    /// A line of the profile that is built in.
+    BuiltIn(Arc<str>),
+    /// No measurement: the kinds of the file systems and the length of the file.
+    Rule,
+}
+
+/// One engine's attempt at one span of a file's data. Spans that follow each other without an event
+/// are one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The engine with its tuning.
+    pub variant: Variant,
+    /// What it was asked for.
+    pub span: Span,
+    /// What came of it.
+    pub moved: Moved,
+}
+
+impl Attempt {
+    /// Appends to `attempts`, to the last of them where this one only goes on with it.
+    pub(crate) fn keep(attempts: &mut Vec<Attempt>, variant: &Variant, span: Span, moved: Moved) {
+        if let Some(last) = attempts.last_mut()
+            && last.moved.stop == Stop::Done
+            && last.variant == *variant
+            && last.span.src.advanced(last.span.len) == span.src
+        {
+            last.span.len += span.len;
+            last.moved = Moved { bytes: last.moved.bytes + moved.bytes, stop: moved.stop };
+            return;
+        }
+        attempts.push(Attempt { variant: variant.clone(), span, moved });
+    }
+}
+
+/// A kind of attribute that a copy can take over from its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// Owner and group.
+    Ownership,
+    /// Permissions and access control lists.
+    Permissions,
+    /// Times of last access and modification.
+    Times,
+    /// Extended attributes.
+    Xattr,
+    /// The security context.
+    Context,
+}
+
+/// An attribute that was asked for and could not be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Owner, group or both.
+    Ownership(Errno),
+    /// Permissions or an access control list.
+    Permissions(Errno),
+    /// Times.
+    Times(Errno),
+    /// The extended attribute of this name.
+    Xattr(Vec<u8>, Errno),
+    /// The security context.
+    Context(Errno),
+}
+
+impl Loss {
+    /// What kind of attribute it is.
+    #[must_use]
+    pub fn attribute(&self) -> Attribute {
+        match self {
+            Loss::Ownership(_) => Attribute::Ownership,
+            Loss::Permissions(_) => Attribute::Permissions,
+            Loss::Times(_) => Attribute::Times,
+            Loss::Xattr(..) => Attribute::Xattr,
+            Loss::Context(_) => Attribute::Context,
+        }
+    }
+
+    /// Why it was lost.
+    #[must_use]
+    pub fn errno(&self) -> Errno {
+        match self {
+            Loss::Ownership(errno)
+            | Loss::Permissions(errno)
+            | Loss::Times(errno)
+            | Loss::Xattr(_, errno)
+            | Loss::Context(errno) => *errno,
+        }
+    }
+}
+
+/// How a regular file's data went, in the terms of `cp --debug`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offload {
+    /// Whether the kernel copied, in the word for it.
+    pub offload: &'static str,
+    /// Whether blocks were shared.
+    pub reflink: &'static str,
+    /// How holes were looked for.
+    pub sparse: SparseDetection,
+}
+
+/// How holes were looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SparseDetection {
+    /// Not at all.
+    No,
+    /// It did not come to that.
+    Unknown,
+    /// Zeros were looked for in the data.
+    Zeros,
+    /// The file system was asked.
+    SeekHole,
+    /// Both.
+    SeekHoleAndZeros,
+}

@@ -1,0 +1,101 @@
+//! Tells the observer of one run, and counts failures.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::diagnostic::{Diagnostic, Severity};
+use super::message_order::{MessageOrder, PendingMessages};
+use super::observer::{Announcement, Observer};
+
+/// What all workers of a run report through.
+pub(crate) struct Reporter<'r> {
+    pub(crate) observer: &'r dyn Observer,
+    verbose: bool,
+    debug: bool,
+    /// For messages about operands that are copied at the same time.
+    pub(crate) order: MessageOrder,
+    deferred_init: Once,
+    failures: AtomicU64,
+}
+
+impl<'r> Reporter<'r> {
+    /// One that has reported nothing.
+    pub(crate) fn new(observer: &'r dyn Observer, verbose: bool, debug: bool) -> Reporter<'r> {
+        Reporter {
+            observer,
+            verbose,
+            debug,
+            order: MessageOrder::default(),
+            deferred_init: Once::new(),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    /// Reports `diagnostic` and counts it.
+    pub(crate) fn report(&self, diagnostic: Diagnostic) {
+        self.count(&diagnostic);
+        self.order.send(self.observer, diagnostic);
+    }
+
+    /// Reports what was pending of a file.
+    pub(crate) fn report_pending(&self, pending: PendingMessages, diagnostics: Vec<Diagnostic>) {
+        diagnostics.iter().for_each(|diagnostic| self.count(diagnostic));
+        self.order.release(self.observer, pending, diagnostics);
+    }
+
+    fn count(&self, diagnostic: &Diagnostic) {
+        if diagnostic.severity() == Severity::Failure {
+            self.add_failures(1);
+        }
+    }
+
+    /// Counts failures that need no message: a question that the user answered with no, and those
+    /// that another reporter has reported.
+    pub(crate) fn add_failures(&self, failures: u64) {
+        self.failures.fetch_add(failures, Ordering::Relaxed);
+    }
+
+    /// The number of failures so far.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Has the observer do its deferred initialisation, once.
+    pub(crate) fn deferred_init(&self) {
+        self.deferred_init.call_once(|| self.observer.deferred_init());
+    }
+
+    /// Whether it has done so.
+    pub(crate) fn is_deferred_init_done(&self) -> bool {
+        self.deferred_init.is_completed()
+    }
+
+    /// Whether the observer asks for an early end.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.observer.interrupted()
+    }
+
+    /// Whether receipts are wanted.
+    pub(crate) fn keeps_receipts(&self) -> bool {
+        self.observer.keeps_receipts()
+    }
+
+    /// Whether each engine's attempt at a file's data is kept.
+    pub(crate) fn keeps_attempts(&self) -> bool {
+        self.debug || self.keeps_receipts()
+    }
+
+    /// Announces what `announcement` makes, with `--verbose`.
+    pub(crate) fn announce(&self, announcement: impl FnOnce() -> Announcement) {
+        if self.verbose {
+            self.observer.announce(announcement());
+        }
+    }
+
+    /// The same with `--debug`.
+    pub(crate) fn announce_debug(&self, announcement: impl FnOnce() -> Announcement) {
+        if self.debug {
+            self.announce(announcement);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Classes of patterns, `[a-c]`, which the matcher reads in another way than git does: it knows neither
+//! backslashes nor names such as `[:digit:]` in them, and lets those that are negated match a slash.
+
+use std::ops::RangeInclusive;
+
+/// Why a pattern matches nothing at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InvalidGlob {
+    /// A class without its end.
+    Unclosed,
+    /// A class with a name that there is not.
+    Unnamed,
+    /// A class that holds nothing that a name can have there.
+    Empty,
+    /// A backslash with nothing behind it.
+    Dangling,
+}
+
+impl InvalidGlob {
+    /// What is wrong with the pattern, in words.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            InvalidGlob::Unclosed => "unclosed character class; missing ']'",
+            InvalidGlob::Unnamed => "a character class of no known name",
+            InvalidGlob::Empty => "a character class that holds nothing",
+            InvalidGlob::Dangling => "dangling '\\'",
+        }
+    }
+}
+
+/// A class that a pattern begins with.
+#[derive(Debug)]
+pub(super) struct Class {
+    negated: bool,
+    /// Those of ASCII.
+    holds: [bool; 128],
+    /// It names bytes beyond ASCII too, and is left to the matcher as it is.
+    foreign: bool,
+    /// How long it is in the pattern.
+    pub(super) bytes: usize,
+}
+
+impl Class {
+    /// Reads the class that `pattern` begins with.
+    ///
+    /// # Errors
+    /// Why nothing matches it.
+    pub(super) fn read(pattern: &[u8]) -> Result<Class, InvalidGlob> {
+        let negated = matches!(pattern.get(1), Some(b'!' | b'^'));
+        let start = if negated { 2 } else { 1 };
+        let mut class = Class { negated, holds: [false; 128], foreign: false, bytes: 0 };
+        let byte = |at: usize| pattern.get(at).copied().ok_or(InvalidGlob::Unclosed);
+        let (mut at, mut before) = (start, None);
+        // A bracket that stands first is one of its letters.
+        while at == start || byte(at)? != b']' {
+            match byte(at)? {
+                b'\\' => {
+                    at += 1;
+                    before = Some(byte(at)?);
+                    class.add(byte(at)?..=byte(at)?);
+                }
+                b'-' if before.is_some() && byte(at + 1)? != b']' => {
+                    at += if byte(at + 1)? == b'\\' { 2 } else { 1 };
+                    class.add(before.take().unwrap_or_default()..=byte(at)?);
+                }
+                b'[' if pattern.get(at + 1) == Some(&b':') => {
+                    let rest = &pattern[at + 2..];
+                    let end =
+                        rest.iter().position(|&byte| byte == b']').ok_or(InvalidGlob::Unclosed)?;
+                    match rest[..end].strip_suffix(b":") {
+                        Some(name) => {
+                            let is_in = named(name).ok_or(InvalidGlob::Unnamed)?;
+                            (0..128).filter(is_in).for_each(|byte| class.add(byte..=byte));
+                            before = None;
+                            at += 2 + end;
+                        }
+                        None => {
+                            class.add(b'['..=b'[');
+                            before = Some(b'[');
+                        }
+                    }
+                }
+                letter => {
+                    class.add(letter..=letter);
+                    before = Some(letter);
+                }
+            }
+            at += 1;
+        }
+        class.bytes = at + 1;
+        // A slash is matched by nothing but a slash.
+        class.holds[usize::from(b'/')] = negated;
+        let invalid = !negated && !class.foreign && !class.holds.contains(&true);
+        if invalid { Err(InvalidGlob::Empty) } else { Ok(class) }
+    }
+
+    fn add(&mut self, letters: RangeInclusive<u8>) {
+        self.foreign |= !letters.is_empty() && *letters.end() >= 0x80;
+        letters.filter(u8::is_ascii).for_each(|letter| self.holds[usize::from(letter)] = true);
+    }
+
+    /// The class for the matcher, where `given` is what it was read from.
+    pub(super) fn write(&self, given: &[u8], out: &mut Vec<u8>) {
+        if self.foreign {
+            return self.write_foreign(given, out);
+        }
+        out.extend_from_slice(if self.negated { b"[!" } else { b"[" });
+        let holds = |letter: u8| self.holds[usize::from(letter)];
+        // Only the first place makes a bracket a letter, and only the last a hyphen.
+        let first = holds(b']');
+        if first {
+            out.push(b']');
+        }
+        let letters: Vec<u8> =
+            (0..128).filter(|&letter| holds(letter) && !matches!(letter, b']' | b'-')).collect();
+        if !first && !self.negated && matches!(letters.first(), Some(b'!' | b'^')) {
+            // Lest it be a negation; no name has a zero byte.
+            out.push(0);
+        }
+        for run in letters.chunk_by(|left, right| left + 1 == *right) {
+            match run {
+                [from, _, .., to] => out.extend([*from, b'-', *to]),
+                few => out.extend_from_slice(few),
+            }
+        }
+        if holds(b'-') {
+            out.push(b'-');
+        }
+        out.push(b']');
+    }
+
+    fn write_foreign(&self, given: &[u8], out: &mut Vec<u8>) {
+        let [b'[', b'!' | b'^', class @ .., b']'] = given else {
+            return out.extend_from_slice(given);
+        };
+        let (start, end) = if class.starts_with(b"]") { ("[!", "/]") } else { ("[!/", "]") };
+        out.extend([start.as_bytes(), class, end.as_bytes()].concat());
+    }
+}
+
+/// What a letter must be for the class of this name.
+fn named(name: &[u8]) -> Option<fn(&u8) -> bool> {
+    let is_in: fn(&u8) -> bool = match name {
+        b"alnum" => u8::is_ascii_alphanumeric,
+        b"alpha" => u8::is_ascii_alphabetic,
+        b"blank" => |letter| matches!(letter, b' ' | b'\t'),
+        b"cntrl" => u8::is_ascii_control,
+        b"digit" => u8::is_ascii_digit,
+        b"graph" => u8::is_ascii_graphic,
+        b"lower" => u8::is_ascii_lowercase,
+        b"print" => |letter| matches!(letter, b' '..=b'~'),
+        b"punct" => u8::is_ascii_punctuation,
+        b"space" => |letter| matches!(letter, b' ' | b'\t'..=b'\r'),
+        b"upper" => u8::is_ascii_uppercase,
+        b"xdigit" => u8::is_ascii_hexdigit,
+        _ => return None,
+    };
+    Some(is_in)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(given: &str, due: Result<&str, InvalidGlob>) {
+        let written = Class::read(given.as_bytes()).map(|class| {
+            assert_eq!(class.bytes, given.len(), "{given}");
+            let mut out = Vec::new();
+            class.write(given.as_bytes(), &mut out);
+            String::from_utf8(out).expect("text")
+        });
+        assert_eq!(written.as_deref(), due.as_ref().map(|due| *due), "{given}");
+    }
+
+    #[test]
+    fn classes_are_written_as_the_matcher_reads_them() {
+        for (given, due) in [
+            ("[ab]", Ok("[ab]")),
+            ("[a-c]", Ok("[a-c]")),
+            ("[!a]", Ok("[!/a]")),
+            ("[^a-c/]", Ok("[!/a-c]")),
+            ("[]a]", Ok("[]a]")),
+            ("[!]]", Ok("[!]/]")),
+            ("[\\]]", Ok("[]]")),
+            ("[a\\-c]", Ok("[ac-]")),
+            ("[+--]", Ok("[+,-]")),
+            ("[-a]", Ok("[a-]")),
+            ("[\\!a]", Ok("[\0!a]")),
+            ("[[:digit:]x]", Ok("[0-9x]")),
+            ("[[:x]", Ok("[:[x]")),
+            ("[é]", Ok("[é]")),
+            ("[!é]", Ok("[!/é]")),
+            ("[/]", Err(InvalidGlob::Empty)),
+            // The letter that a range begins with counts by itself, whatever is behind it.
+            ("[z-a]", Ok("[z]")),
+            ("[a", Err(InvalidGlob::Unclosed)),
+            ("[]", Err(InvalidGlob::Unclosed)),
+            ("[a\\", Err(InvalidGlob::Unclosed)),
+            ("[[:nothing:]]", Err(InvalidGlob::Unnamed)),
+        ] {
+            check(given, due);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What the caller asks for, as plain data.
+
+pub(crate) mod filter;
+pub(crate) mod options;
+pub(crate) mod paths;
+
+pub(crate) use options::{
+    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Reflink, Sparse,
+};
+pub(crate) use paths::{Destination, Request};

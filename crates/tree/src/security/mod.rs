@@ -1,0 +1,11 @@
+//! Which symbolic links and files of the destination may be trusted.
+
+pub(crate) mod context;
+pub(crate) mod preexisting_symlinks;
+pub(crate) mod reopen;
+pub(crate) mod start_time;
+pub(crate) mod symlink;
+
+pub(crate) use context::Security;
+pub(crate) use reopen::LastReopened;
+pub(crate) use symlink::{NotFollowed, Resolved, open_through_symlink, resolve_symlink};

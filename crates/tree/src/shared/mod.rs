@@ -1,0 +1,15 @@
+//! Registries that all workers share, each with its own lock.
+
+pub(crate) mod copied_inodes;
+pub(crate) mod creation_locks;
+pub(crate) mod destination_locks;
+pub(crate) mod hard_links;
+pub(crate) mod operands;
+pub(crate) mod rate_limit;
+
+pub(crate) use copied_inodes::FirstCopy;
+pub(crate) use creation_locks::{CreationLock, CreationLocks};
+pub(crate) use destination_locks::DestinationLocks;
+pub(crate) use hard_links::{Claim, Claimant, HardLinks};
+pub(crate) use operands::Operands;
+pub(crate) use rate_limit::RateLimit;

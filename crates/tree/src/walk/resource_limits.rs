@@ -1,0 +1,149 @@
+//! How many workers there may be, and what each may keep open, with the descriptors that the
+//! process may have.
+
+use std::num::NonZeroUsize;
+use std::os::fd::BorrowedFd;
+
+use rustix::io::fcntl_dupfd_cloexec;
+
+use super::batch::BATCH_FILES_MAX;
+use super::work_pool::SHARES_PER_WORKER;
+use crate::concurrency::WorkerLimits;
+use crate::data::engine_choice::context::processors;
+use crate::data::page_cache::HELD_FILES_MAX;
+use crate::data::sync::files_kept;
+use crate::fs::{OTHER_DESCRIPTORS, descriptors};
+use crate::request::Options;
+
+/// The most levels of a tree whose directories one worker has open, with two descriptors each.
+const OPEN_LEVELS_MAX: usize = 32;
+
+/// The fewest levels that are worth another worker.
+const OPEN_LEVELS_MIN: usize = 8;
+
+/// So many that few trees are deeper where it matters: with fewer there are no workers beyond those
+/// who are there at first.
+const OPEN_LEVELS_ENOUGH: usize = 16;
+
+/// Room for descriptors, at most, that is made before anybody needs it: 32 KiB.
+const ROOM_MAX: usize = 4096;
+
+/// Descriptors of a worker beside its directories: the file at hand, the directory of another name
+/// of it, and shares on their way.
+const WORKER_DESCRIPTORS: usize = 9 + 2 * SHARES_PER_WORKER;
+
+/// How many work on a tree, and how many levels of it each has open, where the process may have
+/// only so many descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ResourceLimits {
+    pub(crate) workers: usize,
+    pub(super) open_levels: usize,
+    /// How many files each may have made that are yet to be filled.
+    pub(super) batch_files: usize,
+}
+
+/// How many workers copy the entries of a tree, or many operands.
+pub(super) fn worker_limits(options: &Options) -> WorkerLimits {
+    WorkerLimits::new(processors().get(), options.jobs.map(NonZeroUsize::get))
+}
+
+impl ResourceLimits {
+    pub(crate) fn of_process(options: &Options, workers: usize) -> ResourceLimits {
+        let allowed = descriptors::available();
+        let held = if options.no_cache { HELD_FILES_MAX } else { 0 };
+        // Files that wait to be synced are kept as well.
+        let kept = (held + files_kept(options, allowed)) * workers;
+        ResourceLimits::within(allowed.saturating_sub(kept as u64), workers)
+    }
+
+    /// Those of a limits, which is to be no larger than is good for the levels that each has open.
+    pub(super) fn for_limits(
+        mut limits: WorkerLimits,
+        of: impl Fn(usize) -> ResourceLimits,
+    ) -> (WorkerLimits, ResourceLimits) {
+        loop {
+            let resources = of(limits.most);
+            if resources.open_levels >= OPEN_LEVELS_ENOUGH || limits.most <= limits.workers {
+                return (limits.within(resources.workers), resources);
+            }
+            limits = limits.within((limits.most / 2).max(limits.workers));
+        }
+    }
+
+    /// Has the kernel make room for the descriptors of so many workers, with the help of `fd`. When
+    /// there are threads, the one that asks for the room waits 15 ms for it, each time that it
+    /// doubles.
+    pub(super) fn make_room(self, workers: usize, fd: BorrowedFd<'_>) {
+        let each = 2 * (self.open_levels + self.batch_files) + WORKER_DESCRIPTORS;
+        let most = (each * workers).min(ROOM_MAX);
+        // Where there cannot be so many there is room enough, or none.
+        let _ = fcntl_dupfd_cloexec(fd, i32::try_from(most).unwrap_or(i32::MAX));
+    }
+
+    fn within(descriptors: u64, workers_wanted: usize) -> ResourceLimits {
+        let left = usize::try_from(descriptors.saturating_sub(OTHER_DESCRIPTORS));
+        let left = left.unwrap_or(usize::MAX);
+        let workers = workers_wanted.min(left / (2 * OPEN_LEVELS_MIN + WORKER_DESCRIPTORS));
+        let pairs = match workers {
+            0 | 1 => left / 2,
+            _ => (left / workers - WORKER_DESCRIPTORS) / 2,
+        };
+        // One file is made in any case.
+        let enough = OPEN_LEVELS_ENOUGH + if workers < 2 { WORKER_DESCRIPTORS / 2 } else { 0 };
+        let more = pairs.saturating_sub(enough).min(BATCH_FILES_MAX - 1);
+        let open_levels = (pairs - more).clamp(1, OPEN_LEVELS_MAX);
+        ResourceLimits { workers: workers.max(1), open_levels, batch_files: 1 + more }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limits_grows_no_further_than_descriptors_allow() {
+        for (descriptors, processors, workers, most, open_levels, batch_files) in [
+            (1 << 20, 8, 8, 64, 32, 16),
+            (1024, 2, 2, 16, 16, 7),
+            (1024, 4, 4, 16, 16, 7),
+            (1024, 24, 24, 24, 12, 1),
+            (256, 2, 2, 4, 16, 6),
+            (64, 2, 1, 1, 22, 1),
+        ] {
+            let limits = WorkerLimits::new(processors, None);
+            let (limits, resources) = ResourceLimits::for_limits(limits, |wanted| {
+                ResourceLimits::within(descriptors, wanted)
+            });
+            let of = format!("{descriptors} for {processors} processors");
+            assert_eq!((limits.workers, limits.most), (workers, most), "{of}");
+            assert_eq!(
+                (resources.open_levels, resources.batch_files),
+                (open_levels, batch_files),
+                "{of}"
+            );
+        }
+    }
+
+    #[test]
+    fn few_descriptors_are_shared_by_few_workers() {
+        for (descriptors, wanted, workers, open_levels, batch_files) in [
+            (u64::MAX, 1, 1, 32, 16),
+            (1024, 2, 2, 32, 16),
+            (1024, 64, 30, 8, 1),
+            (1 << 20, 64, 64, 32, 16),
+            (256, 8, 7, 8, 1),
+            (120, 8, 3, 8, 1),
+            (100, 1, 1, 25, 16),
+            (64, 8, 1, 22, 1),
+            (20, 8, 1, 1, 1),
+            (0, 8, 1, 1, 1),
+        ] {
+            let resources = ResourceLimits::within(descriptors, wanted);
+            let expected = ResourceLimits { workers, open_levels, batch_files };
+            assert_eq!(resources, expected, "{descriptors} for {wanted}");
+            let each = 2 * (resources.open_levels + resources.batch_files - 1) + WORKER_DESCRIPTORS;
+            let all = usize::try_from(descriptors).unwrap_or(usize::MAX);
+            assert!(resources.workers == 1 || each * resources.workers <= all);
+        }
+    }
+}
