@@ -58,7 +58,7 @@ static COMMANDS: &[Command] = &[
         about: "find out once what is fastest here, for every later copy",
         main: tune::main,
     },
-    Command { name: "cp", about: "copy files and trees, as GNU cp does", main: cp::main },
+    Command { name: "cp", about: "copy files and trees, as GNU cp does", main: cp_main },
     Command {
         name: "engines",
         about: "say which ways of copying work here, and why not",
@@ -71,13 +71,17 @@ fn command_names() -> Vec<&'static str> {
     COMMANDS.iter().map(|command| command.name).collect()
 }
 
+fn cp_main(arguments: Vec<OsString>) -> ExitCode {
+    cp::main(arguments, command_names)
+}
+
 engines::program!(run);
 
 fn run() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();
     // Installed or linked under the name of cp it is cp.
     if args.first().is_some_and(|name| cp::is_cp(name)) {
-        return cp::main(args.split_off(1));
+        return cp_main(args.split_off(1));
     }
     match args.get(1).map(|word| word.as_encoded_bytes()) {
         // What an experiment runs in processes of their own; nobody types it.

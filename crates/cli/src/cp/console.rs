@@ -1,6 +1,6 @@
-//! The terminal as the observer of a copy: announcements on standard output, complaints and
-//! questions on standard error, answers from standard input. With `--progress` a few lines of standard
-//! error are drawn again and again below all else.
+//! The terminal as the observer of a copy: announcements go to standard output, diagnostics and
+//! questions to standard error, answers come from standard input. With `--progress` a few lines are
+//! redrawn below everything else on standard error.
 
 use std::io::{BufRead, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,76 +12,74 @@ use tree::{
     Receipt, Severity,
 };
 
-use super::at_hand::AtHand;
-use super::books::Books;
-use super::interrupt::Interrupts;
-use super::messages;
-use super::progress::View;
-use super::screen::{self, Screen};
-use super::speed::{RUNS_EVERY, Speed};
+use crate::cp::interrupt::{Interrupts, SignalActions};
+use crate::cp::messages::wording;
+use crate::cp::progress::current_files::ShownFiles;
+use crate::cp::progress::rate::{REDRAW_EVERY, RateEstimator};
+use crate::cp::progress::screen::{self, Screen};
+use crate::cp::progress::view::View;
+use crate::cp::receipt::recorder::Recorder;
 use crate::live::size_or_usual;
 
-/// Standard output with what is yet to be written. Whatever goes to standard error goes after it,
-/// so that both in one file stand in the order in which they came.
+/// Standard output and standard error. Buffered output is written before anything goes to standard
+/// error, so that both have one order if they go to the same file.
 pub(super) struct Console {
     /// For threads that outlive the copy.
     this: Weak<Console>,
     out: Mutex<Out>,
     line_buffered: bool,
     interrupts: Interrupts,
-    books: Option<Books>,
-    /// What a script need not hear is said too.
-    notices: bool,
-    activity: ProgressTracker,
-    /// What there is to do, when progress is shown.
-    count: Option<Arc<PreScan>>,
-    /// Failures that were told of.
+    recorder: Option<Recorder>,
+    shows_notices: bool,
+    tracker: ProgressTracker,
+    /// How much there is to copy; only with `--progress`.
+    scan: Option<Arc<PreScan>>,
+    /// Failures that were reported.
     failures: AtomicU64,
 }
 
 struct Out {
     writer: BufWriter<Stdout>,
-    failed: Option<Unsaid>,
-    /// What is drawn below everything else.
+    error: Option<OutputError>,
+    /// The lines that are redrawn below everything else.
     screen: Screen,
-    at_hand: AtHand,
-    speed: Speed,
-    /// Something was not drawn because the process may have been stopped.
-    waited: bool,
-    /// Nothing is to be drawn at the moment.
-    still: bool,
-    /// Nor later.
-    over: bool,
+    shown_files: ShownFiles,
+    rate: RateEstimator,
+    /// A redraw was left out, because the process may have been stopped.
+    skipped_redraw: bool,
+    /// Nothing may be drawn at the moment: the user is being asked, or the copy was interrupted.
+    paused: bool,
+    /// The copy has ended. Nothing is drawn any more.
+    ended: bool,
 }
 
-/// Who looks at what is said.
+/// What is shown besides GNU cp's messages.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Looks {
-    /// Somebody watches how far it is.
+pub(super) struct ConsoleOptions {
+    /// Redraw the progress all the time.
     pub(super) shows_progress: bool,
-    /// Somebody may want to know more than what went wrong.
-    pub(super) notices: bool,
+    /// Print diagnostics of [`Severity::Notice`].
+    pub(super) shows_notices: bool,
 }
 
-/// Why what was to be said was not.
+/// Why output was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unsaid {
-    /// Nobody listens any more, which this process was to die of. The copy is finished first, since
-    /// half a tree is of no use to anybody.
-    Unheard,
-    /// The complaint was made.
-    Error,
+pub(super) enum OutputError {
+    /// The reader is gone, and SIGPIPE was not ignored: the process has to end by it. The copy is
+    /// completed first, because half a tree is of no use.
+    BrokenPipe,
+    /// Another error, which was reported on standard error.
+    Reported,
 }
 
 impl Console {
-    /// A console whose copy stops when one of `interrupts` has come, and enters it into `books`.
-    /// What it shows of progress is watched all the time, or asked for now and then; the `count`
-    /// knows how much there is.
+    /// A console whose copy stops when a signal arrives in `interrupts`, and which records each entry
+    /// in `recorder`. `scan` knows how much there is to copy.
     pub(super) fn new(
         interrupts: Interrupts,
-        books: Option<Books>,
-        looks: Looks,
-        count: Option<Arc<PreScan>>,
+        recorder: Option<Recorder>,
+        options: ConsoleOptions,
+        scan: Option<Arc<PreScan>>,
     ) -> Arc<Console> {
         let stdout = std::io::stdout();
         Arc::new_cyclic(|this| Console {
@@ -89,205 +87,136 @@ impl Console {
             line_buffered: stdout.is_terminal(),
             out: Mutex::new(Out::new(stdout)),
             interrupts,
-            books,
-            notices: looks.notices,
-            activity: if looks.shows_progress {
+            recorder,
+            shows_notices: options.shows_notices,
+            tracker: if options.shows_progress {
                 ProgressTracker::fine_grained()
             } else {
                 ProgressTracker::default()
             },
-            count,
+            scan,
             failures: AtomicU64::new(0),
         })
     }
 
-    /// Draws how far the copy is. Returns whether that is worth doing again.
-    pub(super) fn draw(&self) -> bool {
+    /// Starts the thread that waits for signals, unless it runs.
+    pub(super) fn watch_signals(&self) {
+        if let Some(console) = self.this.upgrade() {
+            let actions: Arc<dyn SignalActions> = console;
+            self.interrupts.watch(&actions);
+        }
+    }
+
+    /// Draws the progress. Returns whether it has to be drawn again later.
+    fn draw(&self) -> bool {
         let stderr = std::io::stderr();
         let mut out = self.lock();
-        // A signal that comes a moment later tells whether it was stopped, and with it whose the
-        // screen is. On a machine that is only busy this must not go on.
-        let waits = out.speed.runs(Instant::now()) && !out.waited;
-        out.waited = waits;
-        if waits && !out.over {
+        // After a pause in which the process may have been stopped, one redraw is left out: if it was
+        // stopped, SIGCONT arrives before the next, and another process may own the terminal. On a
+        // busy machine there is no SIGCONT, so only one is left out.
+        let skip = out.rate.tick(Instant::now()) && !out.skipped_redraw;
+        out.skipped_redraw = skip;
+        if skip && !out.ended {
             return true;
         }
-        if out.still || !screen::is_in_foreground(&stderr) {
-            // What is drawn after a stop comes below what the shell has written meanwhile.
+        if out.paused || !screen::is_in_foreground(&stderr) {
+            // The next lines are drawn below what the shell has written meanwhile.
             out.screen.forget();
-            return !out.over;
+            return !out.ended;
         }
         let (columns, rows) = size_or_usual(&stderr);
-        let in_hand = out.at_hand.shown(self.activity.current_files());
-        let lines = self.view(&mut out, in_hand).lines(columns, rows);
+        let files = out.shown_files.select(self.tracker.current_files());
+        let lines = self.view(&mut out, files).lines(columns, rows);
         let text = out.screen.draw(&lines, columns);
-        put(text.as_bytes());
+        put_stderr(text.as_bytes());
         true
     }
 
-    /// Says in a line how far the copy is.
-    pub(super) fn tell_status(&self) {
-        let mut out = self.lock();
-        let line = self.view(&mut out, self.activity.current_files()).status();
-        out.flush_to(line.as_bytes());
+    fn view(&self, out: &mut Out, files: Vec<CurrentFile>) -> View {
+        let (now, progress) = (Instant::now(), self.tracker.progress());
+        out.rate.add_sample(now, progress);
+        let total = self.scan.as_ref().map(|scan| scan.get());
+        View::new(now, &out.rate, progress, total, files)
     }
 
-    /// The process was told to run again. If it was stopped, the terminal was somebody else's.
-    pub(super) fn come_back(&self) {
-        let mut out = self.lock();
-        if out.speed.runs_again(Instant::now(), self.activity.progress()) {
-            out.screen.forget();
-        }
-    }
-
-    /// The last words of a copy that does not come to its end: what is left half done.
-    pub(super) fn abandon(&self) {
-        let in_hand = self.activity.current_files();
-        let mut words: Vec<u8> = in_hand
-            .into_iter()
-            .map(|CurrentFile { dst, bytes, atomic, .. }| match atomic {
-                true => Diagnostic::InterruptedBefore { dst },
-                false => Diagnostic::Interrupted { dst, bytes },
-            })
-            .flat_map(|interrupted| messages::of_diagnostic(&interrupted))
-            .collect();
-        if words.is_empty() {
-            words = b"cp: interrupted\n".into();
-        }
-        // Whoever holds the lock may be the one that hangs, writing where nobody reads.
-        match self.out.try_lock() {
-            Ok(mut out) => {
-                out.still = true;
-                out.flush_to(&words);
-            }
-            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => put(&words),
-        }
-        let failures = self.failures.load(Ordering::Relaxed);
-        if let Some(closed) =
-            self.books.as_ref().and_then(|books| books.close(failures, self.interrupts.name()))
-        {
-            closed.complaint.iter().for_each(|line| put(line));
-            closed.stats.iter().for_each(|text| put(text.as_bytes()));
-        }
-    }
-
-    fn view(&self, out: &mut Out, in_hand: Vec<CurrentFile>) -> View {
-        let (now, progress) = (Instant::now(), self.activity.progress());
-        out.speed.note(now, progress);
-        let counted = self.count.as_ref().map(|count| count.get());
-        View::new(now, &out.speed, progress, counted, in_hand)
-    }
-
-    /// Writes what is left, after a copy with so many failures.
+    /// Writes what is still buffered, the summary of the receipts, and the statistics.
     ///
     /// # Errors
-    /// The first thing that was not said.
-    pub(super) fn finish(&self, failures: u64) -> Result<(), Unsaid> {
+    /// The first error of all output.
+    pub(super) fn finish(&self, failures: u64) -> Result<(), OutputError> {
         {
             let mut out = self.lock();
-            out.still = true;
-            out.over = true;
+            out.paused = true;
+            out.ended = true;
             out.erase();
         }
-        if let Some(count) = &self.count {
-            count.stop();
+        if let Some(scan) = &self.scan {
+            scan.stop();
         }
-        let books = self.books.as_ref();
-        let closed = books.and_then(|books| books.close(failures, self.interrupts.name()));
-        if let Some(closed) = &closed {
-            closed.complaint.iter().for_each(|line| self.complain(line));
-            closed.stats.iter().for_each(|text| self.complain(text.as_bytes()));
-        }
+        let is_complete = self.close_recorder(failures, |text| self.report(text));
         let mut out = self.lock();
         out.flush();
-        let kept = closed.is_none_or(|closed| closed.whole);
-        out.failed.map_or(if kept { Ok(()) } else { Err(Unsaid::Error) }, Err)
+        out.error.map_or(if is_complete { Ok(()) } else { Err(OutputError::Reported) }, Err)
+    }
+
+    /// Ends the receipts, and reports errors and statistics by `put`. Returns whether every receipt
+    /// was written.
+    fn close_recorder(&self, failures: u64, put: impl Fn(&[u8])) -> bool {
+        let recorder = self.recorder.as_ref();
+        let closing =
+            recorder.and_then(|recorder| recorder.close(failures, self.interrupts.name()));
+        let Some(closing) = closing else { return true };
+        closing.error_line.iter().for_each(|line| put(line));
+        closing.stats.iter().for_each(|text| put(text.as_bytes()));
+        closing.is_complete
     }
 
     fn lock(&self) -> MutexGuard<'_, Out> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes to standard error, after all that was to be said before.
-    fn complain(&self, bytes: &[u8]) {
-        self.lock().flush_to(bytes);
+    /// Writes to standard error, after all buffered output.
+    fn report(&self, bytes: &[u8]) {
+        self.lock().report(bytes);
     }
 }
 
-/// Draws the progress of `console` until its copy is over.
-pub(super) fn keep_drawing(console: &Arc<Console>) {
-    let console = console.clone();
-    let thread = std::thread::Builder::new().name(String::from("progress"));
-    // Without a thread there is no bar; the copy is what matters.
-    let _ = thread.spawn(move || {
-        while {
-            // As often as eyes follow.
-            std::thread::sleep(RUNS_EVERY);
-            console.draw()
-        } {}
-    });
-}
+impl SignalActions for Console {
+    fn print_status(&self) {
+        let mut out = self.lock();
+        let line = self.view(&mut out, self.tracker.current_files()).status();
+        out.report(line.as_bytes());
+    }
 
-/// Writes to standard error, where a failure leaves nobody to tell.
-fn put(bytes: &[u8]) {
-    let _ = std::io::stderr().write_all(bytes);
-}
-
-/// Writes all of `text` to standard output.
-///
-/// # Errors
-/// Why it was not said.
-pub(super) fn print(text: &str) -> Result<(), Unsaid> {
-    let mut out = Out::new(std::io::stdout());
-    let written = out.writer.write_all(text.as_bytes());
-    out.heed(written);
-    out.flush();
-    out.failed.map_or(Ok(()), Err)
-}
-
-impl Out {
-    fn new(stdout: Stdout) -> Out {
-        Out {
-            writer: BufWriter::new(stdout),
-            failed: None,
-            screen: Screen::default(),
-            at_hand: AtHand::default(),
-            speed: Speed::new(Instant::now()),
-            waited: false,
-            still: false,
-            over: false,
+    fn resumed(&self) {
+        let mut out = self.lock();
+        if out.rate.resume(Instant::now(), self.tracker.progress()) {
+            out.screen.forget();
         }
     }
 
-    /// Writes to standard error what comes after all that was to be said before.
-    fn flush_to(&mut self, bytes: &[u8]) {
-        self.erase();
-        self.flush();
-        put(bytes);
-    }
-
-    /// Makes room for words.
-    fn erase(&mut self) {
-        let (columns, _) = size_or_usual(&std::io::stderr());
-        put(self.screen.erase(columns).as_bytes());
-    }
-
-    fn flush(&mut self) {
-        let missing = engines::sys::stdout_was_closed() && !self.writer.buffer().is_empty();
-        let result = if missing { Err(Errno::BADF.into()) } else { self.writer.flush() };
-        self.heed(result);
-    }
-
-    fn heed(&mut self, result: std::io::Result<()>) {
-        let (Err(error), None) = (result, self.failed) else { return };
-        let unheard = error.kind() == ErrorKind::BrokenPipe;
-        if unheard && !engines::sys::sigpipe_was_ignored() {
-            self.failed = Some(Unsaid::Unheard);
-            return;
+    fn report_incomplete(&self) {
+        let files = self.tracker.current_files();
+        let mut lines: Vec<u8> = files
+            .into_iter()
+            .map(|CurrentFile { dst, bytes, atomic, .. }| match atomic {
+                true => Diagnostic::InterruptedBefore { dst },
+                false => Diagnostic::Interrupted { dst, bytes },
+            })
+            .flat_map(|interrupted| wording::of_diagnostic(&interrupted))
+            .collect();
+        if lines.is_empty() {
+            lines = b"cp: interrupted\n".into();
         }
-        let words = messages::error_words(&error);
-        let _ = writeln!(std::io::stderr(), "cp: write error: {words}");
-        self.failed = Some(Unsaid::Error);
+        // The thread that holds the lock may be blocked in a write to a full pipe.
+        match self.out.try_lock() {
+            Ok(mut out) => {
+                out.paused = true;
+                out.report(&lines);
+            }
+            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => put_stderr(&lines),
+        }
+        self.close_recorder(self.failures.load(Ordering::Relaxed), put_stderr);
     }
 }
 
@@ -297,56 +226,132 @@ impl Observer for Console {
             Severity::Failure => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
             }
-            Severity::Notice if !self.notices => return,
+            Severity::Notice if !self.shows_notices => return,
             Severity::Warning | Severity::Notice => (),
         }
-        self.complain(&messages::of_diagnostic(&diagnostic));
+        self.report(&wording::of_diagnostic(&diagnostic));
     }
 
     fn confirm(&self, question: Question) -> bool {
-        self.complain(&messages::of_question(&question));
-        self.lock().still = true;
+        self.report(&wording::of_question(&question));
+        self.lock().paused = true;
         let mut answer = Vec::new();
-        // No answer is no leave.
-        let _ = self.interrupts.asking(|| std::io::stdin().lock().read_until(b'\n', &mut answer));
-        self.lock().still = false;
+        // An answer that cannot be read counts as no.
+        let read = || std::io::stdin().lock().read_until(b'\n', &mut answer);
+        let _ = self.interrupts.while_prompting(read);
+        self.lock().paused = false;
         matches!(answer.first(), Some(b'y' | b'Y'))
     }
 
     fn announce(&self, announcement: Announcement) {
-        let line = messages::of_announcement(&announcement);
+        let line = wording::of_announcement(&announcement);
         let mut out = self.lock();
         if self.line_buffered {
             out.erase();
         }
         let written = out.writer.write_all(&line);
-        out.heed(written);
+        out.check(written);
         if self.line_buffered {
             out.flush();
         }
     }
 
     fn progress(&self) -> Option<&ProgressTracker> {
-        Some(&self.activity)
+        Some(&self.tracker)
     }
 
     fn keeps_receipts(&self) -> bool {
-        self.books.is_some()
+        self.recorder.is_some()
     }
 
     fn finished(&self, receipt: Receipt) {
-        if let Some(Err(line)) = self.books.as_ref().map(|books| books.enter(&receipt)) {
-            self.complain(&line);
+        if let Some(Err(line)) = self.recorder.as_ref().map(|recorder| recorder.record(&receipt)) {
+            self.report(&line);
         }
     }
 
     fn interrupted(&self) -> bool {
-        self.interrupts.came()
+        self.interrupts.arrived()
     }
 
     fn deferred_init(&self) {
-        if let Some(console) = self.this.upgrade() {
-            self.interrupts.watch(&console);
+        self.watch_signals();
+    }
+}
+
+/// Redraws the progress of `console` in a thread of its own until the copy ends.
+pub(super) fn keep_drawing(console: &Arc<Console>) {
+    let console = console.clone();
+    let thread = std::thread::Builder::new().name(String::from("progress"));
+    // If the thread cannot be started, the copy runs without a progress bar.
+    let _ = thread.spawn(move || {
+        while {
+            std::thread::sleep(REDRAW_EVERY);
+            console.draw()
+        } {}
+    });
+}
+
+/// Writes all of `text` to standard output.
+///
+/// # Errors
+/// The first error of the write or of the flush.
+pub(super) fn print(text: &str) -> Result<(), OutputError> {
+    let mut out = Out::new(std::io::stdout());
+    let written = out.writer.write_all(text.as_bytes());
+    out.check(written);
+    out.flush();
+    out.error.map_or(Ok(()), Err)
+}
+
+/// Writes to standard error. There is nowhere to report a failure.
+fn put_stderr(bytes: &[u8]) {
+    let _ = std::io::stderr().write_all(bytes);
+}
+
+impl Out {
+    fn new(stdout: Stdout) -> Out {
+        Out {
+            writer: BufWriter::new(stdout),
+            error: None,
+            screen: Screen::default(),
+            shown_files: ShownFiles::default(),
+            rate: RateEstimator::new(Instant::now()),
+            skipped_redraw: false,
+            paused: false,
+            ended: false,
         }
+    }
+
+    /// Writes to standard error, after all buffered output.
+    fn report(&mut self, bytes: &[u8]) {
+        self.erase();
+        self.flush();
+        put_stderr(bytes);
+    }
+
+    /// Removes the redrawn lines from the terminal.
+    fn erase(&mut self) {
+        let (columns, _) = size_or_usual(&std::io::stderr());
+        put_stderr(self.screen.erase(columns).as_bytes());
+    }
+
+    fn flush(&mut self) {
+        let is_closed = engines::sys::stdout_was_closed() && !self.writer.buffer().is_empty();
+        let result = if is_closed { Err(Errno::BADF.into()) } else { self.writer.flush() };
+        self.check(result);
+    }
+
+    /// Reports and keeps the first error.
+    fn check(&mut self, result: std::io::Result<()>) {
+        let (Err(error), None) = (result, self.error) else { return };
+        let broken_pipe = error.kind() == ErrorKind::BrokenPipe;
+        if broken_pipe && !engines::sys::sigpipe_was_ignored() {
+            self.error = Some(OutputError::BrokenPipe);
+            return;
+        }
+        let words = wording::error_words(&error);
+        let _ = writeln!(std::io::stderr(), "cp: write error: {words}");
+        self.error = Some(OutputError::Reported);
     }
 }

@@ -1,5 +1,5 @@
-//! Signals that end a copy: it stops between two pieces of a file, tells which file is incomplete,
-//! gives the directories it had entered their attributes, and dies of the signal.
+//! Signals that end a copy. The copy stops between two spans of a file, reports which file is
+//! incomplete, sets the attributes of the directories that it entered, and ends by the signal.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -9,52 +9,60 @@ use engines::sys::{hold_back, let_come};
 use signal_hook::consts::{SIGCONT, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use super::console::Console;
-
-/// How long the copy has to come to an orderly end. A read from a pipe may never return.
+/// How long the copy may take to stop after a signal. A read from a pipe may never return.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long the last words may take. Whoever reads them may hang as well.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long the final report may take. The terminal or pipe that it is written to may block as well.
+const FINAL_REPORT: Duration = Duration::from_millis(500);
 
-/// The signal that came, if any did.
+/// What a signal makes the program report. Each call runs in a thread of its own.
+pub(super) trait SignalActions: Send + Sync {
+    /// SIGUSR1: print one line of progress.
+    fn print_status(&self);
+    /// SIGCONT: the process may have been stopped, and the terminal used by another process.
+    fn resumed(&self);
+    /// The copy did not stop within [`GRACE`]: report the files that are incomplete.
+    fn report_incomplete(&self);
+}
+
+/// The signal that arrived, if one did.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Interrupts {
-    /// Somebody waits for signals, or cannot.
+    /// Set once the thread that waits for signals was started, or could not be.
     watched: Arc<OnceLock<()>>,
-    /// SIGUSR1 is held back, as it was not before this process began.
-    held_back: Arc<AtomicBool>,
-    /// Its number; 0 before one comes.
+    /// SIGUSR1 is blocked, and was not when this process began.
+    blocked_usr1: Arc<AtomicBool>,
+    /// The signal's number; 0 before one arrives.
     caught: Arc<AtomicI32>,
-    /// The user is being asked something, so nothing is half done.
-    asking: Arc<AtomicBool>,
+    /// The user is being asked a question, so no file is incomplete.
+    prompting: Arc<AtomicBool>,
 }
 
 impl Interrupts {
-    /// Of a process that is beginning. SIGUSR1, which asks how far the copy is, must not end it: it
-    /// waits until it can be answered.
+    /// For a process that is starting. Blocks SIGUSR1, which asks for the status and would end the
+    /// process by default, until a thread can answer it.
     pub(super) fn of_process() -> Interrupts {
         let interrupts = Interrupts::default();
-        interrupts.held_back.store(hold_back(SIGUSR1), Ordering::Relaxed);
+        interrupts.blocked_usr1.store(hold_back(SIGUSR1), Ordering::Relaxed);
         interrupts
     }
 
-    /// Waits for signals in a thread of its own from now on. Before that, and where the thread cannot
-    /// be had, a signal ends the copy on the spot, as it does by default.
-    pub(super) fn watch(&self, console: &Arc<Console>) {
+    /// Starts a thread that waits for signals. Before that, and if the thread cannot be started, a
+    /// signal ends the process at once, as it does by default.
+    pub(super) fn watch(&self, actions: &Arc<dyn SignalActions>) {
         self.watched.get_or_init(|| {
-            let (watching, console) = (self.clone(), console.clone());
+            let (watching, actions) = (self.clone(), actions.clone());
             let thread = std::thread::Builder::new().name("signals".to_owned());
             let ending = crate::signals::ending();
-            let heeded = [&ending[..], &crate::signals::not_ignored(&[SIGUSR1, SIGCONT])].concat();
-            if let Ok(mut signals) = Signals::new(&heeded) {
+            let handled = [&ending[..], &crate::signals::not_ignored(&[SIGUSR1, SIGCONT])].concat();
+            if let Ok(mut signals) = Signals::new(&handled) {
                 let handle = signals.handle();
-                let held_back = self.hold_back(&heeded);
+                let blocked = self.block(&handled);
                 let watch = move || {
-                    // In this thread alone: the others may be in calls that no handler interrupts,
-                    // a read from a server that has gone away for one.
-                    held_back.into_iter().for_each(let_come);
-                    watching.wait(&mut signals, &ending, &console);
+                    // Unblocked in this thread only: other threads may be in a call that no handler
+                    // interrupts, such as a read from an unreachable server.
+                    blocked.into_iter().for_each(let_come);
+                    watching.wait(&mut signals, &ending, &actions);
                 };
                 if thread.spawn(watch).is_err() {
                     handle.close();
@@ -63,89 +71,90 @@ impl Interrupts {
         });
     }
 
-    /// Holds `signals` back from this thread and those that it makes. Returns those that were not
-    /// held back when the process began.
-    fn hold_back(&self, signals: &[i32]) -> Vec<i32> {
-        let before = self.held_back.load(Ordering::Relaxed).then_some(SIGUSR1);
+    /// Blocks `signals` in this thread and in the threads that it starts. Returns those that were
+    /// not blocked when the process began.
+    fn block(&self, signals: &[i32]) -> Vec<i32> {
+        let before = self.blocked_usr1.load(Ordering::Relaxed).then_some(SIGUSR1);
         let now = signals.iter().copied().filter(|signal| hold_back(*signal));
         now.chain(before).collect()
     }
 
-    /// Whether a signal has come.
-    pub(super) fn came(&self) -> bool {
+    /// Whether a signal has arrived.
+    pub(super) fn arrived(&self) -> bool {
         self.caught.load(Ordering::Relaxed) != 0
     }
 
-    /// The name of the signal that came.
+    /// The name of the signal that arrived.
     pub(super) fn name(&self) -> Option<&'static str> {
         signal_hook::low_level::signal_name(self.caught.load(Ordering::SeqCst))
     }
 
-    /// Runs `ask`, during which a signal ends the program at once.
-    pub(super) fn asking<T>(&self, ask: impl FnOnce() -> T) -> T {
-        self.asking.store(true, Ordering::SeqCst);
-        let answer = ask();
-        self.asking.store(false, Ordering::SeqCst);
+    /// Runs `prompt`. A signal that arrives meanwhile ends the process at once.
+    pub(super) fn while_prompting<T>(&self, prompt: impl FnOnce() -> T) -> T {
+        self.prompting.store(true, Ordering::SeqCst);
+        let answer = prompt();
+        self.prompting.store(false, Ordering::SeqCst);
         answer
     }
 
-    /// Dies of the signal that came, as whoever sent it expects to see; returns if none did.
-    pub(super) fn die_if_one_came(&self) {
+    /// Ends the process by the signal that arrived, which its parent can see in the wait status.
+    /// Returns if none arrived.
+    pub(super) fn die_if_arrived(&self) {
         let signal = self.caught.load(Ordering::SeqCst);
         if signal != 0 {
             die_of(signal);
         }
     }
 
-    fn wait(&self, signals: &mut Signals, ending: &[i32], console: &Arc<Console>) {
-        let Some(signal) = signals.forever().find(|signal| ends(*signal, ending, console)) else {
+    fn wait(&self, signals: &mut Signals, ending: &[i32], actions: &Arc<dyn SignalActions>) {
+        let Some(signal) = signals.forever().find(|signal| handle(*signal, ending, actions)) else {
             return;
         };
         self.caught.store(signal, Ordering::SeqCst);
-        if self.asking.load(Ordering::SeqCst) {
+        if self.prompting.load(Ordering::SeqCst) {
             die_of(signal);
         }
         let deadline = Instant::now() + GRACE;
         while Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
-            // Whoever asks twice does not want to wait.
-            if signals.pending().any(|signal| ends(signal, ending, console)) {
+            // A second signal means that the user does not want to wait.
+            if signals.pending().any(|signal| handle(signal, ending, actions)) {
                 die_of(signal);
             }
         }
-        let (said, all_said) = mpsc::channel();
-        let console = console.clone();
-        let last_words = std::thread::Builder::new().spawn(move || {
-            console.abandon();
-            let _ = said.send(());
+        let (reported, all_reported) = mpsc::channel();
+        let actions = actions.clone();
+        let report = std::thread::Builder::new().spawn(move || {
+            actions.report_incomplete();
+            let _ = reported.send(());
         });
-        if last_words.is_ok() {
-            let _ = all_said.recv_timeout(LAST_WORDS);
+        if report.is_ok() {
+            let _ = all_reported.recv_timeout(FINAL_REPORT);
         }
         die_of(signal);
     }
 }
 
-/// Whether `signal` ends the copy; does what is to be done of one that does not.
-fn ends(signal: i32, ending: &[i32], console: &Arc<Console>) -> bool {
+/// Acts on a signal that does not end the copy. Returns whether `signal` ends it.
+fn handle(signal: i32, ending: &[i32], actions: &Arc<dyn SignalActions>) -> bool {
     match signal {
-        SIGUSR1 => aside(console, Console::tell_status),
-        SIGCONT => aside(console, Console::come_back),
+        SIGUSR1 => in_thread(actions, |actions| actions.print_status()),
+        SIGCONT => in_thread(actions, |actions| actions.resumed()),
         _ => {}
     }
     ending.contains(&signal)
 }
 
-/// Has another thread do it: a terminal that was stopped must not keep this one from the signals that
-/// end the copy.
-fn aside(console: &Arc<Console>, act: fn(&Console)) {
-    let console = console.clone();
-    let _ = std::thread::Builder::new().spawn(move || act(&console));
+/// Acts in another thread: a write to a stopped terminal blocks, and must not keep this thread from
+/// the signals that end the copy.
+fn in_thread(actions: &Arc<dyn SignalActions>, act: fn(&dyn SignalActions)) {
+    let actions = actions.clone();
+    let _ = std::thread::Builder::new().spawn(move || act(&*actions));
 }
 
 /// Ends the process as `signal` does by default.
 pub(super) fn die_of(signal: i32) -> ! {
     let _ = signal_hook::low_level::emulate_default_handler(signal);
-    // Only a signal that does not end a program by default gets here.
+    // Reached only for a signal that does not end a process by default.
     std::process::exit(128 + signal)
 }

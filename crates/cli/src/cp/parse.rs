@@ -1,15 +1,15 @@
-//! From words to a [`Request`], as getopt_long(3) goes about it.
+//! Parses the arguments into a [`Command`] by the rules of getopt_long(3).
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::args::Request;
-use super::draft::Draft;
-use super::environment::Environment;
-use super::flag::{Flag, Origin, Takes};
-use super::flags::flags;
-use super::usage_error::{UsageError, Warning};
+use crate::cp::builder::Builder;
+use crate::cp::command_line::Command;
+use crate::cp::environment::Environment;
+use crate::cp::flags::flag::{Flag, Origin, Takes};
+use crate::cp::flags::flags;
+use crate::cp::messages::usage_error::{UsageError, Warning};
 
 /// Reads the words that follow the command's name.
 ///
@@ -19,16 +19,16 @@ pub(crate) fn parse(
     words: impl IntoIterator<Item = OsString>,
     environment: &Environment,
     warn: &mut dyn FnMut(Warning),
-) -> Result<Request, UsageError> {
+) -> Result<Command, UsageError> {
     let mut words: VecDeque<OsString> = words.into_iter().collect();
-    let mut draft = Draft::new(environment, warn);
+    let mut builder = Builder::new(environment, warn);
     let mut operands = Vec::new();
     while let Some(word) = words.pop_front() {
         match word.as_bytes() {
             b"--" => break,
-            [b'-', b'-', option @ ..] => long_option(option, &mut words, &mut draft)?,
+            [b'-', b'-', option @ ..] => long_option(option, &mut words, &mut builder)?,
             [b'-', cluster @ ..] if !cluster.is_empty() => {
-                short_options(cluster, &mut words, &mut draft)?;
+                short_options(cluster, &mut words, &mut builder)?;
             }
             _ => {
                 operands.push(word);
@@ -37,18 +37,18 @@ pub(crate) fn parse(
                 }
             }
         }
-        if let Some(answer) = draft.answer.take() {
-            return Ok(answer);
+        if let Some(command) = builder.command.take() {
+            return Ok(command);
         }
     }
     operands.extend(words);
-    draft.finish(operands).map(|args| Request::Copy(Box::new(args)))
+    builder.build(operands).map(|copy| Command::Copy(Box::new(copy)))
 }
 
 fn long_option(
     option: &[u8],
     words: &mut VecDeque<OsString>,
-    draft: &mut Draft<'_>,
+    builder: &mut Builder<'_>,
 ) -> Result<(), UsageError> {
     let (name, value) = match option.iter().position(|&byte| byte == b'=') {
         Some(at) => (&option[..at], Some(OsStr::from_bytes(&option[at + 1..]).to_owned())),
@@ -56,12 +56,12 @@ fn long_option(
     };
     let (full_name, flag) = resolve(name, option)?;
     match (&flag.takes, value) {
-        (Takes::Nothing(apply), None) => apply(draft),
+        (Takes::Nothing(apply), None) => apply(builder),
         (Takes::Nothing(_), Some(_)) => return Err(UsageError::TakesNoArgument(full_name)),
-        (Takes::Optional(_, apply), value) => apply(draft, value)?,
+        (Takes::Optional(_, apply), value) => apply(builder, value)?,
         (Takes::Required(_, apply), value) => {
             let value = value.or_else(|| words.pop_front());
-            apply(draft, value.ok_or(UsageError::LongNeedsArgument(full_name))?)?;
+            apply(builder, value.ok_or(UsageError::LongNeedsArgument(full_name))?)?;
         }
     }
     Ok(())
@@ -70,7 +70,7 @@ fn long_option(
 fn short_options(
     mut cluster: &[u8],
     words: &mut VecDeque<OsString>,
-    draft: &mut Draft<'_>,
+    builder: &mut Builder<'_>,
 ) -> Result<(), UsageError> {
     while let Some((&letter, rest)) = cluster.split_first() {
         let flag = flags()
@@ -78,18 +78,18 @@ fn short_options(
             .ok_or(UsageError::InvalidShort(letter))?;
         cluster = rest;
         match &flag.takes {
-            Takes::Nothing(apply) => apply(draft),
+            Takes::Nothing(apply) => apply(builder),
             // An argument that may be left out has to be joined to the long form.
-            Takes::Optional(_, apply) => apply(draft, None)?,
+            Takes::Optional(_, apply) => apply(builder, None)?,
             Takes::Required(_, apply) if rest.is_empty() => {
-                apply(draft, words.pop_front().ok_or(UsageError::ShortNeedsArgument(letter))?)?;
+                apply(builder, words.pop_front().ok_or(UsageError::ShortNeedsArgument(letter))?)?;
             }
             Takes::Required(_, apply) => {
-                apply(draft, OsString::from_vec(rest.to_vec()))?;
+                apply(builder, OsString::from_vec(rest.to_vec()))?;
                 cluster = &[];
             }
         }
-        if draft.answer.is_some() {
+        if builder.command.is_some() {
             break;
         }
     }
@@ -103,7 +103,7 @@ fn resolve(name: &[u8], as_given: &[u8]) -> Result<(&'static str, &'static Flag)
     if let Some(found) = exact {
         return Ok(found);
     }
-    for origin in [Origin::Gnu, Origin::Ours] {
+    for origin in [Origin::Gnu, Origin::Own] {
         let mut begun = long_names()
             .filter(|(long, flag)| flag.origin == origin && long.as_bytes().starts_with(name));
         let Some(first) = begun.next() else { continue };

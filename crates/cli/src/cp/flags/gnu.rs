@@ -1,10 +1,12 @@
 //! The options that GNU cp has.
 
-use super::super::args::{BackupKind, Existing, Follow, Reflink, Request, Sparse};
-use super::super::choices::{Attribute, choose, choose_each, names};
-use super::super::draft::Asking;
-use super::super::flag::Takes::{Nothing, Optional, Required};
-use super::super::flag::{Flag, Group};
+use tree::{BackupKind, Existing, Follow, Reflink, Sparse};
+
+use crate::cp::builder::Interactive;
+use crate::cp::command_line::Command;
+use crate::cp::flags::flag::Takes::{Nothing, Optional, Required};
+use crate::cp::flags::flag::{Flag, Group};
+use crate::cp::values::{Attribute, choose, choose_each, names};
 
 /// In the order in which GNU cp lists candidates for an ambiguous beginning; those without a long
 /// name come after the one they resemble.
@@ -13,7 +15,7 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['a'],
         longs: &["archive"],
         group: Group::Attributes,
-        takes: Nothing(|draft| draft.archive()),
+        takes: Nothing(|builder| builder.archive()),
         help: "copy trees as they are: -R -P and all attributes",
         details: "Nothing is said of extended attributes and security contexts that the \
                   destination cannot hold.",
@@ -22,16 +24,16 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["attributes-only"],
         group: Group::Copies,
-        takes: Nothing(|draft| draft.attributes_only = true),
+        takes: Nothing(|builder| builder.attributes_only = true),
         help: "leave the data; a new file is empty, an existing one keeps what it holds",
         details: "Useful with \\fB--preserve\\fR, to bring the attributes of two trees together.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["backup"],
-        takes: Optional("CONTROL", |draft, control| {
-            draft.backup = true;
-            draft.backup_control = control.or(draft.backup_control.take());
+        takes: Optional("CONTROL", |builder, control| {
+            builder.backup = true;
+            builder.backup_control = control.or(builder.backup_control.take());
             Ok(())
         }),
         values: Some(names::<Option<BackupKind>>),
@@ -44,14 +46,14 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         shorts: &['b'],
-        takes: Nothing(|draft| draft.backup = true),
+        takes: Nothing(|builder| builder.backup = true),
         help: "the same as --backup without CONTROL",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["copy-contents"],
         group: Group::Sources,
-        takes: Nothing(|draft| draft.copy_contents = true),
+        takes: Nothing(|builder| builder.options.copy_contents = true),
         help: "with -R, read fifos and devices rather than re-create them",
         details: "Reading a fifo waits for a writer, and some devices never end.",
         ..Flag::PLAIN
@@ -59,16 +61,16 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["debug"],
         group: Group::Messages,
-        takes: Nothing(|draft| draft.debug = true),
+        takes: Nothing(|builder| builder.options.debug = true),
         help: "tell how the bytes of each file were moved, and what was skipped; implies -v",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['d'],
         group: Group::Attributes,
-        takes: Nothing(|draft| {
-            draft.follow = Some(Follow::Never);
-            draft.preserve.links = true;
+        takes: Nothing(|builder| {
+            builder.follow = Some(Follow::Never);
+            builder.options.preserve.links = true;
         }),
         help: "keep links of both kinds: -P --preserve=links",
         ..Flag::PLAIN
@@ -77,28 +79,28 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['L'],
         longs: &["dereference"],
         group: Group::Sources,
-        takes: Nothing(|draft| draft.follow = Some(Follow::Always)),
+        takes: Nothing(|builder| builder.follow = Some(Follow::Always)),
         help: "copy what symbolic links point to; the default without -R",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['f'],
         longs: &["force"],
-        takes: Nothing(|draft| draft.force = true),
+        takes: Nothing(|builder| builder.options.force = true),
         help: "where an existing file cannot be opened for writing, remove it and try again",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['H'],
         group: Group::Sources,
-        takes: Nothing(|draft| draft.follow = Some(Follow::CommandLine)),
+        takes: Nothing(|builder| builder.follow = Some(Follow::CommandLine)),
         help: "follow symbolic links named as SOURCE, but none found below it",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['i'],
         longs: &["interactive"],
-        takes: Nothing(|draft| draft.asking = Asking::Ask),
+        takes: Nothing(|builder| builder.interactive = Interactive::Ask),
         help: "ask before a file is replaced; undoes an earlier -n",
         details: "The exit status is 1 when an answer was no.",
         ..Flag::PLAIN
@@ -107,14 +109,14 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['l'],
         longs: &["link"],
         group: Group::Copies,
-        takes: Nothing(|draft| draft.hard_link = true),
+        takes: Nothing(|builder| builder.hard_link = true),
         help: "make hard links to files instead of copies",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['n'],
         longs: &["no-clobber"],
-        takes: Nothing(|draft| draft.asking = Asking::Refuse),
+        takes: Nothing(|builder| builder.interactive = Interactive::AlwaysNo),
         help: "leave files that exist, silently; undoes an earlier -i",
         details: "Leaving a file is no failure. It overrides \\fB--update\\fR and \\fB--force\\fR \
                   wherever they stand; see \\fB--update=none-fail\\fR for the other way.",
@@ -124,16 +126,16 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['P'],
         longs: &["no-dereference"],
         group: Group::Sources,
-        takes: Nothing(|draft| draft.follow = Some(Follow::Never)),
+        takes: Nothing(|builder| builder.follow = Some(Follow::Never)),
         help: "copy symbolic links as symbolic links; the default with -R",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["no-preserve"],
         group: Group::Attributes,
-        takes: Required("LIST", |draft, list| {
+        takes: Required("LIST", |builder, list| {
             let attributes = choose_each(&list, "--no-preserve")?;
-            attributes.into_iter().for_each(|attribute| draft.drop(attribute));
+            attributes.into_iter().for_each(|attribute| builder.no_preserve(attribute));
             Ok(())
         }),
         values: Some(names::<Attribute>),
@@ -144,7 +146,7 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         shorts: &['T'],
         longs: &["no-target-directory"],
-        takes: Nothing(|draft| draft.no_target_directory = true),
+        takes: Nothing(|builder| builder.no_target_directory = true),
         help: "DEST is the name of the copy even if it is a directory",
         ..Flag::PLAIN
     },
@@ -152,14 +154,14 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['x'],
         longs: &["one-file-system"],
         group: Group::Sources,
-        takes: Nothing(|draft| draft.one_file_system = true),
+        takes: Nothing(|builder| builder.options.one_file_system = true),
         help: "do not enter directories on other file systems",
         details: "The directory on which another file system is mounted is made, and left empty.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["parents", "path"],
-        takes: Nothing(|draft| draft.parents = true),
+        takes: Nothing(|builder| builder.options.parents = true),
         help: "keep the directories in SOURCE's name: a/b/c is copied to DIRECTORY/a/b/c",
         details: "Directories that are missing are made.",
         ..Flag::PLAIN
@@ -167,19 +169,19 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         shorts: &['p'],
         group: Group::Attributes,
-        takes: Nothing(|draft| draft.keep_usual()),
+        takes: Nothing(|builder| builder.preserve_default()),
         help: "take over mode, ownership and timestamps",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["preserve"],
         group: Group::Attributes,
-        takes: Optional("LIST", |draft, list| {
+        takes: Optional("LIST", |builder, list| {
             match list {
-                None => draft.keep_usual(),
+                None => builder.preserve_default(),
                 Some(list) => choose_each(&list, "--preserve")?
                     .into_iter()
-                    .for_each(|attribute| draft.keep(attribute)),
+                    .for_each(|attribute| builder.preserve(attribute)),
             }
             Ok(())
         }),
@@ -195,14 +197,14 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['R', 'r'],
         longs: &["recursive"],
         group: Group::Sources,
-        takes: Nothing(|draft| draft.recursive = true),
+        takes: Nothing(|builder| builder.options.recursive = true),
         help: "copy directories with all that is in them",
         details: "Fifos, sockets and devices are re-created, not read.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["remove-destination"],
-        takes: Nothing(|draft| draft.remove_destination = true),
+        takes: Nothing(|builder| builder.options.remove_destination = true),
         help: "remove an existing file before anything is written",
         details: "Other names of that file, and processes that have it open, keep what it held.",
         ..Flag::PLAIN
@@ -210,8 +212,8 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["sparse"],
         group: Group::Copies,
-        takes: Required("WHEN", |draft, when| {
-            draft.sparse = choose::<Sparse>(&when, "--sparse")?;
+        takes: Required("WHEN", |builder, when| {
+            builder.options.sparse = choose::<Sparse>(&when, "--sparse")?;
             Ok(())
         }),
         values: Some(names::<Sparse>),
@@ -222,8 +224,8 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["reflink"],
         group: Group::Copies,
-        takes: Optional("WHEN", |draft, when| {
-            draft.reflink = match when {
+        takes: Optional("WHEN", |builder, when| {
+            builder.options.reflink = match when {
                 None => Reflink::Always,
                 Some(when) => choose(&when, "--reflink")?,
             };
@@ -239,7 +241,7 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["strip-trailing-slashes"],
         group: Group::Sources,
-        takes: Nothing(|draft| draft.strip_trailing_slashes = true),
+        takes: Nothing(|builder| builder.options.strip_trailing_slashes = true),
         help: "take slashes off the end of each SOURCE",
         details: "A link to a directory is then copied as a link, even if a shell's completion \
                   put a slash after it.",
@@ -248,9 +250,9 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         shorts: &['S'],
         longs: &["suffix"],
-        takes: Required("SUFFIX", |draft, suffix| {
-            draft.backup = true;
-            draft.suffix = Some(suffix);
+        takes: Required("SUFFIX", |builder, suffix| {
+            builder.backup = true;
+            builder.suffix = Some(suffix);
             Ok(())
         }),
         help: "what names of backups end in, if not ~; implies -b",
@@ -261,7 +263,7 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['s'],
         longs: &["symbolic-link"],
         group: Group::Copies,
-        takes: Nothing(|draft| draft.symbolic_link = true),
+        takes: Nothing(|builder| builder.symbolic_link = true),
         help: "make symbolic links to files instead of copies",
         details: "Names of sources have to be absolute unless the links go into the current \
                   directory.",
@@ -270,14 +272,14 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         shorts: &['t'],
         longs: &["target-directory"],
-        takes: Required("DIRECTORY", |draft, directory| draft.target(directory)),
+        takes: Required("DIRECTORY", |builder, directory| builder.set_target_directory(directory)),
         help: "copy every SOURCE into DIRECTORY",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["update"],
-        takes: Optional("WHEN", |draft, when| {
-            draft.update = match when {
+        takes: Optional("WHEN", |builder, when| {
+            builder.options.existing = match when {
                 None => Existing::ReplaceOlder,
                 Some(when) => choose(&when, "--update")?,
             };
@@ -292,7 +294,7 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         shorts: &['u'],
-        takes: Nothing(|draft| draft.update = Existing::ReplaceOlder),
+        takes: Nothing(|builder| builder.options.existing = Existing::ReplaceOlder),
         help: "the same as --update=older",
         ..Flag::PLAIN
     },
@@ -300,13 +302,13 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['v'],
         longs: &["verbose"],
         group: Group::Messages,
-        takes: Nothing(|draft| draft.verbose = true),
+        takes: Nothing(|builder| builder.options.verbose = true),
         help: "name each file as it is copied",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["keep-directory-symlink"],
-        takes: Nothing(|draft| draft.keep_directory_symlink = true),
+        takes: Nothing(|builder| builder.options.keep_directory_symlink = true),
         help: "let a symbolic link to a directory stand where SOURCE has a directory, and copy \
                into what it points to",
         details: "Otherwise such a link is in the way, below the directory named on the command \
@@ -316,8 +318,8 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["context"],
         group: Group::Attributes,
-        takes: Optional("CTX", |draft, context| {
-            draft.set_context(context);
+        takes: Optional("CTX", |builder, context| {
+            builder.set_context(context);
             Ok(())
         }),
         help: "give copies the security context CTX; without it the same as -Z",
@@ -327,21 +329,21 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         shorts: &['Z'],
         group: Group::Attributes,
-        takes: Nothing(|draft| draft.set_context(None)),
+        takes: Nothing(|builder| builder.set_context(None)),
         help: "give copies the security context that is the default of their place",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["help"],
         group: Group::Messages,
-        takes: Nothing(|draft| draft.answer = Some(Request::Help)),
+        takes: Nothing(|builder| builder.command = Some(Command::Help)),
         help: "show this, and do nothing",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["version"],
         group: Group::Messages,
-        takes: Nothing(|draft| draft.answer = Some(Request::Version)),
+        takes: Nothing(|builder| builder.command = Some(Command::Version)),
         help: "show the version, and do nothing",
         ..Flag::PLAIN
     },

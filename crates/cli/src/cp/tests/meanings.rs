@@ -1,182 +1,187 @@
-//! Command lines that ask for a copy, and how their [`Args`] differ from those of `a b`.
+//! Command lines that ask for a copy, and how their [`CopyCommand`] differs from that of `a b`.
 
 use std::num::NonZeroU64;
 
 use engines::profile::Location;
+use tree::{BackupKind, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Rule, Sparse};
 
-use super::super::args::{
-    Args, BackupKind, Destination, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink,
-    Request, Rule, Sparse,
+use super::{
+    EVERYTHING, USUAL, backup, exactly_a_to_b, into_directory, into_last, parse_quietly, plain,
+    words,
 };
-use super::super::environment::Environment;
-use super::{EVERYTHING, USUAL, backup, parse_quietly, plain, words};
+use crate::cp::command_line::{Command, CopyCommand};
+use crate::cp::environment::Environment;
 
-type Change = fn(&mut Args);
+type Change = fn(&mut CopyCommand);
 
 const MEANINGS: &[(&str, Change)] = &[
     ("a b", |_| ()),
     ("-- a b", |_| ()),
     ("a -- b", |_| ()),
-    ("a -- -b", |args| args.operands = words("a -b")),
-    ("a - --", |args| args.operands = words("a -")),
-    ("a -- --", |args| args.operands = words("a --")),
-    ("'' \\xff", |args| args.operands = words("'' \\xff")),
-    ("a b c", |args| args.operands = words("a b c")),
+    ("a -- -b", |copy| copy.request = into_last("a -b")),
+    ("a - --", |copy| copy.request = into_last("a -")),
+    ("a -- --", |copy| copy.request = into_last("a --")),
+    ("'' \\xff", |copy| copy.request = into_last("'' \\xff")),
+    ("a b c", |copy| copy.request = into_last("a b c")),
     // Where it goes.
-    ("-t d a b", |args| args.destination = Destination::Directory("d".into())),
-    ("-td a b", |args| args.destination = Destination::Directory("d".into())),
-    ("a b -t d", |args| args.destination = Destination::Directory("d".into())),
-    ("--target-directory=d a b", |args| args.destination = Destination::Directory("d".into())),
-    ("--target d a b", |args| args.destination = Destination::Directory("d".into())),
-    ("-t=d a b", |args| args.destination = Destination::Directory("=d".into())),
-    ("-t -- a b", |args| args.destination = Destination::Directory("--".into())),
-    ("a -t d", |args| {
-        args.operands = words("a");
-        args.destination = Destination::Directory("d".into());
+    ("-t d a b", |copy| copy.request = into_directory("d", "a b")),
+    ("-td a b", |copy| copy.request = into_directory("d", "a b")),
+    ("a b -t d", |copy| copy.request = into_directory("d", "a b")),
+    ("--target-directory=d a b", |copy| copy.request = into_directory("d", "a b")),
+    ("--target d a b", |copy| copy.request = into_directory("d", "a b")),
+    ("-t=d a b", |copy| copy.request = into_directory("=d", "a b")),
+    ("-t -- a b", |copy| copy.request = into_directory("--", "a b")),
+    ("a -t d", |copy| copy.request = into_directory("d", "a")),
+    ("-T a b", |copy| copy.request = exactly_a_to_b()),
+    ("a b --no-t", |copy| copy.request = exactly_a_to_b()),
+    ("--parents a b", |copy| copy.options.parents = true),
+    ("--receipt=r a b", |copy| copy.reports.receipt = Some("r".into())),
+    ("--receipt - a b", |copy| copy.reports.receipt = Some("-".into())),
+    ("--stats a b", |copy| copy.reports.stats = true),
+    ("--progress a b", |copy| copy.reports.progress = true),
+    ("--prog a b", |copy| copy.reports.progress = true),
+    ("--path a b", |copy| copy.options.parents = true),
+    ("--pa a b", |copy| copy.options.parents = true),
+    ("--strip a b", |copy| copy.options.strip_trailing_slashes = true),
+    ("--keep a b", |copy| copy.options.keep_directory_symlink = true),
+    ("--atomic a b", |copy| copy.options.atomic = true),
+    ("--durable a b", |copy| copy.options.durable = true),
+    ("--verify a b", |copy| copy.options.verify = true),
+    ("--resume a b", |copy| {
+        (copy.options.resume, copy.options.atomic) = (true, true);
+        copy.options.preserve = USUAL;
     }),
-    ("-T a b", |args| args.destination = Destination::Exact),
-    ("a b --no-t", |args| args.destination = Destination::Exact),
-    ("--parents a b", |args| args.parents = true),
-    ("--receipt=r a b", |args| args.receipt = Some("r".into())),
-    ("--receipt - a b", |args| args.receipt = Some("-".into())),
-    ("--stats a b", |args| args.stats = true),
-    ("--progress a b", |args| args.progress = true),
-    ("--prog a b", |args| args.progress = true),
-    ("--path a b", |args| args.parents = true),
-    ("--pa a b", |args| args.parents = true),
-    ("--strip a b", |args| args.strip_trailing_slashes = true),
-    ("--keep a b", |args| args.keep_directory_symlink = true),
-    ("--atomic a b", |args| args.atomic = true),
-    ("--durable a b", |args| args.durable = true),
-    ("--verify a b", |args| args.verify = true),
-    ("--resume a b", |args| {
-        (args.resume, args.atomic) = (true, true);
-        args.preserve = USUAL;
-    }),
-    ("-x a b", |args| args.one_file_system = true),
+    ("-x a b", |copy| copy.options.one_file_system = true),
     // Trees and links.
-    ("-r a b", |args| (args.recursive, args.follow) = (true, Follow::Never)),
-    ("-R a b", |args| (args.recursive, args.follow) = (true, Follow::Never)),
-    ("--rec a b", |args| (args.recursive, args.follow) = (true, Follow::Never)),
-    ("-rL a b", |args| args.recursive = true),
-    ("-rH a b", |args| (args.recursive, args.follow) = (true, Follow::CommandLine)),
-    ("-HP a b", |args| args.follow = Follow::Never),
-    ("-PL a b", |args| args.follow = Follow::Always),
-    ("-rl a b", |args| (args.recursive, args.make) = (true, Make::HardLink)),
-    ("-rlP a b", |args| {
-        (args.recursive, args.make, args.follow) = (true, Make::HardLink, Follow::Never);
+    ("-r a b", |copy| (copy.options.recursive, copy.options.follow) = (true, Follow::Never)),
+    ("-R a b", |copy| (copy.options.recursive, copy.options.follow) = (true, Follow::Never)),
+    ("--rec a b", |copy| (copy.options.recursive, copy.options.follow) = (true, Follow::Never)),
+    ("-rL a b", |copy| copy.options.recursive = true),
+    ("-rH a b", |copy| (copy.options.recursive, copy.options.follow) = (true, Follow::CommandLine)),
+    ("-HP a b", |copy| copy.options.follow = Follow::Never),
+    ("-PL a b", |copy| copy.options.follow = Follow::Always),
+    ("-rl a b", |copy| (copy.options.recursive, copy.options.make) = (true, Make::HardLink)),
+    ("-rlP a b", |copy| {
+        (copy.options.recursive, copy.options.make, copy.options.follow) =
+            (true, Make::HardLink, Follow::Never);
     }),
-    ("-s a b", |args| args.make = Make::SymbolicLink),
-    ("--attributes-only a b", |args| args.make = Make::AttributesOnly),
-    ("--attributes-only -l a b", |args| args.make = Make::HardLink),
-    ("--attr -s a b", |args| args.make = Make::SymbolicLink),
-    ("--copy a b", |args| args.copy_contents = true),
-    ("-d a b", |args| {
-        args.follow = Follow::Never;
-        args.preserve.links = true;
+    ("-s a b", |copy| copy.options.make = Make::SymbolicLink),
+    ("--attributes-only a b", |copy| copy.options.make = Make::AttributesOnly),
+    ("--attributes-only -l a b", |copy| copy.options.make = Make::HardLink),
+    ("--attr -s a b", |copy| copy.options.make = Make::SymbolicLink),
+    ("--copy a b", |copy| copy.options.copy_contents = true),
+    ("-d a b", |copy| {
+        copy.options.follow = Follow::Never;
+        copy.options.preserve.links = true;
     }),
     // What GNU cp has not.
-    ("--no-cache a b", |args| args.no_cache = true),
-    ("--profile=p a b", |args| args.profile = Location::Named("p".into())),
-    ("--profile p --profile=none a b", |args| args.profile = Location::None),
-    ("--profile=./none a b", |args| args.profile = Location::Named("./none".into())),
-    ("--no-c a b", |args| args.existing = Existing::Skip),
-    ("-r --exclude=x --include=!y --exclude z/ a b", |args| {
-        (args.recursive, args.follow) = (true, Follow::Never);
+    ("--no-cache a b", |copy| copy.options.no_cache = true),
+    ("--profile=p a b", |copy| copy.options.profile = Location::Named("p".into())),
+    ("--profile p --profile=none a b", |copy| copy.options.profile = Location::None),
+    ("--profile=./none a b", |copy| copy.options.profile = Location::Named("./none".into())),
+    ("--no-c a b", |copy| copy.options.existing = Existing::Skip),
+    ("-r --exclude=x --include=!y --exclude z/ a b", |copy| {
+        (copy.options.recursive, copy.options.follow) = (true, Follow::Never);
         let rule = |include, glob: &str| Rule { include, glob: glob.into() };
-        args.rules = vec![rule(false, "x"), rule(true, "!y"), rule(false, "z/")];
+        copy.rules = vec![rule(false, "x"), rule(true, "!y"), rule(false, "z/")];
     }),
-    ("--dry-run a b", |args| (args.dry_run, args.verbose) = (true, true)),
-    ("--limit-rate=50M a b", |args| args.limit_rate = NonZeroU64::new(50 << 20)),
-    ("--limit-rate 1.5k a b", |args| args.limit_rate = NonZeroU64::new(1536)),
-    ("--limit-rate=2.25MB a b", |args| args.limit_rate = NonZeroU64::new(2_250_000)),
-    ("--limit-rate=1GiB a b", |args| args.limit_rate = NonZeroU64::new(1 << 30)),
-    ("--limit-rate=7 a b", |args| args.limit_rate = NonZeroU64::new(7)),
-    ("--ignore-file f --ignore-file=g a b", |args| args.ignore_files = words("f g")),
+    ("--dry-run a b", |copy| (copy.options.dry_run, copy.options.verbose) = (true, true)),
+    ("--limit-rate=50M a b", |copy| copy.options.limit_rate = NonZeroU64::new(50 << 20)),
+    ("--limit-rate 1.5k a b", |copy| copy.options.limit_rate = NonZeroU64::new(1536)),
+    ("--limit-rate=2.25MB a b", |copy| copy.options.limit_rate = NonZeroU64::new(2_250_000)),
+    ("--limit-rate=1GiB a b", |copy| copy.options.limit_rate = NonZeroU64::new(1 << 30)),
+    ("--limit-rate=7 a b", |copy| copy.options.limit_rate = NonZeroU64::new(7)),
+    ("--ignore-file f --ignore-file=g a b", |copy| copy.ignore_files = words("f g")),
     // Attributes.
-    ("-p a b", |args| args.preserve = USUAL),
-    ("--preserve a b", |args| args.preserve = USUAL),
-    ("--pre a b", |args| args.preserve = USUAL),
-    ("--preserve=mode a b", |args| args.preserve.mode = ModeRule::Preserve),
-    ("--preserve=m,o,t a b", |args| args.preserve = USUAL),
-    ("--preserve=links,x a b", |args| {
-        (args.preserve.links, args.preserve.xattr) = (true, Keep::Required);
+    ("-p a b", |copy| copy.options.preserve = USUAL),
+    ("--preserve a b", |copy| copy.options.preserve = USUAL),
+    ("--pre a b", |copy| copy.options.preserve = USUAL),
+    ("--preserve=mode a b", |copy| copy.options.preserve.mode = ModeRule::Preserve),
+    ("--preserve=m,o,t a b", |copy| copy.options.preserve = USUAL),
+    ("--preserve=links,x a b", |copy| {
+        (copy.options.preserve.links, copy.options.preserve.xattr) = (true, Keep::Required);
     }),
-    ("--preserve=all a b", |args| args.preserve = EVERYTHING),
-    ("--preserve=all,xattr a b", |args| {
-        args.preserve = Preserve { xattr: Keep::Required, ..EVERYTHING };
+    ("--preserve=all a b", |copy| copy.options.preserve = EVERYTHING),
+    ("--preserve=all,xattr a b", |copy| {
+        copy.options.preserve = Preserve { xattr: Keep::Required, ..EVERYTHING };
     }),
-    ("--preserve=xattr,all a b", |args| {
-        args.preserve = Preserve { xattr: Keep::Required, ..EVERYTHING };
+    ("--preserve=xattr,all a b", |copy| {
+        copy.options.preserve = Preserve { xattr: Keep::Required, ..EVERYTHING };
     }),
-    ("--no-preserve=mode a b", |args| args.preserve.mode = ModeRule::Fresh),
-    ("--no-preserve=all a b", |args| args.preserve.mode = ModeRule::Fresh),
-    ("-p --no-preserve=o,t,m a b", |args| args.preserve.mode = ModeRule::Fresh),
-    ("--no-preserve=mode -p a b", |args| args.preserve = USUAL),
+    ("--no-preserve=mode a b", |copy| copy.options.preserve.mode = ModeRule::Fresh),
+    ("--no-preserve=all a b", |copy| copy.options.preserve.mode = ModeRule::Fresh),
+    ("-p --no-preserve=o,t,m a b", |copy| copy.options.preserve.mode = ModeRule::Fresh),
+    ("--no-preserve=mode -p a b", |copy| copy.options.preserve = USUAL),
     ("--preserve=context --no-preserve=context a b", |_| ()),
-    ("-a a b", |args| {
-        args.recursive = true;
-        args.follow = Follow::Never;
-        args.preserve = Preserve { quiet: true, ..EVERYTHING };
+    ("-a a b", |copy| {
+        copy.options.recursive = true;
+        copy.options.follow = Follow::Never;
+        copy.options.preserve = Preserve { quiet: true, ..EVERYTHING };
     }),
-    ("-aL --no-preserve=links,xattr,ownership a b", |args| {
-        args.recursive = true;
-        args.preserve = Preserve { ownership: false, quiet: true, ..USUAL };
+    ("-aL --no-preserve=links,xattr,ownership a b", |copy| {
+        copy.options.recursive = true;
+        copy.options.preserve = Preserve { ownership: false, quiet: true, ..USUAL };
     }),
     ("-Z a b", |_| ()),
     ("--context a b", |_| ()),
     // What is there already.
-    ("-u a b", |args| args.existing = Existing::ReplaceOlder),
-    ("--update a b", |args| args.existing = Existing::ReplaceOlder),
-    ("--up=older a b", |args| args.existing = Existing::ReplaceOlder),
-    ("--update=o a b", |args| args.existing = Existing::ReplaceOlder),
-    ("--update=none a b", |args| args.existing = Existing::Skip),
-    ("--update=none- a b", |args| args.existing = Existing::Fail),
+    ("-u a b", |copy| copy.options.existing = Existing::ReplaceOlder),
+    ("--update a b", |copy| copy.options.existing = Existing::ReplaceOlder),
+    ("--up=older a b", |copy| copy.options.existing = Existing::ReplaceOlder),
+    ("--update=o a b", |copy| copy.options.existing = Existing::ReplaceOlder),
+    ("--update=none a b", |copy| copy.options.existing = Existing::Skip),
+    ("--update=none- a b", |copy| copy.options.existing = Existing::Fail),
     ("--update=none --update=all a b", |_| ()),
-    ("-u --update=none-fail a b", |args| args.existing = Existing::Fail),
-    ("-n a b", |args| args.existing = Existing::Skip),
-    ("--no-c a b", |args| args.existing = Existing::Skip),
-    ("-n --update=all a b", |args| args.existing = Existing::Skip),
-    ("-n --update=none-fail a b", |args| args.existing = Existing::Skip),
-    ("-u -n a b", |args| args.existing = Existing::Skip),
-    ("-n -i a b", |args| args.ask = true),
-    ("-i -n a b", |args| args.existing = Existing::Skip),
-    ("-n -i -u a b", |args| (args.ask, args.existing) = (true, Existing::ReplaceOlder)),
-    ("-i -f a b", |args| (args.ask, args.force) = (true, true)),
-    ("-nf a b", |args| (args.existing, args.force) = (Existing::Skip, true)),
-    ("--remove a b", |args| args.remove_destination = true),
-    ("-b a b", |args| args.backup = backup(BackupKind::Existing, "~")),
-    ("--backup a b", |args| args.backup = backup(BackupKind::Existing, "~")),
-    ("--backup= a b", |args| args.backup = backup(BackupKind::Existing, "~")),
-    ("--backup=t a b", |args| args.backup = backup(BackupKind::Numbered, "~")),
-    ("--backup=numb a b", |args| args.backup = backup(BackupKind::Numbered, "~")),
-    ("--backup=never -b a b", |args| args.backup = backup(BackupKind::Simple, "~")),
-    ("--backup=simple --backup a b", |args| args.backup = backup(BackupKind::Simple, "~")),
+    ("-u --update=none-fail a b", |copy| copy.options.existing = Existing::Fail),
+    ("-n a b", |copy| copy.options.existing = Existing::Skip),
+    ("--no-c a b", |copy| copy.options.existing = Existing::Skip),
+    ("-n --update=all a b", |copy| copy.options.existing = Existing::Skip),
+    ("-n --update=none-fail a b", |copy| copy.options.existing = Existing::Skip),
+    ("-u -n a b", |copy| copy.options.existing = Existing::Skip),
+    ("-n -i a b", |copy| copy.options.ask = true),
+    ("-i -n a b", |copy| copy.options.existing = Existing::Skip),
+    ("-n -i -u a b", |copy| {
+        (copy.options.ask, copy.options.existing) = (true, Existing::ReplaceOlder)
+    }),
+    ("-i -f a b", |copy| (copy.options.ask, copy.options.force) = (true, true)),
+    ("-nf a b", |copy| (copy.options.existing, copy.options.force) = (Existing::Skip, true)),
+    ("--remove a b", |copy| copy.options.remove_destination = true),
+    ("-b a b", |copy| copy.options.backup = backup(BackupKind::Existing, "~")),
+    ("--backup a b", |copy| copy.options.backup = backup(BackupKind::Existing, "~")),
+    ("--backup= a b", |copy| copy.options.backup = backup(BackupKind::Existing, "~")),
+    ("--backup=t a b", |copy| copy.options.backup = backup(BackupKind::Numbered, "~")),
+    ("--backup=numb a b", |copy| copy.options.backup = backup(BackupKind::Numbered, "~")),
+    ("--backup=never -b a b", |copy| copy.options.backup = backup(BackupKind::Simple, "~")),
+    ("--backup=simple --backup a b", |copy| copy.options.backup = backup(BackupKind::Simple, "~")),
     ("--backup=none a b", |_| ()),
     ("--backup=no a b", |_| ()),
-    ("--update=none --update=all -b a b", |args| args.backup = backup(BackupKind::Existing, "~")),
-    ("-n -i -b a b", |args| {
-        (args.ask, args.backup) = (true, backup(BackupKind::Existing, "~"));
+    ("--update=none --update=all -b a b", |copy| {
+        copy.options.backup = backup(BackupKind::Existing, "~")
     }),
-    ("-S.bak a b", |args| args.backup = backup(BackupKind::Existing, ".bak")),
-    ("-S .bak a b", |args| args.backup = backup(BackupKind::Existing, ".bak")),
-    ("--suffix=.bak a b", |args| args.backup = backup(BackupKind::Existing, ".bak")),
-    ("-bS /bak a b", |args| args.backup = backup(BackupKind::Existing, "~")),
-    ("-bS '' a b", |args| args.backup = backup(BackupKind::Existing, "~")),
+    ("-n -i -b a b", |copy| {
+        (copy.options.ask, copy.options.backup) = (true, backup(BackupKind::Existing, "~"));
+    }),
+    ("-S.bak a b", |copy| copy.options.backup = backup(BackupKind::Existing, ".bak")),
+    ("-S .bak a b", |copy| copy.options.backup = backup(BackupKind::Existing, ".bak")),
+    ("--suffix=.bak a b", |copy| copy.options.backup = backup(BackupKind::Existing, ".bak")),
+    ("-bS /bak a b", |copy| copy.options.backup = backup(BackupKind::Existing, "~")),
+    ("-bS '' a b", |copy| copy.options.backup = backup(BackupKind::Existing, "~")),
     // Bytes.
-    ("--sparse=always a b", |args| args.sparse = Sparse::Always),
-    ("--sparse never a b", |args| args.sparse = Sparse::Never),
+    ("--sparse=always a b", |copy| copy.options.sparse = Sparse::Always),
+    ("--sparse never a b", |copy| copy.options.sparse = Sparse::Never),
     ("--sp=au a b", |_| ()),
-    ("--reflink a b", |args| args.reflink = Reflink::Always),
-    ("--reflink=al a b", |args| args.reflink = Reflink::Always),
-    ("--reflink=never --sparse=always a b", |args| {
-        (args.reflink, args.sparse) = (Reflink::Never, Sparse::Always);
+    ("--reflink a b", |copy| copy.options.reflink = Reflink::Always),
+    ("--reflink=al a b", |copy| copy.options.reflink = Reflink::Always),
+    ("--reflink=never --sparse=always a b", |copy| {
+        (copy.options.reflink, copy.options.sparse) = (Reflink::Never, Sparse::Always);
     }),
-    ("--reflink=always --reflink=auto --sparse=always a b", |args| args.sparse = Sparse::Always),
+    ("--reflink=always --reflink=auto --sparse=always a b", |copy| {
+        copy.options.sparse = Sparse::Always
+    }),
     // What is said.
-    ("-vv a b", |args| args.verbose = true),
-    ("--verb a b", |args| args.verbose = true),
-    ("--debug a b", |args| (args.verbose, args.debug) = (true, true)),
+    ("-vv a b", |copy| copy.options.verbose = true),
+    ("--verb a b", |copy| copy.options.verbose = true),
+    ("--debug a b", |copy| (copy.options.verbose, copy.options.debug) = (true, true)),
 ];
 
 #[test]
@@ -185,6 +190,6 @@ fn command_lines_mean_what_they_mean_to_gnu() {
         let mut expected = plain();
         change(&mut expected);
         let parsed = parse_quietly(line, &Environment::default());
-        assert_eq!(parsed, Ok(Request::Copy(Box::new(expected))), "{line}");
+        assert_eq!(parsed, Ok(Command::Copy(Box::new(expected))), "{line}");
     }
 }

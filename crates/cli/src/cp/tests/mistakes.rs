@@ -4,12 +4,12 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use super::super::environment::Environment;
-use super::super::flag::Origin;
-use super::super::flags::flags;
-use super::super::parse::parse;
-use super::super::quote::Charset;
 use super::{parse_quietly, words};
+use crate::cp::environment::Environment;
+use crate::cp::flags::flag::Origin;
+use crate::cp::flags::flags;
+use crate::cp::messages::quote::Charset;
+use crate::cp::parse::parse;
 
 const HELP_HINT: &str = "Try 'cp --help' for more information.\n";
 

@@ -4,15 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use engines::profile::Location;
-
-use super::args::{
-    Args, Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule,
-    Preserve, Reflink, Request, Sparse,
+use tree::{
+    Backup, BackupKind, Context, Destination, Existing, Filter, Follow, Keep, Make, ModeRule,
+    Options, Preserve, Reflink, Request, Sparse,
 };
-use super::completions::Shell;
-use super::environment::Environment;
-use super::parse::parse;
-use super::usage_error::{UsageError, Warning};
+
+use crate::cp::command_line::{Command, CopyCommand, Reports};
+use crate::cp::environment::Environment;
+use crate::cp::messages::usage_error::{UsageError, Warning};
+use crate::cp::parse::parse;
+use crate::cp::values::{Generated, Shell};
 
 mod meanings;
 mod mistakes;
@@ -34,51 +35,69 @@ pub(super) fn words(line: &str) -> Vec<OsString> {
         .collect()
 }
 
-pub(super) fn parse_quietly(line: &str, environment: &Environment) -> Result<Request, UsageError> {
+pub(super) fn parse_quietly(line: &str, environment: &Environment) -> Result<Command, UsageError> {
     parse(words(line), environment, &mut |warning| panic!("{line}: {warning:?}"))
 }
 
 /// The meaning of `a b`.
-pub(super) fn plain() -> Args {
-    Args {
-        operands: words("a b"),
-        destination: Destination::LastOperand,
-        recursive: false,
-        follow: Follow::Always,
-        make: Make::Copy,
-        copy_contents: false,
-        preserve: PLAIN_PRESERVE,
-        existing: Existing::Replace,
-        ask: false,
-        force: false,
-        remove_destination: false,
-        backup: None,
-        sparse: Sparse::Auto,
-        reflink: Reflink::Auto,
-        parents: false,
-        strip_trailing_slashes: false,
-        keep_directory_symlink: false,
-        through_dangling_symlink: false,
-        one_file_system: false,
-        context: Context::Inherit,
-        verbose: false,
-        debug: false,
-        jobs: None,
-        engine: None,
-        profile: Location::None,
-        atomic: false,
-        durable: false,
-        verify: false,
-        resume: false,
-        no_cache: false,
-        receipt: None,
-        stats: false,
-        dry_run: false,
-        limit_rate: None,
+pub(super) fn plain() -> CopyCommand {
+    CopyCommand {
+        request: into_last("a b"),
+        options: Options {
+            recursive: false,
+            follow: Follow::Always,
+            make: Make::Copy,
+            copy_contents: false,
+            preserve: PLAIN_PRESERVE,
+            existing: Existing::Replace,
+            ask: false,
+            force: false,
+            remove_destination: false,
+            backup: None,
+            sparse: Sparse::Auto,
+            reflink: Reflink::Auto,
+            parents: false,
+            strip_trailing_slashes: false,
+            keep_directory_symlink: false,
+            through_dangling_symlink: false,
+            one_file_system: false,
+            context: Context::Inherit,
+            verbose: false,
+            debug: false,
+            jobs: None,
+            engine: None,
+            profile: Location::None,
+            atomic: false,
+            durable: false,
+            verify: false,
+            resume: false,
+            no_cache: false,
+            dry_run: false,
+            limit_rate: None,
+            filter: Filter::default(),
+            record: None,
+        },
         rules: Vec::new(),
         ignore_files: Vec::new(),
-        progress: false,
+        reports: Reports { receipt: None, stats: false, progress: false },
     }
+}
+
+/// The operands `operands`, without `-t` and `-T`.
+pub(super) fn into_last(operands: &str) -> Request {
+    let mut sources = words(operands);
+    let last = sources.pop().expect("a destination");
+    Request { sources, destination: Destination::Last(last) }
+}
+
+/// The operands `sources`, with `-t directory`.
+pub(super) fn into_directory(directory: &str, sources: &str) -> Request {
+    Request { sources: words(sources), destination: Destination::Directory(directory.into()) }
+}
+
+/// The operands `a b`, with `-T`.
+pub(super) fn exactly_a_to_b() -> Request {
+    Request { sources: words("a"), destination: Destination::Exact("b".into()) }
 }
 
 pub(super) const PLAIN_PRESERVE: Preserve = Preserve {
@@ -101,14 +120,14 @@ pub(super) fn backup(kind: BackupKind, suffix: &str) -> Option<Backup> {
 }
 
 #[test]
-fn the_environment_is_heard() {
+fn the_environment_sets_defaults() {
     let environment = Environment {
         simple_backup_suffix: Some(".old".into()),
         version_control: Some("t".into()),
         ..Environment::default()
     };
     let backup_of = |line: &str, environment: &Environment| match parse_quietly(line, environment) {
-        Ok(Request::Copy(args)) => args.backup,
+        Ok(Command::Copy(copy)) => copy.options.backup,
         other => panic!("{line}: {other:?}"),
     };
     let (numbered, simple) = (BackupKind::Numbered, BackupKind::Simple);
@@ -128,25 +147,25 @@ fn the_environment_is_heard() {
 fn options_end_at_the_first_name_for_posix() {
     let posix = Environment { posixly_correct: true, ..Environment::default() };
     let mut expected = plain();
-    expected.operands = words("a -v -- b");
-    expected.recursive = true;
-    expected.follow = Follow::Never;
-    expected.through_dangling_symlink = true;
+    expected.request = into_last("a -v -- b");
+    expected.options.recursive = true;
+    expected.options.follow = Follow::Never;
+    expected.options.through_dangling_symlink = true;
     let parsed = parse_quietly("-r a -v -- b", &posix);
-    assert_eq!(parsed, Ok(Request::Copy(Box::new(expected))));
+    assert_eq!(parsed, Ok(Command::Copy(Box::new(expected))));
 }
 
 #[test]
 fn contexts_count_where_the_kernel_has_them() {
     let selinux = Environment { selinux: true, ..Environment::default() };
-    let args_of = |line: &str| match parse_quietly(line, &selinux) {
-        Ok(Request::Copy(args)) => args,
+    let options_of = |line: &str| match parse_quietly(line, &selinux) {
+        Ok(Command::Copy(copy)) => copy.options,
         other => panic!("{line}: {other:?}"),
     };
-    assert_eq!(args_of("-Z a b").context, Context::Default);
-    assert_eq!(args_of("--context=u:r:t a b").context, Context::Named("u:r:t".into()));
-    assert_eq!(args_of("-a a b").preserve.context, Keep::IfPossible);
-    assert_eq!(args_of("--preserve=context -a a b").preserve.context, Keep::Required);
+    assert_eq!(options_of("-Z a b").context, Context::Default);
+    assert_eq!(options_of("--context=u:r:t a b").context, Context::Named("u:r:t".into()));
+    assert_eq!(options_of("-a a b").preserve.context, Keep::IfPossible);
+    assert_eq!(options_of("--preserve=context -a a b").preserve.context, Keep::Required);
     assert_eq!(
         parse_quietly("-Z --preserve=context a b", &selinux),
         Err(UsageError::ContextSetAndPreserved)
@@ -154,18 +173,21 @@ fn contexts_count_where_the_kernel_has_them() {
     let mut warnings = Vec::new();
     let parsed =
         parse(words("--context=x a b"), &Environment::default(), &mut |w| warnings.push(w));
-    assert_eq!(parsed, Ok(Request::Copy(Box::new(plain()))));
+    assert_eq!(parsed, Ok(Command::Copy(Box::new(plain()))));
     assert_eq!(warnings, [Warning::ContextIgnored]);
 }
 
 #[test]
 fn the_first_answer_or_mistake_ends_the_reading() {
     let environment = Environment::default();
-    assert_eq!(parse_quietly("a --help --bogus", &environment), Ok(Request::Help));
-    assert_eq!(parse_quietly("--hel", &environment), Ok(Request::Help));
-    assert_eq!(parse_quietly("--version --help", &environment), Ok(Request::Version));
-    assert_eq!(parse_quietly("--generate=man", &environment), Ok(Request::ManPage));
-    let fish = Ok(Request::Completions(Shell::Fish));
+    assert_eq!(parse_quietly("a --help --bogus", &environment), Ok(Command::Help));
+    assert_eq!(parse_quietly("--hel", &environment), Ok(Command::Help));
+    assert_eq!(parse_quietly("--version --help", &environment), Ok(Command::Version));
+    assert_eq!(
+        parse_quietly("--generate=man", &environment),
+        Ok(Command::Generate(Generated::Man))
+    );
+    let fish = Ok(Command::Generate(Generated::Completions(Shell::Fish)));
     assert_eq!(parse_quietly("--generate=f", &environment), fish);
     assert!(parse_quietly("--bogus --help", &environment).is_err());
 }

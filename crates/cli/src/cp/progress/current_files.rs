@@ -1,30 +1,30 @@
-//! Which of the files at hand are shown. Small ones come and go between two drawings, and lines that
-//! came and went with them could not be read.
+//! Which of the files being copied are shown. Small files start and end between two redraws, and a line
+//! that is shown for a tenth of a second cannot be read.
 
 use std::path::PathBuf;
 
 use tree::CurrentFile;
 
-/// How many drawings show a name although no file is at hand.
-const KEPT_DRAWINGS: u32 = 20;
+/// For how many redraws the last name stays while no file is being copied.
+const KEPT_REDRAWS: u32 = 20;
 
-/// What was shown last.
+/// The files of the last redraw.
 #[derive(Debug, Default)]
-pub(super) struct AtHand {
+pub(crate) struct ShownFiles {
     before: Vec<PathBuf>,
     last: Option<CurrentFile>,
-    /// Drawings since it was at hand.
+    /// Redraws since `last` was being copied.
     kept: u32,
 }
 
-impl AtHand {
-    /// Those of `in_hand` that were so at the last drawing too; where there is none, one that tells where
-    /// the copy is.
-    pub(super) fn shown(&mut self, in_hand: Vec<CurrentFile>) -> Vec<CurrentFile> {
-        let now = in_hand.iter().map(|file| file.dst.clone()).collect();
+impl ShownFiles {
+    /// Selects those of `current` that were being copied at the last redraw too; if there is none, one
+    /// file that shows where the copy is.
+    pub(crate) fn select(&mut self, current: Vec<CurrentFile>) -> Vec<CurrentFile> {
+        let now = current.iter().map(|file| file.dst.clone()).collect();
         let before = std::mem::replace(&mut self.before, now);
         let (lasting, brief): (Vec<_>, Vec<_>) =
-            in_hand.into_iter().partition(|file| before.contains(&file.dst));
+            current.into_iter().partition(|file| before.contains(&file.dst));
         self.kept += 1;
         if let Some(first) = lasting.first().or(brief.first()) {
             self.last = Some(first.clone());
@@ -33,7 +33,7 @@ impl AtHand {
         if !lasting.is_empty() {
             return lasting;
         }
-        self.last.clone().filter(|_| self.kept < KEPT_DRAWINGS).into_iter().collect()
+        self.last.clone().filter(|_| self.kept < KEPT_REDRAWS).into_iter().collect()
     }
 }
 
@@ -42,8 +42,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lasts_is_shown_and_else_one() {
-        let mut at_hand = AtHand::default();
+    fn long_copies_are_shown_or_else_one_file() {
+        let mut shown_files = ShownFiles::default();
         let mut shown = |names: &[&str]| {
             let file = |name: &&str| CurrentFile {
                 dst: name.into(),
@@ -51,7 +51,7 @@ mod tests {
                 bytes_expected: 0,
                 atomic: false,
             };
-            let files = at_hand.shown(names.iter().map(file).collect());
+            let files = shown_files.select(names.iter().map(file).collect());
             files.iter().map(|file| file.dst.display().to_string()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(shown(&[]), "");
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(shown(&["large", "e", "long"]), "large");
         assert_eq!(shown(&["large", "f", "long"]), "large long");
         assert_eq!(shown(&["g", "long"]), "long");
-        for _ in 1..KEPT_DRAWINGS {
+        for _ in 1..KEPT_REDRAWS {
             assert_eq!(shown(&[]), "long");
         }
         assert_eq!(shown(&[]), "");

@@ -1,15 +1,15 @@
-//! A few lines at the bottom of a terminal that are drawn over again and again. Whatever else is
-//! written there comes above them: they are taken away first.
+//! A few lines at the bottom of a terminal that are redrawn. Other output is written above them: they
+//! are erased first.
 
 use std::os::fd::AsFd;
 
-use super::progress::width;
+use crate::cp::progress::view::width;
 use crate::live::rows_of;
 
-/// What stands on the terminal.
+/// What is on the terminal.
 #[derive(Debug, Default)]
-pub(super) struct Screen {
-    /// The columns that each line takes.
+pub(crate) struct Screen {
+    /// The width of each line, in columns.
     widths: Vec<usize>,
 }
 
@@ -17,9 +17,9 @@ const ERASE_LINE_END: &str = "\x1b[K";
 const ERASE_BELOW: &str = "\x1b[J";
 
 impl Screen {
-    /// What puts `lines` in the place of those that stand there, on a terminal of so many columns.
-    pub(super) fn draw(&mut self, lines: &[String], columns: usize) -> String {
-        // Line by line over the old ones: erasing them first would flicker.
+    /// The text that replaces the lines on a terminal of `columns` columns by `lines`.
+    pub(crate) fn draw(&mut self, lines: &[String], columns: usize) -> String {
+        // Each line overwrites the old one: to erase them first would flicker.
         let mut text = self.to_first(columns);
         for (index, line) in lines.iter().enumerate() {
             let end = if index + 1 < lines.len() { "\n" } else { "" };
@@ -30,8 +30,8 @@ impl Screen {
         text
     }
 
-    /// What takes the lines away; empty where there are none.
-    pub(super) fn erase(&mut self, columns: usize) -> String {
+    /// The text that erases the lines; empty if there are none.
+    pub(crate) fn erase(&mut self, columns: usize) -> String {
         if self.widths.is_empty() {
             return String::new();
         }
@@ -40,13 +40,13 @@ impl Screen {
         text
     }
 
-    /// Leaves what stands there to somebody else, who has the terminal now.
-    pub(super) fn forget(&mut self) {
+    /// Leaves the lines where they are: another process has written to the terminal.
+    pub(crate) fn forget(&mut self) {
         self.widths.clear();
     }
 
-    /// The way to the start of the first line. A terminal that was made narrower since has broken
-    /// lines in two.
+    /// The text that moves the cursor to the start of the first line. A terminal that became narrower
+    /// has wrapped lines.
     fn to_first(&self, columns: usize) -> String {
         match rows_of(&self.widths, columns) {
             0 | 1 => String::from("\r"),
@@ -55,10 +55,9 @@ impl Screen {
     }
 }
 
-/// Whether this process may write to the terminal that `stream` is: not while the shell has put it
-/// in the background.
-pub(super) fn is_in_foreground(stream: &impl AsFd) -> bool {
-    // A terminal that is not the one of this session has no foreground that could be another's.
+/// Whether this process is in the foreground of the terminal `stream`. Only then may it draw.
+pub(crate) fn is_in_foreground(stream: &impl AsFd) -> bool {
+    // A terminal that is not the controlling one has no foreground process group: ENOTTY.
     rustix::termios::tcgetpgrp(stream).map_or(true, |group| group == rustix::process::getpgrp())
 }
 

@@ -3,10 +3,10 @@
 use engines::{Stop, Variant};
 use tree::{Attempt, Chosen, ChosenBy, Errno};
 
-use super::errno_name::errno_name;
+use crate::cp::messages::errno_name::errno_name;
 
 /// For `--debug`: `read_write:256K@2 (profile: ext4 /data to xfs /backup, 16M to 256M, resident)`.
-pub(super) fn words(chosen: &Chosen, attempts: &[Attempt]) -> String {
+pub(crate) fn words(chosen: &Chosen, attempts: &[Attempt]) -> String {
     let mut moved: Vec<&Variant> = Vec::new();
     let mut refused: Vec<(&Variant, Errno)> = Vec::new();
     for Attempt { variant, moved: result, .. } in attempts {
@@ -42,7 +42,7 @@ pub(super) fn words(chosen: &Chosen, attempts: &[Attempt]) -> String {
 }
 
 /// Who says which way data goes, in a word for programs.
-pub(super) fn chosen_by(by: &ChosenBy) -> &'static str {
+pub(crate) fn chosen_by(by: &ChosenBy) -> &'static str {
     match by {
         ChosenBy::Forced => "forced",
         ChosenBy::Profile(_) => "profile",

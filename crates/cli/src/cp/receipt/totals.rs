@@ -7,38 +7,38 @@ use engines::sys::{Usage, Whose, usage};
 use rustix::fs::FileType;
 use tree::{Method, Receipt};
 
-use super::way;
+use crate::cp::messages::engine_line;
 
 /// Sums over all entries.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct RunTotals {
     /// Entries by what they are and what was made of them.
-    pub(super) entries: BTreeMap<(Kind, Outcome), u64>,
+    pub(crate) entries: BTreeMap<(Kind, Outcome), u64>,
     /// Bytes of data moved or shared.
-    pub(super) data_bytes: u64,
+    pub(crate) data_bytes: u64,
     /// Those of them that are shared with the source.
-    pub(super) shared_bytes: u64,
-    pub(super) hole_bytes: u64,
+    pub(crate) shared_bytes: u64,
+    pub(crate) hole_bytes: u64,
     /// By the variant that moved data, in its text form.
-    pub(super) variants: BTreeMap<String, Share>,
+    pub(crate) variants: BTreeMap<String, EngineTotals>,
     /// Files whose data went some way, by who chose it.
-    pub(super) chosen: BTreeMap<&'static str, u64>,
+    pub(crate) chosen: BTreeMap<&'static str, u64>,
     /// Entries that changed while they were read.
-    pub(super) changed: u64,
+    pub(crate) changed: u64,
     /// Entries some attribute of which was lost.
-    pub(super) with_losses: u64,
+    pub(crate) with_losses: u64,
 }
 
 /// What one way of moving data did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Share {
-    pub(super) files: u64,
-    pub(super) bytes: u64,
+pub(crate) struct EngineTotals {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
 }
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     File,
     Directory,
     Symlink,
@@ -50,7 +50,7 @@ pub(super) enum Kind {
 
 /// What was made of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     Copied,
     Linked,
     Skipped,
@@ -58,7 +58,7 @@ pub(super) enum Outcome {
 }
 
 impl Kind {
-    pub(super) fn of(kind: FileType) -> Kind {
+    pub(crate) fn of(kind: FileType) -> Kind {
         match kind {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Directory,
@@ -72,10 +72,10 @@ impl Kind {
 }
 
 impl Outcome {
-    pub(super) const ALL: [Outcome; 4] =
+    pub(crate) const ALL: [Outcome; 4] =
         [Outcome::Copied, Outcome::Linked, Outcome::Skipped, Outcome::Failed];
 
-    pub(super) fn of(method: Method) -> Outcome {
+    pub(crate) fn of(method: Method) -> Outcome {
         match method {
             Method::Copied => Outcome::Copied,
             Method::Linked | Method::SymbolicLink => Outcome::Linked,
@@ -85,8 +85,8 @@ impl Outcome {
     }
 }
 
-impl Tally {
-    pub(super) fn add(&mut self, receipt: &Receipt) {
+impl RunTotals {
+    pub(crate) fn add(&mut self, receipt: &Receipt) {
         let key = (Kind::of(receipt.kind), Outcome::of(receipt.method));
         *self.entries.entry(key).or_default() += 1;
         self.data_bytes += receipt.data_bytes;
@@ -94,7 +94,7 @@ impl Tally {
         self.changed += u64::from(receipt.changed);
         self.with_losses += u64::from(!receipt.lost.is_empty());
         if let Some(chosen) = &receipt.chosen {
-            *self.chosen.entry(way::chosen_by(&chosen.by)).or_default() += 1;
+            *self.chosen.entry(engine_line::chosen_by(&chosen.by)).or_default() += 1;
         }
         let mut last = None;
         for attempt in receipt.attempts.iter().filter(|attempt| attempt.moved.bytes > 0) {
@@ -115,25 +115,25 @@ impl Tally {
 
 /// When a run began, and what the process had used by then.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     begun: Instant,
     used_before: Usage,
 }
 
 /// What a run took.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cost {
-    pub(super) elapsed: Duration,
-    pub(super) user: Duration,
-    pub(super) system: Duration,
+pub(crate) struct Cost {
+    pub(crate) elapsed: Duration,
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
 }
 
 impl Clock {
-    pub(super) fn start() -> Clock {
+    pub(crate) fn start() -> Clock {
         Clock { begun: Instant::now(), used_before: used() }
     }
 
-    pub(super) fn cost(&self) -> Cost {
+    pub(crate) fn cost(&self) -> Cost {
         let Usage { user_ns, system_ns, .. } = used().since(self.used_before);
         Cost {
             elapsed: self.begun.elapsed(),

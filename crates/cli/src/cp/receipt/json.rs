@@ -17,14 +17,14 @@ use tree::{
     Attempt, Attribute, Chosen, ChosenBy, Diagnostic, Errno, FileId, Loss, Method, Receipt,
 };
 
-use super::errno_name::errno_name;
-use super::messages;
-use super::quote;
-use super::tally::{Cost, Kind, Outcome, Tally};
-use super::way;
+use crate::cp::messages::engine_line;
+use crate::cp::messages::errno_name::errno_name;
+use crate::cp::messages::quote;
+use crate::cp::messages::wording;
+use crate::cp::receipt::totals::{Cost, Kind, Outcome, RunTotals};
 
 /// The file that receipts go to. Workers write to it at once, whole lines each.
-pub(super) struct Receipts {
+pub(crate) struct Receipts {
     name: Vec<u8>,
     file: Option<FileId>,
     began: SystemTime,
@@ -41,10 +41,10 @@ impl Receipts {
     ///
     /// # Errors
     /// The line that says why not.
-    pub(super) fn open(name: &OsStr, operands: &[impl AsRef<Path>]) -> Result<Receipts, Vec<u8>> {
+    pub(crate) fn open(name: &OsStr, operands: &[impl AsRef<Path>]) -> Result<Receipts, Vec<u8>> {
         let quoted = quote::name(name);
         let cannot = |error: &std::io::Error| {
-            let words = messages::error_words(error);
+            let words = wording::error_words(error);
             [b"cp: cannot open ", &quoted[..], b" for writing: ", words.as_bytes(), b"\n"].concat()
         };
         let file = if name == "-" {
@@ -76,7 +76,7 @@ impl Receipts {
     }
 
     /// The file that they go to, if it is a regular one, which a copy could replace.
-    pub(super) fn file(&self) -> Option<FileId> {
+    pub(crate) fn file(&self) -> Option<FileId> {
         self.file
     }
 
@@ -84,7 +84,7 @@ impl Receipts {
     ///
     /// # Errors
     /// The line to complain with, the first time only.
-    pub(super) fn entry(&self, receipt: &Receipt) -> Result<(), Vec<u8>> {
+    pub(crate) fn entry(&self, receipt: &Receipt) -> Result<(), Vec<u8>> {
         let line = line(&Entry::of(receipt));
         let result = self.lock().write(&line);
         self.told(result)
@@ -94,7 +94,7 @@ impl Receipts {
     ///
     /// # Errors
     /// The line to complain with, if there was none before.
-    pub(super) fn finish(&self, end: &End<'_>) -> Result<(), Vec<u8>> {
+    pub(crate) fn finish(&self, end: &End<'_>) -> Result<(), Vec<u8>> {
         let line = line(&Summary::of(end, self.began));
         let mut out = self.lock();
         let result = out.write(&line).and_then(|()| out.attempt(BufWriter::flush));
@@ -102,13 +102,13 @@ impl Receipts {
     }
 
     /// Whether all of it was written so far.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.lock().writer.is_some()
     }
 
     fn told(&self, result: std::io::Result<()>) -> Result<(), Vec<u8>> {
         result.map_err(|error| {
-            let words = messages::error_words(&error);
+            let words = wording::error_words(&error);
             [b"cp: error writing ", &self.name[..], b": ", words.as_bytes(), b"\n"].concat()
         })
     }
@@ -155,14 +155,14 @@ fn line(record: &impl Serialize) -> Vec<u8> {
 }
 
 /// How a run ended.
-pub(super) struct End<'e> {
-    pub(super) tally: &'e Tally,
-    pub(super) cost: Cost,
-    pub(super) failures: u64,
+pub(crate) struct End<'e> {
+    pub(crate) totals: &'e RunTotals,
+    pub(crate) cost: Cost,
+    pub(crate) failures: u64,
     /// The signal that ended it.
-    pub(super) signal: Option<&'static str>,
+    pub(crate) signal: Option<&'static str>,
     /// The words of the process.
-    pub(super) argv: &'e [OsString],
+    pub(crate) argv: &'e [OsString],
 }
 
 /// Bytes in JSON: a string where they are UTF-8.
@@ -285,7 +285,7 @@ impl<'r> ChosenLine<'r> {
     fn of(chosen: &'r Chosen) -> ChosenLine<'r> {
         ChosenLine {
             variant: chosen.variant.to_string(),
-            by: way::chosen_by(&chosen.by),
+            by: engine_line::chosen_by(&chosen.by),
             line: match &chosen.by {
                 ChosenBy::Profile(line) | ChosenBy::BuiltIn(line) => Some(line),
                 ChosenBy::Forced | ChosenBy::Rule => None,
@@ -336,10 +336,10 @@ impl LossLine<'_> {
 
 impl Failure {
     fn of(diagnostic: &Diagnostic) -> Failure {
-        let message = messages::of_diagnostic(diagnostic);
+        let message = wording::of_diagnostic(diagnostic);
         Failure {
             message: String::from_utf8_lossy(&message).trim_end().to_owned(),
-            errno: messages::errno_of(diagnostic).map(ErrnoLine::of),
+            errno: wording::errno_of(diagnostic).map(ErrnoLine::of),
         }
     }
 }
@@ -390,7 +390,7 @@ struct ChosenFiles {
 
 impl<'s> Summary<'s> {
     fn of(end: &End<'s>, began: SystemTime) -> Summary<'s> {
-        let tally = end.tally;
+        let totals = end.totals;
         Summary {
             record: "summary",
             version: env!("CARGO_PKG_VERSION"),
@@ -399,11 +399,11 @@ impl<'s> Summary<'s> {
             complete: end.failures == 0 && end.signal.is_none(),
             signal: end.signal,
             failures: end.failures,
-            entries: tally.entries.iter().map(EntriesLine::of).collect(),
-            data_bytes: tally.data_bytes,
-            shared_bytes: tally.shared_bytes,
-            hole_bytes: tally.hole_bytes,
-            variants: tally
+            entries: totals.entries.iter().map(EntriesLine::of).collect(),
+            data_bytes: totals.data_bytes,
+            shared_bytes: totals.shared_bytes,
+            hole_bytes: totals.hole_bytes,
+            variants: totals
                 .variants
                 .iter()
                 .map(|(variant, share)| VariantLine {
@@ -412,13 +412,13 @@ impl<'s> Summary<'s> {
                     bytes: share.bytes,
                 })
                 .collect(),
-            chosen: tally
+            chosen: totals
                 .chosen
                 .iter()
                 .map(|(by, files)| ChosenFiles { by, files: *files })
                 .collect(),
-            changed: tally.changed,
-            with_losses: tally.with_losses,
+            changed: totals.changed,
+            with_losses: totals.with_losses,
             began_unix_ns: nanoseconds(began.duration_since(UNIX_EPOCH).unwrap_or_default()),
             elapsed_ns: nanoseconds(end.cost.elapsed),
             user_ns: nanoseconds(end.cost.user),

@@ -2,21 +2,21 @@
 
 use engines::profile::Location;
 
-use super::super::args::Request;
-use super::super::choices::{
-    Generated, bytes_per_second, choose, copier, names, number_from_one, rule,
+use crate::cp::command_line::Command;
+use crate::cp::flags::flag::Takes::{Nothing, Required};
+use crate::cp::flags::flag::{Flag, Group, Origin};
+use crate::cp::values::{
+    Generated, bytes_per_second, choose, names, number_from_one, rule, variant,
 };
-use super::super::flag::Takes::{Nothing, Required};
-use super::super::flag::{Flag, Group, Origin};
 
 /// In the order in which candidates for an ambiguous beginning are listed.
 pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["jobs"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Means,
-        takes: Required("N", |draft, number| {
-            draft.jobs = Some(number_from_one(&number, "jobs")?);
+        takes: Required("N", |builder, number| {
+            builder.options.jobs = Some(number_from_one(&number, "jobs")?);
             Ok(())
         }),
         help: "let N workers copy at once; without it as many as are of use",
@@ -30,10 +30,10 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["engine"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Means,
-        takes: Required("VARIANT", |draft, variant| {
-            draft.engine = Some(copier(&variant)?);
+        takes: Required("VARIANT", |builder, text| {
+            builder.options.engine = Some(variant(&text)?);
             Ok(())
         }),
         help: "move data this way where it works, such as read_write:256K@2; see \
@@ -45,10 +45,10 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["profile"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Means,
-        takes: Required("FILE", |draft, file| {
-            draft.profile = match file == "none" {
+        takes: Required("FILE", |builder, file| {
+            builder.options.profile = match file == "none" {
                 true => Location::None,
                 false => Location::named(&file),
             };
@@ -65,9 +65,9 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["atomic"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Safety,
-        takes: Nothing(|draft| draft.atomic = true),
+        takes: Nothing(|builder| builder.options.atomic = true),
         help: "let a file's name stand for the old file or the whole new one at every moment",
         details: "The copy is made without a name in the directory of its destination, and comes to \
                   the name when it is whole; an interrupted or failed copy leaves the old file, or \
@@ -91,9 +91,9 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["durable"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Safety,
-        takes: Nothing(|draft| draft.durable = true),
+        takes: Nothing(|builder| builder.options.durable = true),
         help: "succeed only when every copy, and its name, would outlast a loss of power",
         details: "Files and the directories that they are in are synced (fsync). An error in that \
                   is one of the copy. With \\fB--atomic\\fR a file is synced before it gets its \
@@ -105,9 +105,9 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["verify"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Safety,
-        takes: Nothing(|draft| draft.verify = true),
+        takes: Nothing(|builder| builder.options.verify = true),
         help: "read every copy back and compare it with its source",
         details: "The copy is written to the medium and dropped from the page cache first, and then \
                   both files are read from end to end. A difference is an error that names the first \
@@ -120,12 +120,12 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["resume"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Safety,
-        takes: Nothing(|draft| {
-            draft.resume = true;
-            draft.atomic = true;
-            draft.keep_usual();
+        takes: Nothing(|builder| {
+            builder.options.resume = true;
+            builder.options.atomic = true;
+            builder.preserve_default();
         }),
         help: "go on where a run of the same command was killed; implies --atomic and -p",
         details: "A file of the source's length and time of modification is taken for complete, as \
@@ -139,9 +139,9 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["no-cache"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Means,
-        takes: Nothing(|draft| draft.no_cache = true),
+        takes: Nothing(|builder| builder.options.no_cache = true),
         help: "leave the page cache as it was, for copies that nobody reads soon",
         details: "Data goes past the cache where the file systems let it (RWF_DONTCACHE, or else \
                   O_DIRECT). What came into the cache all the same is dropped: of the copy once it \
@@ -151,9 +151,9 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["progress"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Messages,
-        takes: Nothing(|draft| draft.progress = true),
+        takes: Nothing(|builder| builder.reports.progress = true),
         help: "show how far the copy is, if standard error is a terminal",
         details: "How much there is to do is counted beside the copy. Until that is known no time \
                   left is given, nor where entries are left out by globs. Rate and time left are \
@@ -163,10 +163,10 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["receipt"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Messages,
-        takes: Required("FILE", |draft, file| {
-            draft.receipt = Some(file);
+        takes: Required("FILE", |builder, file| {
+            builder.reports.receipt = Some(file);
             Ok(())
         }),
         help: "write to FILE, a line of JSON each, what became of every entry, and a summary; \
@@ -179,9 +179,9 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["stats"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Messages,
-        takes: Nothing(|draft| draft.stats = true),
+        takes: Nothing(|builder| builder.reports.stats = true),
         help: "tell at the end, on standard error, what was copied, how, and how fast",
         details: "The time elapsed is all the time there was, also what the program was stopped \
                   for.",
@@ -189,10 +189,10 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["exclude"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Sources,
-        takes: Required("GLOB", |draft, glob| {
-            draft.rules.push(rule("exclude", glob)?);
+        takes: Required("GLOB", |builder, glob| {
+            builder.rules.push(rule("exclude", glob)?);
             Ok(())
         }),
         help: "leave out what matches GLOB below a SOURCE, and all that is in such a directory",
@@ -207,10 +207,10 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["include"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Sources,
-        takes: Required("GLOB", |draft, glob| {
-            draft.rules.push(rule("include", glob)?);
+        takes: Required("GLOB", |builder, glob| {
+            builder.rules.push(rule("include", glob)?);
             Ok(())
         }),
         help: "copy what matches GLOB even if a later --exclude or an ignore file says otherwise",
@@ -221,10 +221,10 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["ignore-file"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Sources,
-        takes: Required("FILE", |draft, file| {
-            draft.ignore_files.push(file);
+        takes: Required("FILE", |builder, file| {
+            builder.ignore_files.push(file);
             Ok(())
         }),
         help: "leave out what FILE says, which is written like a .gitignore",
@@ -235,9 +235,9 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["dry-run"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Messages,
-        takes: Nothing(|draft| draft.dry_run = true),
+        takes: Nothing(|builder| builder.options.dry_run = true),
         help: "tell what would be done, as -v does, and do none of it",
         details: "Everything is looked at and decided as in a real run, and the exit status is \
                   that of a real run as far as can be known: errors that only reading, writing or \
@@ -251,10 +251,10 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["limit-rate"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Means,
-        takes: Required("RATE", |draft, rate| {
-            draft.limit_rate = Some(bytes_per_second(&rate)?);
+        takes: Required("RATE", |builder, rate| {
+            builder.options.limit_rate = Some(bytes_per_second(&rate)?);
             Ok(())
         }),
         help: "move no more than RATE bytes a second in all, such as 50M or 1.5G",
@@ -265,13 +265,10 @@ pub(super) static FLAGS: &[Flag] = &[
     },
     Flag {
         longs: &["generate"],
-        origin: Origin::Ours,
+        origin: Origin::Own,
         group: Group::Messages,
-        takes: Required("WHAT", |draft, what| {
-            draft.answer = Some(match choose::<Generated>(&what, "--generate")? {
-                Generated::Man => Request::ManPage,
-                Generated::Completions(shell) => Request::Completions(shell),
-            });
+        takes: Required("WHAT", |builder, what| {
+            builder.command = Some(Command::Generate(choose(&what, "--generate")?));
             Ok(())
         }),
         values: Some(names::<Generated>),

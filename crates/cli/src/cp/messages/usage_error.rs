@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use tree::BadGlob;
 
-use super::invocation;
-use super::quote::{self, Charset};
+use crate::cp::invocation;
+use crate::cp::messages::quote::{self, Charset};
 
 /// Why a command line asks for nothing that can be done. The exit status is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) enum UsageError {
     /// A backup is asked for, and that nothing be replaced.
     BackupOfNothing,
     /// `--dry-run` with receipts or statistics.
-    BooksOfNothing,
+    DryRunWithReport,
     /// `--reflink=always` with holes to be made or filled.
     ReflinkWithSparse,
     /// A second `-t`.
@@ -187,7 +187,7 @@ impl UsageError {
             UsageError::BackupOfNothing => {
                 "--backup is mutually exclusive with -n or --update=none-fail"
             }
-            UsageError::BooksOfNothing => {
+            UsageError::DryRunWithReport => {
                 "--dry-run copies nothing that --receipt or --stats could tell of"
             }
             UsageError::ReflinkWithSparse => "--reflink can be used only with --sparse=auto",

@@ -9,9 +9,9 @@ use tree::{
     SparseDetection,
 };
 
-use super::quote;
-use super::usage_error::UsageError;
-use super::way;
+use crate::cp::messages::engine_line;
+use crate::cp::messages::quote;
+use crate::cp::messages::usage_error::UsageError;
 
 /// The lines for a diagnostic.
 pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Vec<u8> {
@@ -325,7 +325,7 @@ pub(crate) fn of_announcement(announcement: &Announcement) -> Vec<u8> {
         Announcement::Data(offload) => debug_words(*offload).into_bytes(),
         Announcement::Engine { src, dst, chosen, attempts } => {
             let names = fill("haulage: {} -> {}: ", &[src, dst]);
-            [names, way::words(chosen, attempts).into_bytes()].concat()
+            [names, engine_line::words(chosen, attempts).into_bytes()].concat()
         }
     };
     words.push(b'\n');

@@ -1,92 +1,93 @@
-//! The words of `--progress` and of the line that SIGUSR1 asks for: how far a run is, how fast, what
-//! is left, and which files are being written. Nothing here knows a terminal.
+//! The lines of `--progress` and of the status that SIGUSR1 asks for: progress, rate, time left, and the
+//! files being written. Pure: strings for a given width.
 
 use std::time::{Duration, Instant};
 
 use tree::{CurrentFile, Progress, Totals};
 use unicode_width::UnicodeWidthChar;
 
-use super::figures::{bytes, bytes_of, clock, count, entry_rate, rate};
-use super::quote;
-use super::speed::Speed;
+use crate::cp::messages::quote;
+use crate::cp::progress::rate::RateEstimator;
+use crate::cp::units::{bytes, bytes_of, clock, count, entry_rate, rate};
 
 /// A run at one instant.
 #[derive(Debug)]
-pub(super) struct View {
+pub(crate) struct View {
     progress: Progress,
-    /// What there is to do, as far as it was counted; `None` when nobody counts.
-    counted: Option<Totals>,
+    /// What the pre-scan has counted so far; `None` without a pre-scan.
+    total: Option<Totals>,
     rate: Rate,
     left: Option<Duration>,
-    in_hand: Vec<CurrentFile>,
+    files: Vec<CurrentFile>,
 }
 
-/// How fast it goes, a second.
+/// Rate, a second.
 #[derive(Clone, Copy, Debug)]
 enum Rate {
     Bytes(f64),
-    /// Of small files bytes say little.
+    /// For small files the number of files says more than their bytes.
     Entries(f64),
 }
 
-/// An average file of less is a small one.
+/// Files with a smaller average size count as small.
 const SMALL_BYTES: u64 = 4096;
 
 impl View {
-    pub(super) fn new(
+    pub(crate) fn new(
         now: Instant,
-        speed: &Speed,
+        estimator: &RateEstimator,
         progress: Progress,
-        counted: Option<Totals>,
-        in_hand: Vec<CurrentFile>,
+        total: Option<Totals>,
+        files: Vec<CurrentFile>,
     ) -> View {
         let gone = progress.bytes + progress.skipped_bytes;
-        // What comes to be while the run lasts was not there to be counted.
-        let counted = counted.map(|counted| Totals {
-            entries: counted.entries.max(progress.entries),
-            bytes: counted.bytes.max(gone),
-            ..counted
+        // Files that appear while the run lasts may be copied without having been counted.
+        let total = total.map(|total| Totals {
+            entries: total.entries.max(progress.entries),
+            bytes: total.bytes.max(gone),
+            ..total
         });
-        // A count that the copy has overtaken says nothing of what is to come.
-        let counted = counted.filter(|counted| counted.all || counted.entries > progress.entries);
+        // A pre-scan that the copy has overtaken does not say how much is left.
+        let total = total.filter(|total| total.all || total.entries > progress.entries);
         View {
             progress,
-            counted,
+            total,
             rate: if gone < progress.entries.saturating_mul(SMALL_BYTES) {
-                Rate::Entries(speed.entries_per_second(now, progress))
+                Rate::Entries(estimator.entries_per_second(now, progress))
             } else {
-                Rate::Bytes(speed.bytes_per_second(now, progress))
+                Rate::Bytes(estimator.bytes_per_second(now, progress))
             },
-            left: counted.and_then(|counted| speed.left(now, progress, counted)),
-            in_hand,
+            left: total.and_then(|total| estimator.time_left(now, progress, total)),
+            files,
         }
     }
 
-    /// The bar and below it the names of files at hand, none wider than `columns`, and no more
-    /// lines than fit above the prompt of a terminal of so many `rows`.
-    pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
-        // Terminals differ in what they do when the last column is filled.
+    /// The bar, and below it the files being copied. No line is wider than `columns`, and there are no
+    /// more lines than fit above the prompt of a terminal with `rows` rows.
+    pub(crate) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+        // Terminals differ in whether a full last column wraps the line.
         let columns = columns.saturating_sub(1).max(1);
-        let names = self.in_hand.len().min(rows.saturating_sub(2)).min(NAMES_MAX);
+        let names = self.files.len().min(rows.saturating_sub(2)).min(NAMES_MAX);
         let mut lines = vec![self.bar(columns)];
-        lines.extend(self.in_hand[..names].iter().map(|file| name_line(file, columns)));
+        lines.extend(self.files[..names].iter().map(|file| name_line(file, columns)));
         lines
     }
 
-    /// One line without a limit, for those who asked once.
-    pub(super) fn status(&self) -> String {
-        let names: Vec<String> = self.in_hand.iter().map(described).collect();
+    /// The status line for SIGUSR1, of any length.
+    pub(crate) fn status(&self) -> String {
+        let names: Vec<String> = self.files.iter().map(described).collect();
         let names =
             if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         format!("cp: {}{names}\n", self.figures(4))
     }
 
-    /// A bar with the figures behind it. Where there is little room, less is said.
+    /// The bar and the figures. A narrower terminal gets fewer figures.
     fn bar(&self, columns: usize) -> String {
         let share = self.share();
         let percent = share.map_or(String::new(), |share| format!("{:>3.0} % ", share * 100.0));
         let room = columns.saturating_sub(percent.len());
-        let fitting = (0..=4).rev().map(|much| self.figures(much)).find(|text| text.len() <= room);
+        let fitting =
+            (0..=4).rev().map(|detail| self.figures(detail)).find(|text| text.len() <= room);
         let figures = fitting.unwrap_or_default();
         let bar_columns = room.saturating_sub(figures.len() + 3);
         let bar = match share {
@@ -102,21 +103,21 @@ impl View {
         format!("{percent}{bar}{figures}").trim_end().to_owned()
     }
 
-    /// The figures, the more of them the higher `much` is, up to 4.
-    fn figures(&self, much: usize) -> String {
+    /// The figures up to `detail`, from 0 to 4.
+    fn figures(&self, detail: usize) -> String {
         let Progress { entries, bytes: moved, skipped_bytes } = self.progress;
         let gone = moved + skipped_bytes;
         let mut figures = Vec::new();
-        match self.counted {
+        match self.total {
             Some(all) if all.all => {
                 figures.push((1, bytes_of(gone, all.bytes)));
-                // Of one file the bytes say all.
+                // For one file the bytes suffice.
                 if all.entries > 1 {
                     let files = format!("{} of {} files", count(entries), count(all.entries));
                     figures.push((3, files));
                 }
             }
-            Some(some) if much >= 4 => {
+            Some(some) if detail >= 4 => {
                 figures.push((1, format!("{} of at least {}", bytes(gone), bytes(some.bytes))));
                 let files = format!("{} of {}+ files", count(entries), count(some.entries));
                 figures.push((3, files));
@@ -132,25 +133,24 @@ impl View {
         };
         figures.push((2, rate));
         if let Some(left) = self.left {
-            // Nothing is done in no time: what has begun of a second is a whole one.
+            // Rounded up: "0:00 left" means that nothing is left.
             let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
             figures.push((0, format!("{} left", clock(Duration::from_secs(seconds)))));
         }
-        let shown = figures.into_iter().filter(|(from, _)| *from <= much);
+        let shown = figures.into_iter().filter(|(from, _)| *from <= detail);
         shown.map(|(_, text)| text).collect::<Vec<_>>().join(", ")
     }
 
-    /// How much of the whole is done, once the whole is known: by bytes, and by entries where none
-    /// of them has any.
+    /// The share that is done, once the total is known: by bytes, or by entries if all are empty.
     fn share(&self) -> Option<f64> {
-        let all = self.counted.filter(|counted| counted.all)?;
+        let all = self.total.filter(|total| total.all)?;
         let Progress { entries, bytes, skipped_bytes } = self.progress;
         let share = match (all.bytes, all.entries) {
             (0, 0) => return None,
             (0, of) => entries as f64 / of as f64,
             (of, _) => (bytes + skipped_bytes) as f64 / of as f64,
         };
-        // Only the end is the end.
+        // 100 % is shown only at the end.
         Some(if entries < all.entries { share.min(0.99) } else { share.min(1.0) })
     }
 }
@@ -158,7 +158,7 @@ impl View {
 const BAR_COLUMNS_MIN: usize = 6;
 const BAR_COLUMNS_MAX: usize = 40;
 
-/// Names that are shown at once. More than so many workers on small files say nothing to anybody.
+/// Names that are shown at once. The names of more workers on small files change too fast to read.
 const NAMES_MAX: usize = 4;
 
 fn name_line(file: &CurrentFile, columns: usize) -> String {
@@ -172,33 +172,32 @@ fn described(file: &CurrentFile) -> String {
     format!("{}{percent}", quoted(file))
 }
 
-/// What is worth a figure of its own: less than that is done before anybody has read it.
-const FIGURE_BYTES_MIN: u64 = 16 << 20;
+/// The size from which a file's own percentage is shown. A smaller file is complete before it is read.
+const PERCENT_BYTES_MIN: u64 = 16 << 20;
 
 fn percent_of(file: &CurrentFile) -> Option<String> {
     let CurrentFile { bytes, bytes_expected, .. } = *file;
-    let worth = bytes_expected >= FIGURE_BYTES_MIN;
-    worth.then(|| {
+    let is_large = bytes_expected >= PERCENT_BYTES_MIN;
+    is_large.then(|| {
         format!("{:.0} %", 100.0 * bytes.min(bytes_expected) as f64 / bytes_expected as f64)
     })
 }
 
-/// The name as messages have it, which holds nothing that a terminal would act on.
+/// The name as in messages: quoted, without control characters.
 fn quoted(file: &CurrentFile) -> String {
     String::from_utf8_lossy(&quote::name(&file.dst)).into_owned()
 }
 
-/// `text` without what turns the rest of a line around, which in lines that change ten times a
-/// second nobody would find out.
+/// `text` without the Unicode characters that change the writing direction, which could show a name
+/// other than the file's.
 fn without_formatting(text: &str) -> String {
     let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
     let spans = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let turns = |c| marks.contains(&c) || spans(c);
-    text.replace(turns, "\u{fffd}")
+    let is_bidi = |c| marks.contains(&c) || spans(c);
+    text.replace(is_bidi, "\u{fffd}")
 }
 
-/// The end of `text`, with dots in front of it, where the whole is too wide: files of one directory
-/// differ in the ends of their names.
+/// `text`, or its end after dots if it is too wide: the names of one directory differ at their ends.
 fn cut_front(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -212,7 +211,7 @@ fn cut_front(text: &str, columns: usize) -> String {
             break;
         }
         room -= wide;
-        // A mark belongs to what stands before it.
+        // A combining mark belongs to the character before it.
         if wide > 0 && c != EMOJI_SELECTOR {
             start = at;
         }
@@ -220,13 +219,12 @@ fn cut_front(text: &str, columns: usize) -> String {
     format!("{dots}{}", &text[start..])
 }
 
-/// The columns that `text` takes, or more: terminals differ in what they put together, and none may
-/// break a line.
-pub(super) fn width(text: &str) -> usize {
+/// The columns that `text` takes at most. Terminals differ in what they combine, and no line may wrap.
+pub(crate) fn width(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
 
-/// Makes the letter before it an emoji, which is wider.
+/// Makes the character before it an emoji, which is wider.
 const EMOJI_SELECTOR: char = '\u{fe0f}';
 
 fn width_of(c: char) -> usize {
@@ -247,48 +245,44 @@ mod tests {
         CurrentFile { dst: OsStr::from_bytes(name).into(), bytes, bytes_expected, atomic: false }
     }
 
-    fn view(counted: Option<Totals>, in_hand: Vec<CurrentFile>) -> View {
+    fn view(total: Option<Totals>, files: Vec<CurrentFile>) -> View {
         View {
             progress: Progress { entries: 1204, bytes: 2 * GIB, skipped_bytes: 100 * MIB },
-            counted,
+            total,
             rate: Rate::Bytes(412.0 * MIB as f64),
-            left: counted.filter(|counted| counted.all).map(|_| Duration::from_secs(67)),
-            in_hand,
+            left: total.filter(|total| total.all).map(|_| Duration::from_secs(67)),
+            files,
         }
     }
 
-    fn counted(all: bool) -> Option<Totals> {
+    fn total(all: bool) -> Option<Totals> {
         Some(Totals { entries: 3000, bytes: 5 * GIB, all })
     }
 
     #[test]
     fn the_bar_says_what_there_is_room_for() {
-        for (columns, counted, expected) in [
+        for (columns, total, expected) in [
             (
                 200,
-                counted(true),
+                total(true),
                 " 42 % [################------------------------] 2.10 of 5.00 GiB, \
                  1,204 of 3,000 files, 412 MiB/s, 1:07 left",
             ),
             (
                 80,
-                counted(true),
+                total(true),
                 " 42 % [####------] 2.10 of 5.00 GiB, 1,204 of 3,000 files, 412 MiB/s, 1:07 left",
             ),
-            (40, counted(true), " 42 % 2.10 of 5.00 GiB, 1:07 left"),
-            (20, counted(true), " 42 % 1:07 left"),
-            (10, counted(true), " 42 %"),
+            (40, total(true), " 42 % 2.10 of 5.00 GiB, 1:07 left"),
+            (20, total(true), " 42 % 1:07 left"),
+            (10, total(true), " 42 %"),
             (6, None, ""),
-            (
-                200,
-                counted(false),
-                "2.10 GiB of at least 5.00 GiB, 1,204 of 3,000+ files, 412 MiB/s",
-            ),
-            (80, counted(false), "2.10 GiB of at least 5.00 GiB, 1,204 of 3,000+ files, 412 MiB/s"),
-            (40, counted(false), "2.10 GiB, 1,204 files, 412 MiB/s"),
+            (200, total(false), "2.10 GiB of at least 5.00 GiB, 1,204 of 3,000+ files, 412 MiB/s"),
+            (80, total(false), "2.10 GiB of at least 5.00 GiB, 1,204 of 3,000+ files, 412 MiB/s"),
+            (40, total(false), "2.10 GiB, 1,204 files, 412 MiB/s"),
             (80, None, "2.10 GiB, 1,204 files, 412 MiB/s"),
         ] {
-            let lines = view(counted, Vec::new()).lines(columns, 24);
+            let lines = view(total, Vec::new()).lines(columns, 24);
             assert!(lines[0].len() < columns, "{lines:?}");
             assert_eq!(lines, [expected], "{columns}");
         }
@@ -356,7 +350,7 @@ mod tests {
             "cp: 2.10 GiB, 1,204 files, 412 MiB/s: 'd/a' (25 %), 'd/b c'\n"
         );
         assert_eq!(
-            view(counted(true), Vec::new()).status(),
+            view(total(true), Vec::new()).status(),
             "cp: 2.10 of 5.00 GiB, 1,204 of 3,000 files, 412 MiB/s, 1:07 left\n"
         );
     }
@@ -367,7 +361,7 @@ mod tests {
         let now = begun + Duration::from_secs(2);
         let view = |entries, bytes| {
             let progress = Progress { entries, bytes, skipped_bytes: 0 };
-            View::new(now, &Speed::new(begun), progress, None, Vec::new()).status()
+            View::new(now, &RateEstimator::new(begun), progress, None, Vec::new()).status()
         };
         assert_eq!(view(9000, 900_000), "cp: 879 KiB, 9,000 files, 4,500 files/s\n");
         assert_eq!(view(100, 20 * MIB), "cp: 20.0 MiB, 100 files, 10.0 MiB/s\n");
@@ -377,7 +371,7 @@ mod tests {
     #[test]
     fn no_time_is_left_only_when_nothing_is() {
         let left = |millis| {
-            let mut view = view(counted(true), Vec::new());
+            let mut view = view(total(true), Vec::new());
             view.left = Some(Duration::from_millis(millis));
             view.figures(1).split(", ").last().expect("figures").to_owned()
         };

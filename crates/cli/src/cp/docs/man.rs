@@ -1,7 +1,7 @@
 //! The manual page, written as roff from the table of options.
 
-use super::flag::{Flag, Group, Origin};
-use super::flags::flags;
+use crate::cp::flags::flag::{Flag, Group, Origin};
+use crate::cp::flags::flags;
 
 const HEAD: &str = r#".SH NAME
 cp \- copy files and directories
@@ -85,7 +85,7 @@ fn entry(flag: &Flag) -> String {
         let words: Vec<String> = values().iter().map(|synonyms| synonyms.join(" = ")).collect();
         entry.push_str(&format!("Words: {}.\n", dashes(&words.join(", "))));
     }
-    if flag.origin == Origin::Ours {
+    if flag.origin == Origin::Own {
         entry.push_str("(Not in GNU cp.)\n");
     }
     entry

@@ -1,18 +1,8 @@
 //! Completions for shells, written from the table of options.
 
-use super::flag::{Flag, Takes};
-use super::flags::flags;
-
-/// A shell that completes what is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shell {
-    /// GNU Bash.
-    Bash,
-    /// The Z shell.
-    Zsh,
-    /// The friendly interactive shell.
-    Fish,
-}
+use crate::cp::flags::flag::{Flag, Takes};
+use crate::cp::flags::flags;
+use crate::cp::values::Shell;
 
 /// What is completed.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use tree::Errno;
 
 /// The symbol for `errno`, such as `ENOSPC`; `None` for one that no copy on Linux meets.
-pub(super) fn errno_name(errno: Errno) -> Option<&'static str> {
+pub(crate) fn errno_name(errno: Errno) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == errno).map(|(_, name)| *name)
 }
 

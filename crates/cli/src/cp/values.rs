@@ -5,11 +5,9 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::ffi::OsStrExt;
 
 use engines::{ParseError, Variant};
-use tree::{Filter, Rule};
+use tree::{BackupKind, Existing, Filter, Reflink, Rule, Sparse};
 
-use super::args::{BackupKind, Existing, Reflink, Sparse};
-use super::completions::Shell;
-use super::usage_error::UsageError;
+use crate::cp::messages::usage_error::UsageError;
 
 /// A type whose values have names on the command line.
 pub(crate) trait Choices: Copy + PartialEq + 'static {
@@ -100,8 +98,8 @@ fn bytes_in(text: &str) -> Option<u64> {
     u64::try_from(u128::from(whole) * unit + u128::from(fraction) * unit / parts).ok()
 }
 
-/// A way of moving data, as the lab calls it.
-pub(crate) fn copier(given: &OsStr) -> Result<Variant, UsageError> {
+/// The argument of `--engine`: a variant that copies files.
+pub(crate) fn variant(given: &OsStr) -> Result<Variant, UsageError> {
     let bad = |reason| UsageError::BadValue { option: "engine", given: given.to_owned(), reason };
     let variant: Variant =
         given.to_string_lossy().parse().map_err(|error: ParseError| bad(error.to_string()))?;
@@ -184,12 +182,23 @@ impl Choices for Option<BackupKind> {
     ];
 }
 
-/// What `--generate` writes.
+/// A shell that has completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shell {
+    /// GNU Bash.
+    Bash,
+    /// The Z shell.
+    Zsh,
+    /// The friendly interactive shell.
+    Fish,
+}
+
+/// The argument of `--generate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generated {
     /// The manual page, as roff.
     Man,
-    /// Completions for this shell.
+    /// A completion script for this shell.
     Completions(Shell),
 }
 

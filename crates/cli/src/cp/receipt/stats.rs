@@ -1,22 +1,22 @@
 //! The text of `--stats`.
 
-use super::figures::{bytes, count, rate, seconds};
-use super::tally::{Cost, Kind, Outcome, Share, Tally};
+use crate::cp::receipt::totals::{Cost, EngineTotals, Kind, Outcome, RunTotals};
+use crate::cp::units::{bytes, count, rate, seconds};
 
 /// What a run came to, in lines of at most 79 columns.
-pub(super) fn text(tally: &Tally, cost: &Cost) -> String {
-    let mut text = table_of_entries(tally);
+pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
+    let mut text = table_of_entries(totals);
     text.push('\n');
-    let Tally { data_bytes, shared_bytes, hole_bytes, .. } = *tally;
+    let RunTotals { data_bytes, shared_bytes, hole_bytes, .. } = *totals;
     for (name, amount) in [("data", data_bytes), ("shared", shared_bytes), ("holes", hole_bytes)] {
         text.push_str(&format!("{name:<18}{:>12}\n", bytes(amount)));
     }
-    let moved = tally.variants.values().map(|share| share.bytes).sum();
+    let moved = totals.variants.values().map(|moved| moved.bytes).sum();
     let rest = data_bytes.saturating_sub(moved);
-    if !tally.variants.is_empty() || rest > 0 {
+    if !totals.variants.is_empty() || rest > 0 {
         text.push_str("\nmoved by\n");
     }
-    for (variant, Share { files, bytes: moved }) in &tally.variants {
+    for (variant, EngineTotals { files, bytes: moved }) in &totals.variants {
         let files = format!("{} {}", count(*files), if *files == 1 { "file" } else { "files" });
         text.push_str(&format!("  {variant:<26}  {:>12}  {files:>18}\n", bytes(*moved)));
     }
@@ -24,10 +24,10 @@ pub(super) fn text(tally: &Tally, cost: &Cost) -> String {
         // Data that is looked at for zeros, and zeros written for holes, are no engine's.
         text.push_str(&format!("  {:<26}  {:>12}\n", "looking for zeros", bytes(rest)));
     }
-    if !tally.chosen.is_empty() {
+    if !totals.chosen.is_empty() {
         text.push_str("\nchosen by\n");
     }
-    for (by, files) in &tally.chosen {
+    for (by, files) in &totals.chosen {
         let files = format!("{} {}", count(*files), if *files == 1 { "file" } else { "files" });
         text.push_str(&format!("  {by:<26}  {:>12}  {files:>18}\n", ""));
     }
@@ -43,7 +43,7 @@ pub(super) fn text(tally: &Tally, cost: &Cost) -> String {
     text
 }
 
-fn table_of_entries(tally: &Tally) -> String {
+fn table_of_entries(totals: &RunTotals) -> String {
     let mut text =
         String::from("                        copied      linked     skipped      failed\n");
     for (kind, name) in [
@@ -55,7 +55,7 @@ fn table_of_entries(tally: &Tally) -> String {
         (Kind::Device, "devices"),
         (Kind::Unknown, "unknown"),
     ] {
-        let entries = |outcome| tally.entries.get(&(kind, outcome)).copied().unwrap_or(0);
+        let entries = |outcome| totals.entries.get(&(kind, outcome)).copied().unwrap_or(0);
         // Regular files are what people look for, even when there are none.
         if kind != Kind::File && Outcome::ALL.into_iter().all(|outcome| entries(outcome) == 0) {
             continue;
@@ -77,11 +77,11 @@ mod tests {
 
     #[test]
     fn the_text_is_aligned_and_fits_80_columns() {
-        let mut tally = Tally {
+        let mut totals = RunTotals {
             data_bytes: 5 << 30,
             shared_bytes: 1 << 30,
             hole_bytes: 12 << 20,
-            ..Tally::default()
+            ..RunTotals::default()
         };
         for (kind, outcome, number) in [
             (Kind::File, Outcome::Copied, 1_234_567),
@@ -89,15 +89,15 @@ mod tests {
             (Kind::Directory, Outcome::Copied, 36),
             (Kind::Symlink, Outcome::Skipped, 2),
         ] {
-            tally.entries.insert((kind, outcome), number);
+            totals.entries.insert((kind, outcome), number);
         }
         for (variant, files, bytes) in
             [("read_write:256K@2", 1_234_000, 3 << 30), ("reflink", 1, 1 << 30)]
         {
-            tally.variants.insert(variant.to_owned(), Share { files, bytes });
+            totals.variants.insert(variant.to_owned(), EngineTotals { files, bytes });
         }
-        tally.chosen.insert("profile", 1_234_000);
-        tally.chosen.insert("rule", 1);
+        totals.chosen.insert("profile", 1_234_000);
+        totals.chosen.insert("rule", 1);
         let cost = Cost {
             elapsed: Duration::from_millis(2560),
             user: Duration::from_millis(120),
@@ -123,7 +123,7 @@ chosen by
 
 elapsed 2.56 s, 1.95 GiB/s; user 0.12 s, system 3.00 s
 ";
-        let text = text(&tally, &cost);
+        let text = text(&totals, &cost);
         assert_eq!(text, expected);
         assert!(text.lines().all(|line| line.len() < 80));
     }

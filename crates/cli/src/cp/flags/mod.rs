@@ -1,11 +1,12 @@
 //! Every option of `cp`, one row each: parser, `--help` and the manual page read it here.
 
-use super::flag::Flag;
+use crate::cp::flags::flag::Flag;
 
+pub(crate) mod flag;
 mod gnu;
-mod ours;
+mod own;
 
 /// All of them, GNU's first.
 pub(crate) fn flags() -> impl Iterator<Item = &'static Flag> {
-    gnu::FLAGS.iter().chain(ours::FLAGS)
+    gnu::FLAGS.iter().chain(own::FLAGS)
 }

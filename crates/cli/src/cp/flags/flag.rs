@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use super::draft::Draft;
-use super::usage_error::UsageError;
+use crate::cp::builder::Builder;
+use crate::cp::messages::usage_error::UsageError;
 
 /// An option: all that the parser, `--help` and the manual page know of it.
 pub(crate) struct Flag {
@@ -11,7 +11,7 @@ pub(crate) struct Flag {
     pub(crate) shorts: &'static [char],
     /// Its long names without dashes; the first is the one that is shown.
     pub(crate) longs: &'static [&'static str],
-    /// Whether it takes an argument, and what it does to a [`Draft`].
+    /// Whether it takes an argument, and what it does to a [`Builder`].
     pub(crate) takes: Takes,
     /// The words that the argument may be, synonyms together.
     pub(crate) values: Option<fn() -> Vec<Vec<&'static str>>>,
@@ -28,11 +28,11 @@ pub(crate) struct Flag {
 /// What an option takes, and what it does with it. The words are what help calls the argument.
 pub(crate) enum Takes {
     /// No argument.
-    Nothing(fn(&mut Draft<'_>)),
+    Nothing(fn(&mut Builder<'_>)),
     /// An argument, joined or as the next word.
-    Required(&'static str, fn(&mut Draft<'_>, OsString) -> Result<(), UsageError>),
+    Required(&'static str, fn(&mut Builder<'_>, OsString) -> Result<(), UsageError>),
     /// Perhaps an argument, joined by an equals sign.
-    Optional(&'static str, fn(&mut Draft<'_>, Option<OsString>) -> Result<(), UsageError>),
+    Optional(&'static str, fn(&mut Builder<'_>, Option<OsString>) -> Result<(), UsageError>),
 }
 
 /// Whose option it is.
@@ -41,7 +41,7 @@ pub(crate) enum Origin {
     /// GNU cp has it.
     Gnu,
     /// Only haulage has it.
-    Ours,
+    Own,
 }
 
 /// The sections of `--help`.

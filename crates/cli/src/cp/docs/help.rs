@@ -1,7 +1,7 @@
 //! The texts of `--help` and `--version`.
 
-use super::flag::{Flag, Group, Origin};
-use super::flags::flags;
+use crate::cp::flags::flag::{Flag, Group, Origin};
+use crate::cp::flags::flags;
 
 /// Lines are no longer than this.
 const COLUMNS: usize = 80;
@@ -56,7 +56,7 @@ pub(crate) fn version() -> String {
 }
 
 fn entry(flag: &Flag) -> String {
-    let is_ours = flag.origin == Origin::Ours;
+    let is_ours = flag.origin == Origin::Own;
     // Options without a letter stand under the long names of the others. Whoever reads GNU's
     // options from these lines goes by how they begin, so our own begin otherwise.
     let indent = match (flag.shorts.is_empty(), is_ours) {

@@ -1,0 +1,302 @@
+//! Accumulates options in command-line order, and resolves at the end which of them take precedence.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use tree::{
+    Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule, Options,
+    Preserve, Reflink, Request, Rule, Sparse,
+};
+
+use crate::cp::command_line::{Command, CopyCommand, Reports};
+use crate::cp::environment::Environment;
+use crate::cp::messages::usage_error::{UsageError, Warning};
+use crate::cp::values::{Attribute, choose};
+
+/// The options read so far. A row of the flag table changes it; [`Builder::build`] ends it.
+pub(crate) struct Builder<'e> {
+    environment: &'e Environment,
+    warn: &'e mut dyn FnMut(Warning),
+    /// Set by an option that asks for something other than a copy, such as `--help`. No further
+    /// argument is read.
+    pub(crate) command: Option<Command>,
+    /// Options that mean the same whatever else is given. [`Builder::build`] overwrites `follow`,
+    /// `make`, `ask` and `backup`, which depend on the fields below.
+    pub(crate) options: Options,
+    /// The last of `-H`, `-L`, `-P`, `-d` and `-a`.
+    pub(crate) follow: Option<Follow>,
+    /// `--attributes-only`.
+    pub(crate) attributes_only: bool,
+    /// `-l`.
+    pub(crate) hard_link: bool,
+    /// `-s`.
+    pub(crate) symbolic_link: bool,
+    /// The last of `-i` and `-n`.
+    pub(crate) interactive: Interactive,
+    /// `-b`, `--backup` or `-S`.
+    pub(crate) backup: bool,
+    /// The last CONTROL of `--backup`.
+    pub(crate) backup_control: Option<OsString>,
+    /// `-S`, or SIMPLE_BACKUP_SUFFIX.
+    pub(crate) suffix: Option<OsString>,
+    /// `-t`.
+    target_directory: Option<OsString>,
+    /// `-T`.
+    pub(crate) no_target_directory: bool,
+    /// `--exclude` and `--include`.
+    pub(crate) rules: Vec<Rule>,
+    /// `--ignore-file`.
+    pub(crate) ignore_files: Vec<OsString>,
+    /// `--receipt`, `--stats` and `--progress`.
+    pub(crate) reports: Reports,
+}
+
+/// Whether an existing destination may be replaced, as `-i` and `-n` say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interactive {
+    /// Neither option.
+    Unspecified,
+    /// `-i`: ask.
+    Ask,
+    /// `-n`: do not replace it.
+    AlwaysNo,
+}
+
+impl<'e> Builder<'e> {
+    /// The defaults of `environment`.
+    pub(crate) fn new(
+        environment: &'e Environment,
+        warn: &'e mut dyn FnMut(Warning),
+    ) -> Builder<'e> {
+        let options = Options {
+            profile: environment.profile.clone(),
+            through_dangling_symlink: environment.posixly_correct,
+            ..Options::default()
+        };
+        Builder {
+            environment,
+            warn,
+            command: None,
+            options,
+            follow: None,
+            attributes_only: false,
+            hard_link: false,
+            symbolic_link: false,
+            interactive: Interactive::Unspecified,
+            backup: false,
+            backup_control: None,
+            suffix: environment.simple_backup_suffix.clone(),
+            target_directory: None,
+            no_target_directory: false,
+            rules: Vec::new(),
+            ignore_files: Vec::new(),
+            reports: Reports::default(),
+        }
+    }
+
+    /// `-a`.
+    pub(crate) fn archive(&mut self) {
+        self.options.recursive = true;
+        self.follow = Some(Follow::Never);
+        self.preserve(Attribute::All);
+        self.options.preserve.quiet = true;
+    }
+
+    /// `-p`.
+    pub(crate) fn preserve_default(&mut self) {
+        self.preserve(Attribute::Mode);
+        self.preserve(Attribute::Ownership);
+        self.preserve(Attribute::Timestamps);
+    }
+
+    /// A word of `--preserve`.
+    pub(crate) fn preserve(&mut self, attribute: Attribute) {
+        let preserve = &mut self.options.preserve;
+        match attribute {
+            Attribute::Mode => preserve.mode = ModeRule::Preserve,
+            Attribute::Timestamps => preserve.timestamps = true,
+            Attribute::Ownership => preserve.ownership = true,
+            Attribute::Links => preserve.links = true,
+            Attribute::Context => preserve.context = Keep::Required,
+            Attribute::Xattr => preserve.xattr = Keep::Required,
+            Attribute::All => {
+                self.preserve_default();
+                let preserve = &mut self.options.preserve;
+                preserve.links = true;
+                // An attribute that was required by name stays required.
+                preserve.xattr = preserve.xattr.max(Keep::IfPossible);
+                if self.environment.selinux {
+                    preserve.context = preserve.context.max(Keep::IfPossible);
+                }
+            }
+        }
+    }
+
+    /// A word of `--no-preserve`.
+    pub(crate) fn no_preserve(&mut self, attribute: Attribute) {
+        let preserve = &mut self.options.preserve;
+        match attribute {
+            Attribute::Mode => preserve.mode = ModeRule::Fresh,
+            Attribute::Timestamps => preserve.timestamps = false,
+            Attribute::Ownership => preserve.ownership = false,
+            Attribute::Links => preserve.links = false,
+            Attribute::Context => preserve.context = Keep::No,
+            Attribute::Xattr => preserve.xattr = Keep::No,
+            Attribute::All => {
+                *preserve = Preserve {
+                    mode: ModeRule::Fresh,
+                    // A context that was required by name stays required, as in GNU cp.
+                    context: match preserve.context {
+                        Keep::Required => Keep::Required,
+                        Keep::No | Keep::IfPossible => Keep::No,
+                    },
+                    quiet: preserve.quiet,
+                    ..Preserve::default()
+                };
+            }
+        }
+    }
+
+    /// `-t`.
+    ///
+    /// # Errors
+    /// A second `-t`.
+    pub(crate) fn set_target_directory(&mut self, directory: OsString) -> Result<(), UsageError> {
+        match self.target_directory.replace(directory) {
+            None => Ok(()),
+            Some(_) => Err(UsageError::SeveralTargets),
+        }
+    }
+
+    /// `-Z` and `--context`.
+    pub(crate) fn set_context(&mut self, context: Option<OsString>) {
+        match (context, self.environment.selinux) {
+            (None, false) => (),
+            (Some(_), false) => (self.warn)(Warning::ContextIgnored),
+            (None, true) => self.options.context = Context::Default,
+            (Some(context), true) => self.options.context = Context::Named(context),
+        }
+    }
+
+    /// Resolves the combination of all options.
+    ///
+    /// # Errors
+    /// Options that contradict each other, and too few or too many operands. The first error is the
+    /// one that GNU cp reports first.
+    pub(crate) fn build(self, operands: Vec<OsString>) -> Result<CopyCommand, UsageError> {
+        if self.hard_link && self.symbolic_link {
+            return Err(UsageError::HardAndSymbolic);
+        }
+        let dry_run = self.options.dry_run;
+        if dry_run && (self.reports.receipt.is_some() || self.reports.stats) {
+            return Err(UsageError::DryRunWithReport);
+        }
+        let existing = match self.interactive {
+            Interactive::AlwaysNo => Existing::Skip,
+            Interactive::Unspecified | Interactive::Ask => self.options.existing,
+        };
+        if self.backup && matches!(existing, Existing::Skip | Existing::Fail) {
+            return Err(UsageError::BackupOfNothing);
+        }
+        if self.options.reflink == Reflink::Always && self.options.sparse != Sparse::Auto {
+            return Err(UsageError::ReflinkWithSparse);
+        }
+        let backup = self.resolve_backup()?;
+        if self.options.preserve.context == Keep::Required {
+            if !self.environment.selinux {
+                return Err(UsageError::NoContexts);
+            }
+            if self.options.context != Context::Inherit {
+                return Err(UsageError::ContextSetAndPreserved);
+            }
+        }
+        let (follow, make) = (self.resolve_follow(), self.resolve_make());
+        let request = resolve_operands(self.target_directory, self.no_target_directory, operands)?;
+        let options = Options {
+            follow,
+            make,
+            existing,
+            ask: self.interactive == Interactive::Ask,
+            backup,
+            verbose: self.options.verbose || self.options.debug || dry_run,
+            durable: self.options.durable && !dry_run,
+            verify: self.options.verify && !dry_run,
+            ..self.options
+        };
+        Ok(CopyCommand {
+            request,
+            options,
+            rules: self.rules,
+            ignore_files: self.ignore_files,
+            reports: self.reports,
+        })
+    }
+
+    fn resolve_backup(&self) -> Result<Option<Backup>, UsageError> {
+        if !self.backup {
+            return Ok(None);
+        }
+        let given = |value: &Option<OsString>| value.clone().filter(|value| !value.is_empty());
+        let kind: Option<BackupKind> = if let Some(control) = given(&self.backup_control) {
+            choose(&control, "backup type")?
+        } else if let Some(control) = given(&self.environment.version_control) {
+            choose(&control, "$VERSION_CONTROL")?
+        } else {
+            Some(BackupKind::Existing)
+        };
+        let suffix = self.suffix.as_deref().filter(|suffix| is_valid_suffix(suffix));
+        let suffix = suffix.unwrap_or(OsStr::new("~")).to_owned();
+        Ok(kind.map(|kind| Backup { kind, suffix }))
+    }
+
+    fn resolve_follow(&self) -> Follow {
+        self.follow.unwrap_or(if self.options.recursive && !self.hard_link {
+            Follow::Never
+        } else {
+            Follow::Always
+        })
+    }
+
+    fn resolve_make(&self) -> Make {
+        if self.hard_link {
+            Make::HardLink
+        } else if self.symbolic_link {
+            Make::SymbolicLink
+        } else if self.attributes_only {
+            Make::AttributesOnly
+        } else {
+            Make::Copy
+        }
+    }
+}
+
+/// Whether a backup with this suffix stays in the file's directory and has another name than the
+/// file. GNU cp ignores any other suffix.
+fn is_valid_suffix(suffix: &OsStr) -> bool {
+    !suffix.is_empty() && !suffix.as_bytes().contains(&b'/')
+}
+
+/// Splits the operands into sources and destination.
+fn resolve_operands(
+    target_directory: Option<OsString>,
+    no_target_directory: bool,
+    mut operands: Vec<OsString>,
+) -> Result<Request, UsageError> {
+    match (&operands[..], target_directory) {
+        ([], _) => return Err(UsageError::MissingSource),
+        ([only], None) => return Err(UsageError::MissingDestination(only.clone())),
+        (_, Some(_)) if no_target_directory => return Err(UsageError::TargetAndNone),
+        (_, Some(directory)) => {
+            let destination = Destination::Directory(directory);
+            return Ok(Request { sources: operands, destination });
+        }
+        ([_, _, extra, ..], None) if no_target_directory => {
+            return Err(UsageError::ExtraOperand(extra.clone()));
+        }
+        (_, None) => (),
+    }
+    let last = operands.pop().expect("at least two operands");
+    let destination =
+        if no_target_directory { Destination::Exact(last) } else { Destination::Last(last) };
+    Ok(Request { sources: operands, destination })
+}
