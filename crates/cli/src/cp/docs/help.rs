@@ -1,13 +1,13 @@
 //! The texts of `--help` and `--version`.
 
-use crate::cp::flags::flag::{Flag, Group, Origin};
-use crate::cp::flags::flags;
+use crate::cp::flags::flag::{Flag, Origin};
+use crate::cp::flags::{gnu_in_help_order, own};
 
-/// Lines are no longer than this.
+/// The width of a terminal. Lines are shorter.
 const COLUMNS: usize = 80;
 
-/// Where the text of an option begins.
-const TEXT_COLUMN: usize = 26;
+/// The column of the second column: an option's text.
+const TEXT_COLUMN: usize = 31;
 
 const SYNOPSES: &[&str] = &[
     "[OPTION]... [-T] SOURCE DEST",
@@ -15,34 +15,38 @@ const SYNOPSES: &[&str] = &[
     "[OPTION]... -t DIRECTORY SOURCE...",
 ];
 
-const SUMMARY: &str = "Copies SOURCE to DEST, or each SOURCE into DIRECTORY, with GNU cp's \
-                       options. Long options may be shortened to a beginning that no other has.";
+const SUMMARY: &str = "Copy SOURCE to DEST, or each SOURCE into DIRECTORY, with the fastest engine \
+                       that was measured for it. Options and messages are those of GNU cp.";
+
+const ARGUMENTS: &str = "An argument that the long form requires is required by the short form too. A \
+                         long option may be abbreviated to a prefix that no other option has.";
+
+const OWN_HEADING: &str = "Options that GNU cp does not have:";
 
 const NOTES: &[&str] = &[
-    "LIST has commas between its words: mode, ownership, timestamps, links, context, xattr, all.",
-    "CONTROL is none (off), simple (never), existing (nil) or numbered (t); without it the \
-     variable VERSION_CONTROL decides, or else existing: numbered if there are numbered backups \
-     already. SIMPLE_BACKUP_SUFFIX stands for --suffix.",
+    "LIST is mode, ownership, timestamps, links, context, xattr or all, separated by commas.",
+    "CONTROL is none (or off), simple (never), existing (nil) or numbered (t). Without it the \
+     variable VERSION_CONTROL is used, else existing. SIMPLE_BACKUP_SUFFIX sets the default of \
+     --suffix.",
     "With -f and -b, a file that is copied onto itself is copied to its backup.",
-    "On SIGUSR1 a line on standard error tells how far the copy is; GNU cp dies of it.",
-    "The exit status is 0 when everything was copied and 1 otherwise.",
+    "SIGUSR1 prints one line of progress to standard error; GNU cp is terminated by it.",
+    "The exit status is 0 if everything was copied, else 1.",
 ];
 
-/// The text of `--help` of a program that was called as `called`.
+/// The text of `--help` for a program that was called as `called`.
 pub(crate) fn text(called: &str) -> String {
     let mut text = String::new();
     for (index, synopsis) in SYNOPSES.iter().enumerate() {
         let begin = if index == 0 { "Usage:" } else { "  or: " };
         text.push_str(&format!("{begin} {called} {synopsis}\n"));
     }
-    text.push('\n');
     text.push_str(&filled(SUMMARY, 0));
-    for group in Group::ALL {
-        text.push_str(&format!("\n{}:\n", group.heading()));
-        for flag in flags().filter(|flag| flag.group == group) {
-            text.push_str(&entry(flag));
-        }
-    }
+    text.push('\n');
+    text.push_str(&filled(ARGUMENTS, 0));
+    text.push('\n');
+    gnu_in_help_order().for_each(|flag| text.push_str(&entry(flag)));
+    text.push_str(&format!("\n{OWN_HEADING}\n"));
+    own().for_each(|flag| text.push_str(&entry(flag)));
     for note in NOTES {
         text.push('\n');
         text.push_str(&filled(note, 0));
@@ -56,18 +60,16 @@ pub(crate) fn version() -> String {
 }
 
 fn entry(flag: &Flag) -> String {
-    let is_ours = flag.origin == Origin::Own;
-    // Options without a letter stand under the long names of the others. Whoever reads GNU's
-    // options from these lines goes by how they begin, so our own begin otherwise.
-    let indent = match (flag.shorts.is_empty(), is_ours) {
+    // Scripts that compare the options of GNU cp with its --help look for lines that start with six
+    // blanks and two dashes. Other options start with four blanks.
+    let indent = match (flag.shorts.is_empty(), flag.origin) {
         (false, _) => "  ",
-        (true, false) => "      ",
-        (true, true) => "    ",
+        (true, Origin::Gnu) => "      ",
+        (true, Origin::Own) => "    ",
     };
     let label = format!("{indent}{}", flag.label());
-    let ours = if is_ours { " (haulage's own)" } else { "" };
-    let help = filled(&format!("{}{ours}", flag.help), TEXT_COLUMN);
-    // Two spaces at least part them.
+    let help = filled(flag.help, TEXT_COLUMN);
+    // At least two blanks separate the columns.
     if label.len() + 2 <= TEXT_COLUMN {
         format!("{label:<TEXT_COLUMN$}{}", help.trim_start())
     } else {
@@ -75,7 +77,7 @@ fn entry(flag: &Flag) -> String {
     }
 }
 
-/// `text` in lines that begin at the column `indent`.
+/// `text` in lines that start at column `indent`.
 fn filled(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut line = String::new();
@@ -99,7 +101,7 @@ mod tests {
     #[test]
     fn every_option_is_shown_within_the_columns() {
         let text = text("cp");
-        for flag in flags() {
+        for flag in gnu_in_help_order().chain(own()) {
             assert!(text.contains(&flag.label()), "{} is missing", flag.label());
             assert!(!flag.help.is_empty(), "{} has no text", flag.label());
         }

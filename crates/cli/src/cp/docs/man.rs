@@ -1,7 +1,7 @@
-//! The manual page, written as roff from the table of options.
+//! The manual page, as roff, from the flag table.
 
-use crate::cp::flags::flag::{Flag, Group, Origin};
-use crate::cp::flags::flags;
+use crate::cp::flags::flag::Flag;
+use crate::cp::flags::{gnu_in_help_order, own};
 
 const HEAD: &str = r#".SH NAME
 cp \- copy files and directories
@@ -16,45 +16,45 @@ cp \- copy files and directories
 [\fIOPTION\fR]... \fB\-t\fR \fIDIRECTORY\fR \fISOURCE\fR...
 .SH DESCRIPTION
 Copies \fISOURCE\fR to \fIDEST\fR, or each \fISOURCE\fR into \fIDIRECTORY\fR.
-It takes the options of GNU cp with the meaning they have there, and prints the same messages.
-It is run as \fBhaulage cp\fR, or under the name \fBcp\fR.
+Options and messages are those of GNU cp.
+The command is \fBhaulage cp\fR, or \fBcp\fR if the program is installed under that name.
 .PP
-Options may stand before, between and after the names; after \fB\-\-\fR there are only names.
-A long option may be shortened to a beginning that no other of GNU cp's options has.
-The same holds for the words that an option takes.
+Options may precede and follow operands; \fB\-\-\fR ends the options.
+A long option may be abbreviated to a prefix that no other option of GNU cp has.
+The same holds for the values of an option.
 .PP
-A file that changes while it is copied, and every other file that could not be copied whole, is
-named on standard error, and the others are copied all the same.
+A file that changes while it is copied, or that cannot be copied completely, is reported on standard
+error, and the other files are copied.
 .SH OPTIONS
 "#;
 
 const TAIL: &str = r#".SH EXIT STATUS
 .TP
 .B 0
-Everything was copied, or left alone because an option said so.
+Everything was copied, or skipped because of an option.
 .TP
 .B 1
-Something was not, or an answer to a question was no.
+An entry was not copied completely, or an answer to a question was no.
 .SH SIGNALS
 .TP
 .B SIGUSR1
-A line on standard error tells how far the copy is, and which files are being written.
-GNU cp dies of it.
+Prints the progress and the files being written to standard error.
+GNU cp is terminated by this signal.
 .TP
 .BR SIGINT ", " SIGTERM ", " SIGHUP
-The copy stops, files that are incomplete are named, directories that were entered get their
-attributes, and the program dies of the signal.
-Where a read or write does not return within a second it is not waited for.
+The copy stops, files that are incomplete are reported, directories that were entered get their
+attributes, and the process is terminated by the signal.
+A read or write that does not return within a second is abandoned.
 .SH ENVIRONMENT
 .TP
 .B POSIXLY_CORRECT
-Options end at the first name, and a dangling symbolic link is written through.
+Options end at the first operand, and a dangling symbolic link is written through.
 .TP
 .B SIMPLE_BACKUP_SUFFIX
-What names of simple backups end in.
+The suffix of simple backups.
 .TP
 .B VERSION_CONTROL
-How backups are named, unless \fB\-\-backup=\fICONTROL\fR says so.
+The kind of backups, unless \fB\-\-backup=\fICONTROL\fR is given.
 .SH SEE ALSO
 .BR copy_file_range (2),
 .BR ioctl_ficlone (2)
@@ -64,12 +64,9 @@ How backups are named, unless \fB\-\-backup=\fICONTROL\fR says so.
 pub(crate) fn page() -> String {
     let mut page = format!(".TH CP 1 \"\" \"haulage {}\"\n", env!("CARGO_PKG_VERSION"));
     page.push_str(HEAD);
-    for group in Group::ALL {
-        page.push_str(&format!(".SS {}\n", group.heading()));
-        for flag in flags().filter(|flag| flag.group == group) {
-            page.push_str(&entry(flag));
-        }
-    }
+    gnu_in_help_order().for_each(|flag| page.push_str(&entry(flag)));
+    page.push_str(".SS Options that GNU cp does not have\n");
+    own().for_each(|flag| page.push_str(&entry(flag)));
     page.push_str(TAIL);
     page
 }
@@ -83,15 +80,12 @@ fn entry(flag: &Flag) -> String {
     }
     if let Some(values) = flag.values {
         let words: Vec<String> = values().iter().map(|synonyms| synonyms.join(" = ")).collect();
-        entry.push_str(&format!("Words: {}.\n", dashes(&words.join(", "))));
-    }
-    if flag.origin == Origin::Own {
-        entry.push_str("(Not in GNU cp.)\n");
+        entry.push_str(&format!("Values: {}.\n", dashes(&words.join(", "))));
     }
     entry
 }
 
-/// [`Flag::label`] with its names in bold and what stands for an argument in italics.
+/// [`Flag::label`] with the names in bold and the argument in italics.
 fn tag(flag: &Flag) -> String {
     let label = dashes(&flag.label());
     let Some(begin) =
@@ -105,7 +99,7 @@ fn tag(flag: &Flag) -> String {
     format!("\\fB{names}\\fR{}", argument.replace(metavar, &format!("\\fI{metavar}\\fR")))
 }
 
-/// The line of `--help` as a sentence.
+/// The text of `--help` as a sentence.
 fn sentence(help: &str) -> String {
     let mut letters = dashes(help).chars().collect::<Vec<_>>();
     if let Some(first) = letters.first_mut() {
@@ -114,8 +108,8 @@ fn sentence(help: &str) -> String {
     letters.iter().chain(".\n".chars().collect::<Vec<_>>().iter()).collect()
 }
 
-/// A dash is a minus to type, not a hyphen to read, and a word beginning a line with a dot would
-/// be a request.
+/// Escapes `-`, which roff would print as a hyphen, and a dot at the start of a word, which would be a
+/// request if the line were broken before it.
 fn dashes(text: &str) -> String {
     text.replace('-', "\\-").replace(" .", " \\&.")
 }
@@ -130,7 +124,7 @@ mod tests {
     #[test]
     fn every_option_has_an_entry() {
         let page = page();
-        for flag in flags() {
+        for flag in gnu_in_help_order().chain(own()) {
             let plain = ["\\fB", "\\fI", "\\fR"].iter().fold(page.clone(), |p, f| p.replace(f, ""));
             assert!(plain.contains(&dashes(&flag.label())), "{} is missing", flag.label());
         }

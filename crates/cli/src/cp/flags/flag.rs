@@ -5,104 +5,62 @@ use std::ffi::OsString;
 use crate::cp::builder::Builder;
 use crate::cp::messages::usage_error::UsageError;
 
-/// An option: all that the parser, `--help` and the manual page know of it.
+/// An option. The parser, `--help`, the manual page and the completions read nothing else.
 pub(crate) struct Flag {
-    /// Its letters.
+    /// Its short names.
     pub(crate) shorts: &'static [char],
-    /// Its long names without dashes; the first is the one that is shown.
+    /// Its long names, without dashes. The first is the one in `--help`.
     pub(crate) longs: &'static [&'static str],
-    /// Whether it takes an argument, and what it does to a [`Builder`].
+    /// Whether it takes an argument, and what it sets in the [`Builder`].
     pub(crate) takes: Takes,
-    /// The words that the argument may be, synonyms together.
+    /// The values of the argument, if they are a list of words; synonyms are grouped.
     pub(crate) values: Option<fn() -> Vec<Vec<&'static str>>>,
-    /// Where `--help` shows it.
-    pub(crate) group: Group,
-    /// Whose it is.
+    /// Whether GNU cp has it.
     pub(crate) origin: Origin,
-    /// What it does, in a line or two.
+    /// The text of `--help`: one phrase, lower case, no full stop.
     pub(crate) help: &'static str,
-    /// What the manual page says besides; may be empty.
+    /// Further sentences for the manual page, as roff; may be empty.
     pub(crate) details: &'static str,
 }
 
-/// What an option takes, and what it does with it. The words are what help calls the argument.
+/// The argument of an option, with its name in `--help`, and what the option sets.
 pub(crate) enum Takes {
     /// No argument.
     Nothing(fn(&mut Builder<'_>)),
-    /// An argument, joined or as the next word.
+    /// A mandatory argument.
     Required(&'static str, fn(&mut Builder<'_>, OsString) -> Result<(), UsageError>),
-    /// Perhaps an argument, joined by an equals sign.
+    /// An optional argument, joined by an equals sign.
     Optional(&'static str, fn(&mut Builder<'_>, Option<OsString>) -> Result<(), UsageError>),
 }
 
-/// Whose option it is.
+/// Which programs have an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// GNU cp has it.
+    /// GNU cp and haulage.
     Gnu,
     /// Only haulage has it.
     Own,
 }
 
-/// The sections of `--help`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Group {
-    /// What is read.
-    Sources,
-    /// What is made of it.
-    Copies,
-    /// What the copies take over besides data.
-    Attributes,
-    /// Where they go and what becomes of what is there.
-    Destination,
-    /// What is done so that it may be relied upon.
-    Safety,
-    /// How it is done.
-    Means,
-    /// What is said.
-    Messages,
-}
-
-impl Group {
-    /// Every section in the order of `--help`.
-    pub(crate) const ALL: [Group; 7] = [
-        Group::Sources,
-        Group::Copies,
-        Group::Attributes,
-        Group::Destination,
-        Group::Safety,
-        Group::Means,
-        Group::Messages,
-    ];
-
-    /// Its heading.
-    pub(crate) fn heading(self) -> &'static str {
-        match self {
-            Group::Sources => "What is copied",
-            Group::Copies => "What a copy is",
-            Group::Attributes => "What it takes over besides the data",
-            Group::Destination => "Where it goes, and what was there before",
-            Group::Safety => "How safe it is",
-            Group::Means => "How it is done",
-            Group::Messages => "What is said",
-        }
-    }
-}
-
 impl Flag {
-    /// A row of GNU's to begin from; the group is that of most.
+    /// The default row: an option of GNU cp without an argument.
     pub(crate) const PLAIN: Flag = Flag {
         shorts: &[],
         longs: &[],
         takes: Takes::Nothing(|_| ()),
         values: None,
-        group: Group::Destination,
         origin: Origin::Gnu,
         help: "",
         details: "",
     };
 
-    /// How help and manual page write it: `-S, --suffix=SUFFIX`.
+    /// Its first long name, or its letter if it has none.
+    pub(crate) fn name(&self) -> String {
+        let long = self.longs.first().map(|name| (*name).to_owned());
+        long.unwrap_or_else(|| self.shorts.iter().collect())
+    }
+
+    /// Its form in `--help` and the manual page: `-S, --suffix=SUFFIX`.
     pub(crate) fn label(&self) -> String {
         let shorts = self.shorts.iter().map(|letter| format!("-{letter}"));
         let long = self.longs.first().map(|name| format!("--{name}"));

@@ -4,29 +4,69 @@ use tree::{BackupKind, Existing, Follow, Reflink, Sparse};
 
 use crate::cp::builder::Interactive;
 use crate::cp::command_line::Command;
+use crate::cp::flags::flag::Flag;
 use crate::cp::flags::flag::Takes::{Nothing, Optional, Required};
-use crate::cp::flags::flag::{Flag, Group};
 use crate::cp::values::{Attribute, choose, choose_each, names};
 
-/// In the order in which GNU cp lists candidates for an ambiguous beginning; those without a long
-/// name come after the one they resemble.
+/// The order of `--help` and of the manual page, which is that of GNU cp. Each option is given by its
+/// first long name, or by its letter if it has none.
+pub(super) static HELP_ORDER: &[&str] = &[
+    "archive",
+    "attributes-only",
+    "backup",
+    "b",
+    "copy-contents",
+    "d",
+    "debug",
+    "force",
+    "interactive",
+    "H",
+    "link",
+    "dereference",
+    "no-clobber",
+    "no-dereference",
+    "p",
+    "preserve",
+    "no-preserve",
+    "parents",
+    "recursive",
+    "reflink",
+    "remove-destination",
+    "sparse",
+    "strip-trailing-slashes",
+    "symbolic-link",
+    "suffix",
+    "target-directory",
+    "no-target-directory",
+    "update",
+    "u",
+    "verbose",
+    "keep-directory-symlink",
+    "one-file-system",
+    "Z",
+    "context",
+    "help",
+    "version",
+];
+
+/// In the order in which GNU cp lists the candidates for an ambiguous abbreviation. An option without
+/// a long name follows the one that it resembles.
 pub(super) static FLAGS: &[Flag] = &[
     Flag {
         shorts: &['a'],
         longs: &["archive"],
-        group: Group::Attributes,
         takes: Nothing(|builder| builder.archive()),
-        help: "copy trees as they are: -R -P and all attributes",
-        details: "Nothing is said of extended attributes and security contexts that the \
-                  destination cannot hold.",
+        help: "copy recursively and keep everything: -dR --preserve=all",
+        details: "Extended attributes and security contexts that the destination does not support \
+                  are not reported.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["attributes-only"],
-        group: Group::Copies,
         takes: Nothing(|builder| builder.attributes_only = true),
-        help: "leave the data; a new file is empty, an existing one keeps what it holds",
-        details: "Useful with \\fB--preserve\\fR, to bring the attributes of two trees together.",
+        help: "copy attributes, not data",
+        details: "A new file is empty. An existing file keeps its data. Combine it with \
+                  \\fB--preserve\\fR to copy the attributes of one tree to another.",
         ..Flag::PLAIN
     },
     Flag {
@@ -37,145 +77,140 @@ pub(super) static FLAGS: &[Flag] = &[
             Ok(())
         }),
         values: Some(names::<Option<BackupKind>>),
-        help: "rename what is about to be replaced, rather than lose it",
-        details: "CONTROL, or else the variable VERSION_CONTROL, tells how the backup is named: \
-                  \\fBsimple\\fR appends the suffix, \\fBnumbered\\fR appends .~1~, .~2~ and so \
-                  on, \\fBexisting\\fR does the latter for files that have such backups already \
-                  and the former for others, which is the default. \\fBnone\\fR makes no backup.",
+        help: "back up each destination file before it is replaced",
+        details: "CONTROL selects the name of the backup; without it the variable VERSION_CONTROL \
+                  does, and without that it is \\fBexisting\\fR. \\fBsimple\\fR appends the \
+                  suffix. \\fBnumbered\\fR appends .~1~, .~2~ and so on. \\fBexisting\\fR makes \
+                  numbered backups of files that have one already, and simple backups of others. \
+                  \\fBnone\\fR makes no backup.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['b'],
         takes: Nothing(|builder| builder.backup = true),
-        help: "the same as --backup without CONTROL",
+        help: "like --backup, without an argument",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["copy-contents"],
-        group: Group::Sources,
         takes: Nothing(|builder| builder.options.copy_contents = true),
-        help: "with -R, read fifos and devices rather than re-create them",
-        details: "Reading a fifo waits for a writer, and some devices never end.",
+        help: "with -R, read the data of fifos and devices",
+        details: "A read from a fifo waits for a writer, and some devices never end.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["debug"],
-        group: Group::Messages,
         takes: Nothing(|builder| builder.options.debug = true),
-        help: "tell how the bytes of each file were moved, and what was skipped; implies -v",
+        help: "report how the data of each file was copied; implies -v",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['d'],
-        group: Group::Attributes,
         takes: Nothing(|builder| {
             builder.follow = Some(Follow::Never);
             builder.options.preserve.links = true;
         }),
-        help: "keep links of both kinds: -P --preserve=links",
+        help: "copy links as links: --no-dereference --preserve=links",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['L'],
         longs: &["dereference"],
-        group: Group::Sources,
         takes: Nothing(|builder| builder.follow = Some(Follow::Always)),
-        help: "copy what symbolic links point to; the default without -R",
+        help: "follow all symbolic links in SOURCE",
+        details: "This is the default without \\fB-R\\fR.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['f'],
         longs: &["force"],
         takes: Nothing(|builder| builder.options.force = true),
-        help: "where an existing file cannot be opened for writing, remove it and try again",
+        help: "if a destination file cannot be opened, remove it and try again",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['H'],
-        group: Group::Sources,
         takes: Nothing(|builder| builder.follow = Some(Follow::CommandLine)),
-        help: "follow symbolic links named as SOURCE, but none found below it",
+        help: "follow symbolic links that are operands",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['i'],
         longs: &["interactive"],
         takes: Nothing(|builder| builder.interactive = Interactive::Ask),
-        help: "ask before a file is replaced; undoes an earlier -n",
-        details: "The exit status is 1 when an answer was no.",
+        help: "ask before replacing a file; overrides an earlier -n",
+        details: "The exit status is 1 if an answer was no.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['l'],
         longs: &["link"],
-        group: Group::Copies,
         takes: Nothing(|builder| builder.hard_link = true),
-        help: "make hard links to files instead of copies",
+        help: "create hard links instead of copies",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['n'],
         longs: &["no-clobber"],
         takes: Nothing(|builder| builder.interactive = Interactive::AlwaysNo),
-        help: "leave files that exist, silently; undoes an earlier -i",
-        details: "Leaving a file is no failure. It overrides \\fB--update\\fR and \\fB--force\\fR \
-                  wherever they stand; see \\fB--update=none-fail\\fR for the other way.",
+        help: "do not replace an existing file; overrides an earlier -i",
+        details: "A skipped file is not reported and is not an error. It takes precedence over \
+                  \\fB--update\\fR and \\fB--force\\fR. With \\fB--update=none-fail\\fR a skipped \
+                  file is an error.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['P'],
         longs: &["no-dereference"],
-        group: Group::Sources,
         takes: Nothing(|builder| builder.follow = Some(Follow::Never)),
-        help: "copy symbolic links as symbolic links; the default with -R",
+        help: "never follow symbolic links in SOURCE",
+        details: "This is the default with \\fB-R\\fR.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["no-preserve"],
-        group: Group::Attributes,
         takes: Required("LIST", |builder, list| {
             let attributes = choose_each(&list, "--no-preserve")?;
             attributes.into_iter().for_each(|attribute| builder.no_preserve(attribute));
             Ok(())
         }),
         values: Some(names::<Attribute>),
-        help: "do not take over these attributes; the later of this and --preserve counts",
-        details: "Without \\fBmode\\fR a new file gets the permissions of one made from nothing.",
+        help: "do not preserve these attributes",
+        details: "Of this option and \\fB--preserve\\fR the later one counts. Without \
+                  \\fBmode\\fR a new file gets the permissions that the umask leaves.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['T'],
         longs: &["no-target-directory"],
         takes: Nothing(|builder| builder.no_target_directory = true),
-        help: "DEST is the name of the copy even if it is a directory",
+        help: "treat DEST as the name of the copy, not as a directory to copy into",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['x'],
         longs: &["one-file-system"],
-        group: Group::Sources,
         takes: Nothing(|builder| builder.options.one_file_system = true),
-        help: "do not enter directories on other file systems",
-        details: "The directory on which another file system is mounted is made, and left empty.",
+        help: "do not enter other file systems",
+        details: "A mount point is created as an empty directory.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["parents", "path"],
         takes: Nothing(|builder| builder.options.parents = true),
-        help: "keep the directories in SOURCE's name: a/b/c is copied to DIRECTORY/a/b/c",
-        details: "Directories that are missing are made.",
+        help: "append the full SOURCE path to DIRECTORY",
+        details: "\\fB--parents a/b/c dir\\fR creates dir/a/b/c, and the directories dir/a and \
+                  dir/a/b if they do not exist.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['p'],
-        group: Group::Attributes,
         takes: Nothing(|builder| builder.preserve_default()),
-        help: "take over mode, ownership and timestamps",
+        help: "same as --preserve=mode,ownership,timestamps",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["preserve"],
-        group: Group::Attributes,
         takes: Optional("LIST", |builder, list| {
             match list {
                 None => builder.preserve_default(),
@@ -186,44 +221,42 @@ pub(super) static FLAGS: &[Flag] = &[
             Ok(())
         }),
         values: Some(names::<Attribute>),
-        help: "take over these attributes; without LIST the same as -p",
-        details: "LIST has commas between its words. \\fBmode\\fR covers access control lists, \
-                  \\fBlinks\\fR hard links among the files copied. A context or extended \
-                  attributes that cannot be kept are an error when named, and a warning with \
-                  \\fBall\\fR.",
+        help: "preserve the attributes in LIST, or mode, ownership and timestamps",
+        details: "LIST is separated by commas. \\fBmode\\fR includes access control lists. \
+                  \\fBlinks\\fR means hard links between the files that are copied. A context or \
+                  an extended attribute that cannot be preserved is an error if it was named, and \
+                  a warning with \\fBall\\fR.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['R', 'r'],
         longs: &["recursive"],
-        group: Group::Sources,
         takes: Nothing(|builder| builder.options.recursive = true),
-        help: "copy directories with all that is in them",
-        details: "Fifos, sockets and devices are re-created, not read.",
+        help: "copy directories and everything in them",
+        details: "Fifos, sockets and devices are created anew; their data is not read.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["remove-destination"],
         takes: Nothing(|builder| builder.options.remove_destination = true),
-        help: "remove an existing file before anything is written",
-        details: "Other names of that file, and processes that have it open, keep what it held.",
+        help: "remove each destination file before it is opened",
+        details: "Other hard links to that file, and processes that have it open, keep the old \
+                  data.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["sparse"],
-        group: Group::Copies,
         takes: Required("WHEN", |builder, when| {
             builder.options.sparse = choose::<Sparse>(&when, "--sparse")?;
             Ok(())
         }),
         values: Some(names::<Sparse>),
-        help: "where the copy gets holes: auto, where the source has them; always, wherever \
-               there are zeros; never",
+        help: "where to create holes: auto, where the source has holes; always, also for zeros; \
+               never",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["reflink"],
-        group: Group::Copies,
         takes: Optional("WHEN", |builder, when| {
             builder.options.reflink = match when {
                 None => Reflink::Always,
@@ -232,19 +265,18 @@ pub(super) static FLAGS: &[Flag] = &[
             Ok(())
         }),
         values: Some(names::<Reflink>),
-        help: "share blocks with the source until either is written to: auto, where the file \
-               system can; always, or fail (without WHEN); never",
-        details: "\\fBnever\\fR also avoids every other way in which the file system could do the \
-                  copying.",
+        help: "share blocks with the source (copy-on-write): auto, if possible; always, or fail; \
+               never",
+        details: "Without WHEN it is \\fBalways\\fR. \\fBnever\\fR also avoids the system calls \
+                  by which a file system can share blocks by itself.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["strip-trailing-slashes"],
-        group: Group::Sources,
         takes: Nothing(|builder| builder.options.strip_trailing_slashes = true),
-        help: "take slashes off the end of each SOURCE",
-        details: "A link to a directory is then copied as a link, even if a shell's completion \
-                  put a slash after it.",
+        help: "remove trailing slashes from each SOURCE",
+        details: "A symbolic link to a directory is then copied as a link, even if the shell \
+                  completed it with a slash.",
         ..Flag::PLAIN
     },
     Flag {
@@ -255,17 +287,17 @@ pub(super) static FLAGS: &[Flag] = &[
             builder.suffix = Some(suffix);
             Ok(())
         }),
-        help: "what names of backups end in, if not ~; implies -b",
-        details: "The variable SIMPLE_BACKUP_SUFFIX does the same, without implying \\fB-b\\fR.",
+        help: "use this suffix for backups instead of ~; implies -b",
+        details: "The variable SIMPLE_BACKUP_SUFFIX sets the suffix too, but does not imply \
+                  \\fB-b\\fR.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['s'],
         longs: &["symbolic-link"],
-        group: Group::Copies,
         takes: Nothing(|builder| builder.symbolic_link = true),
-        help: "make symbolic links to files instead of copies",
-        details: "Names of sources have to be absolute unless the links go into the current \
+        help: "create symbolic links instead of copies",
+        details: "The sources must be absolute paths, unless the links are created in the current \
                   directory.",
         ..Flag::PLAIN
     },
@@ -273,7 +305,7 @@ pub(super) static FLAGS: &[Flag] = &[
         shorts: &['t'],
         longs: &["target-directory"],
         takes: Required("DIRECTORY", |builder, directory| builder.set_target_directory(directory)),
-        help: "copy every SOURCE into DIRECTORY",
+        help: "copy each SOURCE into DIRECTORY",
         ..Flag::PLAIN
     },
     Flag {
@@ -286,65 +318,59 @@ pub(super) static FLAGS: &[Flag] = &[
             Ok(())
         }),
         values: Some(names::<Existing>),
-        help: "which existing files are replaced: all; none, leaving them silently; none-fail, \
-               leaving them and failing; older, those with an earlier time than SOURCE's \
-               (without WHEN)",
-        details: "It decides before \\fB-i\\fR asks, and has no say where \\fB-n\\fR is given.",
+        help: "which existing files to replace: all; none; none-fail, where a skipped file is an \
+               error; older, only files older than SOURCE",
+        details: "Without WHEN it is \\fBolder\\fR. It is applied before \\fB-i\\fR asks, and is \
+                  ignored with \\fB-n\\fR.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['u'],
         takes: Nothing(|builder| builder.options.existing = Existing::ReplaceOlder),
-        help: "the same as --update=older",
+        help: "same as --update=older",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['v'],
         longs: &["verbose"],
-        group: Group::Messages,
         takes: Nothing(|builder| builder.options.verbose = true),
-        help: "name each file as it is copied",
+        help: "print the name of each file that is copied",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["keep-directory-symlink"],
         takes: Nothing(|builder| builder.options.keep_directory_symlink = true),
-        help: "let a symbolic link to a directory stand where SOURCE has a directory, and copy \
-               into what it points to",
-        details: "Otherwise such a link is in the way, below the directory named on the command \
-                  line.",
+        help: "follow symbolic links to directories in DEST",
+        details: "Without it, a symbolic link in the destination where the source has a directory \
+                  is an error, except for a link that is an operand.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["context"],
-        group: Group::Attributes,
         takes: Optional("CTX", |builder, context| {
             builder.set_context(context);
             Ok(())
         }),
-        help: "give copies the security context CTX; without it the same as -Z",
-        details: "It is put aside with a warning where the kernel runs without SELinux.",
+        help: "set the SELinux context to CTX; without CTX, like -Z",
+        details: "Without SELinux in the kernel it is ignored with a warning.",
         ..Flag::PLAIN
     },
     Flag {
         shorts: &['Z'],
-        group: Group::Attributes,
         takes: Nothing(|builder| builder.set_context(None)),
-        help: "give copies the security context that is the default of their place",
+        help: "set the default SELinux context of the destination",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["help"],
-        group: Group::Messages,
         takes: Nothing(|builder| builder.command = Some(Command::Help)),
-        help: "show this, and do nothing",
+        help: "print this help and exit",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["version"],
-        group: Group::Messages,
         takes: Nothing(|builder| builder.command = Some(Command::Version)),
-        help: "show the version, and do nothing",
+        help: "print the version and exit",
         ..Flag::PLAIN
     },
 ];

@@ -1,4 +1,5 @@
-//! Every option of `cp`, one row each: parser, `--help` and the manual page read it here.
+//! The flag table: one row for each option of `cp`. To add an option, add a row to `gnu.rs` or `own.rs`;
+//! the parser, `--help`, the manual page and the completions follow.
 
 use crate::cp::flags::flag::Flag;
 
@@ -6,7 +7,35 @@ pub(crate) mod flag;
 mod gnu;
 mod own;
 
-/// All of them, GNU's first.
+/// All options, first those of GNU cp.
 pub(crate) fn flags() -> impl Iterator<Item = &'static Flag> {
     gnu::FLAGS.iter().chain(own::FLAGS)
+}
+
+/// The options of GNU cp, in the order of its `--help`.
+pub(crate) fn gnu_in_help_order() -> impl Iterator<Item = &'static Flag> {
+    let named = |name: &str| {
+        let flag = gnu::FLAGS.iter().find(|flag| flag.name() == name);
+        flag.expect("each name of the order is an option")
+    };
+    gnu::HELP_ORDER.iter().map(move |name| named(name))
+}
+
+/// The options that only haulage has.
+pub(crate) fn own() -> impl Iterator<Item = &'static Flag> {
+    own::FLAGS.iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_help_has_each_option_once() {
+        let mut ordered: Vec<String> = gnu_in_help_order().map(Flag::name).collect();
+        let mut all: Vec<String> = gnu::FLAGS.iter().map(Flag::name).collect();
+        ordered.sort();
+        all.sort();
+        assert_eq!(ordered, all);
+    }
 }

@@ -4,7 +4,7 @@ use engines::profile::Location;
 
 use crate::cp::command_line::Command;
 use crate::cp::flags::flag::Takes::{Nothing, Required};
-use crate::cp::flags::flag::{Flag, Group, Origin};
+use crate::cp::flags::flag::{Flag, Origin};
 use crate::cp::values::{
     Generated, bytes_per_second, choose, names, number_from_one, rule, variant,
 };
@@ -14,39 +14,35 @@ pub(super) static FLAGS: &[Flag] = &[
     Flag {
         longs: &["jobs"],
         origin: Origin::Own,
-        group: Group::Means,
         takes: Required("N", |builder, number| {
             builder.options.jobs = Some(number_from_one(&number, "jobs")?);
             Ok(())
         }),
-        help: "let N workers copy at once; without it as many as are of use",
-        details: "They share the entries of a tree and the parts of a large file. Without this option \
-                  there are as many as processors, and of those that share a tree up to eight times as \
-                  many where a medium or a server keeps them waiting, and fewer where they are in each \
-                  other's way: that is measured while the copy goes on. One worker does \
-                  what has to be done in order: with \\fB-i\\fR, \\fB-v\\fR, \\fB--debug\\fR, \
-                  \\fB-b\\fR and \\fB--keep-directory-symlink\\fR.",
+        help: "copy with at most N workers",
+        details: "Workers share the entries of a tree and the spans of a large file. Without this \
+                  option there are as many as processors. For the entries of a tree a controller \
+                  measures the throughput during the copy: it starts up to eight times as many \
+                  workers if storage or a server has a high latency, and stops some if they slow \
+                  each other down. One worker copies in order with \\fB-i\\fR, \\fB-v\\fR, \
+                  \\fB--debug\\fR, \\fB-b\\fR and \\fB--keep-directory-symlink\\fR.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["engine"],
         origin: Origin::Own,
-        group: Group::Means,
         takes: Required("VARIANT", |builder, text| {
             builder.options.engine = Some(variant(&text)?);
             Ok(())
         }),
-        help: "move data this way where it works, such as read_write:256K@2; see \
-               'haulage engines'",
-        details: "Where it is refused, read and write take over, as \\fB--debug\\fR tells. It \
-                  says nothing of holes, and keeps \\fB--reflink=auto\\fR from sharing blocks \
-                  unless it is \\fBreflink\\fR itself.",
+        help: "copy data by this variant, such as read_write:256K@2; see 'haulage engines'",
+        details: "If the engine is refused, read(2) and write(2) take over, which \\fB--debug\\fR \
+                  reports. Holes are copied as without this option. With \\fB--reflink=auto\\fR \
+                  no blocks are shared, unless VARIANT is \\fBreflink\\fR.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["profile"],
         origin: Origin::Own,
-        group: Group::Means,
         takes: Required("FILE", |builder, file| {
             builder.options.profile = match file == "none" {
                 true => Location::None,
@@ -54,228 +50,210 @@ pub(super) static FLAGS: &[Flag] = &[
             };
             Ok(())
         }),
-        help: "go by what FILE says was measured on this machine to be the fastest; 'none' is none",
-        details: "Without it the variable HAULAGE_PROFILE names the file, and none if it is empty; \
-                  without that it is haulage/profile.toml in $XDG_CONFIG_HOME or ~/.config, which is \
-                  read only where there is more to copy than a few small files. docs/profile.md \
-                  describes it. A profile that cannot be used is warned of, and what is built in \
-                  serves instead. \\fB--engine\\fR overrides it, and \\fB--debug\\fR and \
-                  \\fB--receipt\\fR tell for each file which line was used.",
+        help: "use the measurements in FILE to choose the engine; none uses no profile",
+        details: "Without this option HAULAGE_PROFILE names the file; if it is set and empty, no \
+                  profile is used. If it is unset, the file is haulage/profile.toml in \
+                  $XDG_CONFIG_HOME or ~/.config, which is not read for a copy of a few small \
+                  files. docs/profile.md describes the format. If a profile cannot be used, a \
+                  warning is printed and the built-in profile is used. \\fB--engine\\fR takes \
+                  precedence. \\fB--debug\\fR and \\fB--receipt\\fR report for each file which \
+                  line of the profile was used.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["atomic"],
         origin: Origin::Own,
-        group: Group::Safety,
         takes: Nothing(|builder| builder.options.atomic = true),
-        help: "let a file's name stand for the old file or the whole new one at every moment",
-        details: "The copy is made without a name in the directory of its destination, and comes to \
-                  the name when it is whole; an interrupted or failed copy leaves the old file, or \
-                  none. (Without this option a copy that is killed leaves files that are not \
-                  whole, some of them empty, and newer than their sources, so that \\fB-u\\fR \
-                  takes them for up to date.) An existing file is so replaced rather than written \
-                  into: other hard links to it keep the old data. The new file takes over its \
-                  owner, permissions, access control list and extended attributes unless other \
-                  options say what they are to be, and what cannot be taken over is warned of. \
-                  Where the destination is a symbolic link, the file that it leads to is replaced, \
-                  in that file's directory; the link stays. Devices and fifos are written to as \
-                  ever. It needs room for the old and the new file at once. Until it gets its name \
-                  the copy has none, and goes away with a killed process. One that takes the place \
-                  of an old file is called .NAME.haulage-new for an instant before that, and still \
-                  is if it is killed right \
-                  then; the next copy to that name removes it. Where a file system knows no files \
-                  without names (NFS for one) every copy is called so all the while. A backup of a \
-                  file that is replaced is another link to it for an instant, and so needs a file \
-                  system that has links.",
+        help: "replace each file in one step: its name is the old or the complete new file at any \
+               time",
+        details: "The copy is written to an unnamed file in the directory of the destination \
+                  (O_TMPFILE), and linked to its name when it is complete. An interrupted or \
+                  failed copy leaves the old file, or none. (Without this option a copy that is \
+                  killed leaves incomplete and empty files that are newer than their sources, \
+                  which \\fB-u\\fR then skips.) An existing file is replaced, not overwritten: \
+                  other hard links to it keep the old data. The new file gets the owner, the \
+                  permissions, the access control list and the extended attributes of the old \
+                  one, unless other options set them; what cannot be set is a warning. If the \
+                  destination is a symbolic link, the file that it points to is replaced, and the \
+                  link stays. Devices and fifos are written to as without this option. The old \
+                  and the new file need space at the same time. A copy that replaces a file is \
+                  called .NAME.haulage-new for an instant before it gets its name, and keeps that \
+                  name if it is killed then; the next copy to that name removes it. On file \
+                  systems without O_TMPFILE, such as NFS, every copy has that name until it is \
+                  complete. A backup needs a file system with hard links.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["durable"],
         origin: Origin::Own,
-        group: Group::Safety,
         takes: Nothing(|builder| builder.options.durable = true),
-        help: "succeed only when every copy, and its name, would outlast a loss of power",
-        details: "Files and the directories that they are in are synced (fsync). An error in that \
-                  is one of the copy. With \\fB--atomic\\fR a file is synced before it gets its \
-                  name. Files that were left as they were are not synced. Several files are \
-                  waited for together, so that it may be told later, but before the run ends, that \
-                  one could not be. What a disk does with its own cache when it is told to empty it \
-                  is up to the disk.",
+        help: "exit with success only if all copies and their names would survive a loss of power",
+        details: "Files and their directories are synced by fsync(2). An error is an error of the \
+                  copy. With \\fB--atomic\\fR a file is synced before it gets its name. Files \
+                  that were skipped are not synced. Several files are synced together, so an \
+                  error may be reported later than the copy of the file, but before the end of \
+                  the run. Whether a disk writes its own cache when told to is up to the disk.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["verify"],
         origin: Origin::Own,
-        group: Group::Safety,
         takes: Nothing(|builder| builder.options.verify = true),
         help: "read every copy back and compare it with its source",
-        details: "The copy is written to the medium and dropped from the page cache first, and then \
-                  both files are read from end to end. A difference is an error that names the first \
-                  byte of it. With \\fB--atomic\\fR this comes before the copy gets its name. Where \
-                  a copy cannot be dropped, on tmpfs for one, it is read from memory; \
-                  \\fB--receipt\\fR tells for each file, with a digest. What can be read only once, \
-                  such as a fifo, is copied and is an error. A disk may answer from a cache of its \
-                  own.",
+        details: "The copy is written to storage and dropped from the page cache first. Then both \
+                  files are read. A difference is an error that names the offset of the first \
+                  byte that differs. With \\fB--atomic\\fR this is done before the copy gets its \
+                  name. If the copy cannot be dropped from the cache, as on tmpfs, it is read \
+                  from memory; \\fB--receipt\\fR records this for each file, with a digest. A \
+                  source that can be read only once, such as a fifo, is copied, and is an error. \
+                  A disk may answer from its own cache.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["resume"],
         origin: Origin::Own,
-        group: Group::Safety,
         takes: Nothing(|builder| {
             builder.options.resume = true;
             builder.options.atomic = true;
             builder.preserve_default();
         }),
-        help: "go on where a run of the same command was killed; implies --atomic and -p",
-        details: "A file of the source's length and time of modification is taken for complete, as \
-                  rsync does, whoever made it: with \\fB--verify\\fR it is read and compared, and copied \
-                  again where it differs. Of a file of 4 MiB and more the part that was copied stays beside its destination \
-                  as .NAME.haulage-part, with a journal, .NAME.haulage-journal; what the journal \
-                  vouches for is not copied again, unless the source has changed. Both go away when \
-                  the file is complete. If SOURCE is a directory and DEST was none when the copy \
-                  began, the next run goes on with DEST rather than copy into it.",
+        help: "continue after a run of the same command was killed; implies --atomic and -p",
+        details: "A file with the source's size and modification time counts as complete, as in \
+                  rsync. With \\fB--verify\\fR it is read and compared, and copied again if it \
+                  differs. Of a file of at least 4 MiB, the partial copy stays in \
+                  .NAME.haulage-part and a journal in .NAME.haulage-journal. The spans that the \
+                  journal lists are not copied again, unless the source has changed. Both files \
+                  are removed when the copy is complete. If SOURCE is a directory and DEST did \
+                  not exist when the first run started, the next run continues in DEST instead of \
+                  copying into it.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["no-cache"],
         origin: Origin::Own,
-        group: Group::Means,
         takes: Nothing(|builder| builder.options.no_cache = true),
-        help: "leave the page cache as it was, for copies that nobody reads soon",
-        details: "Data goes past the cache where the file systems let it (RWF_DONTCACHE, or else \
-                  O_DIRECT). What came into the cache all the same is dropped: of the copy once it \
-                  is written to the disk, for which the run waits; of the source, what was not in \
-                  the cache before. On tmpfs, which is memory itself, a copy stays where it is.",
+        help: "leave the page cache as it was",
+        details: "Data bypasses the page cache where the file system supports it (RWF_DONTCACHE, \
+                  else O_DIRECT). Data that was cached nevertheless is dropped: of the copy, \
+                  after the run has waited until it is written to disk; of the source, what was \
+                  not cached before. On tmpfs a copy stays in memory.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["progress"],
         origin: Origin::Own,
-        group: Group::Messages,
         takes: Nothing(|builder| builder.reports.progress = true),
-        help: "show how far the copy is, if standard error is a terminal",
-        details: "How much there is to do is counted beside the copy. Until that is known no time \
-                  left is given, nor where entries are left out by globs. Rate and time left are \
-                  those of the last seconds, without what the program was stopped for. Without it \
-                  SIGUSR1 asks for one line of the same.",
+        help: "show the progress, if standard error is a terminal",
+        details: "The entries are counted in the background. No time left is shown until they are \
+                  counted, or with globs that exclude entries. Rate and time left are computed \
+                  over the last seconds, without the time that the process was stopped. Without \
+                  this option, SIGUSR1 prints one line of progress.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["receipt"],
         origin: Origin::Own,
-        group: Group::Messages,
         takes: Required("FILE", |builder, file| {
             builder.reports.receipt = Some(file);
             Ok(())
         }),
-        help: "write to FILE, a line of JSON each, what became of every entry, and a summary; \
-               - is standard output",
-        details: "FILE is opened before anything is copied, and what it held is lost. One that is \
-                  among the sources is not copied, which is an error unless it is left out. \
-                  docs/receipt.md describes the lines. If they cannot be written the exit status \
+        help: "write one line of JSON for each entry, and a summary, to FILE; - is standard \
+               output",
+        details: "FILE is opened and truncated before the copy starts. If FILE is among the \
+                  sources, it is not copied, which is an error unless it is excluded. \
+                  docs/receipt.md describes the lines. If they cannot be written, the exit status \
                   is 1.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["stats"],
         origin: Origin::Own,
-        group: Group::Messages,
         takes: Nothing(|builder| builder.reports.stats = true),
-        help: "tell at the end, on standard error, what was copied, how, and how fast",
-        details: "The time elapsed is all the time there was, also what the program was stopped \
-                  for.",
+        help: "print totals, engines and rates to standard error at the end",
+        details: "The elapsed time includes the time that the process was stopped.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["exclude"],
         origin: Origin::Own,
-        group: Group::Sources,
         takes: Required("GLOB", |builder, glob| {
             builder.rules.push(rule("exclude", glob)?);
             Ok(())
         }),
-        help: "leave out what matches GLOB below a SOURCE, and all that is in such a directory",
-        details: "GLOB is written as in gitignore(5), with {a,b} for alternatives besides: without \
-                  a slash it matches names in any directory; with one, at the front or in the \
-                  middle, the path below SOURCE; with one at the end, directories only. Names \
-                  are compared byte by byte. It may be given more than once. Of all \
-                  \\fB--exclude\\fR and \\fB--include\\fR the first that matches decides; what \
-                  none matches is copied unless an ignore file says otherwise. A SOURCE itself is \
-                  never left out. docs/filter.md tells where that differs from rsync.",
+        help: "skip entries below SOURCE that match GLOB, and everything in such a directory",
+        details: "GLOB has the syntax of gitignore(5), and {a,b} for alternatives. Without a \
+                  slash it matches a name in any directory. With a slash at its start or in its \
+                  middle it matches the path below SOURCE. With a slash at its end it matches \
+                  directories only. Names are compared byte by byte. The option can be repeated. \
+                  Of all \\fB--exclude\\fR and \\fB--include\\fR the first that matches decides. \
+                  An entry that none matches is copied unless an ignore file excludes it. SOURCE \
+                  itself is never excluded. docs/filter.md lists the differences from rsync.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["include"],
         origin: Origin::Own,
-        group: Group::Sources,
         takes: Required("GLOB", |builder, glob| {
             builder.rules.push(rule("include", glob)?);
             Ok(())
         }),
-        help: "copy what matches GLOB even if a later --exclude or an ignore file says otherwise",
-        details: "It brings nothing back out of a directory that is left out: \
-                  \\fB--include='*/' --include='*.c' --exclude='*'\\fR copies the C files of a \
-                  whole tree.",
+        help: "copy entries that match GLOB, despite a later --exclude or an ignore file",
+        details: "It does not apply below a directory that is excluded. \\fB--include='*/' \
+                  --include='*.c' --exclude='*'\\fR copies the C files of a tree.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["ignore-file"],
         origin: Origin::Own,
-        group: Group::Sources,
         takes: Required("FILE", |builder, file| {
             builder.ignore_files.push(file);
             Ok(())
         }),
-        help: "leave out what FILE says, which is written like a .gitignore",
-        details: "Its patterns hold from each SOURCE down, wherever FILE is. In it the last pattern \
-                  that matches decides. It may be given more than once; the last file that has a \
-                  match decides. A pattern that can match nothing is passed over.",
+        help: "skip what FILE lists in the syntax of .gitignore",
+        details: "The patterns apply below each SOURCE, wherever FILE is. The last pattern of a \
+                  file that matches decides. The option can be repeated; the last file with a \
+                  match decides.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["dry-run"],
         origin: Origin::Own,
-        group: Group::Messages,
         takes: Nothing(|builder| builder.options.dry_run = true),
-        help: "tell what would be done, as -v does, and do none of it",
-        details: "Everything is looked at and decided as in a real run, and the exit status is \
-                  that of a real run as far as can be known: errors that only reading, writing or \
-                  the room on a disk would show are not seen. Of \\fB-l\\fR it knows what may not \
-                  be linked: what is on another file system, or protected from it. Of what it \
-                  would have made itself it knows that two operands go to one name, yet does not \
-                  meet the first below a directory. With \\fB-i\\fR nobody is asked, and each \
-                  answer is taken to be yes. It goes with neither \\fB--receipt\\fR nor \
-                  \\fB--stats\\fR.",
+        help: "print what would be done, as -v does, without doing it",
+        details: "The exit status is that of a real run, as far as it can be known: errors of \
+                  reading, writing, or a full disk are not predicted. With \\fB-l\\fR it predicts \
+                  links that are not permitted and links across file systems. It predicts that \
+                  two operands have the same destination, but not that entries below two \
+                  directories have. With \\fB-i\\fR each answer is taken as yes. It cannot be \
+                  combined with \\fB--receipt\\fR or \\fB--stats\\fR.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["limit-rate"],
         origin: Origin::Own,
-        group: Group::Means,
         takes: Required("RATE", |builder, rate| {
             builder.options.limit_rate = Some(bytes_per_second(&rate)?);
             Ok(())
         }),
-        help: "move no more than RATE bytes a second in all, such as 50M or 1.5G",
-        details: "K, M, G and T, or KiB and so on, are powers of 1024; KB, MB, GB and TB are powers \
-                  of 1000. All workers share the rate. Blocks that are shared rather than copied, \
-                  and holes, do not count; \\fB--reflink=never\\fR keeps blocks from being shared.",
+        help: "copy at most RATE bytes a second, such as 50M or 1.5G",
+        details: "K, M, G and T, or KiB and so on, are powers of 1024; KB, MB, GB and TB are \
+                  powers of 1000. All workers share the rate. Shared blocks and holes do not \
+                  count; \\fB--reflink=never\\fR avoids shared blocks.",
         ..Flag::PLAIN
     },
     Flag {
         longs: &["generate"],
         origin: Origin::Own,
-        group: Group::Messages,
         takes: Required("WHAT", |builder, what| {
             builder.command = Some(Command::Generate(choose(&what, "--generate")?));
             Ok(())
         }),
         values: Some(names::<Generated>),
-        help: "write the manual page (man) as roff, or what has a shell complete words (bash, \
-               zsh, fish), and do nothing",
-        details: "For the command that it was called as: \\fBsource <(haulage cp --generate=bash)\\fR \
-                  completes \\fBhaulage\\fR, and under the name \\fBcp\\fR it completes that.",
+        help: "print the manual page (man) as roff, or a completion script (bash, zsh, fish), and \
+               exit",
+        details: "The text is for the command that it is called as: \\fBsource <(haulage cp \
+                  --generate=bash)\\fR completes \\fBhaulage\\fR. Called as \\fBcp\\fR, it \
+                  completes \\fBcp\\fR.",
         ..Flag::PLAIN
     },
 ];
