@@ -58,7 +58,7 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(error) => {
-            let words = crate::complaint::of_clap(&error, "haulage engines");
+            let words = crate::error_text::of_clap(&error, "haulage engines");
             eprintln!("haulage engines: {words}");
             return ExitCode::from(2);
         }
@@ -66,7 +66,7 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("haulage engines: {}", crate::complaint::words(&error));
+            eprintln!("haulage engines: {}", crate::error_text::one_line(&error));
             ExitCode::FAILURE
         }
     }

@@ -9,14 +9,14 @@ use std::process::ExitCode;
 mod bench;
 mod certify;
 mod compare;
-mod complaint;
 mod cp;
 mod engines_command;
-mod interrupt;
-mod live;
+mod error_text;
 mod race;
 mod report;
+mod scratch_guard;
 mod signals;
+mod terminal;
 mod tune;
 
 /// A subcommand: its name, what it is for, and what runs it with the words after its name.

@@ -54,7 +54,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { folder: "crates/tree", rule: Rule::Layers(TREE) },
     CrateRule { folder: "crates/lab", rule: UNTIL_MOVED },
     CrateRule { folder: "crates/report", rule: UNTIL_MOVED },
-    CrateRule { folder: "crates/cli", rule: UNTIL_MOVED },
+    CrateRule { folder: "crates/cli", rule: Rule::Layers(CLI) },
     CrateRule { folder: "xtask", rule: Rule::Layers(XTASK) },
 ];
 
@@ -74,6 +74,28 @@ const TREE: &[Layer] = &[
     layer("request", "what the caller asks for"),
     layer("fs", "subjects of the kernel, without policy"),
     layer("lock", "locks that survive a panic"),
+];
+
+const CLI: &[Layer] = &[
+    layer("main", "the subcommands"),
+    layer("cp", "runs the copier"),
+    layer("cp/docs", "help, manual page and completions, from the flag table"),
+    layer("cp/parse", "arguments to options, by the flag table"),
+    layer("cp/flags", "the flag table"),
+    layer("cp/builder", "options in command-line order, and which take precedence"),
+    layer("cp/console", "the terminal as the observer of a copy"),
+    layer("cp/interrupt", "the signals that end a copy"),
+    layer("cp/progress", "the progress on a terminal"),
+    layer("cp/receipt", "receipts and statistics"),
+    layer("cp/command_line cp/environment", "what an invocation asks for"),
+    layer("cp/values", "the values of options"),
+    layer("cp/messages", "diagnostics, questions and announcements as text"),
+    layer("cp/invocation cp/units", "the program's name, and quantities as text"),
+    layer("certify compare engines_command race report tune", "one subcommand each"),
+    layer("bench", "runs an experiment, for certify as well"),
+    layer("scratch_guard", "removes scratch directories when a signal arrives"),
+    layer("terminal", "what is drawn and printed"),
+    layer("error_text signals", "errors on one line, and the signals that end a program"),
 ];
 
 const XTASK: &[Layer] = &[

@@ -121,7 +121,7 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
                 let _ = error.print();
                 ExitCode::SUCCESS
             }
-            _ => complain(&crate::complaint::of_clap(&error, "haulage bench")),
+            _ => complain(&crate::error_text::of_clap(&error, "haulage bench")),
         }
     })?;
     let time = args.time.map(Duration::from_secs_f64);

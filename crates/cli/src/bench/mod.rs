@@ -7,7 +7,7 @@ mod short;
 pub(crate) mod table;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,7 +26,8 @@ use lab::fixture::{self, Scratch};
 use lab::source::Source;
 use lab::state::{Prover, State};
 
-use crate::interrupt::{Interrupts, tell_of_abandoned};
+use crate::scratch_guard::{ScratchGuard, report_abandoned};
+use crate::terminal::output;
 use args::{Request, ResumeRequest, RunRequest};
 use progress::Line;
 
@@ -44,14 +45,14 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
         Err(exit) => return exit,
     };
     let done = match request {
-        Request::List => print(&plan::list(BUILT_IN)),
+        Request::List => output::print(&plan::list(BUILT_IN)),
         Request::Run(request) => run(&request),
         Request::Resume(request) => resume(&request),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("haulage bench: {}", crate::complaint::words(&error));
+            eprintln!("haulage bench: {}", crate::error_text::one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -70,7 +71,7 @@ fn run(request: &RunRequest) -> anyhow::Result<()> {
         (time, _) => time,
     };
     if request.dry_run {
-        return print(&plan::of(&definition, request.rounds, time)?);
+        return output::print(&plan::of(&definition, request.rounds, time)?);
     }
     let how = HowRun {
         schema: run_dir::SCHEMA,
@@ -98,7 +99,7 @@ fn resume(request: &ResumeRequest) -> anyhow::Result<()> {
     }
     if request.dry_run {
         let time = how.seconds.map(Duration::from_secs_f64);
-        return print(&plan::of(&before.definition, how.rounds, time)?);
+        return output::print(&plan::of(&before.definition, how.rounds, time)?);
     }
     if how.haulage_version != env!("CARGO_PKG_VERSION") {
         bail!(
@@ -155,7 +156,7 @@ fn conduct(
     begin: Begin<'_>,
     details: bool,
 ) -> anyhow::Result<()> {
-    let interrupts = Interrupts::watch("bench").context("cannot watch for signals")?;
+    let guard = ScratchGuard::install("bench").context("cannot watch for signals")?;
     let kept = match &begin {
         // What δ was when it was begun it remains.
         Begin::Again(run) => Kept::read(&run.path.join(run_dir::files::CERTIFICATE)),
@@ -171,7 +172,7 @@ fn conduct(
         makes_certificate: false,
     };
     let done =
-        carry_out(definition, how, begin, &task, &interrupts, |conducted| {
+        carry_out(definition, how, begin, &task, &guard, |conducted| {
             let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
             let dir = conducted.dir();
             let mut line = Line::new("bench", &definition.name);
@@ -182,14 +183,14 @@ fn conduct(
             line.clear();
             verdict.certificate.clone_from(&badge.words);
             dir.write(run_dir::files::VERDICT, &verdict)?;
-            let columns = columns();
+            let columns = output::columns();
             let tables = table::render(definition, &verdict, columns);
             let short = short::render(definition, &verdict, dir.path(), columns);
             dir.write_text(run_dir::files::DETAILS, &format!("{tables}\n{short}"))?;
             Ok(if details { format!("{tables}\n{short}") } else { short })
         });
-    interrupts.give_way();
-    print(&done?)
+    guard.wait_if_ending();
+    output::print(&done?)
 }
 
 /// The certificate of this machine and the file systems of a run, where there is one.
@@ -227,7 +228,7 @@ pub(crate) fn carry_out<T>(
     how: &HowRun,
     begin: Begin<'_>,
     task: &Task<'_>,
-    interrupts: &Interrupts,
+    guard: &ScratchGuard,
     finish: impl FnOnce(&Conduct<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let (src, dst) = (&how.src_dir, &how.dst_dir);
@@ -237,9 +238,9 @@ pub(crate) fn carry_out<T>(
         let run = absolute(&run.path)?;
         dirs.iter().for_each(|dir| fixture::remove_left_by(&run, dir));
     }
-    tell_of_abandoned(command, dirs);
-    let src_scratch = scratch_in(src, interrupts)?;
-    let dst_scratch = if src == dst { None } else { Some(scratch_in(dst, interrupts)?) };
+    report_abandoned(command, dirs);
+    let src_scratch = guard.create_scratch(src, "bench")?;
+    let dst_scratch = if src == dst { None } else { Some(guard.create_scratch(dst, "bench")?) };
     let room = Room::of(definition);
     let dst_work = dst_scratch.as_ref().unwrap_or(&src_scratch);
     // Two directories may share one file system and its room.
@@ -279,11 +280,11 @@ pub(crate) fn carry_out<T>(
             )
         }
     };
-    interrupts.stopping(move || conduct::end(&running), kept.clone());
+    guard.on_signal(move || conduct::end(&running), kept.clone());
     let mut line = Line::new(command, &definition.name);
     let result = conducted.run(&mut |progress| line.draw(progress));
     line.clear();
-    interrupts.give_way();
+    guard.wait_if_ending();
     result.map_err(|error| anyhow::anyhow!("{error}{kept}"))?;
     finish(&conducted)
 }
@@ -291,16 +292,6 @@ pub(crate) fn carry_out<T>(
 fn device_of(dir: &Path) -> anyhow::Result<u64> {
     let metadata = std::fs::metadata(dir);
     Ok(metadata.with_context(|| format!("cannot stat '{}'", dir.display()))?.dev())
-}
-
-/// A scratch directory in `dir` that is removed when a signal comes, too.
-pub(crate) fn scratch_in(dir: &Path, interrupts: &Interrupts) -> anyhow::Result<Scratch> {
-    let scratch = interrupts.guard(|| {
-        let scratch = Scratch::create(dir, "bench")?;
-        let remover = scratch.remover()?;
-        Ok((scratch, remover))
-    });
-    Ok(scratch?)
 }
 
 fn environment(
@@ -319,20 +310,4 @@ fn environment(
     let prover = Prover::try_on(&Source::open(&path)?, wanted)?;
     scratch.remove_file(NAME)?;
     Ok(Environment::look(&how.src_dir, &how.dst_dir, prover, how.seed, COMMIT))
-}
-
-pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // The reader has seen enough.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
-    }
-}
-
-/// Columns that a text for standard output may take.
-pub(crate) fn columns() -> usize {
-    let stdout = std::io::stdout();
-    let terminal = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout).ok());
-    terminal.flatten().map_or(100, |size| usize::from(size.ws_col).max(40))
 }

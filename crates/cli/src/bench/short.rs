@@ -9,7 +9,8 @@ use lab::bench::run_dir::files;
 use lab::stats::{median, quantile};
 use lab::words;
 
-use super::table::{in_both_states, wrapped};
+use super::table::in_both_states;
+use crate::terminal::text::wrapped_lines;
 
 /// Columns of the names of parts at the most.
 const NAME_COLUMNS_MAX: usize = 16;
@@ -107,7 +108,8 @@ fn of_unresolved(open: &Unresolved) -> String {
 /// A paragraph behind a name, with its further lines below its first.
 fn push(text: &mut String, name: &str, paragraph: &str, columns: usize) {
     let indent = name.chars().count();
-    for (index, line) in wrapped(paragraph, columns.saturating_sub(indent)).iter().enumerate() {
+    for (index, line) in wrapped_lines(paragraph, columns.saturating_sub(indent)).iter().enumerate()
+    {
         let before = if index == 0 { name.to_owned() } else { " ".repeat(indent) };
         text.push_str(&format!("{before}{line}\n"));
     }

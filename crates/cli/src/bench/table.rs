@@ -7,6 +7,8 @@ use lab::bench::workload;
 use lab::stats::Answer;
 use lab::words;
 
+use crate::terminal::text::wrapped_lines;
+
 /// All of the verdict, with the parts' tables before their sentences, in lines of `columns` characters
 /// where no single word is longer.
 pub(super) fn render(definition: &Definition, verdict: &Verdict, columns: usize) -> String {
@@ -131,7 +133,7 @@ fn push_row(text: &mut String, name: &str, name_columns: usize, cells: &str) {
 
 /// A sentence on lines of its own.
 fn push_wrapped(text: &mut String, sentence: &str, columns: usize) {
-    for line in wrapped(sentence, columns) {
+    for line in wrapped_lines(sentence, columns) {
         text.push_str(&line);
         text.push('\n');
     }
@@ -207,23 +209,6 @@ fn value(cell: &CellVerdict, variant: usize, calls: u64) -> String {
         (_, Some(median)) => words::nanoseconds(median / calls as f64),
         (_, None) => "none".to_owned(),
     }
-}
-
-/// Lines of at most `columns` characters.
-pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.last_mut().expect("there is one");
-        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > columns {
-            lines.push(word.to_owned());
-        } else {
-            if !last.is_empty() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
                 let _ = error.print();
                 ExitCode::SUCCESS
             }
-            _ => complain(&crate::complaint::of_clap(&error, "haulage certify")),
+            _ => complain(&crate::error_text::of_clap(&error, "haulage certify")),
         }
     })?;
     let (src_dir, dst_dir) = match args.on.as_slice() {

@@ -15,7 +15,7 @@ use lab::bench::run_dir::{self, HowRun};
 use lab::state::Prover;
 
 use crate::bench::{self, Begin, Task};
-use crate::interrupt::Interrupts;
+use crate::scratch_guard::ScratchGuard;
 use args::Request;
 
 /// Runs the command. Exit status 1 when the machine is not certified, or that could not be found out;
@@ -29,22 +29,22 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("haulage certify: {}", crate::complaint::words(&error));
+            eprintln!("haulage certify: {}", crate::error_text::one_line(&error));
             ExitCode::FAILURE
         }
     }
 }
 
 fn certify(request: &Request) -> anyhow::Result<bool> {
-    let interrupts = Interrupts::watch("certify").context("cannot watch for signals")?;
-    let done = certify_guarded(request, &interrupts);
-    interrupts.give_way();
+    let guard = ScratchGuard::install("certify").context("cannot watch for signals")?;
+    let done = certify_guarded(request, &guard);
+    guard.wait_if_ending();
     let (kept, text) = done?;
-    bench::print(&text)?;
+    crate::terminal::output::print(&text)?;
     Ok(kept.certificate.passes)
 }
 
-fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result<(Kept, String)> {
+fn certify_guarded(request: &Request, guard: &ScratchGuard) -> anyhow::Result<(Kept, String)> {
     let how = HowRun {
         schema: run_dir::SCHEMA,
         src_dir: bench::absolute(&request.src_dir)?,
@@ -55,7 +55,7 @@ fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result
         scale: 1.0,
         haulage_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let (prover, checks) = try_prover(&how, interrupts)?;
+    let (prover, checks) = try_prover(&how, guard)?;
     let definition = certificate::experiment(&Choice {
         cold: prover.counts_pages && prover.drops_pages,
         file_bytes_max: request.file_bytes_max,
@@ -65,7 +65,7 @@ fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result
     let task =
         Task { command: "certify", deltas: LEAST, certificate: None, makes_certificate: true };
     let begun = std::time::Instant::now();
-    bench::carry_out(&definition, &how, Begin::In(&request.runs), &task, interrupts, |conducted| {
+    bench::carry_out(&definition, &how, Begin::In(&request.runs), &task, guard, |conducted| {
         let kept = Kept {
             subject: Subject::of(&how.src_dir, &how.dst_dir),
             made: lab::bench::certificates::now(),
@@ -89,7 +89,7 @@ fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result
 }
 
 /// The prover on the file system of the sources, and what others say of it.
-fn try_prover(how: &HowRun, interrupts: &Interrupts) -> anyhow::Result<(Prover, Vec<ProverCheck>)> {
-    let scratch = bench::scratch_in(&how.src_dir, interrupts)?;
+fn try_prover(how: &HowRun, guard: &ScratchGuard) -> anyhow::Result<(Prover, Vec<ProverCheck>)> {
+    let scratch = guard.create_scratch(&how.src_dir, "bench")?;
     Ok(prover_check::check(&scratch, how.seed)?)
 }

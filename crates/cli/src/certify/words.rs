@@ -7,7 +7,8 @@ use lab::bench::certificates::Kept;
 use lab::bench::deltas::{DELTA_LEAST, Deltas};
 use lab::words;
 
-use crate::bench::table::{in_both_states, wrapped};
+use crate::bench::table::in_both_states;
+use crate::terminal::text::wrapped_lines;
 
 /// What was asked and found, and what follows.
 pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>) -> String {
@@ -41,8 +42,8 @@ pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>) -> String {
             "Not kept for later verdicts: neither XDG_STATE_HOME nor HOME says where".to_owned(),
         ),
     }
-    let columns = crate::bench::columns();
-    lines.iter().flat_map(|line| wrapped(line, columns)).map(|line| line + "\n").collect()
+    let columns = crate::terminal::output::columns();
+    lines.iter().flat_map(|line| wrapped_lines(line, columns)).map(|line| line + "\n").collect()
 }
 
 fn figures(certificate: &Certificate) -> Vec<String> {

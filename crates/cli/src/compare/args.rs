@@ -76,7 +76,7 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
                 ExitCode::SUCCESS
             }
             _ => {
-                let words = crate::complaint::of_clap(&error, "haulage compare");
+                let words = crate::error_text::of_clap(&error, "haulage compare");
                 eprintln!("haulage compare: {words}");
                 ExitCode::from(2)
             }

@@ -30,7 +30,7 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
         }
         Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("haulage compare: {}", crate::complaint::words(&error));
+            eprintln!("haulage compare: {}", crate::error_text::one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -49,7 +49,7 @@ fn compare(request: &Request) -> anyhow::Result<Change> {
     } else {
         words::render(&change, [&first, &second])
     };
-    crate::bench::print(&text)?;
+    crate::terminal::output::print(&text)?;
     Ok(change)
 }
 

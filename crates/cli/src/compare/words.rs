@@ -5,8 +5,9 @@ use lab::bench::run_dir::Run;
 use lab::stats::Answer;
 use lab::words;
 
-use crate::bench::columns;
-use crate::bench::table::{in_both_states, wrapped};
+use crate::bench::table::in_both_states;
+use crate::terminal::output::columns;
+use crate::terminal::text::wrapped_lines;
 
 /// Cells of one run only that are named one by one.
 const NAMED_MAX: usize = 20;
@@ -44,7 +45,7 @@ pub(super) fn render(change: &Change, runs: [&Run; 2]) -> String {
 }
 
 fn fill(lines: &[String]) -> String {
-    lines.iter().flat_map(|line| wrapped(line, columns())).map(|line| line + "\n").collect()
+    lines.iter().flat_map(|line| wrapped_lines(line, columns())).map(|line| line + "\n").collect()
 }
 
 fn around(change: &Change) -> Vec<String> {

@@ -19,7 +19,7 @@ use crate::cp::progress::rate::{REDRAW_EVERY, RateEstimator};
 use crate::cp::progress::screen::{self, Screen};
 use crate::cp::progress::view::View;
 use crate::cp::receipt::recorder::Recorder;
-use crate::live::size_or_usual;
+use crate::terminal::live_lines::terminal_size;
 
 /// Standard output and standard error. Buffered output is written before anything goes to standard
 /// error, so that both have one order if they go to the same file.
@@ -124,7 +124,7 @@ impl Console {
             out.screen.forget();
             return !out.ended;
         }
-        let (columns, rows) = size_or_usual(&stderr);
+        let (columns, rows) = terminal_size(&stderr);
         let files = out.shown_files.select(self.tracker.current_files());
         let lines = self.view(&mut out, files).lines(columns, rows);
         let text = out.screen.draw(&lines, columns);
@@ -332,7 +332,7 @@ impl Out {
 
     /// Removes the redrawn lines from the terminal.
     fn erase(&mut self) {
-        let (columns, _) = size_or_usual(&std::io::stderr());
+        let (columns, _) = terminal_size(&std::io::stderr());
         put_stderr(self.screen.erase(columns).as_bytes());
     }
 

@@ -108,12 +108,12 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
                 let _ = error.print();
                 ExitCode::SUCCESS
             }
-            _ => complain(&crate::complaint::of_clap(&error, "haulage race"), 2),
+            _ => complain(&crate::error_text::of_clap(&error, "haulage race"), 2),
         }
     })?;
     let operands = operands(args.first.as_deref(), args.second.as_deref())
-        .map_err(|error| complain(&crate::complaint::words(&error.error), error.status))?;
-    request(args, operands).map_err(|error| complain(&crate::complaint::words(&error), 2))
+        .map_err(|error| complain(&crate::error_text::one_line(&error.error), error.status))?;
+    request(args, operands).map_err(|error| complain(&crate::error_text::one_line(&error), 2))
 }
 
 fn complain(words: &str, status: u8) -> ExitCode {
@@ -208,7 +208,7 @@ mod tests {
     fn clap_messages_fit_one_line() {
         let error = Args::try_parse_from(["race", "--state", "hot"]).expect_err("no such state");
         assert_eq!(
-            crate::complaint::of_clap(&error, "haulage race"),
+            crate::error_text::of_clap(&error, "haulage race"),
             "invalid value 'hot' for '--state <STATE>' [possible values: warm, cold]; \
              see haulage race --help"
         );

@@ -8,13 +8,12 @@ use lab::race::{Line, Progress};
 use lab::sample::Stage;
 use lab::words;
 
-use crate::live::{LiveLines, fitting};
+use crate::terminal::live_lines::{LiveLines, truncated};
+use crate::terminal::output::{BOLD, DIM};
 
 /// Short runs come faster than eyes follow.
 const REDRAW_AFTER: Duration = Duration::from_millis(80);
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
 const BEST: Style = AnsiColor::Green.on_default().bold();
 
 /// A few lines at the bottom of the terminal on standard error; nothing where it is none.
@@ -42,7 +41,7 @@ impl Board {
 fn lines(headline: &str, progress: &Progress<'_>, columns: usize, rows: usize) -> Vec<String> {
     let colours = anstream::stderr().current_choice() != anstream::ColorChoice::Never;
     let styled = |style: Style, text: &str| {
-        let text = fitting(text, columns.saturating_sub(1));
+        let text = truncated(text, columns.saturating_sub(1));
         if colours { format!("{style}{text}{style:#}") } else { text }
     };
     let mut lines = vec![

@@ -6,19 +6,20 @@ mod results;
 mod table;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use lab::fixture::{self, Scratch};
+use lab::fixture::Scratch;
 use lab::race::{Config, Report};
 use lab::source::Source;
 use lab::verdict::Kind;
 
-use crate::interrupt::Interrupts;
+use crate::scratch_guard::{ScratchGuard, report_abandoned};
+use crate::terminal::output;
 use args::Request;
 use board::Board;
 use results::Results;
@@ -40,7 +41,7 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     match run(&request, begun) {
         Ok(exit) => exit,
         Err(error) => {
-            eprintln!("haulage race: {}", crate::complaint::words(&error));
+            eprintln!("haulage race: {}", crate::error_text::one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -48,9 +49,9 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
 
 fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
     let results = Results::open(request)?;
-    let interrupts = Interrupts::watch("race").context("cannot watch for signals")?;
-    let report = race(request, begun, &interrupts);
-    interrupts.give_way();
+    let guard = ScratchGuard::install("race").context("cannot watch for signals")?;
+    let report = race(request, begun, &guard);
+    guard.wait_if_ending();
     let report = report?;
     results.write(&report)?;
     if !results.take_standard_output() {
@@ -59,16 +60,9 @@ fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
     Ok(exit_of(&report))
 }
 
-fn race(request: &Request, begun: Instant, interrupts: &Interrupts) -> anyhow::Result<Report> {
-    for left in fixture::abandoned(&request.dst_dir) {
-        let left = left.display();
-        eprintln!("haulage race: '{left}' was left behind by a race that was killed; remove it");
-    }
-    let scratch = interrupts.guard(|| {
-        let scratch = Scratch::create(&request.dst_dir, "race")?;
-        let remover = scratch.remover()?;
-        Ok((scratch, remover))
-    })?;
+fn race(request: &Request, begun: Instant, guard: &ScratchGuard) -> anyhow::Result<Report> {
+    report_abandoned("race", [&request.dst_dir]);
+    let scratch = guard.create_scratch(&request.dst_dir, "race")?;
     let source = match &request.src {
         Some(path) => Source::open(path)?,
         None => made_source(&scratch, request.seed)?,
@@ -112,16 +106,7 @@ fn headline(request: &Request, source: &Source) -> String {
 }
 
 fn print(report: &Report, request: &Request) -> anyhow::Result<()> {
-    let stdout = std::io::stdout();
-    let columns =
-        if stdout.is_terminal() { crate::live::columns(&stdout).unwrap_or(100) } else { 100 };
-    let text = table::render(report, request.src.is_none(), columns);
-    let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // The reader has seen enough.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
-    }
+    output::print(&table::render(report, request.src.is_none(), output::columns()))
 }
 
 /// A file of random bytes, in the scratch directory and removed with it. No file system can shorten

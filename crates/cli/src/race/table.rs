@@ -7,8 +7,9 @@ use lab::summary::{Standing, Summary};
 use lab::verdict::Verdict;
 use lab::words;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+use crate::terminal::output::{BOLD, DIM, styled};
+use crate::terminal::text::wrapped;
+
 const BEST: Style = AnsiColor::Green.on_default().bold();
 
 /// One column: its head, how its cell is made, and how readily it is given up where the terminal is
@@ -196,29 +197,6 @@ fn remarks(report: &Report, columns: usize) -> String {
 
 fn sentence(text: &str) -> String {
     format!("{text}.")
-}
-
-fn styled(style: Style, text: &str) -> String {
-    let text = text.trim_end();
-    format!("{style}{text}{style:#}\n")
-}
-
-/// `text` broken between words into lines of at most `columns`, all but the first indented.
-fn wrapped(text: &str, columns: usize, indent: &str) -> String {
-    let mut out = String::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        let full = line.chars().count() + 1 + word.chars().count() > columns;
-        if full && !line.trim().is_empty() {
-            out.push_str(&line);
-            out.push('\n');
-            line = indent.to_owned();
-        } else if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    out + &line + "\n"
 }
 
 fn plural(count: u32, noun: &str) -> String {

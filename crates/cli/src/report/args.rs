@@ -96,7 +96,7 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Args, ExitCode> {
             ExitCode::SUCCESS
         }
         _ => {
-            eprintln!("haulage report: {}", crate::complaint::of_clap(&error, "haulage report"));
+            eprintln!("haulage report: {}", crate::error_text::of_clap(&error, "haulage report"));
             ExitCode::from(2)
         }
     })

@@ -23,7 +23,7 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
     match make(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("haulage report: {}", crate::complaint::words(&error));
+            eprintln!("haulage report: {}", crate::error_text::one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -69,8 +69,8 @@ fn show(args: &Args, report: &Report<'_>) -> anyhow::Result<()> {
         draw(report, args)?;
     }
     if args.text {
-        let text = report::text::render(report, crate::bench::columns());
-        crate::bench::print(&text)?;
+        let text = report::text::render(report, crate::terminal::output::columns());
+        crate::terminal::output::print(&text)?;
     }
     Ok(())
 }

@@ -130,10 +130,10 @@ pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
                 let _ = error.print();
                 ExitCode::SUCCESS
             }
-            _ => complain(&crate::complaint::of_clap(&error, "haulage tune")),
+            _ => complain(&crate::error_text::of_clap(&error, "haulage tune")),
         }
     })?;
-    request(args).map_err(|error| complain(&crate::complaint::words(&error)))
+    request(args).map_err(|error| complain(&crate::error_text::one_line(&error)))
 }
 
 fn request(args: Args) -> anyhow::Result<Request> {
@@ -174,8 +174,8 @@ mod tests {
 
     fn parsed(line: &[&str]) -> Result<Request, String> {
         let args = Args::try_parse_from(std::iter::once(&"tune").chain(line))
-            .map_err(|error| crate::complaint::of_clap(&error, "haulage tune"))?;
-        request(args).map_err(|error| crate::complaint::words(&error))
+            .map_err(|error| crate::error_text::of_clap(&error, "haulage tune"))?;
+        request(args).map_err(|error| crate::error_text::one_line(&error))
     }
 
     #[test]

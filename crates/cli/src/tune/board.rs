@@ -9,7 +9,8 @@ use lab::sample::Stage;
 use lab::tune::{Event, Finding, Progress};
 use lab::words;
 
-use crate::live::{LiveLines, fitting};
+use crate::terminal::live_lines::{LiveLines, truncated};
+use crate::terminal::output::{BOLD, DIM};
 
 /// Ten times a second.
 const REDRAW_AFTER: Duration = Duration::from_millis(100);
@@ -20,8 +21,6 @@ const SHOWN: usize = 6;
 /// The last findings that stay on the board.
 const FOUND_SHOWN: usize = 4;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
 const BEST: Style = AnsiColor::Green.on_default().bold();
 
 pub(super) struct Board {
@@ -80,7 +79,7 @@ fn lines(
 ) -> Vec<String> {
     let colours = anstream::stderr().current_choice() != anstream::ColorChoice::Never;
     let styled = |style: Style, text: &str| {
-        let text = fitting(text, columns.saturating_sub(1));
+        let text = truncated(text, columns.saturating_sub(1));
         if colours { format!("{style}{text}{style:#}") } else { text }
     };
     let mut lines = vec![styled(BOLD, headline)];

@@ -14,8 +14,8 @@ use lab::tune::Records;
 
 use super::args::Target;
 use super::comments::edited;
-use crate::bench::print;
-use crate::complaint::visible;
+use crate::error_text::printable;
+use crate::terminal::output::print;
 
 /// The file of the profile.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Place {
     pub(super) fn read(&self) -> anyhow::Result<Profile> {
         let read = Profile::read(&self.path).map_err(|problem| {
             let problem_is_of_access = matches!(problem, Problem::Errno(_));
-            let (path, problem) = (self.path.display(), visible(&problem.to_string()));
+            let (path, problem) = (self.path.display(), printable(&problem.to_string()));
             match problem_is_of_access {
                 true => anyhow!("cannot read '{path}': {problem}"),
                 false => anyhow!("'{path}': {problem}; correct it, or move it away"),
@@ -136,9 +136,9 @@ pub(super) fn import(target: &Target) -> anyhow::Result<()> {
         _ => anyhow!("{name}: {problem}"),
     })?;
     let parsed = Profile::parse(&text)
-        .map_err(|problem| anyhow!("{name}: {}", visible(&problem.to_string())))?;
+        .map_err(|problem| anyhow!("{name}: {}", printable(&problem.to_string())))?;
     for mistake in &parsed.unusable {
-        let mistake = visible(&mistake.to_string());
+        let mistake = printable(&mistake.to_string());
         eprintln!("haulage tune: {name}: {mistake}; this build cannot use it");
     }
     let place = Place::needed()?;
@@ -235,4 +235,14 @@ impl Output {
         }
         out.write_all(text.as_bytes()).with_context(cannot)
     }
+}
+
+/// The release of the kernel, as in uname(2).
+pub(super) fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// The pairs of file systems that were measured on this machine.
+pub(super) fn own(profile: &Profile) -> Vec<&PairChoices> {
+    profile.pairs_of(&Machine::this()).collect()
 }

@@ -16,13 +16,12 @@ use std::time::Instant;
 
 use anyhow::Context;
 use engines::Variant;
-use engines::profile::{FileSystems, Machine, PairChoices, Profile};
-use lab::fixture::Scratch;
+use engines::profile::{FileSystems, PairChoices, Profile};
 use lab::tune::{Case, Config, Plan, Record, Records};
 use tree::{PlannedFile, Predictor};
 
-use crate::bench::{columns, print};
-use crate::interrupt::{Interrupts, tell_of_abandoned};
+use crate::scratch_guard::{ScratchGuard, report_abandoned};
+use crate::terminal::output::{columns, print};
 use args::{Measure, Request, Target};
 use board::Board;
 
@@ -60,7 +59,7 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
 }
 
 fn complain(error: &anyhow::Error) {
-    eprintln!("haulage tune: {}", crate::complaint::words(error));
+    eprintln!("haulage tune: {}", crate::error_text::one_line(error));
 }
 
 /// Two open directories, and what is known of them.
@@ -84,8 +83,11 @@ impl Site {
         };
         let (src, dst) = (open(src_dir)?, open(dst_dir)?);
         let file_systems = FileSystems::of(src.as_fd(), dst.as_fd());
-        let known: Vec<PairChoices> =
-            own(profile).into_iter().filter(|pair| pair.fits(&file_systems)).cloned().collect();
+        let known: Vec<PairChoices> = keep::own(profile)
+            .into_iter()
+            .filter(|pair| pair.fits(&file_systems))
+            .cloned()
+            .collect();
         let is_known = !known.is_empty();
         Ok(Site {
             present: is_known.then(|| Predictor::between(&file_systems, &known)),
@@ -140,15 +142,15 @@ fn tune(measure: &Measure) -> anyhow::Result<ExitCode> {
     }
     let output = measure.json.as_ref().map(keep::Output::open).transpose()?;
     let ends = measure.pairs.iter().flat_map(|(src, dst)| [src, dst]);
-    tell_of_abandoned("tune", ends.collect::<BTreeSet<_>>());
-    let interrupts = Interrupts::watch("tune").context("cannot watch for signals")?;
+    report_abandoned("tune", ends.collect::<BTreeSet<_>>());
+    let guard = ScratchGuard::install("tune").context("cannot watch for signals")?;
     let mut records = Records::of(Vec::new());
     let (mut kept, mut exit) = (0, ExitCode::SUCCESS);
     for ((src, dst), site) in measure.pairs.iter().zip(&sites) {
         if place.is_some() {
-            interrupts.saying(what_stays(kept));
+            guard.set_note(what_stays(kept));
         }
-        let record = match tune_pair(measure, (src, dst), site, &interrupts) {
+        let record = match tune_pair(measure, (src, dst), site, &guard) {
             Ok(record) => record,
             // The next pair may do better.
             Err(error) => {
@@ -200,36 +202,28 @@ fn tune_pair(
     measure: &Measure,
     (src_dir, dst_dir): (&Path, &Path),
     site: &Site,
-    interrupts: &Interrupts,
+    guard: &ScratchGuard,
 ) -> anyhow::Result<Record> {
     let defaults = |case: &Case| site.defaults(case);
     let present = |case: &Case| site.present(case);
     let config = site.config(measure, (&defaults, &present));
     let plan = Plan::of(&config, src_dir, dst_dir)?;
-    let src = scratch_in(src_dir, interrupts)?;
-    let dst = scratch_in(dst_dir, interrupts)?;
+    let src = guard.create_scratch(src_dir, "tune")?;
+    let dst = guard.create_scratch(dst_dir, "tune")?;
     let mut board = Board::new(&site.file_systems);
     let record = {
         // What an interrupt has to say is not drawn over.
         let mut watch = |event: &lab::tune::Event<'_>| {
-            interrupts.give_way();
+            guard.wait_if_ending();
             board.show(event);
         };
         lab::tune::run(&config, &plan, &src, &dst, COMMIT, &mut watch)
     };
-    interrupts.give_way();
+    guard.wait_if_ending();
     board.clear();
     let mut record = record?;
     site.name_rule(&mut record);
     Ok(record)
-}
-
-fn scratch_in(dir: &Path, interrupts: &Interrupts) -> anyhow::Result<Scratch> {
-    Ok(interrupts.guard(|| {
-        let scratch = Scratch::create(dir, "tune")?;
-        let remover = scratch.remover()?;
-        Ok((scratch, remover))
-    })?)
 }
 
 impl Site {
@@ -262,16 +256,12 @@ impl Site {
     /// What goes into the profile.
     fn choices(&self, record: &Record) -> PairChoices {
         let FileSystems { src, dst, same } = self.file_systems.clone();
-        PairChoices { src, dst, same: Some(same), kernel: Some(release()), lines: record.lines() }
+        PairChoices {
+            src,
+            dst,
+            same: Some(same),
+            kernel: Some(keep::release()),
+            lines: record.lines(),
+        }
     }
-}
-
-/// The release of the kernel, as uname(2) tells it.
-fn release() -> String {
-    rustix::system::uname().release().to_string_lossy().into_owned()
-}
-
-/// What `profile` holds for this machine.
-fn own(profile: &Profile) -> Vec<&PairChoices> {
-    profile.pairs_of(&Machine::this()).collect()
 }

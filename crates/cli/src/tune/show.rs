@@ -4,10 +4,9 @@ use engines::mount::Mount;
 use engines::profile::{Line, Machine, PairChoices, Profile};
 use lab::words;
 
-use super::keep::Place;
-use super::{own, release};
-use crate::bench::print;
-use crate::complaint::visible;
+use super::keep::{Place, own, release};
+use crate::error_text::printable;
+use crate::terminal::output::print;
 
 /// Prints it: what holds on this machine, and what else there is.
 pub(super) fn show() -> anyhow::Result<()> {
@@ -29,7 +28,7 @@ pub(super) fn show() -> anyhow::Result<()> {
 
 /// A line of what a profile says, which may have come from elsewhere.
 fn row(text: &str) -> String {
-    format!("{}\n", visible(text.trim_end()))
+    format!("{}\n", printable(text.trim_end()))
 }
 
 fn of_pair(pair: &PairChoices, mounts: &[Mount]) -> String {

@@ -8,8 +8,12 @@ use engines::profile::FileSystems;
 use lab::tune::{Finding, Loss, Plan, Record, Way};
 use lab::words;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+use crate::terminal::output::{BOLD, DIM, styled};
+use crate::terminal::text::wrapped;
+
+/// The most columns of a paragraph, however wide the terminal is.
+const PARAGRAPH_COLUMNS_MAX: usize = 80;
+
 const BEST: Style = AnsiColor::Green.on_default().bold();
 
 /// Columns of a situation within its class of sizes.
@@ -47,7 +51,10 @@ pub(super) fn of_plan(
             }
             Some(why) => {
                 let text = format!("  {words}: not measured: {why}");
-                out.push_str(&styled(DIM, wrapped(&text, columns, "    ").trim_end()));
+                out.push_str(&styled(
+                    DIM,
+                    wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "    ").trim_end(),
+                ));
             }
         }
     }
@@ -59,7 +66,7 @@ pub(super) fn of_plan(
         plan.cases.len(),
         words::duration(time.as_secs_f64()),
     );
-    out + &wrapped(&text, columns, "")
+    out + &wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "")
 }
 
 /// The answers, and what not using them costs. `profile` is where they are kept.
@@ -85,17 +92,23 @@ pub(super) fn of_record(
                 out.push_str(&row(finding, way));
             }
         }
-        out.push_str(&wrapped(LEGEND, columns, ""));
+        out.push_str(&wrapped(LEGEND, columns.min(PARAGRAPH_COLUMNS_MAX), ""));
     }
     for text in remarks(record) {
-        out.push_str(&styled(DIM, wrapped(&text, columns, "  ").trim_end()));
+        out.push_str(&styled(
+            DIM,
+            wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "  ").trim_end(),
+        ));
     }
     if let Some(path) = profile {
         let text = match measured.len() {
             0 => "The profile is as it was.".to_owned(),
             _ => format!("haulage cp uses this from now on: '{}'", path.display()),
         };
-        out.push_str(&styled(BOLD, wrapped(&text, columns, "").trim_end()));
+        out.push_str(&styled(
+            BOLD,
+            wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "").trim_end(),
+        ));
     }
     out
 }
@@ -222,27 +235,6 @@ fn remarks(record: &Record) -> Vec<String> {
 /// Whether any way came to share the source's extents.
 fn shares_extents(record: &Record) -> bool {
     record.situations.iter().flat_map(|finding| &finding.ways).any(|way| way.shares_extents)
-}
-
-fn styled(style: Style, text: &str) -> String {
-    format!("{style}{text}{style:#}\n")
-}
-
-fn wrapped(text: &str, columns: usize, indent: &str) -> String {
-    let mut out = String::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        let full = line.chars().count() + 1 + word.chars().count() > columns.min(80);
-        if full && !line.trim().is_empty() {
-            out.push_str(&line);
-            out.push('\n');
-            line = indent.to_owned();
-        } else if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    out + &line + "\n"
 }
 
 #[cfg(test)]

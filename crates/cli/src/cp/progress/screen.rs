@@ -4,7 +4,7 @@
 use std::os::fd::AsFd;
 
 use crate::cp::progress::view::width;
-use crate::live::rows_of;
+use crate::terminal::live_lines::rows_of;
 
 /// What is on the terminal.
 #[derive(Debug, Default)]

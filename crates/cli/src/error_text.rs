@@ -1,7 +1,7 @@
-//! Errors in words, as the GNU tools have them: one line, no error numbers.
+//! Errors as GNU tools print them: one line, without error numbers.
 
 /// The chain of `error`, joined by colons, without the numbers that the standard library adds.
-pub(crate) fn words(error: &anyhow::Error) -> String {
+pub(crate) fn one_line(error: &anyhow::Error) -> String {
     let mut text = format!("{error:#}");
     while let Some(start) = text.find(" (os error ") {
         let Some(len) = text[start..].find(')') else { break };
@@ -10,8 +10,8 @@ pub(crate) fn words(error: &anyhow::Error) -> String {
     text
 }
 
-/// The first paragraph of clap's message, on one line: what follows is a usage text that
-/// `command --help` shows better.
+/// The first paragraph of clap's message on one line. The usage text that follows is better shown by
+/// `command --help`.
 pub(crate) fn of_clap(error: &clap::Error, command: &str) -> String {
     let message = error.to_string();
     let paragraph = message.split("\n\n").next().unwrap_or(&message);
@@ -20,20 +20,20 @@ pub(crate) fn of_clap(error: &clap::Error, command: &str) -> String {
     format!("{}; see {command} --help", line.strip_prefix("error: ").unwrap_or(&line))
 }
 
-/// `text` from a file that anybody may have written: a terminal would obey what it holds.
-pub(crate) fn visible(text: &str) -> String {
+/// `text` without control characters. A file that another user wrote must not control the terminal.
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::one_line;
     use anyhow::Context;
 
     #[test]
-    fn numbers_are_left_out() {
+    fn error_numbers_are_left_out() {
         let error = std::io::Error::from_raw_os_error(2);
         let error = Err::<(), _>(error).context("cannot stat 'x'").unwrap_err();
-        assert_eq!(words(&error), "cannot stat 'x': No such file or directory");
+        assert_eq!(one_line(&error), "cannot stat 'x': No such file or directory");
     }
 }

@@ -1,0 +1,97 @@
+//! Removes the scratch directories of a measurement when a signal ends it.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lab::fixture::{Remover, Scratch};
+use signal_hook::iterator::Signals;
+
+/// The scratch directories of this process, and the thread that waits for signals.
+pub(crate) struct ScratchGuard {
+    cleanup: Arc<Mutex<Cleanup>>,
+}
+
+#[derive(Default)]
+struct Cleanup {
+    /// Ends the processes that would go on writing.
+    stop: Option<Box<dyn Fn() + Send>>,
+    removers: Vec<Remover>,
+    /// The end of the message.
+    note: String,
+}
+
+impl ScratchGuard {
+    /// Starts a thread that waits for signals, so that a signal does not wait for the copy of a large
+    /// file to end. It sleeps while runs are timed. Messages start with `command`.
+    pub(crate) fn install(command: &'static str) -> std::io::Result<ScratchGuard> {
+        let mut signals = Signals::new(crate::signals::ending())?;
+        let cleanup = Arc::new(Mutex::new(Cleanup::default()));
+        let slot = Arc::clone(&cleanup);
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            if let Some(signal) = signals.forever().next() {
+                // The lock is held until the process ends: see `wait_if_ending`.
+                let cleanup = lock(&slot);
+                if let Some(stop) = &cleanup.stop {
+                    stop();
+                }
+                cleanup.removers.iter().for_each(Remover::remove);
+                let note = &cleanup.note;
+                // The terminal has echoed ^C at the start of the line.
+                let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
+                eprintln!(
+                    "{start}haulage {command}: interrupted; its scratch files are removed{note}"
+                );
+                // Ends by the signal, which the parent can see in the wait status.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                std::process::exit(1);
+            }
+        })?;
+        Ok(ScratchGuard { cleanup })
+    }
+
+    /// Makes a scratch directory in `dir` for the command `command`. No signal can arrive between its
+    /// creation and its registration.
+    pub(crate) fn create_scratch(
+        &self,
+        dir: &Path,
+        command: &'static str,
+    ) -> Result<Scratch, lab::Error> {
+        let mut cleanup = lock(&self.cleanup);
+        let scratch = Scratch::create(dir, command)?;
+        cleanup.removers.push(scratch.remover()?);
+        Ok(scratch)
+    }
+
+    /// Appends `note` to the message.
+    pub(crate) fn set_note(&self, note: String) {
+        lock(&self.cleanup).note = note;
+    }
+
+    /// Calls `stop` before the directories are removed, and appends `note` to the message.
+    pub(crate) fn on_signal(&self, stop: impl Fn() + Send + 'static, note: String) {
+        let mut cleanup = lock(&self.cleanup);
+        cleanup.stop = Some(Box::new(stop));
+        cleanup.note = note;
+    }
+
+    /// If a signal has arrived, waits for the end of the process: an error of a measurement whose
+    /// scratch files were removed must not be reported. Otherwise returns at once.
+    pub(crate) fn wait_if_ending(&self) {
+        drop(lock(&self.cleanup));
+    }
+}
+
+fn lock(slot: &Mutex<Cleanup>) -> MutexGuard<'_, Cleanup> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reports the scratch directories in `dirs` that a killed process left behind.
+pub(crate) fn report_abandoned<'d>(command: &str, dirs: impl IntoIterator<Item = &'d PathBuf>) {
+    for left in dirs.into_iter().flat_map(|dir| lab::fixture::abandoned(dir)) {
+        let left = left.display();
+        eprintln!(
+            "haulage {command}: '{left}' was left behind by a run that was killed; remove it"
+        );
+    }
+}
