@@ -1,11 +1,11 @@
-//! What the parser takes from around it, so that tests can give it otherwise.
+//! The environment of the parser, as a value that tests can set.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use engines::profile::Location;
 
-/// The environment variables and the one fact about the kernel that bear on a command line.
+/// The environment variables and the kernel feature that change the meaning of a command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     /// POSIXLY_CORRECT is set: options end at the first operand.
@@ -14,7 +14,7 @@ pub(crate) struct Environment {
     pub(crate) simple_backup_suffix: Option<OsString>,
     /// VERSION_CONTROL.
     pub(crate) version_control: Option<OsString>,
-    /// HAULAGE_PROFILE, or else the user's own profile.
+    /// HAULAGE_PROFILE, else the user's profile.
     pub(crate) profile: Location,
     /// The kernel runs with SELinux.
     pub(crate) selinux: bool,
@@ -28,7 +28,7 @@ impl Environment {
             simple_backup_suffix: std::env::var_os("SIMPLE_BACKUP_SUFFIX"),
             version_control: std::env::var_os("VERSION_CONTROL"),
             profile: Location::of_process(),
-            // The file appears when selinuxfs is mounted, which happens only with SELinux on.
+            // The file exists if selinuxfs is mounted, which is the case only with SELinux.
             selinux: Path::new("/sys/fs/selinux/enforce").exists(),
         }
     }

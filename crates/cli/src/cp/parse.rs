@@ -11,10 +11,10 @@ use crate::cp::flags::flag::{Flag, Origin, Takes};
 use crate::cp::flags::flags;
 use crate::cp::messages::usage_error::{UsageError, Warning};
 
-/// Reads the words that follow the command's name.
+/// Reads the arguments after the command's name.
 ///
 /// # Errors
-/// The first thing wrong, in the order in which GNU cp notices.
+/// The first error, in the order of GNU cp.
 pub(crate) fn parse(
     words: impl IntoIterator<Item = OsString>,
     environment: &Environment,
@@ -79,7 +79,7 @@ fn short_options(
         cluster = rest;
         match &flag.takes {
             Takes::Nothing(apply) => apply(builder),
-            // An argument that may be left out has to be joined to the long form.
+            // An optional argument is possible only with the long option.
             Takes::Optional(_, apply) => apply(builder, None)?,
             Takes::Required(_, apply) if rest.is_empty() => {
                 apply(builder, words.pop_front().ok_or(UsageError::ShortNeedsArgument(letter))?)?;
@@ -96,20 +96,23 @@ fn short_options(
     Ok(())
 }
 
-/// The option that `name` is or begins, with its full name. What is unambiguous among GNU's options
-/// means GNU's, whichever of ours begin like it: scripts written for GNU cp keep their meaning.
+/// The option that `name` is or abbreviates, with its full name. An abbreviation that is unambiguous
+/// among the options of GNU cp means that option, even if another option of haulage starts with it:
+/// scripts for GNU cp keep their meaning.
 fn resolve(name: &[u8], as_given: &[u8]) -> Result<(&'static str, &'static Flag), UsageError> {
     let exact = long_names().find(|(long, _)| long.as_bytes() == name);
     if let Some(found) = exact {
         return Ok(found);
     }
     for origin in [Origin::Gnu, Origin::Own] {
-        let mut begun = long_names()
+        let mut matching = long_names()
             .filter(|(long, flag)| flag.origin == origin && long.as_bytes().starts_with(name));
-        let Some(first) = begun.next() else { continue };
-        // Two names of one option are no ambiguity.
-        let others: Vec<_> =
-            begun.filter(|(_, flag)| !std::ptr::eq(*flag, first.1)).map(|(long, _)| long).collect();
+        let Some(first) = matching.next() else { continue };
+        // Two names of one option are not ambiguous.
+        let others: Vec<_> = matching
+            .filter(|(_, flag)| !std::ptr::eq(*flag, first.1))
+            .map(|(long, _)| long)
+            .collect();
         if others.is_empty() {
             return Ok(first);
         }

@@ -1,5 +1,4 @@
-//! Quantities in a few columns, always as wide a moment later: a figure that is redrawn ten times a
-//! second must not jump.
+//! Quantities as text with a steady width: a figure that is redrawn ten times a second must not jump.
 
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ pub(super) fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, bytes as f64)
 }
 
-/// How much of `total` it is, in the unit of the total: `0.31 of 2.10 GiB`.
+/// A part of a total, in the unit of the total: `0.31 of 2.10 GiB`.
 pub(super) fn bytes_of(bytes: u64, total: u64) -> String {
     let (divisor, unit) = unit_of(total as f64);
     let part = match unit {
@@ -25,7 +24,7 @@ pub(super) fn rate(bytes_per_second: f64) -> String {
     format!("{}/s", scaled(bytes_per_second, bytes_per_second))
 }
 
-/// Entries a second, of which three digits say something.
+/// Entries a second, rounded to three digits.
 pub(super) fn entry_rate(entries_per_second: f64) -> String {
     let digits = entries_per_second.max(1.0).log10().floor();
     let step = 10_f64.powf((digits - 2.0).max(0.0));
@@ -42,7 +41,7 @@ pub(super) fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
 }
 
-/// A time as clocks show it: `0:07`, `1:02:03`; days above a hundred hours.
+/// A time in hours, minutes and seconds: `0:07`, `1:02:03`; in days from a hundred hours on.
 pub(super) fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -61,7 +60,7 @@ fn scaled(value: f64, by: f64) -> String {
     }
 }
 
-/// The largest unit that keeps `bytes` over one, as far as three digits show.
+/// The largest unit in which `bytes` is at least one, rounded to three digits.
 fn unit_of(bytes: f64) -> (f64, &'static str) {
     let units = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     let (mut divisor, mut unit) = (1.0, "B");

@@ -1,4 +1,4 @@
-//! Values of options that are words from a list, and how they may be abbreviated.
+//! The values of options: words from a list, which may be abbreviated, and numbers.
 
 use std::ffi::{OsStr, OsString};
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -11,11 +11,11 @@ use crate::cp::messages::usage_error::UsageError;
 
 /// A type whose values have names on the command line.
 pub(crate) trait Choices: Copy + PartialEq + 'static {
-    /// The names, in the order in which messages list them. Names of one value stand together.
+    /// The names, in the order of messages. The names of one value are adjacent.
     const TABLE: &'static [(&'static str, Self)];
 }
 
-/// The names of a type's values, synonyms together.
+/// The names of a type's values; synonyms are grouped.
 pub(crate) fn names<T: Choices>() -> Vec<Vec<&'static str>> {
     T::TABLE
         .chunk_by(|(_, one), (_, other)| one == other)
@@ -23,25 +23,25 @@ pub(crate) fn names<T: Choices>() -> Vec<Vec<&'static str>> {
         .collect()
 }
 
-/// The value that `given` names, in full or by an unambiguous beginning. `context` is what messages
-/// call the place where it stood.
+/// The value that `given` names or unambiguously abbreviates. `context` is the option or variable, for
+/// the error message.
 pub(crate) fn choose<T: Choices>(given: &OsStr, context: &'static str) -> Result<T, UsageError> {
     let bytes = given.as_bytes();
     if let Some((_, value)) = T::TABLE.iter().find(|(name, _)| name.as_bytes() == bytes) {
         return Ok(*value);
     }
-    let mut begun = T::TABLE.iter().filter(|(name, _)| name.as_bytes().starts_with(bytes));
+    let mut matching = T::TABLE.iter().filter(|(name, _)| name.as_bytes().starts_with(bytes));
     let bad = |ambiguous| UsageError::BadArgument {
         given: given.to_owned(),
         context,
         ambiguous,
         valid: names::<T>(),
     };
-    let (_, first) = begun.next().ok_or_else(|| bad(false))?;
-    if begun.any(|(_, other)| other != first) { Err(bad(true)) } else { Ok(*first) }
+    let (_, first) = matching.next().ok_or_else(|| bad(false))?;
+    if matching.any(|(_, other)| other != first) { Err(bad(true)) } else { Ok(*first) }
 }
 
-/// The values of a list with commas between.
+/// The values of a list separated by commas.
 pub(crate) fn choose_each<T: Choices>(
     given: &OsStr,
     context: &'static str,
@@ -53,7 +53,7 @@ pub(crate) fn choose_each<T: Choices>(
         .collect()
 }
 
-/// A whole number from one up, the argument of `--option`.
+/// A whole number of at least 1.
 pub(crate) fn number_from_one(
     given: &OsStr,
     option: &'static str,
@@ -62,17 +62,17 @@ pub(crate) fn number_from_one(
     number.ok_or_else(|| UsageError::BadValue {
         option,
         given: given.to_owned(),
-        reason: String::from("a whole number from 1 up is wanted"),
+        reason: String::from("must be a whole number of at least 1"),
     })
 }
 
-/// A rate: a number, perhaps with a fraction, and perhaps a unit.
+/// A rate: a number with an optional fraction and an optional unit.
 pub(crate) fn bytes_per_second(given: &OsStr) -> Result<NonZeroU64, UsageError> {
     let bytes = given.to_str().and_then(bytes_in).and_then(NonZeroU64::new);
     bytes.ok_or_else(|| UsageError::BadValue {
         option: "limit-rate",
         given: given.to_owned(),
-        reason: String::from("a number of bytes from 1 up is wanted, such as 500K, 50M or 1.5G"),
+        reason: String::from("must be a number of bytes of at least 1, such as 500K, 50M or 1.5G"),
     })
 }
 
@@ -91,7 +91,7 @@ fn bytes_in(text: &str) -> Option<u64> {
     };
     let unit = u128::pow(base, u32::try_from(power).ok()?);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    // More digits are worth less than a byte.
+    // Further digits are worth less than a byte.
     let fraction = &fraction[..fraction.len().min(15)];
     let parts = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
     let (whole, fraction) = (whole.parse::<u64>().ok()?, fraction.parse::<u64>().ok()?);
@@ -104,7 +104,7 @@ pub(crate) fn variant(given: &OsStr) -> Result<Variant, UsageError> {
     let variant: Variant =
         given.to_string_lossy().parse().map_err(|error: ParseError| bad(error.to_string()))?;
     if !variant.is_copier() {
-        return Err(bad(String::from("it copies no files; it is there to compare with")));
+        return Err(bad(String::from("it does not copy files; the lab compares engines with it")));
     }
     Ok(variant)
 }
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_that_are_none_are_refused() {
+    fn invalid_rates_are_refused() {
         for text in [
             "",
             "0",

@@ -1,4 +1,4 @@
-//! Which engines moved a file's data and why these, in words.
+//! Which engines copied the data of a file, and why these, for `--debug` and the receipt.
 
 use engines::{Stop, Variant};
 use tree::{Attempt, Chosen, ChosenBy, Errno};
@@ -35,13 +35,13 @@ pub(crate) fn words(chosen: &Chosen, attempts: &[Attempt]) -> String {
         why.push_str(&format!("; {variant} was refused: {name}"));
     }
     if !tried {
-        // A chain does not ask again what can never work there.
+        // A chain does not try again what these file systems refused before.
         why.push_str(&format!("; {} was refused before", chosen.variant));
     }
     format!("{} ({why})", moved.join(" and "))
 }
 
-/// Who says which way data goes, in a word for programs.
+/// What chose the variant, as a word for programs.
 pub(crate) fn chosen_by(by: &ChosenBy) -> &'static str {
     match by {
         ChosenBy::Forced => "forced",

@@ -1,13 +1,14 @@
-//! The names that errno(3) gives errors, for programs that read them.
+//! The symbolic names of errors in errno(3), for programs.
 
 use tree::Errno;
 
-/// The symbol for `errno`, such as `ENOSPC`; `None` for one that no copy on Linux meets.
+/// The symbolic name of `errno`, such as `ENOSPC`; `None` for an error that no system call of a copy
+/// returns.
 pub(crate) fn errno_name(errno: Errno) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == errno).map(|(_, name)| *name)
 }
 
-/// Where rustix has another name for it, the last two make up for that.
+/// The last two have other names in rustix.
 macro_rules! names {
     ($($name:ident)*) => {
         &[
@@ -18,8 +19,8 @@ macro_rules! names {
     };
 }
 
-/// Those of asm-generic/errno-base.h, and of asm-generic/errno.h what file systems and the calls of
-/// a copy return. EAGAIN is EWOULDBLOCK and EOPNOTSUPP is ENOTSUP.
+/// Those of asm-generic/errno-base.h, and those of asm-generic/errno.h that file systems and the system
+/// calls of a copy return. EAGAIN is EWOULDBLOCK and EOPNOTSUPP is ENOTSUP.
 const NAMES: &[(Errno, &str)] = names! {
     PERM NOENT SRCH INTR IO NXIO NOEXEC BADF CHILD AGAIN NOMEM FAULT NOTBLK BUSY EXIST XDEV
     NODEV NOTDIR ISDIR INVAL NFILE MFILE NOTTY TXTBSY FBIG NOSPC SPIPE ROFS MLINK PIPE DOM RANGE

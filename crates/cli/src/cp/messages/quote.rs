@@ -1,4 +1,4 @@
-//! Names in messages, quoted so that they can be pasted back into a shell whatever bytes they hold.
+//! Names in messages, quoted so that they can be pasted into a shell, whatever their bytes.
 //!
 //! GNU cp writes names in two styles. File names are quoted for the shell, always: `'a'`, `"it's"`,
 //! `'a'$'\n''b'`. Words of the command line are put between quotation marks with C escapes:
@@ -11,14 +11,14 @@ use std::sync::OnceLock;
 /// The character set of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charset {
-    /// Bytes above 127 are no characters.
+    /// Bytes above 127 are not printable.
     Ascii,
-    /// Names are UTF-8 where they can be.
+    /// Valid UTF-8 is printable.
     Utf8,
 }
 
 impl Charset {
-    /// What the process's locale says.
+    /// The character set of the locale (LC_CTYPE).
     pub(crate) fn of_locale() -> Charset {
         static CHARSET: OnceLock<Charset> = OnceLock::new();
         *CHARSET.get_or_init(|| match engines::sys::codeset().as_deref() {
@@ -33,8 +33,8 @@ pub(crate) fn name(name: impl AsRef<OsStr>) -> Vec<u8> {
     for_shell(name.as_ref().as_bytes(), Charset::of_locale())
 }
 
-/// `name` between single quotes, with `$'…'` around what cannot be printed; between double quotes
-/// when that spares the escaping of single ones.
+/// `name` in single quotes, with `$'…'` around what is not printable; in double quotes if that avoids
+/// the escaping of single quotes.
 pub(crate) fn for_shell(name: &[u8], charset: Charset) -> Vec<u8> {
     if name.contains(&b'\'') && fits_double_quotes(name, charset) {
         return [b"\"", name, b"\""].concat();
@@ -44,7 +44,7 @@ pub(crate) fn for_shell(name: &[u8], charset: Charset) -> Vec<u8> {
     for piece in pieces(name, charset) {
         match piece {
             Piece::Printable(b"'") => {
-                // Closes whichever quotes are open, and opens single ones again.
+                // Closes the open quotes, and opens single quotes again.
                 out.extend_from_slice(b"'\\''");
                 escaping = false;
             }
@@ -68,7 +68,7 @@ pub(crate) fn for_shell(name: &[u8], charset: Charset) -> Vec<u8> {
     out
 }
 
-/// A word of the command line between quotation marks, with C escapes for what is not printable.
+/// An argument in quotation marks, with C escapes for what is not printable.
 pub(crate) fn word(word: &[u8], charset: Charset) -> Vec<u8> {
     let (open, close) = match charset {
         Charset::Ascii => ("'", "'"),
@@ -113,7 +113,7 @@ fn pieces(name: &[u8], charset: Charset) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// The character that `bytes` begins with, or how many bytes form none.
+/// The first character of `bytes`, or the length of the invalid sequence at its start.
 fn first_char(bytes: &[u8]) -> Result<char, usize> {
     let chunk = bytes.utf8_chunks().next().expect("there are bytes");
     match chunk.valid().chars().next() {
@@ -122,8 +122,8 @@ fn first_char(bytes: &[u8]) -> Result<char, usize> {
     }
 }
 
-/// What the C library's iswprint(3) says in a UTF-8 locale, save for the unassigned places within
-/// blocks: which these are differs from version to version of Unicode.
+/// The result of iswprint(3) in a UTF-8 locale, except for unassigned code points within blocks, which
+/// differ between versions of Unicode.
 fn is_printable(c: char) -> bool {
     let code = u32::from(c);
     let line_or_paragraph_separator = matches!(c, '\u{2028}' | '\u{2029}');
@@ -132,12 +132,11 @@ fn is_printable(c: char) -> bool {
     !(c.is_control() || line_or_paragraph_separator || noncharacter || in_empty_planes)
 }
 
-/// Whether double quotes do for all of `name`: no character in it means anything within them, or to
-/// some shell's history and patterns.
+/// Whether `name` can be put in double quotes: it has no character with a meaning within them, for the
+/// history or for patterns of some shell.
 fn fits_double_quotes(name: &[u8], charset: Charset) -> bool {
     let harmless = |(at, piece)| match piece {
-        // GNU has it this way round: at the front these pass, where a shell would mind them, were
-        // they not quoted; elsewhere they do not.
+        // As in GNU cp: allowed at the start of a name, not elsewhere.
         Piece::Printable([b'#' | b'~']) => at == 0,
         Piece::Printable([byte]) => !b"!\"$&()*;<=>?[\\^`{|}".contains(byte),
         Piece::Printable(_) => true,

@@ -1,4 +1,4 @@
-//! What is wrong with a command line, in GNU's words.
+//! The errors of a command line. The messages are those of GNU cp.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -8,21 +8,21 @@ use tree::BadGlob;
 use crate::cp::invocation;
 use crate::cp::messages::quote::{self, Charset};
 
-/// Why a command line asks for nothing that can be done. The exit status is 1.
+/// Why a command line is invalid. The exit status is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UsageError {
-    /// A long option that is none.
+    /// An unknown long option.
     Unrecognized {
-        /// The word without its dashes, up to `=`… and with it.
+        /// The argument without its dashes, with its value.
         option: OsString,
     },
-    /// A short option that is none.
+    /// An unknown short option.
     InvalidShort(u8),
-    /// A beginning that several long options share.
+    /// An abbreviation of several long options.
     Ambiguous {
         /// The word, as given.
         option: OsString,
-        /// The options that begin so, in GNU's order.
+        /// The options that start with it, in the order of GNU cp.
         candidates: Vec<&'static str>,
     },
     /// A long option without the argument it needs.
@@ -37,12 +37,12 @@ pub(crate) enum UsageError {
         given: OsString,
         /// The option, or what it stands for.
         context: &'static str,
-        /// Whether it begins several values rather than none.
+        /// Whether it abbreviates several values, not none.
         ambiguous: bool,
-        /// The values, synonyms together.
+        /// The values; synonyms are grouped.
         valid: Vec<Vec<&'static str>>,
     },
-    /// A value that an option of ours cannot use.
+    /// A value that an option which only haulage has cannot use.
     BadValue {
         /// The option's long name.
         option: &'static str,
@@ -58,21 +58,21 @@ pub(crate) enum UsageError {
         /// Why, in words.
         error: String,
     },
-    /// A pattern that is none, in a file.
+    /// An invalid pattern in a file.
     BadPattern(BadGlob),
     /// `-l` with `-s`.
     HardAndSymbolic,
-    /// A backup is asked for, and that nothing be replaced.
+    /// `--backup` with an option by which nothing is replaced.
     BackupOfNothing,
     /// `--dry-run` with receipts or statistics.
     DryRunWithReport,
-    /// `--reflink=always` with holes to be made or filled.
+    /// `--reflink=always` with `--sparse=always` or `--sparse=never`.
     ReflinkWithSparse,
     /// A second `-t`.
     SeveralTargets,
     /// `-t` with `-T`.
     TargetAndNone,
-    /// `--preserve=context` where there are none.
+    /// `--preserve=context` without SELinux.
     NoContexts,
     /// `--preserve=context` with `-Z`.
     ContextSetAndPreserved,
@@ -94,8 +94,8 @@ impl UsageError {
 
     /// The same, quoted for `charset`, by a program that was called as `called`.
     pub(crate) fn lines_in(&self, charset: Charset, called: &[u8]) -> Vec<u8> {
-        let speaker = if self.is_about_option() { called } else { b"cp" };
-        let mut lines = [speaker, b": "].concat();
+        let program = if self.is_about_option() { called } else { b"cp" };
+        let mut lines = [program, b": "].concat();
         lines.extend(self.words(charset));
         lines.push(b'\n');
         if self.points_to_help() {
@@ -104,7 +104,7 @@ impl UsageError {
         lines
     }
 
-    /// Of an option itself the C library complains, which says the program's name in full.
+    /// Errors that getopt_long(3) reports start with the program's name as it was called.
     fn is_about_option(&self) -> bool {
         matches!(
             self,
@@ -117,7 +117,7 @@ impl UsageError {
         )
     }
 
-    /// Some mistakes are explained by no help text.
+    /// Whether the message refers to --help, as in GNU cp.
     fn points_to_help(&self) -> bool {
         !matches!(
             self,
@@ -180,7 +180,7 @@ impl UsageError {
         }
     }
 
-    /// The words of those errors that name nothing.
+    /// The messages without a name.
     fn fixed_words(&self) -> &'static str {
         match self {
             UsageError::HardAndSymbolic => "cannot make both hard and symbolic links",
@@ -188,7 +188,7 @@ impl UsageError {
                 "--backup is mutually exclusive with -n or --update=none-fail"
             }
             UsageError::DryRunWithReport => {
-                "--dry-run copies nothing that --receipt or --stats could tell of"
+                "--dry-run cannot be combined with --receipt or --stats"
             }
             UsageError::ReflinkWithSparse => "--reflink can be used only with --sparse=auto",
             UsageError::SeveralTargets => "multiple target directories specified",
@@ -208,10 +208,10 @@ impl UsageError {
     }
 }
 
-/// Something that is put aside rather than done.
+/// An option that is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Warning {
-    /// `--context=CTX` where there are no contexts.
+    /// `--context=CTX` without SELinux.
     ContextIgnored,
 }
 

@@ -1,4 +1,4 @@
-//! Diagnostics, questions and announcements in GNU cp's words. Nothing else turns them into text.
+//! Diagnostics, questions and announcements as text. The messages are those of GNU cp.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Vec<u8> {
     if *diagnostic == Diagnostic::ParentsNeedDirectory {
         return UsageError::ParentsNeedDirectory.lines();
     }
-    // GNU names the file first where a relative link would lead nowhere, without quotes.
+    // GNU cp puts the name first in this message, without quotes.
     if let Diagnostic::RelativeSymlinkElsewhere { dst } = diagnostic {
         let words = b": can make relative symbolic links only in current directory";
         return line(&[dst.as_os_str().as_bytes(), words].concat());
@@ -40,7 +40,7 @@ fn line(words: &[u8]) -> Vec<u8> {
     [b"cp: ", words, b"\n"].concat()
 }
 
-/// The error's own words, without its number.
+/// The text of `error`, without its number.
 pub(crate) fn error_words(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.find(" (os error ").map_or(text.clone(), |end| text[..end].to_owned())
@@ -117,7 +117,7 @@ fn words_of(diagnostic: &Diagnostic) -> Vec<u8> {
         Diagnostic::Xattr { name, dst, .. } if name.is_empty() => {
             fill("getting attributes for {}", &[dst])
         }
-        // Where a file system has none at all, none of them is worth naming.
+        // If the file system has no extended attributes, the name of one says nothing.
         Diagnostic::Xattr { dst, errno: Errno::OPNOTSUPP, .. } => {
             fill("setting attributes for {}", &[dst])
         }
@@ -135,7 +135,7 @@ fn words_of(diagnostic: &Diagnostic) -> Vec<u8> {
     }
 }
 
-/// What is to be said of the user's profile.
+/// The messages about the profile.
 fn words_of_profile(diagnostic: &Diagnostic) -> Vec<u8> {
     match diagnostic {
         Diagnostic::ProfileUnusable { path, problem } => {
@@ -160,7 +160,7 @@ fn words_of_profile(diagnostic: &Diagnostic) -> Vec<u8> {
     }
 }
 
-/// What was not even tried.
+/// The messages about entries that were refused before a system call was tried.
 fn words_of_refusal(diagnostic: &Diagnostic) -> Vec<u8> {
     match diagnostic {
         Diagnostic::OmittingDirectory { src } => {
@@ -222,7 +222,7 @@ fn words_of_refusal(diagnostic: &Diagnostic) -> Vec<u8> {
     }
 }
 
-/// The words for a call on one file that failed.
+/// The message for a failed system call on one file.
 fn pattern(action: Action) -> &'static str {
     match action {
         Action::Stat => "cannot stat {}",
@@ -255,7 +255,7 @@ fn pattern(action: Action) -> &'static str {
     }
 }
 
-/// The error of the call that failed, where one did.
+/// The error of the system call that failed, if one did.
 pub(crate) fn errno_of(diagnostic: &Diagnostic) -> Option<Errno> {
     match diagnostic {
         Diagnostic::Failed { errno, .. }
@@ -270,7 +270,7 @@ pub(crate) fn errno_of(diagnostic: &Diagnostic) -> Option<Errno> {
     }
 }
 
-/// The text of a question, without a newline: the answer stands on the same line.
+/// The text of a question, without a newline: the answer is on the same line.
 pub(crate) fn of_question(question: &Question) -> Vec<u8> {
     let words = match question {
         Question::Overwrite { dst } => fill("overwrite {}? ", &[dst]),
@@ -307,14 +307,14 @@ fn permission_letters(mode: u32) -> String {
     letters
 }
 
-/// The line that tells of something done.
+/// The line for an announcement.
 pub(crate) fn of_announcement(announcement: &Announcement) -> Vec<u8> {
     let mut words = match announcement {
         Announcement::Copied { src, dst, backup: None } => fill("{} -> {}", &[src, dst]),
         Announcement::Copied { src, dst, backup: Some(backup) } => {
             fill("{} -> {} (backup: {})", &[src, dst, backup])
         }
-        // GNU quotes these two nowhere.
+        // GNU cp does not quote these two.
         Announcement::ParentMade { src, dst } => {
             [src.as_os_str().as_bytes(), b" -> ", dst.as_os_str().as_bytes()].concat()
         }

@@ -1,5 +1,5 @@
-//! `--receipt`: one line of JSON for each entry, and one for the run. docs/receipt.md describes them
-//! for those who read them; a test holds both to be the same.
+//! `--receipt`: one line of JSON for each entry, and one for the run. docs/receipt.md describes the
+//! lines; a test compares it with this file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::cp::messages::quote;
 use crate::cp::messages::wording;
 use crate::cp::receipt::totals::{Cost, Kind, Outcome, RunTotals};
 
-/// The file that receipts go to. Workers write to it at once, whole lines each.
+/// The file that receipts go to. Workers share it; each writes whole lines.
 pub(crate) struct Receipts {
     name: Vec<u8>,
     file: Option<FileId>,
@@ -32,15 +32,15 @@ pub(crate) struct Receipts {
 }
 
 struct Out {
-    /// `None` after the first error: a line with a piece missing before it would be taken for whole.
+    /// `None` after the first error: the lines after a gap would look complete.
     writer: Option<BufWriter<File>>,
 }
 
 impl Receipts {
-    /// Opens `name` for writing and empties it; `-` is standard output.
+    /// Opens `name` for writing and truncates it; `-` is standard output.
     ///
     /// # Errors
-    /// The line that says why not.
+    /// The error line.
     pub(crate) fn open(name: &OsStr, operands: &[impl AsRef<Path>]) -> Result<Receipts, Vec<u8>> {
         let quoted = quote::name(name);
         let cannot = |error: &std::io::Error| {
@@ -54,7 +54,7 @@ impl Receipts {
         };
         let file = file.map_err(|error| cannot(&error))?;
         if name != "-" {
-            // Emptied only once it is sure that nothing is lost with it.
+            // Truncated only if it is no operand: a source must not be lost.
             if operands.iter().any(|operand| is_same_file(&file, operand.as_ref())) {
                 return Err([
                     b"cp: ",
@@ -75,7 +75,7 @@ impl Receipts {
         })
     }
 
-    /// The file that they go to, if it is a regular one, which a copy could replace.
+    /// The file, if it is a regular one: a copy must not replace it.
     pub(crate) fn file(&self) -> Option<FileId> {
         self.file
     }
@@ -83,37 +83,37 @@ impl Receipts {
     /// Writes the line of an entry.
     ///
     /// # Errors
-    /// The line to complain with, the first time only.
+    /// The error line; only the first time.
     pub(crate) fn entry(&self, receipt: &Receipt) -> Result<(), Vec<u8>> {
         let line = line(&Entry::of(receipt));
         let result = self.lock().write(&line);
-        self.told(result)
+        self.error_line(result)
     }
 
-    /// Writes the line of the run, and all that is left.
+    /// Writes the line of the run, and what is still buffered.
     ///
     /// # Errors
-    /// The line to complain with, if there was none before.
+    /// The error line, if no line was returned before.
     pub(crate) fn finish(&self, end: &End<'_>) -> Result<(), Vec<u8>> {
         let line = line(&Summary::of(end, self.began));
         let mut out = self.lock();
         let result = out.write(&line).and_then(|()| out.attempt(BufWriter::flush));
-        self.told(result)
+        self.error_line(result)
     }
 
-    /// Whether all of it was written so far.
+    /// Whether every line was written so far.
     pub(crate) fn is_complete(&self) -> bool {
         self.lock().writer.is_some()
     }
 
-    fn told(&self, result: std::io::Result<()>) -> Result<(), Vec<u8>> {
+    fn error_line(&self, result: std::io::Result<()>) -> Result<(), Vec<u8>> {
         result.map_err(|error| {
             let words = wording::error_words(&error);
             [b"cp: error writing ", &self.name[..], b": ", words.as_bytes(), b"\n"].concat()
         })
     }
 
-    /// A poisoned lock guards whole lines all the same.
+    /// After a panic the file still has only whole lines.
     fn lock(&self) -> MutexGuard<'_, Out> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -130,14 +130,14 @@ impl Out {
     ) -> std::io::Result<()> {
         let result = self.writer.as_mut().map_or(Ok(()), write);
         if result.is_err() {
-            // Its drop would try once more, behind the gap.
+            // Dropping the writer would write once more, after the gap.
             self.writer.take().map(BufWriter::into_parts);
         }
         result
     }
 }
 
-/// Which regular file it is.
+/// Device and inode of a regular file.
 fn identity(file: &File) -> Option<FileId> {
     let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
     Some(FileId { dev: metadata.dev(), ino: metadata.ino() })
@@ -161,11 +161,11 @@ pub(crate) struct End<'e> {
     pub(crate) failures: u64,
     /// The signal that ended it.
     pub(crate) signal: Option<&'static str>,
-    /// The words of the process.
+    /// The arguments of the process.
     pub(crate) argv: &'e [OsString],
 }
 
-/// Bytes in JSON: a string where they are UTF-8.
+/// Bytes in JSON: a string if they are UTF-8, else hexadecimal digits.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Text<'t> {

@@ -3,7 +3,7 @@
 use crate::cp::receipt::totals::{Cost, EngineTotals, Kind, Outcome, RunTotals};
 use crate::cp::units::{bytes, count, rate, seconds};
 
-/// What a run came to, in lines of at most 79 columns.
+/// The totals of a run, in lines of at most 79 columns.
 pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
     let mut text = table_of_entries(totals);
     text.push('\n');
@@ -21,7 +21,7 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
         text.push_str(&format!("  {variant:<26}  {:>12}  {files:>18}\n", bytes(*moved)));
     }
     if rest > 0 {
-        // Data that is looked at for zeros, and zeros written for holes, are no engine's.
+        // Blocks that were compared with zeros, and zeros written for holes, belong to no engine.
         text.push_str(&format!("  {:<26}  {:>12}\n", "looking for zeros", bytes(rest)));
     }
     if !totals.chosen.is_empty() {
@@ -56,7 +56,7 @@ fn table_of_entries(totals: &RunTotals) -> String {
         (Kind::Unknown, "unknown"),
     ] {
         let entries = |outcome| totals.entries.get(&(kind, outcome)).copied().unwrap_or(0);
-        // Regular files are what people look for, even when there are none.
+        // The row of regular files is always shown.
         if kind != Kind::File && Outcome::ALL.into_iter().all(|outcome| entries(outcome) == 0) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What a run came to: its receipts added up, for `--stats` and for the summary of `--receipt`.
+//! The totals of a run: the sum of its receipts, for `--stats` and for the summary of `--receipt`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,31 +12,31 @@ use crate::cp::messages::engine_line;
 /// Sums over all entries.
 #[derive(Debug, Default)]
 pub(crate) struct RunTotals {
-    /// Entries by what they are and what was made of them.
+    /// Entries by type and outcome.
     pub(crate) entries: BTreeMap<(Kind, Outcome), u64>,
     /// Bytes of data moved or shared.
     pub(crate) data_bytes: u64,
     /// Those of them that are shared with the source.
     pub(crate) shared_bytes: u64,
     pub(crate) hole_bytes: u64,
-    /// By the variant that moved data, in its text form.
+    /// By variant, in its text form.
     pub(crate) variants: BTreeMap<String, EngineTotals>,
-    /// Files whose data went some way, by who chose it.
+    /// Files with data, by what chose the variant.
     pub(crate) chosen: BTreeMap<&'static str, u64>,
     /// Entries that changed while they were read.
     pub(crate) changed: u64,
-    /// Entries some attribute of which was lost.
+    /// Entries of which an attribute could not be preserved.
     pub(crate) with_losses: u64,
 }
 
-/// What one way of moving data did.
+/// What one variant copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EngineTotals {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
 }
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     File,
@@ -48,7 +48,7 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-/// What was made of an entry.
+/// What was done with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     Copied,
@@ -104,7 +104,7 @@ impl RunTotals {
             }
             let share = self.variants.entry(attempt.variant.to_string()).or_default();
             share.bytes += bytes;
-            // A file with holes is moved in many attempts.
+            // A file with holes has many attempts.
             if last != Some(&attempt.variant) {
                 share.files += 1;
             }
@@ -113,14 +113,14 @@ impl RunTotals {
     }
 }
 
-/// When a run began, and what the process had used by then.
+/// When a run started, and the processor time that the process had used by then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     begun: Instant,
     used_before: Usage,
 }
 
-/// What a run took.
+/// The time that a run took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     pub(crate) elapsed: Duration,
@@ -143,7 +143,7 @@ impl Clock {
     }
 }
 
-/// Linux documents no error for these arguments.
+/// getrusage(2) documents no error for these arguments.
 fn used() -> Usage {
     usage(Whose::Process).unwrap_or_default()
 }
