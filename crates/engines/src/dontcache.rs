@@ -9,10 +9,11 @@ use std::io::{self, IoSlice, IoSliceMut};
 
 use rustix::io::{ReadWriteFlags, preadv2, pwritev2};
 
-use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind};
+use crate::engine::{Copier, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::buffer::Buffer;
+use crate::tuning::{Param, ParamKind};
 use crate::until_done::{Errors, Halt, Step, pass_on, until_done};
 use crate::{Moved, Pair, Side, Span, Tuning};
 

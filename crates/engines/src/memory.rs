@@ -8,9 +8,10 @@
 use std::io;
 
 use crate::Tuning;
-use crate::engine::{Ends, Engine, Facts, Floor, Kind, Param, ParamKind};
+use crate::engine::{Ends, Engine, Facts, Floor, Kind};
 use crate::sys::buffer::Buffer;
 use crate::sys::map::Map;
+use crate::tuning::{Param, ParamKind};
 
 /// The table row.
 pub(crate) static MEMORY: Engine = Engine {

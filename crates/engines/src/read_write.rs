@@ -7,9 +7,10 @@
 
 use std::io;
 
-use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::engine::{Copier, Ends, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::sys::buffer::Buffer;
+use crate::tuning::{Param, ParamKind};
 use crate::until_done::{Errors, read_then_write, until_done};
 use crate::{Moved, Pair, Span, Tuning};
 

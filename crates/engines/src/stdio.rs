@@ -15,12 +15,13 @@ use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::Errno;
 
 use crate::cursor::with_src_at;
-use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::engine::{Copier, Ends, Engine, Facts, Kind};
 use crate::positions::appends;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::buffer::Buffer;
 use crate::sys::stream::{End, Stream, Transfer};
+use crate::tuning::{Param, ParamKind};
 use crate::until_done::{Errors, Halt, Step, until_done};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 

@@ -8,6 +8,10 @@ use rustix::io::{self, Errno};
 use crate::moved::{Moved, Side, Stop, is_refusal};
 use crate::span::{Pair, Pos, Span};
 
+/// The most bytes one call moves: Linux cuts every read, write and kernel copy there
+/// (MAX_RW_COUNT, read(2)).
+pub const CALL_BYTES_MAX: u64 = 0x7fff_f000;
+
 /// What one step of an engine came to: bytes that reached the destination, and what cut the step
 /// short, if anything did.
 #[derive(Clone, Copy, Debug)]

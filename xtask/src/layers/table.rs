@@ -50,12 +50,33 @@ const UNTIL_MOVED: Rule = Rule::Skipped("its files are being moved to layers");
 
 /// The crates whose imports are checked.
 pub(super) const CRATES: &[CrateRule] = &[
-    CrateRule { folder: "crates/engines", rule: UNTIL_MOVED },
+    CrateRule { folder: "crates/engines", rule: Rule::Layers(ENGINES) },
     CrateRule { folder: "crates/tree", rule: Rule::Layers(TREE) },
     CrateRule { folder: "crates/lab", rule: UNTIL_MOVED },
     CrateRule { folder: "crates/report", rule: UNTIL_MOVED },
     CrateRule { folder: "crates/cli", rule: UNTIL_MOVED },
     CrateRule { folder: "xtask", rule: Rule::Layers(XTASK) },
+];
+
+const ENGINES: &[Layer] = &[
+    layer("lib", "the public interface"),
+    layer("profile", "which variant was measured to be the fastest in which situation"),
+    layer("chain", "several variants, of which one continues where another is refused"),
+    layer("variant_text", "the text form of a variant"),
+    layer("table", "all engines"),
+    layer(
+        "copy_file_range direct direct_read dontcache io_uring memory mmap read_write reflink \
+         sendfile splice stdio",
+        "one engine",
+    ),
+    layer("probe", "whether a variant works between two files"),
+    layer("variant", "an engine with its parameters, and how it is started"),
+    layer("parallel status_flags", "copiers around a copier"),
+    layer("cursor positions presized until_done", "steps that several engines have in common"),
+    layer("engine", "the contract of an engine"),
+    layer("tuning", "parameters and their values"),
+    layer("sys", "raw system calls and raw memory"),
+    layer("span moved bytes mount", "plain data: spans, counts, mounts"),
 ];
 
 const TREE: &[Layer] = &[
