@@ -5,19 +5,20 @@
 //! and the other drawings know only such data, so that they agree.
 
 pub mod certificate;
+mod escape;
 pub mod figure;
 pub mod headline;
 mod in_order;
 mod machine;
 pub mod page;
 pub mod palette;
+pub mod plot;
 pub mod report;
 pub mod scale;
 pub mod source;
 pub mod static_figures;
 pub mod summary;
 mod svg;
-pub mod table;
 pub mod text;
 
 pub use report::Report;

@@ -6,8 +6,9 @@ use lab::bench::compare::Change;
 use lab::bench::definition::Analysis;
 use lab::tune::Record;
 
-use crate::figure::{self, Figure};
+use crate::figure::{self};
 use crate::palette::{self, Style};
+use crate::plot::Figure;
 use crate::source::Source;
 use crate::summary::Summary;
 

@@ -1,7 +1,7 @@
 //! Where values lie on an axis, and where its ticks stand: for drawings that are made in Rust.
 
-use crate::figure::{Axis, Mark, Panel, Shape, Unit};
 use crate::in_order::distinct;
+use crate::plot::{Axis, Mark, Panel, Shape, Unit};
 
 /// How far an interval may stretch an axis beyond its value: one without end must not squeeze all
 /// others together.
@@ -199,7 +199,7 @@ fn values(panel: &Panel, side: usize) -> Vec<f64> {
 }
 
 fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
-    let along = |along: crate::figure::Along| usize::from(along == crate::figure::Along::Y);
+    let along = |along: crate::plot::Along| usize::from(along == crate::plot::Along::Y);
     match &mark.shape {
         Shape::Violin { at, room, outline, runs, .. } => match side {
             0 => values.extend([at / room.sqrt(), at * room.sqrt()]),

@@ -196,8 +196,8 @@ impl<'s> CellSummary<'s> {
 
     /// What the filters of the page look at.
     #[must_use]
-    pub fn facets(&self) -> crate::figure::Facets {
-        crate::figure::Facets {
+    pub fn facets(&self) -> crate::plot::Facets {
+        crate::plot::Facets {
             file_bytes: Some(self.cell.file_bytes),
             state: Some(state_words(self.cell.state)),
             file_system: Some(self.file_system.clone()),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::page::escaped;
+use crate::escape::escaped;
 use crate::palette::{Dash, Symbol};
 
 /// A drawing that grows by elements.

@@ -5,13 +5,12 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 use crate::certificate::Badge;
-use crate::figure::{Along, Dot, Figure, Group, Panel, Shape};
 use crate::headline;
 use crate::palette::Style;
+use crate::plot::{Along, Dot, Entry, Figure, Group, Panel, Shape, Table};
 use crate::report::Report;
 use crate::scale::Range;
 use crate::summary::Summary;
-use crate::table::{Entry, Table};
 
 /// Columns that names of rows have, and that longer ones may take at most.
 const NAME_COLUMNS: [usize; 2] = [24, 36];

@@ -6,13 +6,13 @@ use lab::bench::analysis::view::buffer_of;
 use lab::bench::deltas::Deltas;
 use lab::words::{bytes, nanoseconds};
 
-use super::{
-    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape,
-    Stroke, Unit,
-};
+use super::content::Content;
 use crate::in_order::gathered;
+use crate::plot::{
+    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape,
+    Stroke, Table, Unit,
+};
 use crate::summary::{Summary, state_words};
-use crate::table::{Entry, Table};
 
 /// The figure; none when no part is a sweep over buffers.
 #[must_use]

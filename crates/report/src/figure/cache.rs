@@ -7,13 +7,14 @@ use lab::state::State;
 use lab::stats::median;
 use lab::words::nanoseconds;
 
+use super::content::Content;
 use super::size::elsewhere;
 use super::split::ranked;
-use super::{
-    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Unit,
+use crate::plot::{
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Unit,
 };
 use crate::summary::{CellSummary, Summary, VariantSummary};
-use crate::table::{Entry, Table};
 
 /// The figure; none when there is neither a pair of states nor a durable time, and nothing is known
 /// of resident pages.
@@ -225,7 +226,7 @@ fn dumbbells(
             cell.size_words()
         ),
         // Both states are in it, so that a filter of states must not take it away.
-        facets: super::Facets { state: None, ..cell.facets() },
+        facets: crate::plot::Facets { state: None, ..cell.facets() },
         x: Axis::time(label),
         y: Axis::variants(rows.iter().copied()),
         marks,

@@ -5,10 +5,11 @@ use lab::stats::Answer;
 use lab::words::three_digits;
 
 use super::ratio::answer_words;
-use super::{Along, Axis, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
 use crate::in_order::{distinct, gathered};
+use crate::plot::{
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary};
-use crate::table::{Entry, Table};
 
 /// The figure; none when the runs have nothing in common. `summaries` are those of the two runs.
 #[must_use]
@@ -79,7 +80,7 @@ fn panel(change: &Change, cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
         title: cell.size_words(),
         alt: format!("What changed at {}.", cell.words()),
         // Both runs are in it, whatever file systems they were on.
-        facets: super::Facets { file_system: None, ..cell.facets() },
+        facets: crate::plot::Facets { file_system: None, ..cell.facets() },
         x: Axis::ratio("second run / first run"),
         y: Axis::variants(variants.iter().copied()),
         marks,

@@ -4,13 +4,13 @@ use lab::bench::analysis::Finding;
 use lab::bench::analysis::scaling::{Of, Scaling, Step};
 use lab::words::{bytes, nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
-    Stroke, Unit,
-};
+use super::content::Content;
 use crate::in_order::{distinct, gathered};
+use crate::plot::{
+    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
+    Table, Unit,
+};
 use crate::summary::{Summary, state_words};
-use crate::table::{Entry, Table};
 
 /// The figure; none when no part asks how things scale.
 #[must_use]

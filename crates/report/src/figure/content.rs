@@ -3,9 +3,8 @@
 use lab::bench::analysis::Finding;
 use lab::bench::definition::Part;
 
-use super::Group;
+use crate::plot::{Group, Table};
 use crate::summary::Summary;
-use crate::table::Table;
 
 /// The parts of a figure that follow from samples; the rest is words.
 #[derive(Debug, Default)]

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use lab::bench::points::value_ns;
 use lab::stats::median;
 
-use super::{Along, Axis, Content, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use super::content::Content;
+use crate::plot::{
+    Along, Axis, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary};
-use crate::table::{Entry, Table};
 
 /// Points that all panels of a report may hold together.
 const POINTS_MAX: usize = 24_000;

@@ -5,12 +5,12 @@ use lab::bench::analysis::{Estimated, Finding};
 use lab::bench::definition::Part;
 use lab::words::{nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-};
+use super::content::Content;
 use crate::in_order::{distinct, gathered};
+use crate::plot::{
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary, measure_words};
-use crate::table::{Entry, Table};
 
 /// The figure; none when no part asks for it.
 #[must_use]

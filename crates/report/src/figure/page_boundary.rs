@@ -5,10 +5,12 @@ use lab::bench::analysis::page::Page;
 use lab::bench::definition::Part;
 use lab::words::{grouped, nanoseconds};
 
-use super::{Along, Axis, Content, Dot, Facets, Figure, Group, Height, Mark, Panel, Shape, Stroke};
+use super::content::Content;
 use crate::in_order::gathered;
+use crate::plot::{
+    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary, state_words};
-use crate::table::{Entry, Table};
 
 /// The figure; none when no part asks for it.
 #[must_use]

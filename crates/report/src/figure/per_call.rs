@@ -6,12 +6,12 @@ use lab::bench::analysis::per_call::{CallCost, CallLine, CellCalls, PerCall};
 use lab::bench::record::SequenceRecord;
 use lab::words::{bytes, nanoseconds};
 
-use super::{
-    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
-    Stroke, Unit,
+use super::content::Content;
+use crate::plot::{
+    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
+    Table, Unit,
 };
 use crate::summary::{Summary, state_words};
-use crate::table::{Entry, Table};
 
 /// Buffers whose reads are drawn in their order.
 const SEQUENCES: usize = 3;

@@ -6,13 +6,13 @@ use lab::bench::definition::Part;
 use lab::stats::Answer;
 use lab::words::{nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-};
+use super::content::Content;
 use crate::in_order::gathered;
 use crate::palette;
+use crate::plot::{
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary, measure_words};
-use crate::table::{Entry, Table};
 
 /// The figure; none when nothing is compared.
 #[must_use]

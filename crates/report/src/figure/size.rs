@@ -8,12 +8,12 @@ use lab::stats::density::{Density, quantiles_supported};
 use lab::stats::quantile;
 use lab::words::{nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
-};
 use crate::in_order::gathered;
+use crate::plot::{
+    Along, Axis, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape,
+    Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
-use crate::table::{Entry, Table};
 
 /// Points of the outline of a violin.
 const OUTLINE_POINTS: usize = 40;

@@ -4,10 +4,10 @@ use lab::bench::cell::Cell;
 use lab::bench::definition::Analysis;
 use lab::words::grouped;
 
-use super::{Axis, Content, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Unit};
+use super::content::Content;
 use crate::in_order::gathered;
+use crate::plot::{Axis, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table, Unit};
 use crate::summary::{CellSummary, Summary, VariantSummary};
-use crate::table::{Entry, Table};
 
 /// The figure; none when nothing was measured.
 #[must_use]

@@ -4,12 +4,13 @@ use lab::bench::analysis::Finding;
 use lab::bench::analysis::then_and_now::{Row, ThenAndNow};
 use lab::words::{nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-};
+use super::content::Content;
 use crate::in_order::{distinct, gathered};
+use crate::plot::{
+    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
+    Table,
+};
 use crate::summary::{Summary, size_words, state_words};
-use crate::table::{Entry, Table};
 
 /// The figure; none when no part has published figures beside it.
 #[must_use]

@@ -3,12 +3,11 @@
 use lab::tune::{Finding, Loss, Record};
 use lab::words::{grouped, three_digits};
 
-use super::{
-    Along, Axis, Category, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
-    Stroke,
-};
 use crate::machine;
-use crate::table::{Entry, Table};
+use crate::plot::{
+    Along, Axis, Category, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel,
+    Shape, Stroke, Table,
+};
 
 /// The figures of these records; none where nothing was measured.
 #[must_use]

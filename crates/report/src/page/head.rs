@@ -8,8 +8,8 @@ use lab::bench::run_dir::files;
 use lab::tune::Record;
 use serde_json::Value;
 
-use super::escape::escaped;
 use crate::certificate::{Badge, Kind};
+use crate::escape::escaped;
 use crate::figure;
 use crate::headline;
 use crate::in_order::distinct;

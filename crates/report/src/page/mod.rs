@@ -3,7 +3,6 @@
 //! What is words and tables is written here, so that it is there without JavaScript too; figures are
 //! data in the page, drawn by `page.js` with the plotly that stands in the same file.
 
-mod escape;
 mod head;
 mod policy;
 mod tables;
@@ -14,13 +13,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::figure::{EPSILON, Figure};
+use crate::escape::{escaped, json};
+use crate::figure::EPSILON;
 use crate::in_order::distinct;
 use crate::palette::Style;
+use crate::plot::Figure;
 use crate::report::Report;
 use crate::summary::state_words;
-pub(crate) use escape::escaped;
-use escape::json;
 
 const TEMPLATE: &str = include_str!("../../assets/page.html");
 const CSS: &str = include_str!("../../assets/page.css");

@@ -1,9 +1,9 @@
 //! Tables as HTML; `tables.js` sorts and copies them.
 
+use crate::plot::{Entry, Table};
 use std::fmt::Write;
 
-use super::escape::escaped;
-use crate::table::{Entry, Table};
+use crate::escape::escaped;
 
 pub(super) fn html(table: &Table) -> String {
     let numbers =
@@ -31,7 +31,7 @@ pub(super) fn html(table: &Table) -> String {
             let _ = match entry {
                 Entry::Words(text) => write!(html, "<td{class}>{}</td>", escaped(text)),
                 Entry::Number { value, shown } => {
-                    let value = crate::figure::shortened(*value);
+                    let value = crate::plot::shortened(*value);
                     write!(html, "<td{class} data-v=\"{value}\">{}</td>", escaped(shown))
                 }
                 Entry::Nothing => write!(html, "<td{class}></td>"),

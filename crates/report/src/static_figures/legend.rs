@@ -1,8 +1,8 @@
 //! What symbols and colours mean, above a drawing.
 
-use super::{INK, TEXT_PX, WIDTH, style};
-use crate::figure::{Figure, Group, Look};
+use super::frame::{INK, TEXT_PX, WIDTH, style};
 use crate::in_order::distinct;
+use crate::plot::{Figure, Group, Look};
 use crate::report::Report;
 use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 
@@ -65,7 +65,7 @@ impl Place {
 
 /// Whether a group shows anything that looks so: keys are those of the whole figure.
 fn concerns(look: Look, group: &Group) -> bool {
-    use crate::figure::{Shape, Stroke};
+    use crate::plot::{Shape, Stroke};
     let mut marks = group.panels.iter().flat_map(|panel| &panel.marks).filter(|mark| !mark.hidden);
     let strengths = |wanted: std::ops::Range<f32>| move |shape: &Shape| matches!(shape, Shape::Bars { strength, .. } if wanted.contains(strength));
     let is: Box<dyn Fn(&Shape) -> bool> = match look {

@@ -2,10 +2,10 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Frame, INK, SOFT, TEXT_PX, style};
-use crate::figure::{Along, Dot, Mark, Panel, Scale, Shape, Stroke};
+use super::frame::{Frame, INK, SOFT, TEXT_PX, style};
 use crate::in_order::distinct;
 use crate::palette::{self, Style, Symbol};
+use crate::plot::{Along, Dot, Mark, Panel, Scale, Shape, Stroke};
 use crate::report::Report;
 use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 
@@ -108,8 +108,8 @@ pub(super) fn notes(svg: &mut Svg, panel: &Panel, frame: &Frame) {
             Shape::Rule { cuts: Along::X, at, text, .. } if !text.is_empty() => (*at, text.clone()),
             Shape::Recommended { epsilon, call_ns, byte_ns, .. } => {
                 let at = call_ns / (epsilon * byte_ns);
-                let percent = crate::scale::shown(crate::figure::Unit::Ratio, epsilon * 100.0);
-                let bytes = crate::scale::shown(crate::figure::Unit::Bytes, at);
+                let percent = crate::scale::shown(crate::plot::Unit::Ratio, epsilon * 100.0);
+                let bytes = crate::scale::shown(crate::plot::Unit::Bytes, at);
                 (at, format!("ε {percent} %: {bytes}"))
             }
             _ => continue,

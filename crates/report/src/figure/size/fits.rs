@@ -5,9 +5,8 @@ use lab::bench::analysis::{Estimated, Finding};
 use lab::bench::definition::Part;
 use lab::words::{bytes, nanoseconds};
 
-use crate::figure::{Along, Dot, Mark, Shape, Stroke};
+use crate::plot::{Along, Dot, Entry, Mark, Shape, Stroke, Table};
 use crate::summary::{CellSummary, Summary};
-use crate::table::{Entry, Table};
 
 /// Stretches of which a line is drawn, since on logarithmic axes it is a curve.
 const STRETCHES: u32 = 48;

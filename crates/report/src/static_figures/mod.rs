@@ -1,11 +1,13 @@
 //! Figures as SVG for papers: a file for each group of panels, 174 mm wide, which is two columns of
 //! most journals, with text of 8 points. And the same as PNG.
 
+mod frame;
 mod legend;
 mod marks;
 
-use crate::figure::{Axis, Figure, Group, Height, Panel, Unit};
-use crate::palette::Style;
+use frame::{Frame, INK, SOFT, TEXT_PX, WIDTH};
+
+use crate::plot::{Axis, Figure, Group, Height, Panel, Unit};
 use crate::report::Report;
 use crate::scale::Range;
 use crate::svg::{Anchor, Pen, Svg, Type};
@@ -13,14 +15,6 @@ use crate::svg::{Anchor, Pen, Svg, Type};
 /// Width on paper.
 const PAPER_MM: f64 = 174.0;
 
-/// The same in the units of the drawing, of which 96 are an inch.
-const WIDTH: f64 = 658.0;
-
-/// 8 points.
-const TEXT_PX: f64 = 10.6;
-
-const INK: &str = "#1b1f24";
-const SOFT: &str = "#4a545e";
 const GRID: &str = "#e3e6e9";
 
 /// A drawing and what to call its file, without the end of the name.
@@ -45,36 +39,6 @@ fn of_figure(figure: &Figure, report: &Report<'_>) -> Vec<Drawing> {
         svg: of_group(figure, group, report),
     };
     figure.groups.iter().enumerate().map(drawing).collect()
-}
-
-/// How a mark looks: black for what belongs to no variant.
-fn style<'r>(report: &'r Report<'_>, variant: Option<&str>) -> Option<&'r Style> {
-    report.styles.get(variant?)
-}
-
-/// Where a panel stands.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    x0: f64,
-    y0: f64,
-    x1: f64,
-    y1: f64,
-    x: Range,
-    y: Range,
-    /// Whether the first category stands on top.
-    rows: bool,
-}
-
-impl Frame {
-    fn x(&self, value: f64) -> f64 {
-        self.x0 + self.x.share(value) * (self.x1 - self.x0)
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        let share = self.y.share(value);
-        let up = if self.rows { 1.0 - share } else { share };
-        self.y1 - up * (self.y1 - self.y0)
-    }
 }
 
 fn of_group(figure: &Figure, group: &Group, report: &Report<'_>) -> String {
@@ -236,6 +200,6 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
 }
 
 const FONTS: [&[u8]; 2] = [
-    include_bytes!("../assets/DejaVuSans-subset.ttf"),
-    include_bytes!("../assets/DejaVuSans-Bold-subset.ttf"),
+    include_bytes!("../../assets/DejaVuSans-subset.ttf"),
+    include_bytes!("../../assets/DejaVuSans-Bold-subset.ttf"),
 ];

@@ -19,7 +19,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// Data for a script element: `</script>` in a text would end it.
-pub(super) fn json(value: &impl Serialize) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data").replace('<', "\\u003c")
 }
 
