@@ -13,6 +13,7 @@ use lab::state::State;
 use lab::stats::{Interval, median, median_interval};
 use lab::trial::Destination;
 
+use crate::plot::{Entry, Facets};
 use crate::source::Source;
 
 /// What intervals of medians are drawn from: a report says the same each time it is made.
@@ -101,6 +102,13 @@ impl<'s> Summary<'s> {
         self.cells.iter().find(|cell| cell.cell.id() == id)
     }
 
+    /// What the filters of the page look at, for a panel of one state.
+    #[must_use]
+    pub fn facets(&self, file_bytes: Option<u64>, state: State) -> Facets {
+        let state = Some(state_words(state));
+        Facets { file_bytes, state, file_system: Some(self.source.file_system()) }
+    }
+
     /// A title of a group of panels of this run.
     #[must_use]
     pub fn titled(&self, title: &str) -> String {
@@ -166,6 +174,12 @@ impl<'s> CellSummary<'s> {
         }
     }
 
+    /// [`size_words`](CellSummary::size_words) for a table, which sorts it by the size of a file.
+    #[must_use]
+    pub fn size_entry(&self) -> Entry {
+        Entry::Number { value: self.cell.file_bytes as f64, shown: self.size_words() }
+    }
+
     /// Everything but the size that tells it from other cells of its part.
     #[must_use]
     pub fn circumstances(&self) -> String {
@@ -196,8 +210,8 @@ impl<'s> CellSummary<'s> {
 
     /// What the filters of the page look at.
     #[must_use]
-    pub fn facets(&self) -> crate::plot::Facets {
-        crate::plot::Facets {
+    pub fn facets(&self) -> Facets {
+        Facets {
             file_bytes: Some(self.cell.file_bytes),
             state: Some(state_words(self.cell.state)),
             file_system: Some(self.file_system.clone()),

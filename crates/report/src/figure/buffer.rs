@@ -9,8 +9,8 @@ use lab::words::{bytes, nanoseconds};
 use super::content::Content;
 use crate::in_order::gathered;
 use crate::plot::{
-    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape,
-    Stroke, Table, Unit,
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
+    Table, Unit,
 };
 use crate::summary::{Summary, state_words};
 
@@ -97,20 +97,12 @@ fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
     let panel = Panel {
         title: String::new(),
         alt: format!("How much longer each buffer takes than the best, by file size, for {title}."),
-        facets: facets(summary, sweeps[0], None),
+        facets: summary.facets(None, sweeps[0].state),
         x: Axis::buffers(),
         y: Axis::names("file size", sweeps.iter().map(|sweep| bytes(sweep.file_bytes))),
         marks: vec![Mark::neutral("time over the best", heat)],
     };
     Group { title: title.to_owned(), panels: vec![panel], height: Height::Rows }
-}
-
-fn facets(summary: &Summary<'_>, sweep: &Sweep, file_bytes: Option<u64>) -> Facets {
-    Facets {
-        file_bytes,
-        state: Some(state_words(sweep.state)),
-        file_system: Some(summary.source.file_system()),
-    }
 }
 
 /// The curve at the largest file.
@@ -151,7 +143,7 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
     let panel = Panel {
         title: String::new(),
         alt: format!("Time against buffer for a file of {size}. {}", words(sweep)),
-        facets: facets(summary, sweep, Some(sweep.file_bytes)),
+        facets: summary.facets(Some(sweep.file_bytes), sweep.state),
         x: Axis::buffers(),
         y: Axis::time(&format!("time for {size}")),
         marks,

@@ -11,8 +11,7 @@ use super::content::Content;
 use super::size::elsewhere;
 use super::split::ranked;
 use crate::plot::{
-    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
-    Unit,
+    Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table, Unit,
 };
 use crate::summary::{CellSummary, Summary, VariantSummary};
 
@@ -170,7 +169,7 @@ fn left_behind(summary: &Summary<'_>, content: &mut Content) {
             }
             table.rows.push(vec![
                 Entry::words(variant.variant),
-                Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+                cell.size_entry(),
                 Entry::words(&cell.circumstances()),
                 Entry::bytes(Some(src)),
                 Entry::bytes(Some(dst)),
@@ -206,16 +205,12 @@ fn dumbbells(
     let mut marks = Vec::new();
     for pair in pairs {
         let row = rows.iter().position(|name| *name == pair.variant).unwrap_or(0) as f64;
-        let points = vec![[pair.first_ns, row], [pair.second_ns, row]];
-        marks.push(Mark::of(pair.variant, Shape::Line { points, stroke: Stroke::Thin }).unlisted());
-        for (ns, name, hollow) in
-            [(pair.first_ns, names[0], true), (pair.second_ns, names[1], false)]
-        {
+        let dot = |ns: f64, name: &str| {
             let text = format!("{}, {name}: {}", pair.variant, nanoseconds(ns));
-            let dots = vec![Dot { x: ns, y: row, low: None, high: None, text }];
-            let dots = Shape::Dots { dots, along: Along::X, hollow };
-            marks.push(Mark::of(pair.variant, dots).unlisted());
-        }
+            Dot { x: ns, y: row, low: None, high: None, text }
+        };
+        let (first, second) = (dot(pair.first_ns, names[0]), dot(pair.second_ns, names[1]));
+        marks.extend(Mark::pair(pair.variant, first, second));
     }
     Panel {
         title: format!("{}: {}", cell.part.name, cell.size_words()),
@@ -243,7 +238,7 @@ fn add_rows(table: &mut Table, cell: &CellSummary<'_>, pairs: &[Pair<'_>]) {
         table.rows.push(vec![
             Entry::words(pair.variant),
             Entry::words(&cell.part.name),
-            Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+            cell.size_entry(),
             Entry::ns(Some(pair.first_ns)),
             Entry::ns(Some(pair.second_ns)),
             Entry::digits(Some(pair.second_ns / pair.first_ns)),

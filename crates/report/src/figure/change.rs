@@ -6,9 +6,7 @@ use lab::words::three_digits;
 
 use super::ratio::answer_words;
 use crate::in_order::{distinct, gathered};
-use crate::plot::{
-    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
-};
+use crate::plot::{Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table};
 use crate::summary::{CellSummary, Summary};
 
 /// The figure; none when the runs have nothing in common. `summaries` are those of the two runs.
@@ -64,17 +62,15 @@ fn group(change: &Change, title: String, cells: &[&CellSummary<'_>]) -> Option<G
 
 fn panel(change: &Change, cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
     let delta = change.deltas.of(cell.cell.state);
-    let (from, to) = (1.0 / (1.0 + delta), 1.0 + delta);
-    let text = String::new;
-    let band = Shape::Band { cuts: Along::X, from, to, text: text(), warning: false };
-    let one = Shape::Rule { cuts: Along::X, at: 1.0, text: text(), stroke: Stroke::Thin };
-    let mut marks = vec![Mark::neutral("±δ", band), Mark::neutral("as before", one)];
+    let mut marks = vec![
+        Mark::neutral("±δ", Shape::delta_band(delta)),
+        Mark::neutral("as before", Shape::ratio_one()),
+    ];
     for (of, ratio) in of_cell(change, cell) {
         let Some(row) = variants.iter().position(|name| *name == of.variant) else { continue };
         let dot = Dot { x: ratio, y: row as f64, low: of.low, high: of.high, text: words(of) };
         let hollow = of.answer == Answer::Unresolved;
-        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
-        marks.push(Mark::of(&of.variant, dots).unlisted());
+        marks.push(Mark::dot(&of.variant, dot, hollow));
     }
     Panel {
         title: cell.size_words(),

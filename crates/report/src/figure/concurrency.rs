@@ -7,8 +7,8 @@ use lab::words::{bytes, nanoseconds, three_digits};
 use super::content::Content;
 use crate::in_order::{distinct, gathered};
 use crate::plot::{
-    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-    Table, Unit,
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Unit,
 };
 use crate::summary::{Summary, state_words};
 
@@ -56,11 +56,7 @@ fn of(of: Of) -> &'static str {
 
 fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
     let first = steps[0];
-    let facets = Facets {
-        file_bytes: Some(first.file_bytes),
-        state: Some(state_words(first.state)),
-        file_system: Some(summary.source.file_system()),
-    };
+    let facets = summary.facets(Some(first.file_bytes), first.state);
     let x = Axis { label: of(first.of).to_owned(), unit: Unit::Count, ..Axis::default() };
     let variants = distinct(steps.iter().map(|step| step.variant.as_str()));
     let (mut times, mut rates) = (Vec::new(), Vec::new());

@@ -8,7 +8,7 @@ use lab::words::{nanoseconds, three_digits};
 use super::content::Content;
 use crate::in_order::{distinct, gathered};
 use crate::plot::{
-    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
 };
 use crate::summary::{CellSummary, Summary, measure_words};
 
@@ -111,23 +111,17 @@ fn panel(
     variants: &[&str],
     pairs: &[&Pair<'_>],
 ) -> Panel {
-    let rule = Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin };
-    let mut marks = vec![Mark::neutral(&part.baseline, rule)];
+    let mut marks = vec![Mark::neutral(&part.baseline, Shape::ratio_one())];
     for pair in pairs {
         let row = variants.iter().position(|name| *name == pair.variant).unwrap_or(0) as f64;
         let Pair { variant, shortcut, interleaved, .. } = pair;
-        let points = vec![[*shortcut, row], [interleaved.value, row]];
-        marks.push(Mark::of(variant, Shape::Line { points, stroke: Stroke::Thin }).unlisted());
         let dot = |x: f64, [low, high]: [Option<f64>; 2], what: &str| {
             let text = format!("{variant}, {what}: {} ×", three_digits(x));
             Dot { x, y: row, low, high, text }
         };
         let hollow = dot(*shortcut, [None, None], kind);
         let full = dot(interleaved.value, [interleaved.low, interleaved.high], "interleaved");
-        for (dot, hollow) in [(hollow, true), (full, false)] {
-            let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
-            marks.push(Mark::of(variant, dots).unlisted());
-        }
+        marks.extend(Mark::pair(variant, hollow, full));
     }
     Panel {
         title: cell.size_words(),
@@ -156,9 +150,7 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
             marks.push(Mark::of(&of.variant, line).unlisted());
             let dots = |x: f64, what: &str, hollow: bool| {
                 let text = format!("{}, {what}: {}", of.variant, nanoseconds(x));
-                let dots = vec![Dot { x, y: row, low: None, high: None, text }];
-                let dots = Shape::Dots { dots, along: Along::X, hollow };
-                Mark::of(&of.variant, dots).unlisted()
+                Mark::dot(&of.variant, Dot { x, y: row, low: None, high: None, text }, hollow)
             };
             marks.extend(proved.clone().map(|(state, ns)| dots(ns, state, true)));
             marks.push(dots(of.median_ns, "as it came", false));

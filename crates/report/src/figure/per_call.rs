@@ -8,8 +8,8 @@ use lab::words::{bytes, nanoseconds};
 
 use super::content::Content;
 use crate::plot::{
-    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-    Table, Unit,
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Unit,
 };
 use crate::summary::{Summary, state_words};
 
@@ -81,11 +81,7 @@ fn costs(summary: &Summary<'_>, title: &str, cell: &CellCalls) -> Group {
         Panel {
             title: format!("{op}s"),
             alt: format!("Cost of single {op}s against the buffer, {}.", of(cell)),
-            facets: Facets {
-                file_bytes: Some(cell.file_bytes),
-                state: Some(state_words(cell.state)),
-                file_system: Some(summary.source.file_system()),
-            },
+            facets: summary.facets(Some(cell.file_bytes), cell.state),
             x: Axis::buffers(),
             y: Axis::time("time of a call"),
             marks: marks(op, &calls, line, recommended(cell, summary.epsilon)),
@@ -226,11 +222,7 @@ fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
         Panel {
             title: format!("buffer {}", bytes(buffer)),
             alt: format!("Single reads with a buffer of {} in their order.", bytes(buffer)),
-            facets: Facets {
-                file_bytes: Some(cell.file_bytes),
-                state: Some(state_words(cell.state)),
-                file_system: Some(summary.source.file_system()),
-            },
+            facets: summary.facets(Some(cell.file_bytes), cell.state),
             x: Axis { label: "place in the file".to_owned(), unit: Unit::Bytes, ..Axis::default() },
             y: Axis::time("time of a read"),
             marks: vec![Mark::of(variant, Shape::Cloud { points }).unlisted()],

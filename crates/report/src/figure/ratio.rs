@@ -1,6 +1,5 @@
 //! Ratios to a baseline with their intervals: which way is the faster one, and by how much.
 
-use engines::Bytes;
 use lab::bench::answer::Comparison;
 use lab::bench::definition::Part;
 use lab::stats::Answer;
@@ -97,20 +96,8 @@ fn ranked<'s>(cells: &[&CellSummary<'s>]) -> Vec<&'s str> {
 
 fn panel(part: &Part, cell: &CellSummary<'_>, variants: &[&str], delta: f64) -> Panel {
     let mut marks = vec![
-        Mark::neutral(
-            "±δ",
-            Shape::Band {
-                cuts: Along::X,
-                from: 1.0 / (1.0 + delta),
-                to: 1.0 + delta,
-                text: String::new(),
-                warning: false,
-            },
-        ),
-        Mark::neutral(
-            &part.baseline,
-            Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin },
-        ),
+        Mark::neutral("±δ", Shape::delta_band(delta)),
+        Mark::neutral(&part.baseline, Shape::ratio_one()),
     ];
     marks.extend(floor(part, cell));
     for (comparison, ratio) in compared(cell) {
@@ -125,8 +112,7 @@ fn panel(part: &Part, cell: &CellSummary<'_>, variants: &[&str], delta: f64) -> 
             text: words(comparison),
         };
         let hollow = comparison.answer == Answer::Unresolved;
-        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
-        marks.push(Mark::of(&comparison.variant, dots).unlisted());
+        marks.push(Mark::dot(&comparison.variant, dot, hollow));
     }
     let fastest = compared(cell).into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let alt = match fastest {
@@ -213,10 +199,7 @@ fn table(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Tabl
             let variant = cell.variant(&comparison.variant);
             table.rows.push(vec![
                 Entry::words(&comparison.variant),
-                Entry::Number {
-                    value: cell.cell.file_bytes as f64,
-                    shown: Bytes(cell.cell.file_bytes).to_string(),
-                },
+                cell.size_entry(),
                 Entry::words(&cell.circumstances()),
                 Entry::digits(Some(ratio)),
                 Entry::digits(comparison.low),
@@ -244,10 +227,7 @@ fn table(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Tabl
 fn baseline_row(cell: &CellSummary<'_>, median_ns: f64, runs: usize) -> Vec<Entry> {
     let mut row = vec![
         Entry::words(&cell.part.baseline),
-        Entry::Number {
-            value: cell.cell.file_bytes as f64,
-            shown: Bytes(cell.cell.file_bytes).to_string(),
-        },
+        cell.size_entry(),
         Entry::words(&cell.circumstances()),
         Entry::Number { value: 1.0, shown: "1".to_owned() },
         Entry::Nothing,

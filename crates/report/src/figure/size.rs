@@ -328,7 +328,7 @@ fn times(summary: &Summary<'_>, title: &str, cells: &[&CellSummary<'_>]) -> Tabl
             let supported = quantiles_supported(variant.counted.len());
             let mut row = vec![
                 Entry::words(variant.variant),
-                Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+                cell.size_entry(),
                 Entry::ns(Some(variant.median_ns)),
                 Entry::ns(Some(variant.interval.low)),
                 Entry::ns(Some(variant.interval.high)),

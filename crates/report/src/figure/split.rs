@@ -202,7 +202,7 @@ fn table(summary: &Summary<'_>, part: &str, cells: &[&CellSummary<'_>]) -> Table
             let split = Split::of(variant);
             table.rows.push(vec![
                 Entry::words(variant.variant),
-                Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+                cell.size_entry(),
                 Entry::words(&cell.circumstances()),
                 Entry::ns(Some(split.elapsed_ns)),
                 Entry::ns(Some(split.user_ns)),

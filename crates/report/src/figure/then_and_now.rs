@@ -6,10 +6,7 @@ use lab::words::{nanoseconds, three_digits};
 
 use super::content::Content;
 use crate::in_order::{distinct, gathered};
-use crate::plot::{
-    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-    Table,
-};
+use crate::plot::{Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Table};
 use crate::summary::{Summary, size_words, state_words};
 
 /// The figure; none when no part has published figures beside it.
@@ -58,11 +55,7 @@ fn group(summary: &Summary<'_>, part: &str, of: &ThenAndNow) -> Option<Group> {
         Panel {
             title: at.clone(),
             alt: format!("Published ratios to {} and this run's at {at}.", of.baseline),
-            facets: Facets {
-                file_bytes: Some(first.now_bytes),
-                state: Some(state_words(first.now_state)),
-                file_system: Some(summary.source.file_system()),
-            },
+            facets: summary.facets(Some(first.now_bytes), first.now_state),
             x: Axis::ratio(&format!("time / {}", of.baseline)),
             y: Axis::variants(variants.iter().copied()),
             marks: of_cell.iter().flat_map(|row| marks(row, &variants)).collect(),
@@ -78,30 +71,19 @@ fn group(summary: &Summary<'_>, part: &str, of: &ThenAndNow) -> Option<Group> {
 fn marks(row: &Row, variants: &[&str]) -> Vec<Mark> {
     let (Some(then), Some(now)) = (row.then_ratio, row.now_ratio) else { return Vec::new() };
     let y = variants.iter().position(|name| *name == row.variant).unwrap_or(0) as f64;
-    let points = vec![[then, y], [now.value, y]];
-    let then_text = format!(
-        "{}, {}: {} × ({})",
-        row.variant,
-        row.then.year,
-        three_digits(then),
-        nanoseconds(row.then.elapsed_ns)
-    );
-    let now_text = format!(
-        "{}, now: {} × ({})",
-        row.variant,
-        three_digits(now.value),
-        nanoseconds(row.now_ns)
-    );
-    let dots = |dot: Dot, hollow: bool| {
-        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
-        Mark::of(&row.variant, dots).unlisted()
+    let text = |when: &str, ratio: f64, ns: f64| {
+        format!("{}, {when}: {} × ({})", row.variant, three_digits(ratio), nanoseconds(ns))
     };
-    let (low, high) = (now.low, now.high);
-    vec![
-        Mark::of(&row.variant, Shape::Line { points, stroke: Stroke::Thin }).unlisted(),
-        dots(Dot { x: then, y, low: None, high: None, text: then_text }, true),
-        dots(Dot { x: now.value, y, low, high, text: now_text }, false),
-    ]
+    let then = Dot {
+        x: then,
+        y,
+        low: None,
+        high: None,
+        text: text(&row.then.year.to_string(), then, row.then.elapsed_ns),
+    };
+    let text = text("now", now.value, row.now_ns);
+    let now = Dot { x: now.value, y, low: now.low, high: now.high, text };
+    Mark::pair(&row.variant, then, now).into()
 }
 
 fn table(title: &str, of: &ThenAndNow) -> Table {

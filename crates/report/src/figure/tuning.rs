@@ -5,8 +5,7 @@ use lab::words::{grouped, three_digits};
 
 use crate::machine;
 use crate::plot::{
-    Along, Axis, Category, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel,
-    Shape, Stroke, Table,
+    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table,
 };
 
 /// The figures of these records; none where nothing was measured.
@@ -146,15 +145,14 @@ fn loss_panel(
     if resolved.is_empty() && unresolved.is_empty() {
         return None;
     }
-    let best = Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin };
+    let best = Shape::ratio_one();
     let dots = |dots, hollow| Mark::neutral(name, Shape::Dots { dots, along: Along::X, hollow });
-    let category = |label: &String| Category { label: label.clone(), variant: None };
     Some(Panel {
         title: name.to_owned(),
         alt: format!("The time of {name} over that of the best way, in each situation."),
         facets: Facets::default(),
         x: Axis::ratio("time over that of the best"),
-        y: Axis { categories: rows.iter().map(category).collect(), ..Axis::default() },
+        y: Axis::names("", rows.iter().cloned()),
         marks: vec![Mark::neutral("the best", best), dots(resolved, false), dots(unresolved, true)],
     })
 }

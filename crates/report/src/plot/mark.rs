@@ -188,6 +188,21 @@ pub struct Dot {
     pub text: String,
 }
 
+impl Shape {
+    /// A thin vertical line at the ratio 1.
+    #[must_use]
+    pub fn ratio_one() -> Shape {
+        Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin }
+    }
+
+    /// The vertical band of ratios that differ from 1 by at most the share `delta`.
+    #[must_use]
+    pub fn delta_band(delta: f64) -> Shape {
+        let (from, to) = (1.0 / (1.0 + delta), 1.0 + delta);
+        Shape::Band { cuts: Along::X, from, to, text: String::new(), warning: false }
+    }
+}
+
 impl Mark {
     /// A mark of `variant`, in the legend under that name.
     #[must_use]
@@ -199,6 +214,21 @@ impl Mark {
             hidden: false,
             shape,
         }
+    }
+
+    /// A value of `variant` with a horizontal interval, not in the legend.
+    #[must_use]
+    pub fn dot(variant: &str, dot: Dot, hollow: bool) -> Mark {
+        Mark::of(variant, Shape::Dots { dots: vec![dot], along: Along::X, hollow }).unlisted()
+    }
+
+    /// Two values of `variant` and a line between them, not in the legend: `first` is hollow.
+    #[must_use]
+    pub fn pair(variant: &str, first: Dot, second: Dot) -> [Mark; 3] {
+        let points = vec![[first.x, first.y], [second.x, second.y]];
+        let line = Shape::Line { points, stroke: Stroke::Thin };
+        let line = Mark::of(variant, line).unlisted();
+        [line, Mark::dot(variant, first, true), Mark::dot(variant, second, false)]
     }
 
     /// A mark that belongs to no variant.
