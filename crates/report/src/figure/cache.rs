@@ -1,4 +1,4 @@
-//! What the page cache does: cold against warm, return against durable, and what is left behind.
+//! The page cache: cold and warm, returned and durable, and what a run leaves in it.
 
 use lab::bench::cell::Cell;
 use lab::bench::definition::Measure;
@@ -15,23 +15,23 @@ use crate::plot::{
 };
 use crate::summary::{CellSummary, Summary, VariantSummary};
 
-/// The figure; none when there is neither a pair of states nor a durable time, and nothing is known
-/// of resident pages.
+/// The figure. `None` if there is no pair of states, no durable time, and no count of resident
+/// pages.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, .. } = Content::of_runs(summaries, |content, summary| {
         states(summary, content);
         durable(summary, content);
-        left_behind(summary, content);
+        resident_after(summary, content);
     })?;
     Some(Figure {
         id: "cache",
-        title: "The page cache: cold, durable, left behind".to_owned(),
-        reading: "A line joins two medians of one variant: the hollow symbol is the lesser case \
-                  (the source in the page cache; the return of the last call), the full one the \
-                  other (the source on the device only; all of the copy on the medium). The \
-                  longer the line, the more it costs. Time axes are logarithmic. Bars show how \
-                  many bytes of source (full colour) and copy (pale) the page cache holds after \
+        title: "The page cache: cold, durable, resident after a run".to_owned(),
+        reading: "A line joins two medians of one variant. The hollow symbol is the time with the \
+                  source in the page cache (warm), or until the last call returned. The full \
+                  symbol is the time with the source on the device only (cold), or until all of \
+                  the copy is on the medium (durable). Time axes are logarithmic. Bars show how \
+                  many bytes of source (full colour) and copy (pale) are in the page cache after \
                   a run."
             .to_owned(),
         keys: vec![
@@ -46,14 +46,14 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-/// Two times of a variant, the lesser case first.
+/// Two times of a variant: warm and cold, or returned and durable.
 struct Pair<'s> {
     variant: &'s str,
     first_ns: f64,
     second_ns: f64,
 }
 
-/// Warm and cold cells that are otherwise the same, of whatever part.
+/// Warm and cold cells that are otherwise equal, of any part.
 fn states(summary: &Summary<'_>, content: &mut Content) {
     let key = |cell: &Cell| {
         (
@@ -100,7 +100,7 @@ fn states(summary: &Summary<'_>, content: &mut Content) {
     add(summary, "cold against warm", panels, table, content);
 }
 
-/// Cells whose runs were synced, by the return of the last call and of fsync.
+/// Cells whose runs were synced: until the last call returned, and until fsync returned.
 fn durable(summary: &Summary<'_>, content: &mut Content) {
     let mut panels = Vec::new();
     let mut table = table(
@@ -129,9 +129,9 @@ fn durable(summary: &Summary<'_>, content: &mut Content) {
 }
 
 /// Resident bytes after a run, at the largest size of each state.
-fn left_behind(summary: &Summary<'_>, content: &mut Content) {
+fn resident_after(summary: &Summary<'_>, content: &mut Content) {
     let mut table = Table::new(
-        &summary.titled("Left in the page cache after a run"),
+        &summary.titled("Resident in the page cache after a run"),
         &["variant", "file size", "state", "source", "copy"],
     );
     let mut largest: Vec<&CellSummary<'_>> = Vec::new();
@@ -180,7 +180,7 @@ fn left_behind(summary: &Summary<'_>, content: &mut Content) {
         }
         panels.push(Panel {
             title: format!("{}: {}", cell.part.name, cell.size_words()),
-            alt: format!("Bytes left in the page cache after a run at {}.", cell.words()),
+            alt: format!("Bytes in the page cache after a run at {}.", cell.words()),
             facets: cell.facets(),
             x: Axis {
                 label: "in the page cache".to_owned(),
@@ -192,7 +192,7 @@ fn left_behind(summary: &Summary<'_>, content: &mut Content) {
             marks,
         });
     }
-    add(summary, "left in the page cache after a run", panels, table, content);
+    add(summary, "resident in the page cache after a run", panels, table, content);
 }
 
 fn dumbbells(
@@ -220,7 +220,7 @@ fn dumbbells(
             names[1],
             cell.size_words()
         ),
-        // Both states are in it, so that a filter of states must not take it away.
+        // The panel has both states, so the filter of states does not hide it.
         facets: crate::plot::Facets { state: None, ..cell.facets() },
         x: Axis::time(label),
         y: Axis::variants(rows.iter().copied()),

@@ -1,4 +1,4 @@
-//! What changed between two runs: the second's time over the first's, cell by cell.
+//! What changed between two runs: the time in the second divided by that in the first, by cell.
 
 use lab::bench::compare::{CellChange, Change};
 use lab::stats::Answer;
@@ -9,7 +9,7 @@ use crate::in_order::{distinct, gathered};
 use crate::plot::{Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table};
 use crate::summary::{CellSummary, Summary};
 
-/// The figure; none when the runs have nothing in common. `summaries` are those of the two runs.
+/// The figure. `None` if the runs have no cell in common. `summaries` are those of the two runs.
 #[must_use]
 pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
     let summary = summaries.first()?;
@@ -27,15 +27,15 @@ pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
         title: "The second run's time over the first's".to_owned(),
         reading: "Each dot is a variant's time in the second run divided by its time in the \
                   first: right of 1 it became slower. Bars are 95 % intervals over the sessions \
-                  of both. The runs were not interleaved, so that everything that was different \
-                  then is in the ratio; the sentence about a piece of work that is always the \
-                  same tells how much of it the machine is. The shaded range is ±δ, and hollow \
-                  symbols are unresolved. The axis is logarithmic."
+                  of both. The runs were not interleaved, so every other change of the machine is \
+                  in the ratio too. The sentence about the fixed piece of work says how much the \
+                  machine itself changed. The shaded range is ±δ, and hollow symbols are \
+                  unresolved. The axis is logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "faster, slower or equivalent"),
             Key::new(Look::Hollow, "unresolved"),
-            Key::new(Look::Band, "±δ: does not matter"),
+            Key::new(Look::Band, "±δ: too small to matter"),
         ],
         groups,
         notes: Vec::new(),
@@ -75,7 +75,7 @@ fn panel(change: &Change, cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
     Panel {
         title: cell.size_words(),
         alt: format!("What changed at {}.", cell.words()),
-        // Both runs are in it, whatever file systems they were on.
+        // The panel has both runs, whose file systems may differ.
         facets: crate::plot::Facets { file_system: None, ..cell.facets() },
         x: Axis::ratio("second run / first run"),
         y: Axis::variants(variants.iter().copied()),

@@ -18,10 +18,10 @@ pub mod split;
 pub mod then_and_now;
 pub mod tuning;
 
-/// Makes a figure; `None` when the runs have no data for it.
+/// Makes a figure. `None` if the runs have no data for it.
 pub type Make = fn(&[Summary<'_>]) -> Option<Figure>;
 
-/// Every figure, in the order in which they stand on the page.
+/// All figures, in their order on the page.
 pub const ALL: &[Make] = &[
     size::figure,
     ratio::figure,
@@ -36,5 +36,5 @@ pub const ALL: &[Make] = &[
     then_and_now::figure,
 ];
 
-/// The share ε that calls may add to what their bytes cost, unless a reader wants another.
+/// The default of ε, the share that calls may add to the cost of their bytes.
 pub const EPSILON: f64 = 0.01;

@@ -1,4 +1,4 @@
-//! What other orders of runs would have made of the same samples.
+//! What other orders of runs would have concluded from the same samples.
 
 use lab::bench::analysis::order::{Off, OrderOfRuns, Unproved};
 use lab::bench::analysis::{Estimated, Finding};
@@ -12,7 +12,7 @@ use crate::plot::{
 };
 use crate::summary::{CellSummary, Summary, measure_words};
 
-/// The figure; none when no part asks for it.
+/// The figure. `None` if no part has this analysis.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, notes } =
@@ -35,19 +35,19 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         })?;
     Some(Figure {
         id: "order",
-        title: "What the order of runs would have made of it".to_owned(),
+        title: "Results by the order of runs".to_owned(),
         reading: "Full symbols are ratios of interleaved rounds, with 95 % intervals. Hollow \
-                  ones are what the same machine says to whoever takes a shortcut: one run of \
-                  each and no more; the first half of a variant's runs against the second half \
-                  of the baseline's, as when one is measured after the other; or runs that were \
-                  really made so. A line joins the two, and where it is longer than the \
-                  interval, the shortcut made the difference. Of runs whose page cache nobody \
-                  looked at, hollow symbols are the medians of the state that was proved. Axes \
-                  are logarithmic."
+                  symbols are the ratios that a shortcut gives on the same machine: the first run \
+                  of each variant only; the first half of a variant's runs against the second \
+                  half of the baseline's, as if one was measured after the other; or runs that \
+                  were really made one after another. A line joins the two. If it is longer than \
+                  the interval, the shortcut caused the difference. For runs with an unproved \
+                  page cache state, hollow symbols are the medians of the proved states. Axes are \
+                  logarithmic."
             .to_owned(),
         keys: vec![
-            Key::new(Look::Full, "interleaved rounds; the page cache as it came"),
-            Key::new(Look::Hollow, "the shortcut; a proved state"),
+            Key::new(Look::Full, "interleaved rounds; an unproved page cache state"),
+            Key::new(Look::Hollow, "a shortcut; a proved state"),
         ],
         groups,
         notes,
@@ -63,7 +63,7 @@ struct Pair<'s> {
     interleaved: Estimated,
 }
 
-/// The shortcuts that there are ratios of.
+/// The shortcuts that have ratios.
 fn kinds(order: &OrderOfRuns) -> Vec<(&'static str, Vec<Pair<'_>>)> {
     let really = order.one_after_another.iter().map(|naive| Pair {
         cell: &naive.cell,
@@ -88,7 +88,7 @@ fn pair(off: &Off) -> Pair<'_> {
     }
 }
 
-/// Cells that differ in nothing but the size stand side by side.
+/// Cells that differ in the size only are side by side.
 fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[Pair<'_>]) -> Vec<Group> {
     let variants = distinct(pairs.iter().map(|pair| pair.variant));
     let of_cell = |cell: &CellSummary<'_>| -> Vec<&Pair<'_>> {
@@ -133,7 +133,7 @@ fn panel(
     }
 }
 
-/// Times with a page cache that nobody looked at, between those of proved states.
+/// Times with an unproved page cache state, beside those of proved states.
 fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Group> {
     let variants = distinct(all.iter().map(|of| of.variant.as_str()));
     let panel = |cell: &CellSummary<'_>| {
@@ -153,11 +153,11 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
                 Mark::dot(&of.variant, Dot { x, y: row, low: None, high: None, text }, hollow)
             };
             marks.extend(proved.clone().map(|(state, ns)| dots(ns, state, true)));
-            marks.push(dots(of.median_ns, "as it came", false));
+            marks.push(dots(of.median_ns, "unproved", false));
         }
         (!marks.is_empty()).then(|| Panel {
             title: cell.size_words(),
-            alt: format!("Times with a page cache as it came, at {}.", cell.words()),
+            alt: format!("Times with an unproved page cache state, at {}.", cell.words()),
             facets: cell.facets(),
             x: Axis::time(measure_words(part.measure)),
             y: Axis::variants(variants.iter().copied()),
@@ -165,14 +165,14 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
         })
     };
     let panels: Vec<Panel> = summary.of_part(part).filter_map(panel).collect();
-    let title = summary.titled(&format!("{}: the page cache as it came", part.name));
+    let title = summary.titled(&format!("{}: unproved page cache state", part.name));
     (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
 }
 
 fn table(title: &str) -> Table {
     Table::new(
         &format!("{title}: ratios by other orders of runs"),
-        &["order", "cell", "variant", "ratio so", "interleaved", "95 % from", "to"],
+        &["order", "cell", "variant", "ratio", "interleaved", "95 % from", "to"],
     )
 }
 

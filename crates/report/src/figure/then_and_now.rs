@@ -1,4 +1,4 @@
-//! Published figures beside this run's, as ratios, with what was not controlled then.
+//! Published results beside those of this run, as ratios, with what was not controlled then.
 
 use lab::bench::analysis::Finding;
 use lab::bench::analysis::then_and_now::{Row, ThenAndNow};
@@ -9,7 +9,7 @@ use crate::in_order::{distinct, gathered};
 use crate::plot::{Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Table};
 use crate::summary::{Summary, size_words, state_words};
 
-/// The figure; none when no part has published figures beside it.
+/// The figure. `None` if no part has published results to compare with.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, notes } =
@@ -26,12 +26,11 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "then-and-now",
         title: "Then and now".to_owned(),
-        reading: "Hollow symbols are published figures, full ones this run's, with 95 % \
-                  intervals where there are enough sessions; both are ratios to the same \
-                  baseline in its own study, so that a faster machine does not show. A line \
-                  joins the two: where it is short, the older finding holds here. Published \
-                  figures have no interval: nobody knows how far they would have varied. The \
-                  axis is logarithmic."
+        reading: "Hollow symbols are published results, full symbols those of this run, with 95 % \
+                  intervals if there are enough sessions. Both are ratios to the same baseline in \
+                  the same study, so the speed of the machine cancels out. A line joins the two: \
+                  if it is short, the published result holds here. Published results have no \
+                  interval, as their variation is unknown. The axis is logarithmic."
             .to_owned(),
         keys: vec![Key::new(Look::Hollow, "published"), Key::new(Look::Full, "this run")],
         groups,

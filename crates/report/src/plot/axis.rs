@@ -7,18 +7,18 @@ use super::digits::short;
 /// An axis.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Axis {
-    /// What is measured along it, without the unit.
+    /// The quantity, without the unit.
     pub label: String,
-    /// In what.
+    /// The unit.
     pub unit: Unit,
-    /// Whether equal factors are equally far apart.
+    /// Whether the scale is logarithmic.
     pub log: bool,
-    /// Names in place of numbers: a value is then an index, and may lie between two.
+    /// Names in place of numbers. A value is then an index into these, and may be a fraction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<Category>,
-    /// Whether values are lengths of files, which the filter of sizes looks at.
+    /// Whether the values are file sizes, to which the filter of sizes applies.
     pub file_sizes: bool,
-    /// A value that the axis has to reach, 0 for bars; no number for none.
+    /// A value that the axis has to include, such as 0 for bars.
     #[serde(serialize_with = "short")]
     pub reach: Option<f64>,
 }
@@ -26,9 +26,9 @@ pub struct Axis {
 /// A name on an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Category {
-    /// As shown.
+    /// The text that is shown.
     pub label: String,
-    /// The variant that it stands for, where it is one.
+    /// The variant, if it is the name of one.
     pub variant: Option<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Category {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// A number of something, or a category.
+    /// A plain number, or a category.
     #[default]
     Count,
     /// Nanoseconds.
@@ -45,11 +45,11 @@ pub enum Unit {
     Seconds,
     /// Bytes.
     Bytes,
-    /// One quantity over another.
+    /// One quantity divided by another.
     Ratio,
 }
 
-/// An axis, as a direction.
+/// The direction of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Along {
@@ -66,7 +66,7 @@ impl Axis {
         Axis { label: label.to_owned(), unit: Unit::Ns, log: true, ..Axis::default() }
     }
 
-    /// Lengths of files, on a logarithmic axis.
+    /// File sizes, on a logarithmic axis.
     #[must_use]
     pub fn file_sizes() -> Axis {
         let label = "file size".to_owned();
@@ -80,14 +80,14 @@ impl Axis {
         Axis { label, unit: Unit::Ratio, log: true, reach: Some(1.0), ..Axis::default() }
     }
 
-    /// Lengths of buffers, on a logarithmic axis.
+    /// Buffer sizes, on a logarithmic axis.
     #[must_use]
     pub fn buffers() -> Axis {
         let label = "buffer".to_owned();
         Axis { label, unit: Unit::Bytes, log: true, ..Axis::default() }
     }
 
-    /// Names that stand for no variant.
+    /// Names that are not variants.
     #[must_use]
     pub fn names(label: &str, names: impl IntoIterator<Item = String>) -> Axis {
         let categories = names.into_iter().map(|label| Category { label, variant: None });

@@ -5,17 +5,17 @@ use serde::Serialize;
 use super::axis::Along;
 use super::digits::{short, short_list, short_one, short_pairs, short_rows};
 
-/// Something drawn.
+/// One thing that is drawn.
 #[derive(Clone, Debug, Serialize)]
 pub struct Mark {
-    /// As the legend names it.
+    /// Its name in the legend.
     pub name: String,
-    /// The variant that it is of: its colour, and what the filter of engines looks at. Marks of none
-    /// are drawn in the colour of text.
+    /// The variant, which determines the colour and which the filter of engines compares. A mark
+    /// without a variant has the colour of text.
     pub variant: Option<String>,
-    /// Whether it stands in the legend.
+    /// Whether the legend has an entry for it.
     pub legend: bool,
-    /// Whether it has to be asked for: a click on the legend shows it.
+    /// Whether it is hidden until a click on the legend shows it.
     pub hidden: bool,
     /// What it looks like.
     #[serde(flatten)]
@@ -26,26 +26,26 @@ pub struct Mark {
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Shape {
-    /// A distribution: outline and median. Those of one place stand side by side, and whoever draws
-    /// divides the room among those that are shown.
+    /// A distribution: outline and median. Violins at one place are side by side: the code that
+    /// draws divides the room among those that are shown.
     Violin {
         /// The middle of the room on x.
         #[serde(serialize_with = "short_one")]
         at: f64,
-        /// The room: a factor on a logarithmic axis, from its beginning to its end, and a number of
-        /// categories on one of these.
+        /// The width of the room: a factor on a logarithmic axis, a number of categories on an axis
+        /// of categories.
         #[serde(serialize_with = "short_one")]
         room: f64,
-        /// Values with the share of the half width there, ascending.
+        /// Values, ascending, each with its share of half the room.
         #[serde(serialize_with = "short_pairs")]
         outline: Vec<[f64; 2]>,
-        /// The runs themselves where they are too few for a shape; there is no outline then.
+        /// The runs, if they are too few for an outline. The outline is empty then.
         #[serde(serialize_with = "short_list")]
         runs: Vec<f64>,
         /// The median.
         #[serde(serialize_with = "short_one")]
         median: f64,
-        /// What to say of it.
+        /// The text of its tooltip.
         text: String,
     },
     /// Points joined by straight lines.
@@ -56,104 +56,104 @@ pub enum Shape {
         /// How the line is drawn.
         stroke: Stroke,
     },
-    /// Values with intervals.
+    /// Values with their intervals.
     Dots {
         /// The dots.
         dots: Vec<Dot>,
-        /// Along which axis their intervals lie.
+        /// The direction of their intervals.
         along: Along,
-        /// Hollow ones stand for what is not resolved, or for the second of two kinds.
+        /// Whether the symbols are hollow: unresolved, or the second of two kinds.
         hollow: bool,
     },
-    /// Many single values, without intervals.
+    /// Many values without intervals.
     Cloud {
         /// The points.
         #[serde(serialize_with = "short_pairs")]
         points: Vec<[f64; 2]>,
     },
-    /// Horizontal bars, one on the end of the other in the order of the marks.
+    /// Horizontal bars, stacked in the order of the marks.
     Bars {
         /// Category and length.
         #[serde(serialize_with = "short_pairs")]
         bars: Vec<[f64; 2]>,
-        /// What to say of each.
+        /// The text of each tooltip.
         texts: Vec<String>,
-        /// How strong their colour is, 0 to 1.
+        /// The opacity of their colour, 0 to 1.
         strength: f32,
-        /// Whether the name of the mark stands at each.
+        /// Whether each shows the name of the mark.
         named: bool,
     },
-    /// Tiles whose colour stands for a value.
+    /// Tiles whose colour shows a value.
     Heat {
-        /// Along x.
+        /// The values on x.
         #[serde(serialize_with = "short_list")]
         xs: Vec<f64>,
-        /// Along y.
+        /// The values on y.
         #[serde(serialize_with = "short_list")]
         ys: Vec<f64>,
-        /// A row for each y; no number where nothing was measured.
+        /// A row for each y. `None`: not measured.
         #[serde(serialize_with = "short_rows")]
         rows: Vec<Vec<Option<f64>>>,
-        /// What the colour stands for.
+        /// The quantity that the colour shows.
         label: String,
-        /// How colours follow from values.
+        /// How a value becomes a colour.
         scale: Scale,
     },
     /// A line across the panel.
     Rule {
-        /// The axis that it cuts.
+        /// The axis that it crosses.
         cuts: Along,
         /// Where.
         #[serde(serialize_with = "short_one")]
         at: f64,
-        /// What it stands for; empty for what the reading tells.
+        /// What it shows. Empty if the text of the figure explains it.
         text: String,
         /// How it is drawn.
         stroke: Stroke,
     },
-    /// The buffer from which on calls cost no more than a share ε of what their bytes cost, which is
-    /// for the reader to choose: `call_ns` / (ε · `byte_ns`).
+    /// The smallest buffer with which calls cost at most a share ε of what their bytes cost:
+    /// `call_ns` / (ε · `byte_ns`). The reader of the page can change ε.
     Recommended {
-        /// ε before a reader of the page has said another.
+        /// The initial ε.
         #[serde(serialize_with = "short_one")]
         epsilon: f64,
-        /// What a read and a write cost whatever they move.
+        /// The cost of a read and a write without their bytes.
         #[serde(serialize_with = "short_one")]
         call_ns: f64,
-        /// What a byte costs to read and to write.
+        /// The cost of reading and writing one byte.
         #[serde(serialize_with = "short_one")]
         byte_ns: f64,
-        /// The lower end of the interval over the value, the same for every ε.
+        /// The lower end of the interval divided by the value. It is the same for every ε.
         #[serde(serialize_with = "short")]
         low_share: Option<f64>,
-        /// The upper end over the value.
+        /// The upper end divided by the value.
         #[serde(serialize_with = "short")]
         high_share: Option<f64>,
     },
-    /// A shaded range across the panel.
+    /// A shaded range of one axis.
     Band {
-        /// The axis on which it is a range.
+        /// The axis.
         cuts: Along,
-        /// From here.
+        /// Its start.
         #[serde(serialize_with = "short_one")]
         from: f64,
-        /// To here.
+        /// Its end.
         #[serde(serialize_with = "short_one")]
         to: f64,
-        /// What it stands for.
+        /// What it shows.
         text: String,
-        /// Whether it tells of something wrong.
+        /// Whether it marks a disturbance.
         warning: bool,
     },
 }
 
-/// How the colour of a tile follows from its value.
+/// How the value of a tile becomes a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// From 0, pale, to 1, strong.
+    /// From 0 (pale) to 1 (strong).
     Share,
-    /// From 1, pale, to four times as much and beyond, strong; by the logarithm.
+    /// From 1 (pale) to 4 and more (strong), by the logarithm.
     FromOne,
 }
 
@@ -161,7 +161,8 @@ pub enum Scale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stroke {
-    /// In the variant's own pattern. On an axis with violins it goes through the middles of theirs.
+    /// In the pattern of the variant. On an axis with violins it joins the middles of the variant's
+    /// violins.
     Own,
     /// Thin and dotted: a model, not a measurement.
     Fit,
@@ -172,10 +173,10 @@ pub enum Stroke {
 /// A value with its interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Dot {
-    /// On x.
+    /// The value on x.
     #[serde(serialize_with = "short_one")]
     pub x: f64,
-    /// On y.
+    /// The value on y.
     #[serde(serialize_with = "short_one")]
     pub y: f64,
     /// The lower end of the interval.
@@ -184,7 +185,7 @@ pub struct Dot {
     /// The upper end.
     #[serde(serialize_with = "short")]
     pub high: Option<f64>,
-    /// What to say of it.
+    /// The text of its tooltip.
     pub text: String,
 }
 

@@ -15,22 +15,22 @@ pub use digits::shortened;
 pub use mark::{Dot, Mark, Scale, Shape, Stroke};
 pub use table::{Entry, Table};
 
-/// A picture with what a reader needs in order to read it.
+/// A figure, with the texts that explain it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
-    /// A short name: part of file names and of links.
+    /// A short name, part of file names and links.
     pub id: &'static str,
     /// What it shows.
     pub title: String,
-    /// How to read it: what marks and intervals mean.
+    /// How to read it: what the marks and intervals mean.
     pub reading: String,
-    /// What marks mean whatever they are of.
+    /// What looks mean, whichever variant a mark belongs to.
     pub keys: Vec<Key>,
     /// Panels that belong together, each group with a title of its own.
     pub groups: Vec<Group>,
-    /// What is left out or to be kept in mind, in sentences.
+    /// What is left out, and other warnings, in sentences without the full stop.
     pub notes: Vec<String>,
-    /// The figures as rows.
+    /// The same values as rows.
     #[serde(skip)]
     pub tables: Vec<Table>,
 }
@@ -44,11 +44,11 @@ pub struct Key {
     pub text: String,
 }
 
-/// Looks that mean the same in whatever colour.
+/// How a mark looks, apart from its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
-    /// A full symbol.
+    /// A filled symbol.
     Full,
     /// A hollow one.
     Hollow,
@@ -87,7 +87,7 @@ pub struct Group {
     pub title: String,
     /// The panels.
     pub panels: Vec<Panel>,
-    /// How high a panel is, which its content knows best.
+    /// The height of a panel.
     pub height: Height,
 }
 
@@ -97,20 +97,20 @@ pub struct Group {
 pub enum Height {
     /// A line of text for each category of the vertical axis.
     Rows,
-    /// That of a plot of two quantities.
+    /// The height of a plot of two quantities.
     Plot,
-    /// About half of it.
+    /// About half of that.
     Strip,
 }
 
 /// Two axes and what is drawn between them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Panel {
-    /// What tells it from the other panels of its group; empty when it is alone.
+    /// How it differs from the other panels of its group. Empty if it is the only one.
     pub title: String,
-    /// What it shows in a sentence, for those who do not see it.
+    /// What it shows, in a sentence, for screen readers.
     pub alt: String,
-    /// What filters look at.
+    /// What the filters of the page compare.
     pub facets: Facets,
     /// The horizontal axis.
     pub x: Axis,
@@ -120,11 +120,11 @@ pub struct Panel {
     pub marks: Vec<Mark>,
 }
 
-/// What a panel is about, as far as all of it is about the same. A filter leaves out panels about
-/// something else, and none where this is `None`.
+/// The values that all data of a panel has in common. A filter hides panels with another value. It
+/// hides no panel whose value is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Facets {
-    /// Bytes of one file.
+    /// The size of one file in bytes.
     pub file_bytes: Option<u64>,
     /// The state of the page cache.
     pub state: Option<&'static str>,

@@ -1,5 +1,5 @@
-//! Figures as SVG for papers: a file for each group of panels, 174 mm wide, which is two columns of
-//! most journals, with text of 8 points. And the same as PNG.
+//! Figures as SVG and PNG, for papers: a file for each group of panels. A drawing is 174 mm wide,
+//! two columns of most journals, with text of 8 points.
 
 mod frame;
 mod legend;
@@ -12,15 +12,15 @@ use crate::report::Report;
 use crate::scale::Range;
 use crate::svg::{Anchor, Pen, Svg, Type};
 
-/// Width on paper.
+/// The width on paper.
 const PAPER_MM: f64 = 174.0;
 
 const GRID: &str = "#e3e6e9";
 
-/// A drawing and what to call its file, without the end of the name.
+/// A drawing and the name of its file.
 #[derive(Clone, Debug)]
 pub struct Drawing {
-    /// The name.
+    /// The name of the file, without its extension.
     pub name: String,
     /// The SVG.
     pub svg: String,
@@ -77,7 +77,7 @@ fn of_group(figure: &Figure, group: &Group, report: &Report<'_>) -> String {
     svg.finish(&format!("{}: {}", figure.title, group.title), PAPER_MM, WIDTH, high)
 }
 
-/// How panels share the width.
+/// The arrangement of the panels of a group.
 struct Plan {
     columns: usize,
     left: f64,
@@ -99,7 +99,7 @@ impl Plan {
             Height::Strip => (170.0, 52.0),
             Height::Plot => (230.0, 56.0),
         };
-        // At least one column, and few enough for a count.
+        // At least one column, and at most one for each panel.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let fit =
             (((WIDTH - left - 8.0 + gap) / (least + gap)) as usize).clamp(1, group.panels.len());
@@ -120,7 +120,7 @@ impl Plan {
     }
 }
 
-/// Panels whose ratios are compared have one range in common.
+/// The common range of panels that all show ratios of the same quantities.
 fn common_range(group: &Group) -> Option<Range> {
     let first = &group.panels[0].x;
     let alike = |panel: &Panel| panel.x.unit == Unit::Ratio && panel.x.label == first.label;
@@ -132,7 +132,7 @@ fn common_range(group: &Group) -> Option<Range> {
 
 fn axes(svg: &mut Svg, panel: &Panel, frame: &Frame, names: bool) {
     let soft = |anchor: Anchor| Type { px: TEXT_PX - 1.0, bold: false, colour: SOFT, anchor };
-    // Ticks need room for their labels.
+    // Labels of ticks must not overlap.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let most = |px: f64, each: f64| (px / each).max(2.0) as usize;
     let each = if panel.x.unit == Unit::Ratio { 30.0 } else { 50.0 };
@@ -179,14 +179,14 @@ fn title(axis: &Axis, range: Range) -> String {
     format!("{}{unit}{log}", axis.label)
 }
 
-/// An SVG of ours as PNG, `scale` pixels for each of its units.
+/// A drawing as PNG, with `scale` pixels for each of its units.
 ///
 /// # Errors
-/// What is wrong with the SVG or the size, in words.
+/// If the SVG or the size is invalid, with the reason in words.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
     use resvg::{tiny_skia, usvg};
     let mut options = usvg::Options { font_family: "DejaVu Sans".to_owned(), ..Default::default() };
-    // Our own fonts and no others, so that a drawing looks the same everywhere.
+    // Only the embedded fonts, so that a drawing is the same on every machine.
     for font in FONTS {
         options.fontdb_mut().load_font_data(font.to_vec());
     }
