@@ -301,9 +301,7 @@ impl Filesystem for Slow {
         // One thread serves all requests, so several writers wait for each other.
         std::thread::sleep(self.costs.write_time);
         match self.nodes().write(ino, offset, data) {
-            Ok(()) => {
-                reply.written(u32::try_from(data.len()).expect("requests are shorter than 4 GiB"))
-            }
+            Ok(()) => reply.written(u32::try_from(data.len()).expect("shorter than 4 GiB")),
             Err(errno) => reply.error(errno),
         }
     }
