@@ -169,6 +169,9 @@ pub enum Verdict {
     No(String),
 }
 
+/// The largest offset of a buffer from the start of a page, in bytes: the last byte of the smallest page.
+pub(crate) const OFFSET_BYTES_MAX: u64 = 4095;
+
 /// One knob of an engine.
 #[derive(Debug)]
 pub struct Param {
@@ -200,6 +203,12 @@ pub enum ParamKind {
         /// The smallest that makes sense.
         min: u64,
         /// The largest that the engine takes.
+        max: u64,
+    },
+    /// How many bytes past the start of a page something begins. 0, the start itself, is the default
+    /// and is not written.
+    Offset {
+        /// The largest that makes sense.
         max: u64,
     },
     /// On when its key stands in the text.

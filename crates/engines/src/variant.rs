@@ -40,7 +40,7 @@ impl Tuning {
         let (index, param) = self.find(name);
         self.set[index].unwrap_or(match param.kind {
             ParamKind::Bytes { default, .. } | ParamKind::Count { default, .. } => default,
-            ParamKind::Flag => 0,
+            ParamKind::Offset { .. } | ParamKind::Flag => 0,
         })
     }
 
@@ -158,22 +158,26 @@ impl Variant {
     }
 
     /// The variants beside this one: each quantity that its text names, and its workers, doubled and
-    /// halved, as far as the engine takes them. There are at most `workers_max` workers.
+    /// halved, as far as the engine takes them; and in place of an offset the start of a page. There
+    /// are at most `workers_max` workers.
     #[must_use]
     pub fn neighbours(&self, workers_max: usize) -> Vec<Variant> {
         let mut found = Vec::new();
         for (index, param) in self.engine.params.iter().enumerate() {
-            let (ParamKind::Bytes { min, max, .. } | ParamKind::Count { min, max, .. }) =
-                param.kind
-            else {
-                continue;
-            };
             let Some(value) = self.tuning.set[index] else { continue };
-            let beside = [value / 2, value.saturating_mul(2)];
-            for value in beside.into_iter().filter(|value| (min..=max).contains(value)) {
+            let mut add = |value| {
                 let mut variant = self.clone();
-                variant.tuning.set[index] = Some(value);
+                variant.tuning.set[index] = value;
                 found.push(variant);
+            };
+            match param.kind {
+                ParamKind::Bytes { min, max, .. } | ParamKind::Count { min, max, .. } => {
+                    let beside = [value / 2, value.saturating_mul(2)];
+                    let beside = beside.into_iter().filter(|value| (min..=max).contains(value));
+                    beside.for_each(|value| add(Some(value)));
+                }
+                ParamKind::Offset { .. } => add(None),
+                ParamKind::Flag => {}
             }
         }
         let shareable = |&workers: &usize| {
@@ -206,6 +210,16 @@ impl Variant {
             .flat_map(|engine| engine.lab_variants)
             .map(|text| text.parse().expect("the table's own variants are well formed"))
             .collect()
+    }
+}
+
+impl Engine {
+    /// Whether `key` names a parameter in the texts of this engine's variants, or did in those of an
+    /// earlier version.
+    #[must_use]
+    pub fn has_param(&self, key: &str) -> bool {
+        let present = present_item(self, key).split('=').next();
+        self.params.iter().any(|param| Some(param.name) == present)
     }
 }
 
@@ -279,6 +293,12 @@ impl FromStr for Variant {
                 return Err(ParseError::Twice { item: item.to_owned() });
             }
         }
+        for (param, value) in engine.params.iter().zip(&mut tuning.set) {
+            // The start of a page has one text, as every variant has.
+            if matches!(param.kind, ParamKind::Offset { .. }) && *value == Some(0) {
+                *value = None;
+            }
+        }
         if workers > 1 && !engine.facts.positions {
             return Err(ParseError::NotShareable(engine.name));
         }
@@ -300,7 +320,7 @@ impl fmt::Display for Variant {
                 ParamKind::Bytes { .. } if Some(index) == leading => {
                     write!(f, "{separator}{}", Bytes(value))?;
                 }
-                ParamKind::Bytes { .. } => {
+                ParamKind::Bytes { .. } | ParamKind::Offset { .. } => {
                     write!(f, "{separator}{}={}", param.name, Bytes(value))?;
                 }
             }
@@ -351,6 +371,20 @@ fn leading_param(engine: &Engine) -> Option<usize> {
     engine.params.iter().position(|param| matches!(param.kind, ParamKind::Bytes { .. }))
 }
 
+/// Items of variants' texts that earlier versions wrote and this one only reads: the engine, the
+/// item, and the item that replaces it.
+///
+/// `read_write` without `aligned` had its buffer 16 bytes past a page. Such a text is read as what it
+/// means now, the start of a page: a profile's line names the variant to use, and its default has no
+/// offset. docs/profile.md and docs/runs.md say what that means for files of earlier versions.
+const FORMER_ITEMS: [(&str, &str, &str); 2] =
+    [("read_write", "aligned", "offset=0"), ("memory", "unaligned", "offset=16")];
+
+fn present_item<'i>(engine: &Engine, item: &'i str) -> &'i str {
+    let former = |(name, former, _): &&(&str, &str, &str)| *name == engine.name && *former == item;
+    FORMER_ITEMS.iter().find(former).map_or(item, |(_, _, present)| present)
+}
+
 /// A plain number; `parse` alone would let a leading plus sign pass.
 fn parse_count(digits: &str) -> Option<u64> {
     if digits.starts_with('+') { None } else { digits.parse().ok() }
@@ -364,6 +398,7 @@ fn parse_workers(count: &str) -> Result<usize, ParseError> {
 
 /// One item of a variant's text: the index of its parameter, and the value.
 fn parse_item(engine: &'static Engine, item: &str) -> Result<(usize, u64), ParseError> {
+    let item = present_item(engine, item);
     let (key, value) = match item.split_once('=') {
         Some((key, value)) => (key, Some(value)),
         None => (item, None),
@@ -390,6 +425,7 @@ fn parse_value(engine: &'static Engine, index: usize, text: &str) -> Result<u64,
         ParamKind::Bytes { min, max, .. } => {
             (text.parse::<Bytes>().map_err(|()| bad())?.0, min, max)
         }
+        ParamKind::Offset { max } => (text.parse::<Bytes>().map_err(|()| bad())?.0, 0, max),
         ParamKind::Count { min, max, .. } => (parse_count(text).ok_or_else(bad)?, min, max),
     };
     if (min..=max).contains(&value) { Ok(value) } else { Err(bad()) }
@@ -402,6 +438,7 @@ fn bad_value(engine: &'static Engine, index: usize, value: &str) -> ParseError {
         ParamKind::Bytes { min, max, .. } => {
             format!("bytes from {} to {}", Bytes(min), Bytes(max))
         }
+        ParamKind::Offset { max } => format!("bytes from 0 to {max}"),
         ParamKind::Count { min, max, .. } => format!("a number from {min} to {max}"),
     };
     ParseError::BadValue {
