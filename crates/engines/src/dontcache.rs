@@ -43,7 +43,13 @@ struct Dontcache {
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
-    Ok(Box::new(Dontcache { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? }))
+    Ok(Box::new(Dontcache::new(tuning)?))
+}
+
+impl Dontcache {
+    fn new(tuning: &Tuning) -> io::Result<Dontcache> {
+        Ok(Dontcache { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? })
+    }
 }
 
 impl Copier for Dontcache {
@@ -74,5 +80,21 @@ fn offset(pos: Pos) -> u64 {
     match pos {
         Pos::At(offset) => offset,
         Pos::Here => AT_CURSOR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Variant;
+    use crate::sys::buffer::offset_in_page;
+
+    #[test]
+    fn the_buffer_starts_on_a_page() {
+        for text in ["dontcache", "dontcache:4K", "dontcache:12345"] {
+            let variant: Variant = text.parse().expect(text);
+            let mut copier = Dontcache::new(&variant.tuning).expect("memory");
+            assert_eq!(offset_in_page(copier.buffer.as_mut_slice()), 0, "{text}");
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! The parameters of an engine, and values for them.
 
+/// The largest offset of a buffer from the start of a page, in bytes: the last byte of the smallest page.
+pub(crate) const OFFSET_BYTES_MAX: u64 = 4095;
+
 /// One parameter of an engine.
 #[derive(Debug)]
 pub struct Param {
@@ -33,6 +36,12 @@ pub enum ParamKind {
         /// The largest that the engine takes.
         max: u64,
     },
+    /// How many bytes past the start of a page something begins. 0, the start itself, is the default
+    /// and is not written.
+    Offset {
+        /// The largest that makes sense.
+        max: u64,
+    },
     /// On when the text contains its key.
     Flag,
 }
@@ -61,7 +70,7 @@ impl Tuning {
         let (index, param) = self.find(name);
         self.set[index].unwrap_or(match param.kind {
             ParamKind::Bytes { default, .. } | ParamKind::Count { default, .. } => default,
-            ParamKind::Flag => 0,
+            ParamKind::Offset { .. } | ParamKind::Flag => 0,
         })
     }
 

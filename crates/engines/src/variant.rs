@@ -96,22 +96,26 @@ impl Variant {
     }
 
     /// The variants beside this one: each quantity that its text names, and its workers, doubled and
-    /// halved, as far as the engine takes them. There are at most `workers_max` workers.
+    /// halved, as far as the engine takes them; and in place of an offset the start of a page. There
+    /// are at most `workers_max` workers.
     #[must_use]
     pub fn neighbours(&self, workers_max: usize) -> Vec<Variant> {
         let mut found = Vec::new();
         for (index, param) in self.engine.params.iter().enumerate() {
-            let (ParamKind::Bytes { min, max, .. } | ParamKind::Count { min, max, .. }) =
-                param.kind
-            else {
-                continue;
-            };
             let Some(value) = self.tuning.set[index] else { continue };
-            let beside = [value / 2, value.saturating_mul(2)];
-            for value in beside.into_iter().filter(|value| (min..=max).contains(value)) {
+            let mut add = |value| {
                 let mut variant = self.clone();
-                variant.tuning.set[index] = Some(value);
+                variant.tuning.set[index] = value;
                 found.push(variant);
+            };
+            match param.kind {
+                ParamKind::Bytes { min, max, .. } | ParamKind::Count { min, max, .. } => {
+                    let beside = [value / 2, value.saturating_mul(2)];
+                    let beside = beside.into_iter().filter(|value| (min..=max).contains(value));
+                    beside.for_each(|value| add(Some(value)));
+                }
+                ParamKind::Offset { .. } => add(None),
+                ParamKind::Flag => {}
             }
         }
         let shareable = |&workers: &usize| {

@@ -25,6 +25,16 @@ impl Variant {
     }
 }
 
+impl Engine {
+    /// Whether `key` names a parameter in the texts of this engine's variants, or did in those of an
+    /// earlier version.
+    #[must_use]
+    pub fn has_param(&self, key: &str) -> bool {
+        let present = present_item(self, key).split('=').next();
+        self.params.iter().any(|param| Some(param.name) == present)
+    }
+}
+
 /// Why a text names no variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
@@ -95,6 +105,12 @@ impl FromStr for Variant {
                 return Err(ParseError::Twice { item: item.to_owned() });
             }
         }
+        for (param, value) in engine.params.iter().zip(&mut tuning.set) {
+            // The start of a page has one text, as every variant has.
+            if matches!(param.kind, ParamKind::Offset { .. }) && *value == Some(0) {
+                *value = None;
+            }
+        }
         if workers > 1 && !engine.facts.positions {
             return Err(ParseError::NotShareable(engine.name));
         }
@@ -116,7 +132,7 @@ impl fmt::Display for Variant {
                 ParamKind::Bytes { .. } if Some(index) == leading => {
                     write!(f, "{separator}{}", Bytes(value))?;
                 }
-                ParamKind::Bytes { .. } => {
+                ParamKind::Bytes { .. } | ParamKind::Offset { .. } => {
                     write!(f, "{separator}{}={}", param.name, Bytes(value))?;
                 }
             }
@@ -133,6 +149,20 @@ fn leading_param(engine: &Engine) -> Option<usize> {
     engine.params.iter().position(|param| matches!(param.kind, ParamKind::Bytes { .. }))
 }
 
+/// Items of variants' texts that earlier versions wrote and this one only reads: the engine, the
+/// item, and the item that replaces it.
+///
+/// `read_write` without `aligned` had its buffer 16 bytes past a page. Such a text is read as what it
+/// means now, the start of a page: a profile's line names the variant to use, and its default has no
+/// offset. docs/profile.md and docs/runs.md say what that means for files of earlier versions.
+const FORMER_ITEMS: [(&str, &str, &str); 2] =
+    [("read_write", "aligned", "offset=0"), ("memory", "unaligned", "offset=16")];
+
+fn present_item<'i>(engine: &Engine, item: &'i str) -> &'i str {
+    let former = |(name, former, _): &&(&str, &str, &str)| *name == engine.name && *former == item;
+    FORMER_ITEMS.iter().find(former).map_or(item, |(_, _, present)| present)
+}
+
 fn parse_workers(count: &str) -> Result<usize, ParseError> {
     let bad = || ParseError::BadWorkers(count.to_owned());
     let workers = parse_count(count).and_then(|workers| usize::try_from(workers).ok());
@@ -141,6 +171,7 @@ fn parse_workers(count: &str) -> Result<usize, ParseError> {
 
 /// One item of a variant's text: the index of its parameter, and the value.
 fn parse_item(engine: &'static Engine, item: &str) -> Result<(usize, u64), ParseError> {
+    let item = present_item(engine, item);
     let (key, value) = match item.split_once('=') {
         Some((key, value)) => (key, Some(value)),
         None => (item, None),
@@ -167,6 +198,7 @@ fn parse_value(engine: &'static Engine, index: usize, text: &str) -> Result<u64,
         ParamKind::Bytes { min, max, .. } => {
             (text.parse::<Bytes>().map_err(|()| bad())?.0, min, max)
         }
+        ParamKind::Offset { max } => (text.parse::<Bytes>().map_err(|()| bad())?.0, 0, max),
         ParamKind::Count { min, max, .. } => (parse_count(text).ok_or_else(bad)?, min, max),
     };
     if (min..=max).contains(&value) { Ok(value) } else { Err(bad()) }
@@ -179,6 +211,7 @@ fn bad_value(engine: &'static Engine, index: usize, value: &str) -> ParseError {
         ParamKind::Bytes { min, max, .. } => {
             format!("bytes from {} to {}", Bytes(min), Bytes(max))
         }
+        ParamKind::Offset { max } => format!("bytes from 0 to {max}"),
         ParamKind::Count { min, max, .. } => format!("a number from {min} to {max}"),
     };
     ParseError::BadValue {
