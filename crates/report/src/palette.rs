@@ -190,11 +190,11 @@ mod tests {
             assert!(light > 2.2, "{}: {light}", row.engine);
             assert!(dark > 4.0, "{}: {dark}", row.engine);
             // WCAG requires a contrast of 4.5 for text.
-            for ground in [row.light, row.dark] {
-                let ink = luminance(ink_on(ground));
-                let ground = luminance(ground);
+            for background in [row.light, row.dark] {
+                let ink = luminance(ink_on(background));
+                let background = luminance(background);
                 assert!(
-                    (ground.max(ink) + 0.05) / (ground.min(ink) + 0.05) > 4.5,
+                    (background.max(ink) + 0.05) / (background.min(ink) + 0.05) > 4.5,
                     "{}",
                     row.engine
                 );

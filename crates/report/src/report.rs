@@ -52,8 +52,8 @@ impl<'s> Report<'s> {
     /// The report on what `haulage tune` measured.
     #[must_use]
     pub fn of_tuning(records: Vec<Record>) -> Report<'static> {
-        let ways = records.iter().flat_map(|record| &record.situations);
-        let styles = palette::styles(ways.flat_map(|finding| finding.choice.as_deref()));
+        let situations = records.iter().flat_map(|record| &record.situations);
+        let styles = palette::styles(situations.flat_map(|finding| finding.choice.as_deref()));
         Report {
             summaries: Vec::new(),
             change: None,

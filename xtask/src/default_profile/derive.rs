@@ -192,8 +192,8 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
         // One source alone gives no general line.
         return None;
     }
-    // How a file system reads past the cache is not known before one has looked: some do not, and some
-    // ask a server for each read.
+    // Whether a file system can bypass the cache, and how fast, is unknown without a measurement:
+    // some cannot, and some send each read to a server.
     let may_be_general =
         |name: &str| is_usable(name, situation) && !name.starts_with("direct_read");
     let (variant, losses) = smallest_worst_loss(&findings, may_be_general)?;
@@ -208,26 +208,27 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
     Some(Line::of(situation, Choice { variant, ..Choice::default() }))
 }
 
-/// Whether `variant` may serve in `situation` on machines that nobody has measured.
+/// Whether `variant` may be used in `situation` on machines without measurements.
 fn may_be_built_in(variant: &Variant, situation: Situation) -> bool {
-    // What becomes of a mapping when its file shrinks or its medium fails is told by a signal. That is
-    // for those to choose who have measured that it is worth it.
+    // A mapping reports a shrunken file or a failing medium by a signal. Only a measurement on the
+    // user's machine can show that the gain is worth that.
     let maps = variant.engine.name == "mmap";
-    // It leaves no page of the copy in the cache, where the next reader may look for them.
-    let leaves_nothing = variant.engine.name == "dontcache" && !situation.no_cache;
+    // It leaves no page of the copy in the cache for the next reader.
+    let leaves_no_pages = variant.engine.name == "dontcache" && !situation.no_cache;
     let may_read_so = match variant.engine.name {
         "direct_read" => may_read_past_cache(variant, situation),
-        // An image in memory answers at once: there it costs nothing to do without readahead, which hides
-        // the latency of a disk, nor to read again what is in the page cache.
+        // An image in memory has no latency. There a read without readahead, which hides the
+        // latency of a disk, costs nothing, and neither does a second read of cached data.
         _ => situation.no_cache || !variant.reads_past_cache(),
     };
-    variant.is_copier() && !maps && !leaves_nothing && may_read_so
+    variant.is_copier() && !maps && !leaves_no_pages && may_read_so
 }
 
-/// What has to be asked for ahead, for a disk to be kept busy as by readahead, in bytes.
+/// The bytes in flight that keep a disk as busy as readahead does.
 const AHEAD_BYTES_MIN: usize = 1 << 20;
 
-/// The same of `direct_read`, which asks for more at a time than readahead does, and writes as all others do.
+/// The same for `direct_read`, which has more reads in flight than readahead, and writes through
+/// the page cache.
 fn may_read_past_cache(variant: &Variant, situation: Situation) -> bool {
     let depth = variant.tuning.bytes("depth");
     let ahead_bytes = (depth - 1) * variant.tuning.bytes("buffer");
@@ -236,7 +237,7 @@ fn may_read_past_cache(variant: &Variant, situation: Situation) -> bool {
         && ahead_bytes >= AHEAD_BYTES_MIN
 }
 
-/// What the rule costs against the best.
+/// The loss of the rule against the best.
 fn lost_by_rule(finding: &Finding) -> Option<Other> {
     let way = finding.way(finding.rule.as_deref()?)?;
     let rounded = |value: Option<f64>| Some((value? * 1000.0).round() / 1000.0);

@@ -55,6 +55,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { folder: "crates/lab", rule: UNTIL_MOVED },
     CrateRule { folder: "crates/report", rule: Rule::Layers(REPORT) },
     CrateRule { folder: "crates/cli", rule: UNTIL_MOVED },
+    CrateRule { folder: "crates/testfs", rule: Rule::Layers(TESTFS) },
     CrateRule { folder: "xtask", rule: Rule::Layers(XTASK) },
 ];
 
@@ -108,6 +109,14 @@ const REPORT: &[Layer] = &[
     layer("svg scale palette", "SVG elements, ticks and colours"),
     layer("plot", "the plain data of all figures: panels, axes, marks, tables"),
     layer("escape in_order", "texts and lists"),
+];
+
+const TESTFS: &[Layer] = &[
+    layer("lib", "the public interface"),
+    layer("faulty slow", "FUSE file systems of this process"),
+    layer("nodes", "their files and directories"),
+    layer("scratch program tree", "mounted file systems, programs under test, comparison"),
+    layer("skip", "reports of tests that cannot run"),
 ];
 
 const XTASK: &[Layer] = &[
