@@ -1,4 +1,4 @@
-//! Every check that a change has to pass, one after another.
+//! Runs every check that a change has to pass.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode, ExitStatus};
@@ -10,28 +10,28 @@ use tempfile::NamedTempFile;
 use crate::file_systems::FileSystems;
 use crate::layers;
 
-/// What `cargo` is called with, in order.
+/// The arguments of `cargo`, in order.
 const STEPS: &[&[&str]] = &[
     &["fmt", "--all", "--check"],
     &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-    // Without `--no-fail-fast` the first failing program hides what the others would say.
+    // Without `--no-fail-fast` cargo stops after the first test program that fails.
     &["test", "--workspace", "--no-fail-fast"],
 ];
 
-/// Runs the steps up to the first that fails, and sums up.
+/// Runs the steps up to the first that fails, and prints a summary.
 pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
     file_systems.announce();
-    let skips = NamedTempFile::new().context("a file for the tests' skips")?;
+    let skips = NamedTempFile::new().context("a file for the reported skips")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let words = heeding_signals(cargo);
-    // First, as it takes a second.
+    let words = with_default_signals(cargo);
+    // The quickest check comes first.
     let shown = "cargo xtask layers".to_owned();
     eprintln!("xtask: {shown}");
     let begun = Instant::now();
     let holds = layers::check_own()?;
     let mut times = vec![(shown, begun.elapsed())];
     if !holds {
-        sum_up(&times, true, file_systems, skips.path())?;
+        print_summary(&times, true, file_systems, skips.path())?;
         return Ok(ExitCode::FAILURE);
     }
     let mut failed = None;
@@ -44,7 +44,7 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
             .args(*args)
             .envs(file_systems.environment())
             .env("HAULAGE_SKIPS", skips.path())
-            // Which way a copy takes is not to depend on what somebody measured on this machine.
+            // The variants of a copy must not depend on the profile of this machine.
             .env("HAULAGE_PROFILE", "")
             .status()
             .context(shown.clone())?;
@@ -54,36 +54,36 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
             break;
         }
     }
-    sum_up(&times, failed.is_some(), file_systems, skips.path())?;
+    print_summary(&times, failed.is_some(), file_systems, skips.path())?;
     Ok(failed.map_or(ExitCode::SUCCESS, exit_code))
 }
 
-/// The same status for our caller. A command killed by a signal has none and counts as failed.
+/// The exit code of a command. It is 1 if a signal killed the command.
 pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// What to call for `program` to heed signals: shells have what they start in the background ignore an
-/// interrupt, and what ignores a signal hands that on to what the tests interrupt.
-fn heeding_signals(program: OsString) -> Vec<OsString> {
-    let heeding = "--default-signal=HUP,INT,QUIT,PIPE";
-    let trial = Command::new("env").args([heeding, "true"]).output();
+/// The command that runs `program` with the default actions of signals. A shell starts background
+/// jobs with SIGINT ignored, and the processes that tests interrupt would inherit that.
+fn with_default_signals(program: OsString) -> Vec<OsString> {
+    let option = "--default-signal=HUP,INT,QUIT,PIPE";
+    let trial = Command::new("env").args([option, "true"]).output();
     if trial.is_ok_and(|trial| trial.status.success()) {
-        return vec!["env".into(), heeding.into(), program];
+        return vec!["env".into(), option.into(), program];
     }
     // Before coreutils 8.31.
     vec![program]
 }
 
-fn sum_up(
+fn print_summary(
     times: &[(String, Duration)],
     last_failed: bool,
     file_systems: &FileSystems,
     skips: &std::path::Path,
 ) -> anyhow::Result<()> {
-    let skips = std::fs::read_to_string(skips).context("the file of the tests' skips")?;
+    let skips = std::fs::read_to_string(skips).context("the file of the reported skips")?;
     eprintln!();
-    // The full list comes first, so that the last lines on the screen are the short ones.
+    // The full list comes first, so that the summary is last on the screen.
     eprint!("{skips}");
     for (index, (step, elapsed)) in times.iter().enumerate() {
         let outcome = if last_failed && index + 1 == times.len() { "FAILED" } else { "passed" };

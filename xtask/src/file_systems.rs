@@ -1,4 +1,4 @@
-//! One file system of each kind that the tests know.
+//! The file systems that tests use, one of each kind.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,25 +11,25 @@ use tempfile::TempDir;
 /// The environment variable in which tests look for the file systems.
 const VARIABLE: &str = "HAULAGE_TEST_FS";
 
-/// The one in which they look for file systems small enough to be filled up.
+/// The variable for small file systems, for tests of ENOSPC.
 const SMALL_VARIABLE: &str = "HAULAGE_TEST_SMALL_FS";
 
-/// The mount point of a small file system in memory that holds images and mount points. It is in
-/// /run so that tests which give up root can still reach it, whoever owns the repository.
+/// The mount point of a tmpfs for images and mount points. It is in /run so that tests which drop
+/// root can still reach it, whatever the permissions of the repository.
 const BASE: &str = "/run/haulage-test-fs";
 
-/// The size of each image. They are sparse and in memory: only what the tests write is
-/// ever there, and `discard` gives it back when they remove it.
+/// The size of each image. They are sparse and in memory: they use memory for what the tests write,
+/// and `discard` frees it when files are removed.
 const IMAGE_BYTES: u64 = 5 << 30;
 
-/// The least room in which the tests of an ordinary user make sense.
+/// The free space that tests without root need at least.
 const ROOM_BYTES_MIN: u64 = 1 << 30;
 
 struct Image {
     name: &'static str,
     mkfs: &'static [&'static str],
     mount_options: &'static str,
-    /// The size of a small one, which tests fill up: little more than mkfs asks for.
+    /// The size of the small one, which tests fill: little more than the minimum of mkfs.
     small_bytes: u64,
     small_mkfs: &'static [&'static str],
 }
@@ -38,10 +38,10 @@ const IMAGES: &[Image] = &[
     Image {
         name: "ext4",
         mkfs: &["mkfs.ext4", "-q", "-F"],
-        // Without the option a kernel thread goes on writing inode tables during the tests.
+        // Without `noinit_itable` a kernel thread writes inode tables during the tests.
         mount_options: "loop,discard,noinit_itable",
         small_bytes: 32 << 20,
-        // No blocks are kept back for root: full is full.
+        // No blocks are reserved for root.
         small_mkfs: &["mkfs.ext4", "-q", "-F", "-m", "0"],
     },
     Image {
@@ -60,20 +60,20 @@ const IMAGES: &[Image] = &[
     },
 ];
 
-/// The size of the tmpfs: room for a sparse file of 3 GiB whose holes were filled by mapping it,
-/// and for a copy of it.
+/// The size of the tmpfs: enough for a sparse file of 3 GiB whose holes a mapping filled, and for
+/// its copy.
 const TMPFS_BYTES: u64 = 7 << 30;
 
-/// The size of the small one.
+/// The size of the small tmpfs.
 const SMALL_TMPFS_BYTES: u64 = 32 << 20;
 
-/// Directories on file systems, by kind, and the kinds there are none of.
+/// Directories on file systems, by kind, and the missing kinds.
 pub(crate) struct FileSystems {
     found: Vec<(&'static str, PathBuf)>,
     small: Vec<(&'static str, PathBuf)>,
     /// The kind and why.
     left_out: Vec<(&'static str, String)>,
-    /// Directories that are to be removed in the end.
+    /// Directories to remove at the end.
     _owned: Vec<TempDir>,
 }
 
@@ -93,7 +93,7 @@ impl FileSystems {
         [(VARIABLE, list(&self.found)), (SMALL_VARIABLE, list(&self.small))]
     }
 
-    /// Says what there is and what is left out.
+    /// Prints the directories and the missing kinds.
     pub(crate) fn announce(&self) {
         for (name, dir) in &self.found {
             eprintln!("xtask: {name:<6} {}", dir.display());
@@ -109,7 +109,7 @@ impl FileSystems {
             return Ok(dir);
         }
         let why = self.left_out.iter().find(|(name, _)| *name == kind);
-        Err(why.map_or("it was not asked for", |(_, why)| why))
+        Err(why.map_or("it was not requested", |(_, why)| why))
     }
 
     /// How many are left out.
@@ -118,12 +118,12 @@ impl FileSystems {
     }
 }
 
-/// Makes and mounts one of each kind and size, in a mount namespace that is ours alone and ends
-/// with us. What cannot be had is left out.
+/// Creates and mounts one of each kind and size, in the private mount namespace of this process.
+/// Those that fail are left out.
 pub(crate) fn mount() -> anyhow::Result<FileSystems> {
     std::fs::create_dir_all(BASE).with_context(|| BASE)?;
     if let Err(error) = mount_tmpfs(Path::new(BASE), "mode=755") {
-        // A container may grant the namespace and yet forbid to mount in it.
+        // A container may allow the namespace and forbid mounts in it.
         return Ok(find(&format!("{error:#}")));
     }
     let (mut found, mut small, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
@@ -148,8 +148,8 @@ pub(crate) fn mount() -> anyhow::Result<FileSystems> {
     Ok(FileSystems { found, small, left_out, _owned: Vec::new() })
 }
 
-/// Mounts those of `kinds`, with room for `scale` times as much as the tests need, in a mount
-/// namespace that is ours alone. What cannot be had is left out.
+/// Mounts those of `kinds`, `scale` times as large as for tests, in the private mount namespace of
+/// this process. Those that fail are left out.
 pub(crate) fn mount_only(kinds: &[&str], scale: f64) -> anyhow::Result<FileSystems> {
     std::fs::create_dir_all(BASE).with_context(|| BASE)?;
     if let Err(error) = mount_tmpfs(Path::new(BASE), "mode=755") {
@@ -171,14 +171,14 @@ pub(crate) fn mount_only(kinds: &[&str], scale: f64) -> anyhow::Result<FileSyste
     Ok(FileSystems { found, small: Vec::new(), left_out, _owned: Vec::new() })
 }
 
-/// The least whole number, at least 1, that is not under `scale`.
+/// `scale` rounded up, at least 1.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn rounded_up(scale: f64) -> u64 {
     scale.ceil().max(1.0) as u64
 }
 
-/// Looks where an ordinary user may write for file systems of the kinds wanted; `why` says why none
-/// can be mounted.
+/// Finds directories that an ordinary user can write to, by kind of file system. `why` says why
+/// none can be mounted.
 pub(crate) fn find(why: &str) -> FileSystems {
     let mut found: Vec<(&'static str, PathBuf)> = Vec::new();
     let mut owned = Vec::new();
@@ -213,7 +213,7 @@ fn mount_image(
     File::create(&file)
         .and_then(|file| file.set_len(bytes))
         .with_context(|| file.display().to_string())?;
-    let (program, flags) = mkfs.split_first().expect("every row has a program");
+    let (program, flags) = mkfs.split_first().expect("each row names a program");
     run(Command::new(program).args(flags).arg(&file))?;
     if !Path::new("/dev/loop-control").exists() {
         bail!("there are no loop devices: /dev/loop-control is missing");
@@ -221,7 +221,7 @@ fn mount_image(
     let dir = make_dir(dir_name)?;
     let mount = ["-t", image.name, "-o", image.mount_options];
     run(Command::new("mount").args(mount).args([&file, &dir]))?;
-    // The loop device holds the image; without a name it goes when the mount goes.
+    // The loop device keeps the image open. Without a name it is freed with the mount.
     std::fs::remove_file(&file).with_context(|| file.display().to_string())?;
     Ok(dir)
 }
@@ -236,12 +236,12 @@ fn mount_tmpfs(dir: &Path, options: &str) -> anyhow::Result<()> {
     run(Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(dir))
 }
 
-/// Runs `command`; a failure is what it wrote to standard error.
+/// Runs `command`. The error is what it wrote to standard error.
 fn run(command: &mut Command) -> anyhow::Result<()> {
     let program = command.get_program().display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
     let output = command
-        // Debian keeps mkfs where only root's PATH looks.
+        // On Debian mkfs is in a directory that only root's PATH has.
         .env("PATH", format!("{path}:/usr/sbin:/sbin"))
         .output()
         .with_context(|| program.clone())?;
@@ -265,9 +265,9 @@ fn list(dirs: &[(&str, PathBuf)]) -> OsString {
     list
 }
 
-/// The kind of file system at `place`, if it is one the tests know and has room for them.
+/// The kind of file system at `place`, if tests use that kind and it has enough free space.
 fn kind_with_room(place: &Path) -> Option<&'static str> {
-    // The numbers of linux/magic.h.
+    // From linux/magic.h.
     let name = match rustix::fs::statfs(place).ok()?.f_type {
         0xef53 => "ext4",
         0x5846_5342 => "xfs",

@@ -17,14 +17,14 @@ mod packages;
 mod peers;
 
 const USAGE: &str = "usage:
-  cargo xtask test             set up what the tests need and run all of them
+  cargo xtask test             set up what the tests need, and run every check
   cargo xtask with-fs CMD...   run CMD with the test file systems, as HAULAGE_TEST_FS names them
   cargo xtask peers [--help]   time haulage cp against GNU cp and other copiers
   cargo xtask default-profile [--help]
                                derive the built-in profile from the measurements in record/
   cargo xtask judge-profile [--help]
-                               judge what haulage tune chose, and the built-in profile, by a long search
-  cargo xtask layers [--help]  check that no files import each other in a circle, or against the layers
+                               compare the choices of haulage tune and the built-in profile with a long search
+  cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
 ";
 
 enum Task {
@@ -44,7 +44,7 @@ impl Task {
                 Some(Task::WithFs(command.to_vec()))
             }
             [task, ..] if task == "peers" => {
-                // Ends here with the help or what is wrong, as clap words it.
+                // On --help or an error clap prints its message and exits.
                 Some(Task::Peers(Box::new(peers::Args::parse_from(args))))
             }
             [task, ..] if task == "default-profile" => {
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
         _ if inside => task.mount().and_then(|mounted| task.run(&mounted)),
         _ => {
             packages::install_missing();
-            // Mounts belong to a namespace of their own, which is entered by running anew.
+            // A new process in a mount namespace of its own makes the mounts.
             let why = namespace::enter(args);
             task.run(&file_systems::find(&why))
         }

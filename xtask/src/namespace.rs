@@ -1,18 +1,18 @@
-//! A mount namespace of our own: however this program ends, even killed, the kernel takes the
-//! mounts back with the last process inside, and the loop devices with the mounts.
+//! A private mount namespace. The kernel removes its mounts with its last process, however this
+//! program ends, and the loop devices with the mounts.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The first argument of a run that has the namespace already.
+/// The first argument of a process that is in the namespace already.
 pub(crate) const INSIDE: &str = "--inside-mount-namespace";
 
-/// Runs this program anew with `args` in a private mount namespace. Returns only when there can be
-/// none, and then says why.
+/// Executes this program again with `args` in a private mount namespace. Returns only on failure,
+/// with the reason.
 pub(crate) fn enter(args: &[OsString]) -> String {
     if !rustix::process::geteuid().is_root() {
-        return "mounting takes root".to_owned();
+        return "mounting requires root".to_owned();
     }
     let unshare = || {
         let mut command = Command::new("unshare");

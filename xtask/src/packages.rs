@@ -1,12 +1,12 @@
-//! What the tests need besides Rust. Packages of other managers are installed here too, after
-//! Debian's and each from a lock file in the repository.
+//! Installs what the tests need besides Rust: Debian packages, then npm packages from lock files in
+//! the repository.
 
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Commands that tests and their set-up call, and the Debian packages that bring them.
+/// Commands that tests and their set-up call, with their Debian packages.
 const TOOLS: &[(&str, &str)] = &[
     ("mount", "mount"),
     ("unshare", "util-linux"),
@@ -22,24 +22,24 @@ const TOOLS: &[(&str, &str)] = &[
     ("npm", "npm"),
 ];
 
-/// Directories with a package.json and a lock file, whose packages tests in a browser need.
+/// Directories with a package.json and a lock file, for tests in a browser.
 const NODE_PACKAGES: &[&str] = &["crates/report/tests/browser"];
 
-/// A network may be away for a moment.
+/// The network may fail for a moment.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Installs what is missing, or says what is and why it stays so: the tests that need it then skip
-/// aloud. Nothing is asked of the network when nothing is missing.
+/// Installs what is missing, or prints why it cannot: tests that need it report a skip. Uses no
+/// network if nothing is missing.
 pub(crate) fn install_missing() {
     install_tools();
     NODE_PACKAGES.iter().for_each(|dir| install_node_packages(Path::new(dir)));
 }
 
-/// Installs what the lock file in `dir` says, unless that is there.
+/// Installs the packages of the lock file in `dir`, unless they are installed.
 fn install_node_packages(dir: &Path) {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(dir);
-    // npm writes this copy of the lock file when it is done.
+    // npm writes this copy of the lock file at the end of an installation.
     let installed = dir.join("node_modules/.package-lock.json");
     let age = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();
     if age(&installed) >= age(&dir.join("package-lock.json")) && age(&installed).is_some() {
@@ -57,7 +57,7 @@ fn install_node_packages(dir: &Path) {
                 "xtask: npm ci in {}: {status}, attempt {attempt} of {ATTEMPTS}",
                 dir.display()
             ),
-            // Without npm there is nothing to try again.
+            // Without npm another attempt is useless.
             Err(error) => return eprintln!("xtask: npm: {error}"),
         }
         sleep(PAUSE);
@@ -72,16 +72,16 @@ fn install_tools() {
     }
     let names = missing.join(" ");
     if !rustix::process::geteuid().is_root() {
-        eprintln!("xtask: missing: {names}; as root this command installs them");
+        eprintln!("xtask: missing: {names}; run as root to install them");
         return;
     }
     eprintln!("xtask: installing {names}");
     if let Err(why) = apt_get(&["update"]) {
-        eprintln!("xtask: {why}; going on with the lists that are there");
+        eprintln!("xtask: {why}; continuing with the present package lists");
     }
     if let Err(why) = install(&missing) {
         eprintln!("xtask: not all at once: {why}");
-        // One that cannot be had must not keep the others away.
+        // One package that fails must not prevent the others.
         for package in &missing {
             if let Err(why) = install(&[package]) {
                 eprintln!("xtask: {package} cannot be installed: {why}");
@@ -104,7 +104,7 @@ fn apt_get(args: &[&str]) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("apt-get {}: {status}", args[0])) }
 }
 
-/// Whether `tool` is on the PATH, or where Debian keeps what only root uses.
+/// Whether `tool` is on the PATH or in the directories of root's commands.
 fn is_found(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(tool).is_file())

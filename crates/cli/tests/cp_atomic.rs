@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::fs::{XattrFlags, setxattr};
 use rustix::io::Errno;
-use testfs::{Aspects, Lies, LyingFs, Tree, each_fs, is_root, random_bytes, skip, test_name};
+use testfs::{Aspects, Faults, FaultyFs, Tree, each_fs, is_root, random_bytes, skip, test_name};
 
 fn haulage() -> Command {
     testfs::command(env!("CARGO_BIN_EXE_haulage"))
@@ -190,12 +190,12 @@ fn a_protected_file_is_not_replaced_without_force() {
 
 #[test]
 fn a_failed_copy_leaves_the_old_file() {
-    let lies = Lies { read_error: Some((100_000, Errno::IO)), ..Lies::default() };
-    let Some(liar) = LyingFs::mount(random_bytes(300_000, 1), lies) else { return };
+    let faults = Faults { read_error: Some((100_000, Errno::IO)), ..Faults::default() };
+    let Some(faulty) = FaultyFs::mount(random_bytes(300_000, 1), faults) else { return };
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("old"), "old").expect("a file");
     for name in ["old", "new"] {
-        let src = liar.source();
+        let src = faulty.source();
         let src = src.to_str().expect("a name");
         let output = cp(dir.path(), &["--atomic", src, name]);
         assert_eq!(output.status.code(), Some(1), "{name}");

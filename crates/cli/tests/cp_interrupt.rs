@@ -7,7 +7,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use testfs::{Lies, LyingFs};
+use testfs::{Faults, FaultyFs};
 
 fn cp(dir: &Path, args: &[&str]) -> Child {
     testfs::command(env!("CARGO_BIN_EXE_haulage"))
@@ -89,12 +89,12 @@ fn a_file_that_hangs_is_named() {
 /// What a copy says to `signals` while it reads from a file system that no longer answers; `None` after
 /// a skip that said so.
 fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
-    let lies = Lies { read_hangs_at: Some(256 << 10), ..Lies::default() };
+    let faults = Faults { read_hangs_at: Some(256 << 10), ..Faults::default() };
     let content = testfs::random_bytes(1 << 20, 1);
-    let liar = LyingFs::mount(content, lies)?;
+    let faulty = FaultyFs::mount(content, faults)?;
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(dir.path().join("dst")).expect("a directory");
-    let src = liar.source();
+    let src = faulty.source();
     // Bytes are told of when a call has returned, which of sendfile is all of them at once.
     let words = ["-r", "--engine=read_write:256K", src.to_str().expect("a plain name"), "dst"];
     let child = cp(dir.path(), &words);
@@ -108,7 +108,7 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     }
     // A process cannot die within a read that the file system has begun; its last words come first.
     std::thread::sleep(Duration::from_millis(1500));
-    drop(liar);
+    drop(faulty);
     let output = child.wait_with_output().expect("it ends");
     let words = String::from_utf8(output.stderr).expect("words");
     assert_eq!(output.status.signal(), Some(2), "{words}");

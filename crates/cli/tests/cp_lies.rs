@@ -1,10 +1,10 @@
-//! Copies from and to a file system that lies: the copy is right, or it fails aloud.
+//! Copies from and to a file system with faults: the copy is right, or cp reports the failure.
 
 use std::path::Path;
 use std::process::Output;
 
 use rustix::io::Errno;
-use testfs::{Lies, LyingFs, random_bytes, skip, test_name};
+use testfs::{Faults, FaultyFs, random_bytes, skip, test_name};
 
 const LEN: usize = 300_000;
 
@@ -47,22 +47,26 @@ fn check(what: &str, output: &Output, due: &Due, name: &str, copied_right: bool)
 #[test]
 fn a_copy_from_a_liar_is_right_or_fails_aloud() {
     let io = Some((100_000, Errno::IO));
-    let size = |bytes| Lies { size: Some(bytes), ..Lies::default() };
-    for (what, lies, due) in [
-        ("the truth", Lies::default(), Due::Right),
-        ("no blocks", Lies { blocks: Some(0), ..Lies::default() }, Due::Right),
-        ("all hole", Lies { blocks: Some(0), all_hole: true, ..Lies::default() }, Due::Right),
-        ("all hole in full blocks", Lies { all_hole: true, ..Lies::default() }, Due::Right),
-        ("short reads", Lies { read_bytes_max: Some(777), ..Lies::default() }, Due::Right),
+    let size = |bytes| Faults { size: Some(bytes), ..Faults::default() };
+    for (what, faults, due) in [
+        ("no fault", Faults::default(), Due::Right),
+        ("no blocks", Faults { blocks: Some(0), ..Faults::default() }, Due::Right),
+        ("all hole", Faults { blocks: Some(0), all_hole: true, ..Faults::default() }, Due::Right),
+        ("all hole in full blocks", Faults { all_hole: true, ..Faults::default() }, Due::Right),
+        ("short reads", Faults { read_bytes_max: Some(777), ..Faults::default() }, Due::Right),
         (
             "short reads of no blocks",
-            Lies { read_bytes_max: Some(777), blocks: Some(0), ..Lies::default() },
+            Faults { read_bytes_max: Some(777), blocks: Some(0), ..Faults::default() },
             Due::Right,
         ),
-        ("an error", Lies { read_error: io, ..Lies::default() }, Due::Aloud("Input/output error")),
+        (
+            "an error",
+            Faults { read_error: io, ..Faults::default() },
+            Due::Aloud("Input/output error"),
+        ),
         (
             "an error among no blocks",
-            Lies { read_error: io, blocks: Some(0), ..Lies::default() },
+            Faults { read_error: io, blocks: Some(0), ..Faults::default() },
             Due::Aloud("Input/output error"),
         ),
         ("length zero", size(0), Due::Right),
@@ -70,14 +74,14 @@ fn a_copy_from_a_liar_is_right_or_fails_aloud() {
         ("too short by one", size(LEN as u64 - 1), Due::Right),
         ("too long", size(LEN as u64 + 4096), Due::Aloud("while being copied")),
         ("huge", size(1 << 40), Due::Aloud("while being copied")),
-        ("changes", Lies { changes: true, ..Lies::default() }, Due::Warned),
+        ("changes", Faults { changes_while_read: true, ..Faults::default() }, Due::Warned),
     ] {
         let content = random_bytes(LEN, 7);
-        let Some(liar) = LyingFs::mount(content.clone(), lies) else { return };
+        let Some(faulty) = FaultyFs::mount(content.clone(), faults) else { return };
         let dir = tempfile::tempdir().expect("a directory");
         for args in WAYS {
             let dst = dir.path().join("copy");
-            let output = cp(args, &liar.source(), &dst);
+            let output = cp(args, &faulty.source(), &dst);
             let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
             check(&format!("{what} {args:?}"), &output, &due, "source", right);
             std::fs::remove_file(&dst).expect("a copy, if only of a part");
@@ -87,26 +91,26 @@ fn a_copy_from_a_liar_is_right_or_fails_aloud() {
 
 #[test]
 fn a_copy_to_a_liar_is_right_or_fails_aloud() {
-    for (what, lies, due) in [
-        ("the truth", Lies::default(), Due::Right),
+    for (what, faults, due) in [
+        ("no fault", Faults::default(), Due::Right),
         (
             "full",
-            Lies { write_error: Some((100_000, Errno::NOSPC)), ..Lies::default() },
+            Faults { write_error: Some((100_000, Errno::NOSPC)), ..Faults::default() },
             Due::Aloud("No space left on device"),
         ),
         (
             "no quota at once",
-            Lies { write_error: Some((0, Errno::DQUOT)), ..Lies::default() },
+            Faults { write_error: Some((0, Errno::DQUOT)), ..Faults::default() },
             Due::Aloud("Disk quota exceeded"),
         ),
         (
             "an error at close",
-            Lies { close_error: Some(Errno::IO), ..Lies::default() },
+            Faults { close_error: Some(Errno::IO), ..Faults::default() },
             Due::Aloud("Input/output error"),
         ),
         (
             "no quota at close",
-            Lies { close_error: Some(Errno::DQUOT), ..Lies::default() },
+            Faults { close_error: Some(Errno::DQUOT), ..Faults::default() },
             Due::Aloud("Disk quota exceeded"),
         ),
     ] {
@@ -115,8 +119,8 @@ fn a_copy_to_a_liar_is_right_or_fails_aloud() {
         let content = random_bytes(LEN, 8);
         std::fs::write(&src, &content).expect("a file");
         for args in WAYS {
-            let Some(liar) = LyingFs::mount(Vec::new(), lies.clone()) else { return };
-            let dst = liar.path().join("made");
+            let Some(faulty) = FaultyFs::mount(Vec::new(), faults.clone()) else { return };
+            let dst = faulty.path().join("made");
             let output = cp(args, &src, &dst);
             let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
             check(&format!("{what} {args:?}"), &output, &due, "made", right);
@@ -124,7 +128,7 @@ fn a_copy_to_a_liar_is_right_or_fails_aloud() {
     }
 }
 
-/// The liar knows nothing of extended attributes, as many an older file system.
+/// The faulty file system does not support extended attributes, like some older ones.
 #[test]
 fn attributes_that_no_file_there_can_have_are_missed_once() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -143,8 +147,8 @@ fn attributes_that_no_file_there_can_have_are_missed_once() {
         (&["--preserve=all"], 0, false),
         (&["-a"], 0, false),
     ] {
-        let Some(liar) = LyingFs::mount(Vec::new(), Lies::default()) else { return };
-        let dst = liar.path().join("made");
+        let Some(faulty) = FaultyFs::mount(Vec::new(), Faults::default()) else { return };
+        let dst = faulty.path().join("made");
         let output = cp(args, &src, &dst);
         assert_eq!(output.status.code(), Some(status), "{args:?}");
         let line =

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use testfs::{Lies, LyingFs, random_bytes};
+use testfs::{Faults, FaultyFs, random_bytes};
 
 /// What comes before each drawing of the bar, and after the last.
 const ERASE_BELOW: &str = "\x1b[J";
@@ -60,7 +60,7 @@ impl Watched {
     }
 
     /// One that copies `source` to `copy`.
-    fn start_copy(dir: &Path, source: &LyingFs) -> Watched {
+    fn start_copy(dir: &Path, source: &FaultyFs) -> Watched {
         let src = source.source();
         Watched::start(dir, &["--progress", src.to_str().expect("a plain name"), "copy"])
     }
@@ -126,9 +126,9 @@ fn rows_at_end(text: &str) -> Vec<String> {
 }
 
 /// 6 MiB that take about two seconds to read, within one piece of the copier's.
-fn slow_source() -> Option<LyingFs> {
-    let lies = Lies { read_takes: Duration::from_millis(80), ..Lies::default() };
-    LyingFs::mount(random_bytes(6 << 20, 1), lies)
+fn slow_source() -> Option<FaultyFs> {
+    let faults = Faults { read_time: Duration::from_millis(80), ..Faults::default() };
+    FaultyFs::mount(random_bytes(6 << 20, 1), faults)
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::process::{Output, Stdio};
 
 use rustix::io::Errno;
 use serde_json::Value;
-use testfs::{Lies, LyingFs, each_fs, random_bytes, skip, stderr, test_name};
+use testfs::{Faults, FaultyFs, each_fs, random_bytes, skip, stderr, test_name};
 
 const DOCUMENT: &str = include_str!("../../../docs/receipt.md");
 
@@ -101,8 +101,8 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
     };
     run(&["-a", "src", "dst"].map(OsStr::new), true);
     run(&["src/data", "missing", "dst"].map(OsStr::new), false);
-    let lies = Lies { read_error: Some((50_000, Errno::IO)), ..Lies::default() };
-    let failing = LyingFs::mount(random_bytes(100_000, 2), lies)?;
+    let faults = Faults { read_error: Some((50_000, Errno::IO)), ..Faults::default() };
+    let failing = FaultyFs::mount(random_bytes(100_000, 2), faults)?;
     run(&[failing.source().as_os_str(), OsStr::new("dst/part")], false);
     write(dir.join("attributed"), "text").expect("a file");
     let flags = rustix::fs::XattrFlags::empty();
@@ -110,7 +110,7 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
         skip(&test_name(), &format!("{} keeps no attributes: {errno}", dir.display()));
         return None;
     }
-    let plain = LyingFs::mount(Vec::new(), Lies::default())?;
+    let plain = FaultyFs::mount(Vec::new(), Faults::default())?;
     run(&[OsStr::new("-a"), OsStr::new("attributed"), plain.path().join("made").as_os_str()], true);
     Some(records)
 }
@@ -202,10 +202,10 @@ fn entry_with_bytes(entries: &[Value]) -> &Value {
 #[test]
 fn a_failure_is_told_with_what_was_done_before() {
     let dir = tempfile::tempdir().expect("a directory");
-    let lies = Lies { read_error: Some((65_536, Errno::IO)), ..Lies::default() };
-    let Some(liar) = LyingFs::mount(random_bytes(100_000, 1), lies) else { return };
+    let faults = Faults { read_error: Some((65_536, Errno::IO)), ..Faults::default() };
+    let Some(faulty) = FaultyFs::mount(random_bytes(100_000, 1), faults) else { return };
     let args =
-        [OsStr::new("--receipt"), OsStr::new("r"), liar.source().as_os_str(), OsStr::new("c")]
+        [OsStr::new("--receipt"), OsStr::new("r"), faulty.source().as_os_str(), OsStr::new("c")]
             .map(OsStr::to_owned);
     let output = cp(dir.path(), &args.each_ref().map(|word| word.as_os_str()));
     assert_eq!(output.status.code(), Some(1));

@@ -37,10 +37,10 @@ const NEITHER: &str = "neither flags of renames nor links";
 
 /// Runs `test` in an empty file system with each set of abilities. What it copies from is elsewhere.
 fn each_server(costs: Costs, test: impl Fn(&str, &SlowFs)) {
-    for (what, renames_without_flags, no_links) in
+    for (what, no_rename_flags, no_hard_links) in
         [(ALL, false, false), ("no flags of renames", true, false), (NEITHER, true, true)]
     {
-        let costs = Costs { renames_without_flags, no_links, ..costs };
+        let costs = Costs { no_rename_flags, no_hard_links, ..costs };
         let Some(served) = SlowFs::mount(costs) else { return };
         test(what, &served);
     }
@@ -114,7 +114,7 @@ fn a_name_that_another_takes_meanwhile_is_not_taken_from_it() {
 #[test]
 fn nor_is_one_that_another_takes_in_the_last_instant() {
     let (_dir, src) = source(b"content");
-    let costs = Costs { another_is_first: true, ..Costs::default() };
+    let costs = Costs { rename_loses_race: true, ..Costs::default() };
     each_server(costs, |what, served| {
         let root = served.path();
         let output = cp(root, &["--atomic", &src, "new"]);
@@ -212,7 +212,7 @@ fn a_killed_copy_goes_on_where_it_was() {
     write(dir.path().join("src"), &content).expect("a file");
     let src = dir.path().join("src");
     let src = src.to_str().expect("a plain name");
-    let costs = Costs { write_takes: Duration::from_millis(4), ..Costs::default() };
+    let costs = Costs { write_time: Duration::from_millis(4), ..Costs::default() };
     each_server(costs, |what, served| {
         let root = served.path();
         let common = ["-p", "--resume", "--engine=read_write:256K", src];

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
-use testfs::{Aspects, FsKind, Lies, LyingFs, each_fs, random_bytes, tree_differences};
+use testfs::{Aspects, Faults, FaultyFs, FsKind, each_fs, random_bytes, tree_differences};
 
 fn cp(dir: &Path, args: &[&str]) -> Output {
     let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
@@ -23,9 +23,9 @@ fn a_wrong_byte_is_found_wherever_it_is() {
     write(dir.path().join("a"), random_bytes(len, 1)).expect("a file");
     for at in [0, 1, 131_071, 131_072, len as u64 - 1] {
         for options in [&["--verify"][..], &["--verify", "-p"], &["--verify", "--sparse=always"]] {
-            let lies = Lies { wrong_write: Some(at), ..Lies::default() };
-            let Some(liar) = LyingFs::mount(Vec::new(), lies) else { return };
-            let dst = liar.path().join("made");
+            let faults = Faults { wrong_write: Some(at), ..Faults::default() };
+            let Some(faulty) = FaultyFs::mount(Vec::new(), faults) else { return };
+            let dst = faulty.path().join("made");
             let dst = dst.to_str().expect("a name");
             let output = cp(dir.path(), &[options, &["a", dst]].concat());
             let words = format!("cp: '{dst}' differs from 'a' at byte offset {at}\n");
@@ -33,12 +33,12 @@ fn a_wrong_byte_is_found_wherever_it_is() {
             assert_eq!(output.status.code(), Some(1), "{options:?} {at}");
         }
         // What nobody reads back nobody finds.
-        let Some(liar) =
-            LyingFs::mount(Vec::new(), Lies { wrong_write: Some(at), ..Lies::default() })
+        let Some(faulty) =
+            FaultyFs::mount(Vec::new(), Faults { wrong_write: Some(at), ..Faults::default() })
         else {
             return;
         };
-        let dst = liar.path().join("made");
+        let dst = faulty.path().join("made");
         let output = cp(dir.path(), &["a", dst.to_str().expect("a name")]);
         assert!(output.status.success(), "{at}: {}", said(&output));
     }
@@ -46,13 +46,13 @@ fn a_wrong_byte_is_found_wherever_it_is() {
 
 #[test]
 fn an_old_file_outlives_a_wrong_copy() {
-    let lies = Lies { wrong_reread: Some(200_000), ..Lies::default() };
+    let faults = Faults { wrong_reread: Some(200_000), ..Faults::default() };
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("old"), "old").expect("a file");
     for name in ["old", "new"] {
         let content = random_bytes(300_000, 1);
-        let Some(liar) = LyingFs::mount(content, lies.clone()) else { return };
-        let src = liar.source();
+        let Some(faulty) = FaultyFs::mount(content, faults.clone()) else { return };
+        let src = faulty.source();
         let src = src.to_str().expect("a name");
         let output = cp(dir.path(), &["--verify", "--atomic", src, name]);
         let words = format!("cp: '{name}' differs from '{src}' at byte offset 200000\n");
@@ -149,9 +149,9 @@ fn a_wrong_byte_is_found_with_whatever_other_option() {
     .iter()
     .enumerate()
     {
-        let lies = Lies { wrong_write: Some((3 << 20) + 7), ..Lies::default() };
-        let Some(liar) = LyingFs::mount(Vec::new(), lies) else { return };
-        let dst = liar.path().join("made");
+        let faults = Faults { wrong_write: Some((3 << 20) + 7), ..Faults::default() };
+        let Some(faulty) = FaultyFs::mount(Vec::new(), faults) else { return };
+        let dst = faulty.path().join("made");
         let dst = dst.to_str().expect("a name");
         let common = ["--verify", "--receipt=receipt", "s/sparse", dst];
         let output = cp(dir, &[options, &common[..]].concat());
@@ -169,9 +169,9 @@ fn a_wrong_copy_is_no_part_of_the_next_and_gets_no_other_name() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     for options in [&["--resume"][..], &["--resume", "--durable"], &["--atomic", "--durable"]] {
-        let lies = Lies { wrong_reread: Some(5 << 20), ..Lies::default() };
-        let Some(liar) = LyingFs::mount(content.clone(), lies) else { return };
-        let src = liar.source();
+        let faults = Faults { wrong_reread: Some(5 << 20), ..Faults::default() };
+        let Some(faulty) = FaultyFs::mount(content.clone(), faults) else { return };
+        let src = faulty.source();
         let src = src.to_str().expect("a name");
         let common = ["--verify", "--receipt=receipt", src, "new"];
         let output = cp(dir, &[options, &common[..]].concat());

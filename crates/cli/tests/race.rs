@@ -97,7 +97,7 @@ fn a_line_of_csv_for_each_sample_with_the_same_fields_as_json() {
         "source",
         ".",
         "--engines",
-        "read_write:4K,aligned,copy_file_range:1M",
+        "read_write:4K,offset=16,copy_file_range:1M",
         "--rounds",
         "4",
         "--seed",

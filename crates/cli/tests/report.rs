@@ -97,7 +97,7 @@ fn a_tuning_becomes_a_page_beside_its_file() {
     assert!(output.status.success(), "{}", testfs::stderr(&output));
     let page = fs::read_to_string(home.path().join("tuned.html")).expect("the page");
     for expected in
-        ["Which way of copying is the fastest?", "id=\"best-ways\"", "id=\"losses\"", "within ext4"]
+        ["Which variant is the fastest?", "id=\"best-variants\"", "id=\"losses\"", "within ext4"]
     {
         assert!(page.contains(expected), "{expected}");
     }

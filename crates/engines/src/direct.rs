@@ -12,10 +12,11 @@ use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, statx};
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 
-use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind, StatusFlags, Verdict};
+use crate::engine::{Copier, Engine, Facts, Kind, StatusFlags, Verdict};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::buffer::Buffer;
+use crate::tuning::{Param, ParamKind};
 use crate::until_done::{Errors, Halt, Step, pass_on, put_back, read_at, until_done, write_at};
 use crate::{Moved, Pair, Side, Span, Tuning};
 
@@ -43,7 +44,13 @@ struct Direct {
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
-    Ok(Box::new(Direct { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? }))
+    Ok(Box::new(Direct::new(tuning)?))
+}
+
+impl Direct {
+    fn new(tuning: &Tuning) -> io::Result<Direct> {
+        Ok(Direct { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? })
+    }
 }
 
 fn probe(pair: Pair<'_>) -> Verdict {
@@ -139,4 +146,20 @@ pub(crate) fn side_block_bytes(fd: BorrowedFd<'_>) -> Result<usize, Errno> {
         return Err(Errno::INVAL);
     }
     Ok(offset_align.max(mem_align))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Variant;
+    use crate::sys::buffer::offset_in_page;
+
+    #[test]
+    fn the_buffer_starts_on_a_page() {
+        for text in ["direct", "direct:4K", "direct:12345"] {
+            let variant: Variant = text.parse().expect(text);
+            let mut copier = Direct::new(&variant.tuning).expect("memory");
+            assert_eq!(offset_in_page(copier.buffer.as_mut_slice()), 0, "{text}");
+        }
+    }
 }

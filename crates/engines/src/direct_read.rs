@@ -15,11 +15,12 @@ use rustix::io::Errno;
 
 use crate::cursor::with_both_at;
 use crate::direct::side_block_bytes;
-use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind, StatusFlags};
+use crate::engine::{Copier, Engine, Facts, Kind, StatusFlags};
 use crate::moved::stop_for;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring};
+use crate::tuning::{Param, ParamKind};
 use crate::until_done::{write_all, write_at};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 

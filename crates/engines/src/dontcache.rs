@@ -9,10 +9,11 @@ use std::io::{self, IoSlice, IoSliceMut};
 
 use rustix::io::{ReadWriteFlags, preadv2, pwritev2};
 
-use crate::engine::{Copier, Engine, Facts, Kind, Param, ParamKind};
+use crate::engine::{Copier, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::buffer::Buffer;
+use crate::tuning::{Param, ParamKind};
 use crate::until_done::{Errors, Halt, Step, pass_on, until_done};
 use crate::{Moved, Pair, Side, Span, Tuning};
 
@@ -42,7 +43,13 @@ struct Dontcache {
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
-    Ok(Box::new(Dontcache { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? }))
+    Ok(Box::new(Dontcache::new(tuning)?))
+}
+
+impl Dontcache {
+    fn new(tuning: &Tuning) -> io::Result<Dontcache> {
+        Ok(Dontcache { buffer: Buffer::page_aligned(tuning.bytes("buffer"))? })
+    }
 }
 
 impl Copier for Dontcache {
@@ -73,5 +80,21 @@ fn offset(pos: Pos) -> u64 {
     match pos {
         Pos::At(offset) => offset,
         Pos::Here => AT_CURSOR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Variant;
+    use crate::sys::buffer::offset_in_page;
+
+    #[test]
+    fn the_buffer_starts_on_a_page() {
+        for text in ["dontcache", "dontcache:4K", "dontcache:12345"] {
+            let variant: Variant = text.parse().expect(text);
+            let mut copier = Dontcache::new(&variant.tuning).expect("memory");
+            assert_eq!(offset_in_page(copier.buffer.as_mut_slice()), 0, "{text}");
+        }
     }
 }

@@ -4,7 +4,9 @@ use std::io;
 
 use rustix::fs::OFlags;
 
-use crate::{Moved, Pair, Span, Tuning};
+use crate::moved::Moved;
+use crate::span::{Pair, Span};
+use crate::tuning::{Param, Tuning};
 
 /// Moves spans. It owns its ring, pipe or buffers, and keeps them from span to span.
 ///
@@ -167,41 +169,4 @@ pub enum Verdict {
     Maybe(String),
     /// It does not work here; in words.
     No(String),
-}
-
-/// One knob of an engine.
-#[derive(Debug)]
-pub struct Param {
-    /// The key in the text form; the unit is in `kind`.
-    pub name: &'static str,
-    /// Its values.
-    pub kind: ParamKind,
-    /// What it does, in a line.
-    pub about: &'static str,
-}
-
-/// The values a [`Param`] takes.
-#[derive(Clone, Copy, Debug)]
-pub enum ParamKind {
-    /// Bytes. An engine's first parameter of this kind is written without its key:
-    /// `read_write:256K`.
-    Bytes {
-        /// Without the key in the text.
-        default: u64,
-        /// The smallest that makes sense.
-        min: u64,
-        /// The largest that the engine takes.
-        max: u64,
-    },
-    /// A plain number.
-    Count {
-        /// Without the key in the text.
-        default: u64,
-        /// The smallest that makes sense.
-        min: u64,
-        /// The largest that the engine takes.
-        max: u64,
-    },
-    /// On when its key stands in the text.
-    Flag,
 }

@@ -5,6 +5,7 @@
 //! and returns [`Moved`]: the exact number of bytes and why it stopped. A [`Chain`] of variants
 //! knows what follows a refusal.
 
+mod bytes;
 mod chain;
 mod copy_file_range;
 mod cursor;
@@ -30,42 +31,21 @@ mod splice;
 mod status_flags;
 mod stdio;
 pub mod sys;
+mod table;
+mod tuning;
 mod until_done;
 mod variant;
+mod variant_text;
 
+pub use bytes::Bytes;
 pub use chain::{Chain, FileCopy, Observer};
-pub use engine::{
-    Copier, Ends, Engine, Facts, Floor, Kind, Param, ParamKind, StatusFlags, Verdict,
-};
+pub use engine::{Copier, Ends, Engine, Facts, Floor, Kind, StatusFlags, Verdict};
 pub use moved::{Moved, Side, Stop, is_refusal, refuses_for_good};
 pub use probe::{describe, probe, probe_variant, write_sample};
 pub use rustix::io::Errno;
 pub use span::{Meter, Pair, Pos, Span};
-pub use until_done::{pread_full, pwrite_all};
-pub use variant::{Bytes, ParseError, Tuning, Variant, WORKERS_MAX};
-
-/// The most bytes one call moves: Linux cuts every read, write and kernel copy there
-/// (MAX_RW_COUNT, read(2)).
-pub const CALL_BYTES_MAX: u64 = 0x7fff_f000;
-
-/// Every engine there is. A new one is a file beside the others and a row here.
-pub static ENGINES: &[&Engine] = &[
-    &read_write::READ_WRITE,
-    &stdio::STDIO,
-    &mmap::MMAP,
-    &copy_file_range::COPY_FILE_RANGE,
-    &sendfile::SENDFILE,
-    &splice::SPLICE,
-    &io_uring::IO_URING,
-    &direct::DIRECT,
-    &direct_read::DIRECT_READ,
-    &dontcache::DONTCACHE,
-    &reflink::REFLINK,
-    &memory::MEMORY,
-];
-
-/// The row called `name`.
-#[must_use]
-pub fn by_name(name: &str) -> Option<&'static Engine> {
-    ENGINES.iter().copied().find(|engine| engine.name == name)
-}
+pub use table::{ENGINES, by_name};
+pub use tuning::{Param, ParamKind, Tuning};
+pub use until_done::{CALL_BYTES_MAX, pread_full, pwrite_all};
+pub use variant::{Variant, WORKERS_MAX};
+pub use variant_text::ParseError;

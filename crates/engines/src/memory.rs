@@ -3,14 +3,15 @@
 //! Calls memcpy between two buffers, window after window, until as many bytes have moved as the file
 //! has. Touches neither files nor the page cache. With `untouched` each window is memory that was
 //! never used, so that its page faults can be seen: a copy that seems to jump at some size is often
-//! only this. With `unaligned` both buffers start 16 bytes past a page, as malloc has it.
+//! only this. With `offset` both buffers start that far past a page; malloc has 16 bytes.
 
 use std::io;
 
 use crate::Tuning;
-use crate::engine::{Ends, Engine, Facts, Floor, Kind, Param, ParamKind};
+use crate::engine::{Ends, Engine, Facts, Floor, Kind};
 use crate::sys::buffer::Buffer;
 use crate::sys::map::Map;
+use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
 
 /// The table row.
 pub(crate) static MEMORY: Engine = Engine {
@@ -30,9 +31,9 @@ pub(crate) static MEMORY: Engine = Engine {
             about: "fresh memory for each window, so that its page faults are in the time",
         },
         Param {
-            name: "unaligned",
-            kind: ParamKind::Flag,
-            about: "buffers that start 16 bytes past a page",
+            name: "offset",
+            kind: ParamKind::Offset { max: OFFSET_BYTES_MAX },
+            about: "bytes from the start of a page to each buffer; malloc has 16",
         },
     ],
     lab_variants: &["memory", "memory:untouched"],
@@ -41,20 +42,16 @@ pub(crate) static MEMORY: Engine = Engine {
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Floor>> {
     let window_bytes = tuning.bytes("window");
-    let unaligned = tuning.flag("unaligned");
+    let offset_bytes = tuning.bytes("offset");
     if tuning.flag("untouched") {
-        if unaligned {
-            let message = "untouched memory comes in whole pages and cannot be unaligned";
+        if offset_bytes != 0 {
+            let message = "untouched memory comes in whole pages and cannot have an offset";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         return Ok(Box::new(Untouched { window_bytes }));
     }
     let buffer = || {
-        let mut buffer = if unaligned {
-            Buffer::off_alignment(window_bytes)?
-        } else {
-            Buffer::page_aligned(window_bytes)?
-        };
+        let mut buffer = Buffer::at_offset(window_bytes, offset_bytes)?;
         buffer.touch();
         io::Result::Ok(buffer)
     };

@@ -9,9 +9,10 @@ use std::io;
 
 use rustix::fs::{SeekFrom, seek};
 
-use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::engine::{Copier, Ends, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::tuning::{Param, ParamKind};
 use crate::until_done::{Errors, Step, until_done};
 use crate::{CALL_BYTES_MAX, Moved, Pair, Side, Span, Tuning};
 

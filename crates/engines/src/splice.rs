@@ -11,9 +11,11 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with};
 
-use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::engine::{Copier, Ends, Engine, Facts, Kind};
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
+use crate::sys::buffer::Buffer;
+use crate::tuning::{Param, ParamKind};
 use crate::until_done::{Errors, Halt, Step, after_failed_write, pass_on, until_done, write_at};
 use crate::{CALL_BYTES_MAX, Moved, Pair, Side, Span, Tuning, is_refusal};
 
@@ -145,7 +147,10 @@ impl Pipe {
 
     /// Writes the `stranded` bytes left in the pipe by plain writes: a refusal may strand nothing.
     fn rescue(&self, pair: Pair<'_>, src: Pos, dst: Pos, stranded: usize) -> Step {
-        let mut bytes = vec![0; stranded];
+        let Ok(mut buffer) = Buffer::page_aligned(stranded) else {
+            return Step::halted(after_failed_write(pair, src, stranded, Errno::NOMEM));
+        };
+        let bytes = buffer.as_mut_slice();
         let mut got = 0;
         while got < stranded {
             match rustix::io::read(&self.read_end, &mut bytes[got..]) {
@@ -158,6 +163,6 @@ impl Pipe {
             }
         }
         assert_eq!(got, stranded, "the pipe holds what was put into it");
-        pass_on(pair, src, dst, &bytes, |bytes, dst| write_at(pair, bytes, dst))
+        pass_on(pair, src, dst, bytes, |bytes, dst| write_at(pair, bytes, dst))
     }
 }

@@ -3,7 +3,8 @@
 //! Calls `fread`/`fwrite` on streams over duplicates of the descriptors. An item of 1 byte is the
 //! byte-at-a-time loop of many a textbook. Shares the page cache; a byte is copied up to four times
 //! (cache, stream, item, stream, cache), twice where the item is as large as the stream's buffer,
-//! since the library then goes past it. The source needs positions: what a stream reads ahead could
+//! since the library then goes past it. The buffers of the streams are where the library allocates
+//! them, unless `setvbuf` replaces them. The source needs positions: what a stream reads ahead could
 //! not be given back to a pipe. A signal that interrupts a write fails the copy, since the stream has
 //! then thrown away what it held. Loses to `read_write` with the same buffer, by the bookkeeping of
 //! each item.
@@ -15,12 +16,13 @@ use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::Errno;
 
 use crate::cursor::with_src_at;
-use crate::engine::{Copier, Ends, Engine, Facts, Kind, Param, ParamKind};
+use crate::engine::{Copier, Ends, Engine, Facts, Kind};
 use crate::positions::appends;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
 use crate::sys::buffer::Buffer;
 use crate::sys::stream::{End, Stream, Transfer};
+use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
 use crate::until_done::{Errors, Halt, Step, until_done};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
@@ -41,19 +43,24 @@ pub(crate) static STDIO: Engine = Engine {
             kind: ParamKind::Bytes { default: 0, min: 1, max: 1 << 30 },
             about: "bytes of the streams' own buffers; the C library's choice without it",
         },
+        Param {
+            name: "offset",
+            kind: ParamKind::Offset { max: OFFSET_BYTES_MAX },
+            about: "bytes from the start of a page to the item, and to the buffers of `setvbuf`",
+        },
     ],
-    lab_variants: &["stdio:4K", "stdio:64K,setvbuf=64K"],
+    lab_variants: &["stdio:4K", "stdio:4K,offset=16", "stdio:64K,setvbuf=64K"],
     kind: Kind::Copier { probe: |pair| probe_by_copy(&STDIO, pair), start },
 };
 
 struct Stdio {
     item: Buffer,
     setvbuf_bytes: usize,
+    offset_bytes: usize,
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
-    let item = Buffer::off_alignment(tuning.bytes("item"))?;
-    Ok(Box::new(Stdio { item, setvbuf_bytes: tuning.bytes("setvbuf") }))
+    Ok(Box::new(Stdio::new(tuning)?))
 }
 
 impl Copier for Stdio {
@@ -77,6 +84,15 @@ impl Copier for Stdio {
 }
 
 impl Stdio {
+    fn new(tuning: &Tuning) -> io::Result<Stdio> {
+        let offset_bytes = tuning.bytes("offset");
+        Ok(Stdio {
+            item: Buffer::at_offset(tuning.bytes("item"), offset_bytes)?,
+            setvbuf_bytes: tuning.bytes("setvbuf"),
+            offset_bytes,
+        })
+    }
+
     fn copy_from_cursors(&mut self, pair: Pair<'_>, span: Span) -> Moved {
         let (mut src, mut dst) = match self.open(pair) {
             Ok(streams) => streams,
@@ -121,7 +137,8 @@ impl Stdio {
         if self.setvbuf_bytes == 0 {
             return Ok(None);
         }
-        Buffer::off_alignment(self.setvbuf_bytes).map(Some).map_err(|_| Errno::NOMEM)
+        let buffer = Buffer::at_offset(self.setvbuf_bytes, self.offset_bytes);
+        buffer.map(Some).map_err(|_| Errno::NOMEM)
     }
 }
 
@@ -148,4 +165,31 @@ fn step(src: &mut Stream, dst: &mut Stream, item: &mut [u8]) -> Step {
         End::Error(errno) => Some(Halt::Error { side: Side::Src, errno }),
     };
     Step { bytes, halt }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Variant;
+    use crate::sys::buffer::offset_in_page;
+
+    #[test]
+    fn item_and_stream_buffers_start_where_the_variant_says() {
+        for (text, offset_bytes, has_buffers) in [
+            ("stdio", 0, false),
+            ("stdio:1", 0, false),
+            ("stdio:4K,offset=16", 16, false),
+            ("stdio:64K,setvbuf=64K", 0, true),
+            ("stdio:1,setvbuf=8K,offset=2K", 2048, true),
+        ] {
+            let variant: Variant = text.parse().expect(text);
+            let mut stdio = Stdio::new(&variant.tuning).expect("memory");
+            assert_eq!(offset_in_page(stdio.item.as_mut_slice()), offset_bytes, "{text}");
+            let stream_buffer = stdio.stream_buffer().expect("memory");
+            assert_eq!(stream_buffer.is_some(), has_buffers, "{text}");
+            if let Some(mut buffer) = stream_buffer {
+                assert_eq!(offset_in_page(buffer.as_mut_slice()), offset_bytes, "{text}");
+            }
+        }
+    }
 }

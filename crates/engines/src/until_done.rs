@@ -7,6 +7,11 @@ use rustix::io::{self, Errno};
 
 use crate::moved::{Moved, Side, Stop, is_refusal};
 use crate::span::{Pair, Pos, Span};
+use crate::sys::buffer::Page;
+
+/// The most bytes one call moves: Linux cuts every read, write and kernel copy there
+/// (MAX_RW_COUNT, read(2)).
+pub const CALL_BYTES_MAX: u64 = 0x7fff_f000;
 
 /// What one step of an engine came to: bytes that reached the destination, and what cut the step
 /// short, if anything did.
@@ -110,7 +115,8 @@ pub(crate) fn until_done(
 /// written, since a pipe would not give them twice; the engine has then been shown to be blind to
 /// them and refuses the rest.
 pub(crate) fn doubt_zero(pair: Pair<'_>, left: Span) -> Moved {
-    let mut buffer = [0; 4096];
+    let mut page = Page::zeros();
+    let buffer = &mut page.0;
     let want = usize::try_from(left.len).unwrap_or(usize::MAX).min(buffer.len());
     loop {
         let step = read_then_write(pair, left.src, left.dst, &mut buffer[..want]);

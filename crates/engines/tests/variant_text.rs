@@ -17,6 +17,9 @@ fn texts() -> impl Strategy<Value = String> {
                     ParamKind::Bytes { min, max, .. } | ParamKind::Count { min, max, .. } => {
                         value.map(|v| format!("{}={}", param.name, min + v % (max - min + 1)))
                     }
+                    ParamKind::Offset { max } => {
+                        value.map(|v| format!("{}={}", param.name, v % (max + 1)))
+                    }
                 })
                 .collect();
             let separator = if items.is_empty() { "" } else { ":" };
@@ -59,9 +62,52 @@ fn what_the_table_proposes_is_in_its_shortest_form() {
     }
 }
 
+/// What an earlier version wrote is read, and has the text that is written now.
+#[test]
+fn former_and_needless_items_have_the_text_of_now() {
+    for (text, now) in [
+        ("read_write:aligned", "read_write"),
+        ("read_write:256K,aligned", "read_write:256K"),
+        ("read_write:aligned,4K@2", "read_write:4K@2"),
+        ("read_write:4K,offset=0", "read_write:4K"),
+        ("read_write:offset=0,buffer=4K", "read_write:4K"),
+        ("read_write:4K,offset=2048", "read_write:4K,offset=2K"),
+        ("stdio:4K,offset=16", "stdio:4K,offset=16"),
+        ("memory:1M,unaligned", "memory:1M,offset=16"),
+    ] {
+        let variant: Variant = text.parse().expect(text);
+        assert_eq!(variant.to_string(), now, "{text}");
+        assert_eq!(now.parse::<Variant>().expect(now), variant, "{text}");
+    }
+}
+
+#[test]
+fn the_start_of_a_page_is_beside_every_offset() {
+    let texts = |text: &str| -> Vec<String> {
+        let variant: Variant = text.parse().expect(text);
+        variant.neighbours(1).iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        texts("read_write:256K,offset=16"),
+        ["read_write:128K,offset=16", "read_write:512K,offset=16", "read_write:256K"]
+    );
+    assert_eq!(texts("read_write:256K"), ["read_write:128K", "read_write:512K"]);
+    // A short file does not make the offset another one.
+    let variant: Variant = "read_write:256K,offset=16".parse().expect("a variant");
+    assert_eq!(variant.within(8).to_string(), "read_write:8,offset=16");
+}
+
 #[test]
 fn what_is_no_variant() {
     for text in [
+        "read_write:4K,offset=4096",
+        "read_write:4K,offset=-1",
+        "read_write:4K,offset",
+        "read_write:4K,aligned,offset=16",
+        "read_write:4K,aligned,aligned",
+        "read_write:4K,aligned=1",
+        "read_write:4K,unaligned",
+        "stdio:4K,aligned",
         "read_write:+4K",
         "read_write@+2",
         "io_uring:depth=+8",

@@ -1,4 +1,4 @@
-// Numbers as people read them, and where ticks stand.
+// Numbers as text, and the positions of ticks.
 
 const SUBSCRIPTS = { count: "", ratio: " ×", seconds: " s" };
 
@@ -35,12 +35,12 @@ function shown(unit, value, most) {
 
 /** Ticks between two values, at most `most` of them: [value, label]. */
 function ticks(axis, isLog, low, high, most) {
-  // Whoever zooms can reach what no scale divides.
+  // A zoomed range can be too small to divide into ticks.
   if (!(high - low > Math.abs(high) * 1e-12) || !Number.isFinite(high) || (isLog && low <= 0)) return [];
   const inSight = axis.file_sizes ? DATA.file_bytes.filter((size) => size >= low && size <= high) : [];
   const own = inSight.filter((size, index) => index === 0 || size > inSight[index - 1] * 1.3);
   const values = isLog && own.length >= 2 && own.length <= most ? own : isLog ? logTicks(axis.unit, low, high, most) : evenTicks(axis.unit, low, high, most);
-  // No two ticks may say the same.
+  // No two ticks may have the same label.
   const labels = (digits) => values.map((value) => shown(axis.unit, value, digits));
   const enough = [3, 4, 5, 6].find((digits) => new Set(labels(digits)).size === values.length) || 6;
   return labels(enough).map((label, index) => [values[index], label]);
@@ -64,7 +64,7 @@ function logTicks(unit, low, high, most) {
         if (value >= low * 0.999999 && value <= high * 1.000001) values.push(value);
       }
     }
-    // Where there is no decade to mark, even steps say more.
+    // Without a decade in the range, linear steps are used.
     const few = decades < 1 ? 3 : 2;
     if (values.length < few) return evenTicks(unit, low, high, most);
     if (values.length <= most) return values;
@@ -81,9 +81,9 @@ function evenTicks(unit, low, high, most) {
   const power = base ** Math.floor(Math.log(span) / Math.log(base));
   const steps = unit === "bytes" ? [1, 2] : [1, 2, 5, 10];
   let even = (steps.find((step) => step * power >= span) || base) * power;
-  // One tick alone is no scale.
+  // A scale needs at least two ticks.
   while (even > (high - low) / 2 && Math.floor(high / even) - Math.ceil(low / even) < 1) even /= 2;
-  // Nobody runs one and a half copies.
+  // Counts are integers.
   const step = unit === "count" ? Math.max(1, even) : even;
   const values = [];
   for (let at = Math.ceil(low / step - 1e-9) * step; at <= high + step * 1e-9; at += step) {

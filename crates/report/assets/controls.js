@@ -1,4 +1,4 @@
-// What the reader can choose: filters, legends, scales, the slider of ε, and keys that explain looks.
+// The controls: filters, legends, scales, the slider of ε, and the keys of looks.
 
 const SYMBOLS = {
   circle: "M6 1a5 5 0 1 0 .01 0z", square: "M1.5 1.5h9v9h-9z", diamond: "M6 0l5.5 6L6 12 .5 6z",
@@ -141,7 +141,7 @@ function showTools(section) {
     return control;
   });
   if (figure.groups.some((group) => group.panels.some((panel) => panel.marks.some((mark) => mark.kind === "recommended")))) {
-    // Taken out and put in again it would lose the focus while it is moved.
+    // A replaced slider would lose the focus while it is moved.
     const there = section.querySelector(".slider");
     if (there) slider(there);
     else section.querySelector(".bar").append(slider(null));

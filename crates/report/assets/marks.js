@@ -1,4 +1,4 @@
-// From marks, as the figures' data has them, to what plotly draws.
+// Converts the marks of the data to plotly's traces.
 
 const RULES = { own: "solid", fit: "dot", thin: "solid" };
 
@@ -172,7 +172,7 @@ const DRAW = {
     for (const dot of dots) {
       reach(out, dot.px, dot.py);
       const [low, high] = [dot.low, dot.high];
-      // An interval without end must not squeeze all others together.
+      // A very wide interval must not compress the others.
       const value = along === "x" ? dot.x : dot.y;
       if (low !== null) out.bands.push([along, Math.max(low, value / 3)]);
       if (high !== null) out.bands.push([along, Math.min(high, value * 3)]);
@@ -244,7 +244,7 @@ const DRAW = {
     xEdges.forEach((x) => reach(out, x, null));
     yEdges.forEach((y) => reach(out, null, y));
     out.exact = true;
-    // Four times the best and beyond are equally strong: nobody asks how bad is worst.
+    // From four times the best on, the colour is the same.
     const value = (cell) => (cell === null ? null : mark.scale === "from_one" ? Math.min(Math.log2(cell) / 2, 1) : cell);
     out.traces.push({
       type: "heatmap", name: mark.name, x: xEdges, y: yEdges,

@@ -1,4 +1,4 @@
-// The page: what is shown is kept in the address, and figures are drawn when they come into sight.
+// The page: its state is kept in the address, and figures are drawn when they scroll into view.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 
@@ -98,7 +98,7 @@ const GROUPS = [...document.querySelectorAll(".group")].map((element, place) => 
   };
 });
 
-// A name stands for marks that have to be asked for, where all of its marks are such.
+// An entry of the legend is initially off if all of its marks are hidden.
 for (const panel of GROUPS.flatMap((group) => group.data.panels)) {
   for (const category of [...(panel.x.categories || []), ...(panel.y.categories || [])]) {
     const own = panel.marks.filter((mark) => mark.variant && mark.variant === category.variant);
@@ -160,7 +160,7 @@ function draw(group) {
     y: panel.y.log && !STATE.linear.has(`${group.figure.id}.y`),
   });
   group.element.hidden = false;
-  // What is about to be printed still stands in the window, whose width says nothing of the paper's.
+  // Before printing the layout is that of the window, whose width is not that of the paper.
   const width = onPaper() ? PAPER : Math.floor(group.plot.getBoundingClientRect().width) || 600;
   const inside = width < PHONE && group.data.height === "rows";
   const content = (panel) => ({ panel, logs: isLog(panel), ...drawn(panel, isShown, colors, isLog(panel), inside) });
@@ -380,7 +380,7 @@ function addWords(layout, content, at, colors) {
   for (const note of content.notes) {
     const across = note.cuts === "x";
     const scale = (value) => ((across ? content.logs.x : content.logs.y) ? Math.log10(value) : value);
-    // On the side where there is room.
+    // On the side that has room.
     const [low, high] = at.range[note.cuts].map(scale);
     const far = (scale(note.at) - low) / (high - low) > 0.55;
     layout.annotations.push({
@@ -449,7 +449,7 @@ function begin() {
       readAddress();
       changed();
     } else if (location.hash) {
-      // A link to a figure leaves the choice as it is.
+      // A link to a figure keeps the filters.
       STATE.at = location.hash.slice(1);
       writeAddress();
     }

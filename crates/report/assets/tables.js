@@ -1,4 +1,4 @@
-// Sorting tables, and copying them as CSV.
+// Sorts tables, and copies them as CSV.
 
 function valueOf(cell) {
   if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
@@ -14,7 +14,7 @@ function sortBy(head) {
   const rows = [...table.tBodies[0].rows];
   const order = (a, b) => {
     const [one, other] = [valueOf(a.cells[column]), valueOf(b.cells[column])];
-    // What is not known stands last, whichever way the rest is sorted.
+    // Empty cells come last in either order.
     if (one === "" || other === "") return (one === "") - (other === "");
     const less = typeof one === "number" && typeof other === "number"
       ? one - other
@@ -38,7 +38,7 @@ async function copyTable(button) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // A page opened from disk may not be allowed to: an old way that needs a selection.
+    // Browsers may refuse the clipboard to a page from disk. The old command needs a selection.
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);
@@ -61,7 +61,7 @@ function watchTables() {
     button.addEventListener("click", () => sortBy(button.parentNode)));
   document.querySelectorAll("button.copy").forEach((button) =>
     button.addEventListener("click", () => copyTable(button)));
-  // What lies beyond the edge of a table must not be missed; a table that is closed has no width yet.
+  // A note says if columns are out of view. A closed table has no width yet.
   const widths = new ResizeObserver((changes) => {
     for (const { target } of changes) {
       const said = target.closest("details")?.querySelector(".wide");

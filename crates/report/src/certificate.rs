@@ -5,23 +5,23 @@ use lab::bench::certificates::{Badge as Said, Standing};
 use crate::machine;
 use crate::source::Source;
 
-/// What a badge says.
+/// The badge of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Badge {
-    /// Which of the three.
+    /// The kind.
     pub kind: Kind,
-    /// What that means, in a sentence.
+    /// Its explanation, in a sentence.
     pub words: String,
 }
 
 /// The three badges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The lab was tried on this machine and held what it promises.
+    /// `haulage certify` passed on this machine.
     Certified,
-    /// It was not tried, or under another kernel or by another version.
+    /// `haulage certify` was not run, or with another kernel or version.
     NotCertified,
-    /// It was tried and did not hold it.
+    /// `haulage certify` failed.
     Failed,
 }
 
@@ -38,7 +38,7 @@ impl Kind {
 }
 
 impl Badge {
-    /// The badge that the certificate in a run's directory gives to a run of its kernel and version.
+    /// The badge of a run, from the certificate in its directory, its kernel and its version.
     #[must_use]
     pub fn of(source: &Source) -> Badge {
         let kernel = machine::text(&source.run.environment, &["kernel"]).unwrap_or_default();

@@ -11,8 +11,9 @@ use crate::summary::{CellSummary, Summary, measure_words};
 /// Comparisons that a part's own sentence names one by one, with their intervals.
 const NAMED_MAX: usize = 4;
 
-/// What a part comes to in short: the comparison that matters most with its interval, and how many
-/// there are of each answer. Where all can be named, the part's own sentence does.
+/// The conclusion of a part in short: the most important comparison with its interval, and the
+/// number of comparisons with each answer. If the part's own sentence names all comparisons, it is
+/// that sentence.
 #[must_use]
 pub fn short(summary: &Summary<'_>, verdict: &PartVerdict) -> String {
     let floors = is_floor(&verdict.baseline);
@@ -36,7 +37,7 @@ pub fn short(summary: &Summary<'_>, verdict: &PartVerdict) -> String {
     )
 }
 
-/// What a part comes to, with everything that its own sentence says.
+/// The conclusion of a part in full, with the part's own sentence.
 #[must_use]
 pub fn full(summary: &Summary<'_>, verdict: &PartVerdict) -> String {
     let comparisons: usize = verdict.cells.iter().map(|cell| cell.comparisons.len()).sum();
@@ -47,14 +48,15 @@ pub fn full(summary: &Summary<'_>, verdict: &PartVerdict) -> String {
     }
 }
 
-/// Who takes the least time of the baseline in the part's largest cell, and whether that is sure. Of cells
-/// as large that is one in which something is shown to be faster.
+/// The variant with the smallest ratio to the baseline in the part's largest cell, and whether it
+/// is shown to be faster. Among cells of that size, one in which a variant is shown to be faster
+/// comes first.
 fn leading(summary: &Summary<'_>, verdict: &PartVerdict) -> Option<String> {
     let cells = summary.cells.iter().filter(|cell| cell.part.name == verdict.part);
     let cell: &CellSummary<'_> = cells
         .filter(|cell| cell.verdict.is_some_and(|verdict| !verdict.comparisons.is_empty()))
         .max_by_key(|cell| (cell.cell.run_bytes(), cell.cell.at_once, shows_faster(cell)))?;
-    // A floor copies no file, so that it answers nothing unless it is what is asked about.
+    // A floor copies no file. It is left out unless the baseline is a floor.
     let floors = is_floor(&verdict.baseline);
     let comparisons: Vec<&Comparison> =
         cell.verdict?.comparisons.iter().filter(|it| floors || !is_floor(&it.variant)).collect();
@@ -72,8 +74,8 @@ fn leading(summary: &Summary<'_>, verdict: &PartVerdict) -> Option<String> {
     let best = comparisons.iter().copied().min_by(least)?;
     let ratio = ratio_words(best)?;
     Some(format!(
-        "At {at}, nothing is shown to be faster than {baseline}. The least ratio has {}: {ratio} its \
-         {what}, {}.",
+        "At {at}, no variant is shown to be faster than {baseline}. {} has the smallest ratio: \
+         {ratio} its {what}, {}.",
         best.variant,
         crate::figure::ratio::answer_words(best.answer)
     ))
@@ -84,8 +86,8 @@ fn shows_faster(cell: &CellSummary<'_>) -> bool {
     comparisons.iter().any(|it| it.answer == Answer::Faster && !is_floor(&it.variant))
 }
 
-/// What changed between two runs: first how many of which answer, with the largest change that is
-/// shown, then what else differed.
+/// What changed between two runs: first the number of comparisons with each answer and the largest
+/// change that is shown, then the other differences.
 #[must_use]
 pub fn of_change(change: &Change) -> Vec<String> {
     let count = |answer: Answer| change.cells.iter().filter(|it| it.answer == answer).count();
@@ -119,8 +121,8 @@ pub fn of_change(change: &Change) -> Vec<String> {
     let mut sentences = vec![first];
     if let Some(ratio) = change.probe_ratio {
         sentences.push(format!(
-            "A piece of work that is always the same took {} × the time in the second run: that much is \
-             the machine.",
+            "A fixed piece of work took {} × the time in the second run; this part of the change \
+             is due to the machine.",
             three_digits(ratio)
         ));
     }

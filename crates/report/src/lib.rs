@@ -1,23 +1,24 @@
-//! From samples to figures, and from figures to a page, to drawings and to text.
+//! Makes figures of samples, and draws them as a page, as SVG and PNG, and as text.
 //!
-//! Nothing here measures. A [`source`] reads a run directory, a [`summary`] sorts its samples by cell
-//! and variant, and each file of [`figure`] makes one figure of these, as plain data. The [`page`]
-//! and the other drawings know only such data, so that they agree.
+//! Nothing here measures. [`source`] reads a run directory, and [`summary`] groups its samples by
+//! cell and variant. Each file of [`figure`] makes one figure of a summary, as the plain data of
+//! [`plot`]. [`page`], [`static_figures`] and [`text`] draw that data, so they agree.
 
 pub mod certificate;
+mod escape;
 pub mod figure;
 pub mod headline;
 mod in_order;
 mod machine;
 pub mod page;
 pub mod palette;
+pub mod plot;
 pub mod report;
 pub mod scale;
 pub mod source;
 pub mod static_figures;
 pub mod summary;
 mod svg;
-pub mod table;
 pub mod text;
 
 pub use report::Report;

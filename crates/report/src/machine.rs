@@ -1,4 +1,4 @@
-//! The machine and the file systems that an environment tells of, in words.
+//! The machine and the file systems of a recorded environment, in words.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ pub(crate) fn sides(environment: &Value) -> [&str; 2] {
     ["src", "dst"].map(|side| text(environment, &[side, "fs_type"]).unwrap_or("?"))
 }
 
-/// The file system of the copies, and of the sources where that is another.
+/// The file system of the copies, preceded by that of the sources if it differs.
 pub(crate) fn file_systems(environment: &Value) -> String {
     let [src, dst] = sides(environment);
     if src == dst { dst.to_owned() } else { format!("{src} to {dst}") }
@@ -33,7 +33,7 @@ pub(crate) fn line(environment: &Value) -> String {
     words.join(", ")
 }
 
-/// A text of the environment.
+/// The string at `path` in the environment.
 pub(crate) fn text<'e>(environment: &'e Value, path: &[&str]) -> Option<&'e str> {
     path.iter().try_fold(environment, |value, key| value.get(key))?.as_str()
 }

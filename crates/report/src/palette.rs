@@ -1,9 +1,8 @@
-//! One colour and one symbol an engine, in every drawing; tunings of an engine differ in the pattern
-//! of their lines.
+//! One colour and one symbol for each engine, in all drawings. Variants of an engine differ in the
+//! pattern of their lines.
 //!
-//! The colours are Okabe and Ito's (2008) and Tol's (2021), which people with any of the common kinds
-//! of colour blindness can tell apart. Colour never stands alone: symbols and names say
-//! the same.
+//! The colours are from Okabe and Ito (2008) and Tol (2021). They can be told apart with the common
+//! kinds of colour blindness. Colour is never the only difference: symbols and names differ too.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +13,15 @@ use crate::in_order::distinct;
 /// How the marks of a variant look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Style {
-    /// The engine, or what stands in its place in workloads that have none.
+    /// The engine, or the first word of the variant in workloads without engines.
     pub engine: String,
-    /// On a light ground, `#rrggbb`.
+    /// The colour on a light background, `#rrggbb`.
     pub light: &'static str,
-    /// On a dark ground.
+    /// The colour on a dark background.
     pub dark: &'static str,
     /// The symbol of its points.
     pub symbol: Symbol,
-    /// The pattern of its lines: the first tuning is solid.
+    /// The pattern of its lines. The first variant of an engine is solid.
     pub dash: Dash,
 }
 
@@ -87,8 +86,8 @@ const fn row(engine: &'static str, light: &'static str, dark: &'static str, symb
     Row { engine, light, dark, symbol }
 }
 
-/// The styles of all variants of a report, in the order in which they are given. What is no engine
-/// gets the rows that no engine of the report has taken.
+/// The styles of all variants of a report. A variant without an engine gets a row that no engine of
+/// the report uses.
 #[must_use]
 pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> BTreeMap<String, Style> {
     let unique = distinct(variants);
@@ -99,7 +98,7 @@ pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> BTreeMap<Strin
             taken.push((engine, row));
         }
     }
-    let mut tunings: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut variants_of: BTreeMap<&str, usize> = BTreeMap::new();
     let mut styles = BTreeMap::new();
     for variant in unique {
         let engine = engine_of(variant);
@@ -112,18 +111,18 @@ pub fn styles<'v>(variants: impl IntoIterator<Item = &'v str>) -> BTreeMap<Strin
                 row
             }
         };
-        let tuning = tunings.entry(engine).or_default();
+        let count = variants_of.entry(engine).or_default();
         let Row { light, dark, symbol, .. } = ROWS[row];
-        let dash = DASHES[*tuning % DASHES.len()];
-        *tuning += 1;
+        let dash = DASHES[*count % DASHES.len()];
+        *count += 1;
         let style = Style { engine: engine.to_owned(), light, dark, symbol, dash };
         styles.insert(variant.to_owned(), style);
     }
     styles
 }
 
-/// What stands before the tuning of a variant: `splice` of `splice:1M,pipe=1M@2`. A variant that is
-/// nothing but a number of bytes is a tuning of `buffer`.
+/// The text of a variant before its parameters: `splice` of `splice:1M,pipe=1M@2`. It is `buffer`
+/// if the variant is only a number of bytes.
 #[must_use]
 pub fn engine_of(variant: &str) -> &str {
     let end = variant.find([':', '@', ' ', ',']).unwrap_or(variant.len());
@@ -137,14 +136,14 @@ pub fn is_floor(variant: &str) -> bool {
     engine_of(variant) == "memory"
 }
 
-/// Black or white, whichever can be read better on a ground of this colour.
+/// Black or white, whichever has the higher contrast to `background`.
 #[must_use]
-pub fn ink_on(ground: &str) -> &'static str {
-    let luminance = luminance(ground);
+pub fn ink_on(background: &str) -> &'static str {
+    let luminance = luminance(background);
     if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 { "#ffffff" } else { "#000000" }
 }
 
-/// Brightness of a colour to the eye, 0 to 1 (WCAG 2.2, relative luminance).
+/// The relative luminance of a colour, 0 to 1 (WCAG 2.2).
 fn luminance(colour: &str) -> f64 {
     let channel = |at: usize| {
         let value = u8::from_str_radix(&colour[at..at + 2], 16).expect("hexadecimal");
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_has_one_colour_and_its_tunings_patterns() {
+    fn an_engine_has_one_colour_and_its_variants_have_patterns() {
         let styles = styles(["read_write:64K", "other", "read_write:4K", "splice@2", "4K", "8K"]);
         let of = |name: &str| &styles[name];
         assert_eq!(of("read_write:64K").light, of("read_write:4K").light);
@@ -181,21 +180,21 @@ mod tests {
         }
     }
 
-    /// The contrast that WCAG 2.2 asks of graphics is 3; light blue comes near with 2.3, and its
-    /// symbol and name say the rest.
+    /// WCAG 2.2 requires a contrast of 3 for graphics. Light blue has 2.3; its symbol and name
+    /// identify it too.
     #[test]
-    fn colours_stand_out_from_their_ground() {
+    fn colours_have_contrast_to_their_background() {
         for row in &ROWS {
             let light = 1.05 / (luminance(row.light) + 0.05);
             let dark = (luminance(row.dark) + 0.05) / (luminance("#14181d") + 0.05);
             assert!(light > 2.2, "{}: {light}", row.engine);
             assert!(dark > 4.0, "{}: {dark}", row.engine);
-            // Words on a colour can be read by more than the 4.5 that WCAG asks.
-            for ground in [row.light, row.dark] {
-                let ink = luminance(ink_on(ground));
-                let ground = luminance(ground);
+            // WCAG requires a contrast of 4.5 for text.
+            for background in [row.light, row.dark] {
+                let ink = luminance(ink_on(background));
+                let background = luminance(background);
                 assert!(
-                    (ground.max(ink) + 0.05) / (ground.min(ink) + 0.05) > 4.5,
+                    (background.max(ink) + 0.05) / (background.min(ink) + 0.05) > 4.5,
                     "{}",
                     row.engine
                 );

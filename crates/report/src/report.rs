@@ -1,4 +1,4 @@
-//! Everything that a report says, before anybody decides where.
+//! The contents of a report, before they are drawn.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,9 @@ use lab::bench::compare::Change;
 use lab::bench::definition::Analysis;
 use lab::tune::Record;
 
-use crate::figure::{self, Figure};
+use crate::figure::{self};
 use crate::palette::{self, Style};
+use crate::plot::Figure;
 use crate::source::Source;
 use crate::summary::Summary;
 
@@ -16,19 +17,19 @@ use crate::summary::Summary;
 pub struct Report<'s> {
     /// The runs.
     pub summaries: Vec<Summary<'s>>,
-    /// What changed from the first run to the second, where that was asked for.
+    /// What changed from the first run to the second, for a comparison.
     pub change: Option<Change>,
-    /// What was tuned, where the report is of that and of no run.
+    /// The records of `haulage tune`, for a report on these.
     pub tuned: Vec<Record>,
-    /// The figures for which there is data. The first is the one that answers the question.
+    /// The figures for which there is data. The first one answers the question.
     pub figures: Vec<Figure>,
     /// How the marks of each variant look.
     pub styles: BTreeMap<String, Style>,
 }
 
 impl<'s> Report<'s> {
-    /// The report on `sources`. `epsilon` is the share that calls may add to what their bytes cost, for
-    /// the buffer that is recommended; [`figure::EPSILON`] where nobody says another.
+    /// The report on `sources`. `epsilon` is the share that calls may add to the cost of their
+    /// bytes, for the recommended buffer. Its default is [`figure::EPSILON`].
     #[must_use]
     pub fn of(sources: &'s [Source], epsilon: f64) -> Report<'s> {
         let label = |source: &Source| match sources.len() {
@@ -51,8 +52,8 @@ impl<'s> Report<'s> {
     /// The report on what `haulage tune` measured.
     #[must_use]
     pub fn of_tuning(records: Vec<Record>) -> Report<'static> {
-        let ways = records.iter().flat_map(|record| &record.situations);
-        let styles = palette::styles(ways.flat_map(|finding| finding.choice.as_deref()));
+        let situations = records.iter().flat_map(|record| &record.situations);
+        let styles = palette::styles(situations.flat_map(|finding| finding.choice.as_deref()));
         Report {
             summaries: Vec::new(),
             change: None,
@@ -62,7 +63,7 @@ impl<'s> Report<'s> {
         }
     }
 
-    /// The report on two runs that says first what changed from the first to the second.
+    /// The report on two runs, which begins with what changed from the first to the second.
     #[must_use]
     pub fn comparing(sources: &'s [Source; 2], epsilon: f64) -> Report<'s> {
         let mut report = Report::of(sources, epsilon);
@@ -76,7 +77,7 @@ impl<'s> Report<'s> {
     }
 }
 
-/// The figure that answers what the first part of the experiment asks.
+/// The id of the figure that answers the question of the first part of the experiment.
 fn answering(sources: &[Source]) -> &'static str {
     let part = sources.first().and_then(|source| source.run.definition.parts.first());
     let of = |analysis: &Analysis| match analysis {

@@ -1,31 +1,32 @@
-//! Where values lie on an axis, and where its ticks stand: for drawings that are made in Rust.
+//! The range of an axis, the positions of values on it, and its ticks, for the drawings made in
+//! Rust.
 
-use crate::figure::{Axis, Mark, Panel, Shape, Unit};
 use crate::in_order::distinct;
+use crate::plot::{Axis, Mark, Panel, Shape, Unit};
 
-/// How far an interval may stretch an axis beyond its value: one without end must not squeeze all
-/// others together.
+/// An interval extends an axis to at most this multiple of its value, so that a very wide one does
+/// not compress the others.
 const INTERVAL_REACH: f64 = 3.0;
 
-/// A stretch of an axis.
+/// The range of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     /// The lower end.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// Whether equal factors are equally far apart.
+    /// Whether the scale is logarithmic.
     pub log: bool,
 }
 
 impl Range {
-    /// What the horizontal axis of `panel` has to hold.
+    /// The range of the horizontal axis of `panel`.
     #[must_use]
     pub fn of_x(panel: &Panel) -> Range {
         Range::of(&panel.x, &values(panel, 0))
     }
 
-    /// What the vertical axis has to hold.
+    /// The range of the vertical axis.
     #[must_use]
     pub fn of_y(panel: &Panel) -> Range {
         Range::of(&panel.y, &values(panel, 1))
@@ -58,13 +59,13 @@ impl Range {
         Range { low: floor, high: high + 0.04 * span, log }
     }
 
-    /// Both stretches and what lies between.
+    /// The smallest range that includes both.
     #[must_use]
     pub fn joined(self, other: Range) -> Range {
         Range { low: self.low.min(other.low), high: self.high.max(other.high), log: self.log }
     }
 
-    /// Where `value` lies: 0 at the lower end, 1 at the upper, and beyond these outside.
+    /// The position of `value`: 0 at the lower end, 1 at the upper end, less or more outside.
     #[must_use]
     pub fn share(&self, value: f64) -> f64 {
         if self.log {
@@ -82,7 +83,7 @@ impl Range {
             (_, true) => self.decades(most),
             (unit, false) => self.even(unit, most),
         };
-        // No two ticks may say the same.
+        // No two ticks may have the same label.
         let labels = |more: usize| -> Vec<String> {
             values.iter().map(|value| with_digits(axis.unit, *value, more)).collect()
         };
@@ -131,20 +132,20 @@ impl Range {
         let power = base.powf(span.log(base).floor());
         let steps = if unit == Unit::Bytes { [1.0, 2.0, 2.0, 2.0] } else { [1.0, 2.0, 5.0, 10.0] };
         let mut step = steps.into_iter().find(|step| step * power >= span).unwrap_or(base) * power;
-        // One tick alone is no scale.
+        // A scale needs at least two ticks.
         while step > (self.high - self.low) / 2.0
             && (self.high / step).floor() - (self.low / step).ceil() < 1.0
         {
             step /= 2.0;
         }
-        // Nobody runs one and a half copies.
+        // Counts are integers.
         let step = if unit == Unit::Count { step.max(1.0) } else { step };
         let first = (self.low / step - 1e-9).ceil();
         (0..64).map(|n| (first + f64::from(n)) * step).take_while(|v| *v <= self.high).collect()
     }
 }
 
-/// A value of an axis in few characters.
+/// A value with its unit, in few characters.
 #[must_use]
 pub fn shown(unit: Unit, value: f64) -> String {
     with_digits(unit, value, 0)
@@ -166,7 +167,7 @@ fn with_digits(unit: Unit, value: f64, more: usize) -> String {
     }
 }
 
-/// At most three digits that mean something and `more`, and no zeros at the end.
+/// At most three significant digits and `more`, without trailing zeros.
 fn plain(value: f64, more: usize) -> String {
     if value.abs() >= 1000.0 {
         return lab::words::grouped(&format!("{value:.0}"));
@@ -199,7 +200,7 @@ fn values(panel: &Panel, side: usize) -> Vec<f64> {
 }
 
 fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
-    let along = |along: crate::figure::Along| usize::from(along == crate::figure::Along::Y);
+    let along = |along: crate::plot::Along| usize::from(along == crate::plot::Along::Y);
     match &mark.shape {
         Shape::Violin { at, room, outline, runs, .. } => match side {
             0 => values.extend([at / room.sqrt(), at * room.sqrt()]),
@@ -229,7 +230,7 @@ fn of_mark(mark: &Mark, side: usize, values: &mut Vec<f64>) {
     }
 }
 
-/// The end of the longest row of bars.
+/// The length of the longest row of stacked bars.
 fn longest_bar(panel: &Panel) -> Option<f64> {
     let mut ends: Vec<(f64, f64)> = Vec::new();
     for mark in &panel.marks {

@@ -1,4 +1,4 @@
-//! What a report is made from: run directories, read and never written.
+//! Reads run directories. Writes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,30 +10,29 @@ use lab::bench::run_dir::{self, Run, RunError};
 
 use crate::machine;
 
-/// A run directory with its answers.
+/// A run directory and its verdict.
 #[derive(Debug)]
 pub struct Source {
-    /// The samples and what they belong to.
+    /// The samples, the definition and the environment.
     pub run: Run,
-    /// The answers: as they were written, or made anew from the samples where a run was ended before
-    /// it could write them.
+    /// The verdict: as written, or computed from the samples if the run ended before it wrote one.
     pub verdict: Verdict,
-    /// The certificate in force when it was run, where there was one.
+    /// The certificate that the run used, if there was one.
     pub certificate: Option<Kept>,
 }
 
-/// A run that cannot be reported on.
+/// Why a run directory cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The run directory.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A file of it.
+    /// A file in it.
     #[error("'{}': {problem}", .path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }
@@ -42,7 +41,7 @@ impl Source {
     /// Reads the run directory at `path`.
     ///
     /// # Errors
-    /// When a file is missing that each run has, or one is damaged.
+    /// If a required file is missing, or a file is damaged.
     pub fn read(path: &Path) -> Result<Source, ReadError> {
         let run = Run::read(path)?;
         let verdict = match read_json(&path.join(run_dir::files::VERDICT))? {
@@ -66,7 +65,7 @@ impl Source {
         path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The file system of the copies, and of the sources where that is another.
+    /// The file system of the copies, preceded by that of the sources if it differs.
     #[must_use]
     pub fn file_system(&self) -> String {
         machine::file_systems(&self.run.environment)
@@ -81,7 +80,7 @@ impl Source {
 
 fn verdict_of(run: &Run) -> Verdict {
     let cells = conduct::cells(&run.definition, Some(run));
-    // What δ was when it was begun it remains.
+    // δ is that of the certificate that the run started with.
     let kept = Kept::read(&run.path.join(run_dir::files::CERTIFICATE));
     let badge = kept.map_or_else(Badge::none, |kept| {
         kept.badge(run.environment["kernel"].as_str().unwrap_or(""), &run.how.haulage_version)
@@ -90,7 +89,7 @@ fn verdict_of(run: &Run) -> Verdict {
     let verdict = Verdict::of(&run.definition, &cells, &delta, run.how.rounds);
     let mut verdict = verdict.analysed(&run.definition, run.samples(), run.how.rounds);
     verdict.certificate = badge.words;
-    verdict.notes.push("the run was ended before it had written its answers".to_owned());
+    verdict.notes.push("the run ended before it wrote its verdict".to_owned());
     verdict
 }
 

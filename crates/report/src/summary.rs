@@ -1,4 +1,4 @@
-//! Samples by cell and variant, without I/O.
+//! Groups samples by cell and variant. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,19 @@ use lab::state::State;
 use lab::stats::{Interval, median, median_interval};
 use lab::trial::Destination;
 
+use crate::plot::{Entry, Facets};
 use crate::source::Source;
 
-/// What intervals of medians are drawn from: a report says the same each time it is made.
+/// The seed of the bootstrap. It is constant, so a report of the same samples has the same
+/// intervals.
 const SEED: u64 = 0;
 
-/// A run as figures need it.
+/// A run, as the figures use it.
 #[derive(Debug)]
 pub struct Summary<'s> {
-    /// Where it comes from.
+    /// The run directory.
     pub source: &'s Source,
-    /// Words that tell it from the other runs of the report; empty when there is one.
+    /// Its name among the runs of the report. Empty if there is one run only.
     pub label: String,
     /// The cells in the order of the experiment.
     pub cells: Vec<CellSummary<'s>>,
@@ -38,11 +40,11 @@ pub struct CellSummary<'s> {
     pub cell: Cell,
     /// Its part.
     pub part: &'s Part,
-    /// Its answers.
+    /// Its verdict.
     pub verdict: Option<&'s CellVerdict>,
-    /// Its variants in the order of the experiment, without those that do not work or did not run.
+    /// Its variants in the order of the experiment, without those that were refused or did not run.
     pub variants: Vec<VariantSummary<'s>>,
-    /// Variants that do not work here, and why.
+    /// Variants that were refused, and why.
     pub refused: Vec<(&'s str, &'s str)>,
     /// Its rounds.
     pub rounds: Vec<&'s RoundRecord>,
@@ -55,11 +57,11 @@ pub struct CellSummary<'s> {
 pub struct VariantSummary<'s> {
     /// The variant.
     pub variant: &'s str,
-    /// Every run of it, in order, also those that do not count.
+    /// All its runs in order, including those that do not count.
     pub all: Vec<&'s Record>,
     /// The runs that count.
     pub counted: Vec<&'s Record>,
-    /// What is compared, of each of these, in nanoseconds.
+    /// The compared quantity of each of these, in nanoseconds.
     pub values_ns: Vec<f64>,
     /// Their median.
     pub median_ns: f64,
@@ -85,7 +87,7 @@ impl<'s> Summary<'s> {
         self.cells.iter().filter(|cell| cell.part.name == part.name)
     }
 
-    /// The analyses of each part, beside the part.
+    /// The findings of each part, with the part.
     pub fn findings(&self) -> impl Iterator<Item = (&'s Part, &'s Finding)> {
         let parts = self.source.verdict.parts.iter();
         let definition = &self.source.run.definition;
@@ -95,13 +97,20 @@ impl<'s> Summary<'s> {
         })
     }
 
-    /// The cell with this short name.
+    /// The cell with this id.
     #[must_use]
     pub fn cell(&self, id: &str) -> Option<&CellSummary<'s>> {
         self.cells.iter().find(|cell| cell.cell.id() == id)
     }
 
-    /// A title of a group of panels of this run.
+    /// What the filters of the page look at, for a panel of one state.
+    #[must_use]
+    pub fn facets(&self, file_bytes: Option<u64>, state: State) -> Facets {
+        let state = Some(state_words(state));
+        Facets { file_bytes, state, file_system: Some(self.source.file_system()) }
+    }
+
+    /// `title`, with the name of the run if the report has several.
     #[must_use]
     pub fn titled(&self, title: &str) -> String {
         if self.label.is_empty() { title.to_owned() } else { format!("{title} · {}", self.label) }
@@ -137,25 +146,25 @@ impl<'s> CellSummary<'s> {
         }
     }
 
-    /// The variant of this name, where it ran.
+    /// The variant of this name. `None` if it did not run.
     #[must_use]
     pub fn variant(&self, name: &str) -> Option<&VariantSummary<'s>> {
         self.variants.iter().find(|variant| variant.variant == name)
     }
 
-    /// How a variant compares with the baseline.
+    /// The comparison of a variant with the baseline.
     #[must_use]
     pub fn comparison(&self, variant: &str) -> Option<&'s Comparison> {
         self.verdict?.comparisons.iter().find(|comparison| comparison.variant == variant)
     }
 
-    /// The share up to which differences do not matter in its state.
+    /// The share up to which differences do not matter, for its state.
     #[must_use]
     pub fn delta(&self, source: &Source) -> f64 {
         source.deltas().of(self.cell.state)
     }
 
-    /// Size and number of files.
+    /// The size and the number of files.
     #[must_use]
     pub fn size_words(&self) -> String {
         let bytes = size_words(self.cell.file_bytes);
@@ -166,7 +175,13 @@ impl<'s> CellSummary<'s> {
         }
     }
 
-    /// Everything but the size that tells it from other cells of its part.
+    /// [`size_words`](CellSummary::size_words) for a table, which sorts it by the size of a file.
+    #[must_use]
+    pub fn size_entry(&self) -> Entry {
+        Entry::Number { value: self.cell.file_bytes as f64, shown: self.size_words() }
+    }
+
+    /// How it differs from other cells of its part, except for the size.
     #[must_use]
     pub fn circumstances(&self) -> String {
         let mut words = vec![state_words(self.cell.state).to_owned()];
@@ -181,23 +196,23 @@ impl<'s> CellSummary<'s> {
         words.join(", ")
     }
 
-    /// The part and the circumstances, once where they are the same word.
+    /// The part and the circumstances. The part is left out if the circumstances begin with it.
     #[must_use]
     pub fn titled_part(&self) -> String {
         let (part, words) = (&self.part.name, self.circumstances());
         if words.starts_with(part.as_str()) { words } else { format!("{part}: {words}") }
     }
 
-    /// Both, for a title that stands alone.
+    /// Size and circumstances, for a title of its own.
     #[must_use]
     pub fn words(&self) -> String {
         format!("{}, {}", self.size_words(), self.circumstances())
     }
 
-    /// What the filters of the page look at.
+    /// What the filters of the page compare.
     #[must_use]
-    pub fn facets(&self) -> crate::figure::Facets {
-        crate::figure::Facets {
+    pub fn facets(&self) -> Facets {
+        Facets {
             file_bytes: Some(self.cell.file_bytes),
             state: Some(state_words(self.cell.state)),
             file_system: Some(self.file_system.clone()),
@@ -224,7 +239,7 @@ impl<'s> VariantSummary<'s> {
         Some(VariantSummary { variant, all, counted, values_ns, median_ns, interval })
     }
 
-    /// The median of something that each counted run has; none where too few could tell it.
+    /// The median of a field over the counted runs. `None` if fewer than half of them have it.
     #[must_use]
     pub fn median_of(&self, field: impl Fn(&Measurement) -> Option<u64>) -> Option<f64> {
         let values: Vec<f64> = self
@@ -237,7 +252,7 @@ impl<'s> VariantSummary<'s> {
     }
 }
 
-/// The length of a file: exact where a unit would hide a byte.
+/// A file size: in bytes if a unit would round it.
 #[must_use]
 pub fn size_words(bytes: u64) -> String {
     match bytes {
@@ -248,7 +263,7 @@ pub fn size_words(bytes: u64) -> String {
     }
 }
 
-/// What is compared, in words.
+/// The compared quantity, in words.
 #[must_use]
 pub fn measure_words(measure: Measure) -> &'static str {
     match measure {
@@ -268,8 +283,8 @@ pub fn state_words(state: State) -> &'static str {
     }
 }
 
-/// Of each round the highest number of repeats: a round that something disturbed was run again, and
-/// only its last run counts.
+/// The highest repeat of each round. A disturbed round is run again, and only the last repeat
+/// counts.
 fn last_repeats(records: &[&Record]) -> BTreeMap<(u32, u32), u32> {
     let mut last = BTreeMap::new();
     for record in records {

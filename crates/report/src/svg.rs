@@ -1,17 +1,17 @@
-//! Elements of an SVG file, with its text as text.
+//! Writes the elements of an SVG file. Text stays text.
 
 use std::fmt::Write;
 
-use crate::page::escaped;
+use crate::escape::escaped;
 use crate::palette::{Dash, Symbol};
 
-/// A drawing that grows by elements.
+/// An SVG file to which elements are added.
 #[derive(Debug, Default)]
 pub(crate) struct Svg {
     body: String,
 }
 
-/// Where text is anchored.
+/// The point of a text that is placed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Anchor {
     Start,
@@ -81,7 +81,7 @@ impl Svg {
         );
     }
 
-    /// A filled outline, with a thin line around it where `edge` says so.
+    /// A filled outline, with a thin line around it if `edge`.
     pub(crate) fn area(&mut self, points: &[[f64; 2]], colour: &str, opacity: f64, edge: bool) {
         let points: Vec<String> = points.iter().map(|[x, y]| format!("{x:.2},{y:.2}")).collect();
         let edge =
@@ -99,7 +99,7 @@ impl Svg {
         self.area(&[[x0, y0], [x1, y0], [x1, y1], [x0, y1]], colour, opacity, false);
     }
 
-    /// A symbol of an engine, `px` from its middle to its edge.
+    /// The symbol of an engine with the radius `px`.
     pub(crate) fn symbol(
         &mut self,
         at: [f64; 2],
@@ -128,7 +128,7 @@ impl Svg {
         );
     }
 
-    /// What is drawn from now on until [`Svg::unclip`] shows only within the rectangle.
+    /// Clips all further elements to the rectangle, until [`Svg::unclip`].
     pub(crate) fn clip(&mut self, id: &str, from: [f64; 2], to: [f64; 2]) {
         let _ = writeln!(
             self.body,
@@ -145,7 +145,8 @@ impl Svg {
         self.body.push_str("</g>\n");
     }
 
-    /// The whole file. `mm` is its width on paper, `px` and `high` its width and height in units.
+    /// The complete file. `mm` is its width on paper; `px` and `high` are its width and height in
+    /// its own units.
     pub(crate) fn finish(self, title: &str, mm: f64, px: f64, high: f64) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{mm}mm\" height=\"{:.1}mm\" viewBox=\"0 0 {px} \
@@ -158,13 +159,13 @@ impl Svg {
     }
 }
 
-/// Text for XML, which has no place for control characters in whatever form.
+/// Text for XML, which cannot contain control characters, not even escaped.
 fn in_xml(text: &str) -> String {
     let visible = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
     escaped(&text.chars().map(visible).collect::<String>())
 }
 
-/// A pattern as SVG has it.
+/// A pattern as the value of `stroke-dasharray`.
 pub(crate) fn dashes(dash: Dash) -> &'static str {
     match dash {
         Dash::Solid => "",

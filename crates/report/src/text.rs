@@ -1,29 +1,28 @@
-//! The report for a terminal: answers, strips of intervals and violins, and tables, in 80 columns.
+//! The report for a terminal: conclusions, rows of intervals and violins, and tables.
 
 use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
 use crate::certificate::Badge;
-use crate::figure::{Along, Dot, Figure, Group, Panel, Shape};
 use crate::headline;
 use crate::palette::Style;
+use crate::plot::{Along, Dot, Entry, Figure, Group, Panel, Shape, Table};
 use crate::report::Report;
 use crate::scale::Range;
 use crate::summary::Summary;
-use crate::table::{Entry, Table};
 
-/// Columns that names of rows have, and that longer ones may take at most.
+/// The minimum and maximum columns of the names of rows.
 const NAME_COLUMNS: [usize; 2] = [24, 36];
 
-/// Columns that the figures at the end of a row take at most.
+/// The maximum columns of the values at the end of a row.
 const VALUE_COLUMNS: usize = 20;
 
-/// Heights of a bar of one character.
+/// Characters that are bars of ascending height.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The report in lines of at most `columns` characters, with ANSI colours: whoever prints it where
-/// there are none takes them off.
+/// The report in lines of at most `columns` columns and at least 60, with ANSI colours. The caller
+/// removes them for an output without colours.
 #[must_use]
 pub fn render(report: &Report<'_>, columns: usize) -> String {
     let columns = columns.max(60);
@@ -114,7 +113,7 @@ fn of_group(text: &mut String, group: &Group, report: &Report<'_>, columns: usiz
     }
 }
 
-/// A line of a figure.
+/// One row of a figure.
 struct Row<'p> {
     name: String,
     variant: Option<&'p str>,
@@ -124,17 +123,17 @@ struct Row<'p> {
 }
 
 enum Drawn<'p> {
-    /// A value with its interval, and where 1 lies.
+    /// A value with its interval, and a line at 1.
     Interval { dot: &'p Dot, hollow: bool },
-    /// A line between two.
+    /// Two values and a line between them.
     Pair { first: &'p Dot, second: &'p Dot },
-    /// Bars end to end.
+    /// Stacked bars.
     Bars(Vec<(f64, f32)>),
     /// The shape of a distribution.
     Violin { outline: &'p [[f64; 2]], runs: &'p [f64], median: f64 },
 }
 
-/// What a row of a panel with variants down its side shows.
+/// The rows of a panel whose vertical axis has categories.
 fn strips(panel: &Panel) -> Vec<Row<'_>> {
     let range = Range::of_x(panel);
     let mut rows = Vec::new();
@@ -147,7 +146,7 @@ fn strips(panel: &Panel) -> Vec<Row<'_>> {
                 Shape::Dots { dots: of, along: Along::X, hollow } => {
                     dots.extend(of.iter().filter(|dot| here(dot.y)).map(|dot| (dot, *hollow)));
                 }
-                // Where names stand at bars they are half of the answer, and a table has room for them.
+                // Bars with names are left to the table, which has room for the names.
                 Shape::Bars { bars: of, strength, named: false, .. } => {
                     bars.extend(
                         of.iter().filter(|bar| here(bar[0])).map(|bar| (bar[1], *strength)),
@@ -183,7 +182,7 @@ fn strips(panel: &Panel) -> Vec<Row<'_>> {
     rows
 }
 
-/// A row for each violin that is shown at first; those of one size follow each other.
+/// A row for each violin that is shown at first, by size.
 fn violins(panel: &Panel) -> Vec<Row<'_>> {
     let range = Range::of_y(panel);
     let mut rows: Vec<(f64, Row<'_>)> = Vec::new();
@@ -210,7 +209,7 @@ impl Row<'_> {
     fn picture(&self, columns: usize) -> String {
         let mut cells = vec![' '; columns];
         let last = columns - 1;
-        // In range by the clamp.
+        // The clamp keeps it in range.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let at =
             |value: f64| (self.range.share(value).clamp(0.0, 1.0) * last as f64).round() as usize;
@@ -267,7 +266,7 @@ impl Row<'_> {
     }
 }
 
-/// The axis under strips: some values where they lie.
+/// The axis below the rows: labels at the positions of their values.
 fn scale(text: &mut String, panel: &Panel, name_columns: usize, columns: usize) {
     let along_x = !panel.y.categories.is_empty();
     let (axis, range) = match along_x {
@@ -298,7 +297,7 @@ fn scale(text: &mut String, panel: &Panel, name_columns: usize, columns: usize) 
     let _ = writeln!(text, "{} {label}", " ".repeat(name_columns));
 }
 
-/// A table in as many blocks of columns as it takes, each with the first column.
+/// A table, split into blocks of columns that fit. Each block has the first column.
 fn of_table(text: &mut String, table: &Table, columns: usize) {
     text.push('\n');
     paragraph(text, &table.title, columns);
@@ -328,7 +327,7 @@ fn of_table(text: &mut String, table: &Table, columns: usize) {
     }
 }
 
-/// One line; columns whose first row holds a number stand to the right.
+/// One line. Columns whose first row has a number are right-aligned.
 fn line(text: &mut String, row: &[Entry], first: &[Entry], block: &[usize], widths: &[usize]) {
     let cell = |&column: &usize| {
         let shown = padded(row[column].shown(), widths[column]);
@@ -344,12 +343,13 @@ fn line(text: &mut String, row: &[Entry], first: &[Entry], block: &[usize], widt
     let _ = writeln!(text, "{}", cells.join("  ").trim_end());
 }
 
-/// Names come from files that anybody may have written, and a terminal would obey what they hold.
+/// Replaces control characters: names can come from untrusted files, and a terminal would interpret
+/// these characters.
 fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// A text that takes exactly so many columns of a terminal.
+/// `text`, cut or padded to exactly `columns` columns of a terminal.
 fn padded(text: &str, columns: usize) -> String {
     let mut text = visible(text);
     if text.width() > columns {
@@ -360,7 +360,8 @@ fn padded(text: &str, columns: usize) -> String {
     text + &" ".repeat(free)
 }
 
-/// In the colour of its engine. The colours for a dark ground can be read on a light one too.
+/// `text` in the colour of its engine. The colours for a dark background are readable on a light
+/// one too.
 fn coloured(text: &str, style: Option<&Style>) -> String {
     let Some(style) = style else { return text.to_owned() };
     let part = |at: usize| u8::from_str_radix(&style.dark[at..at + 2], 16).unwrap_or(128);
@@ -390,13 +391,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_take_the_columns_that_they_are_given() {
+    fn names_are_padded_or_cut_to_the_columns() {
         let check = |text: &str, columns: usize, expected: &str| {
             assert_eq!(padded(text, columns), expected, "{text:?} in {columns} columns");
         };
         check("splice", 8, "splice  ");
         check("splice:1M,pipe=1M", 8, "splice:…");
-        // Some characters take two columns, and one that is cut off may leave a column free.
+        // Some characters are two columns wide, so a column may remain free after a cut.
         check("漢字漢字", 8, "漢字漢字");
         check("漢字漢字", 6, "漢字… ");
         check("\u{1b}[2J", 5, "\u{fffd}[2J ");

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use haulage_report::figure::EPSILON;
-use haulage_report::table::Entry;
+use haulage_report::plot::Entry;
 use haulage_report::{Report, Source, page, static_figures, text};
 use lab::bench::analysis::Finding;
 use lab::tune::Records;

@@ -1,4 +1,4 @@
-//! Files and directories in memory, for file systems in this process.
+//! Files and directories in memory, for FUSE file systems of this process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -9,11 +9,11 @@ use fuser::{
     TimeOrNow,
 };
 
-/// What a file system holds.
+/// The inodes of a file system.
 #[derive(Debug)]
 pub(crate) struct Nodes {
     known: HashMap<u64, Known>,
-    /// The number that was given last.
+    /// The last inode number that was assigned.
     last: u64,
 }
 
@@ -27,23 +27,23 @@ struct Known {
     ctime: SystemTime,
 }
 
-/// Whose something is.
+/// The owner of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     uid: u32,
     gid: u32,
 }
 
-/// What a node contains.
+/// The contents of a node.
 #[derive(Debug)]
 pub(crate) enum Node {
-    /// Numbers by name.
+    /// Inode numbers by name.
     Dir(BTreeMap<OsString, u64>),
     /// Its bytes.
     File(Vec<u8>),
 }
 
-/// The attributes that are to be others.
+/// The attributes to set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) mode: Option<u32>,
@@ -54,16 +54,16 @@ pub(crate) struct Change {
     pub(crate) mtime: Option<TimeOrNow>,
 }
 
-/// Nothing is cached of names and attributes, so that every question comes here.
+/// The kernel caches no names and attributes, so every lookup reaches this process.
 pub(crate) const TTL: Duration = Duration::ZERO;
 
-/// An offset or a length as a place in memory.
+/// An offset or a length as an index.
 pub(crate) fn offset_of(bytes: u64) -> usize {
     usize::try_from(bytes).expect("files of tests fit into memory")
 }
 
 impl Nodes {
-    /// An empty root of this process.
+    /// An empty root directory, owned by this process.
     pub(crate) fn new() -> Nodes {
         let root = Known::new(Node::Dir(BTreeMap::new()), 0o755, Owner::here());
         Nodes { known: HashMap::from([(INodeNo::ROOT.0, root)]), last: INodeNo::ROOT.0 }
@@ -97,7 +97,7 @@ impl Nodes {
         Ok(ino)
     }
 
-    /// Gives a file another name.
+    /// Adds a hard link to a file.
     pub(crate) fn link(
         &mut self,
         ino: INodeNo,
@@ -112,22 +112,22 @@ impl Nodes {
         Ok(())
     }
 
-    /// Takes the name away. What it stood for stays until the kernel forgets it.
-    pub(crate) fn take(&mut self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
+    /// Removes a name. The inode stays until the kernel forgets it.
+    pub(crate) fn remove(&mut self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
         self.entries(parent)?.remove(name).map(INodeNo).ok_or(Errno::ENOENT)
     }
 
-    /// The same with the name of an empty directory.
-    pub(crate) fn take_dir(&mut self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
+    /// Removes the name of an empty directory.
+    pub(crate) fn remove_dir(&mut self, parent: INodeNo, name: &OsStr) -> Result<INodeNo, Errno> {
         match self.find(parent, name).and_then(|ino| self.get(ino)) {
             Some(Node::Dir(entries)) if !entries.is_empty() => Err(Errno::ENOTEMPTY),
-            Some(Node::Dir(_)) => self.take(parent, name),
+            Some(Node::Dir(_)) => self.remove(parent, name),
             Some(Node::File(_)) => Err(Errno::ENOTDIR),
             None => Err(Errno::ENOENT),
         }
     }
 
-    /// Gives what `from` stands for the name `to`, in place of what had it if `flags` let that be.
+    /// Renames `from` to `to`. An existing `to` is replaced if `flags` allow it.
     pub(crate) fn rename(
         &mut self,
         from: (INodeNo, &OsStr),
@@ -138,18 +138,18 @@ impl Nodes {
             return Err(Errno::EINVAL);
         }
         let ino = self.find(from.0, from.1).ok_or(Errno::ENOENT)?;
-        match self.find(to.0, to.1).and_then(|stands| self.get(stands)) {
+        match self.find(to.0, to.1).and_then(|existing| self.get(existing)) {
             Some(_) if !flags.is_empty() => return Err(Errno::EEXIST),
             Some(Node::Dir(entries)) if !entries.is_empty() => return Err(Errno::ENOTEMPTY),
             _ => {}
         }
         self.entries(to.0)?.insert(to.1.to_owned(), ino.0);
-        self.take(from.0, from.1)?;
+        self.remove(from.0, from.1)?;
         self.known.get_mut(&ino.0).ok_or(Errno::ENOENT)?.ctime = SystemTime::now();
         Ok(())
     }
 
-    /// Lets go of what has no name any more.
+    /// Drops an inode without names.
     pub(crate) fn forget(&mut self, ino: INodeNo) {
         if self.names_of(ino) == 0 && ino != INodeNo::ROOT {
             self.known.remove(&ino.0);
@@ -176,8 +176,8 @@ impl Nodes {
         let Node::File(bytes) = &mut known.node else { return Err(Errno::EBADF) };
         let start = offset_of(offset);
         bytes.resize(bytes.len().max(start), 0);
-        // What is added is not filled with zeros first: without optimisation that takes many times as long
-        // as all else here.
+        // The added bytes are not zeroed first: in a debug build that takes many times as long as
+        // the rest of a write.
         let (over, added) = data.split_at(data.len().min(bytes.len() - start));
         bytes[start..start + over.len()].copy_from_slice(over);
         bytes.extend_from_slice(added);
@@ -185,7 +185,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Changes attributes; a directory keeps its length.
+    /// Sets attributes. The size of a directory stays.
     pub(crate) fn change(&mut self, ino: INodeNo, change: Change) {
         let Some(known) = self.known.get_mut(&ino.0) else { return };
         if let (Node::File(bytes), Some(len)) = (&mut known.node, change.size) {
@@ -215,8 +215,8 @@ impl Nodes {
             ctime: known.ctime,
             crtime: known.ctime,
             kind,
-            perm: u16::try_from(known.mode).expect("it was bounded"),
-            nlink: u32::try_from(names).expect("tests make few"),
+            perm: u16::try_from(known.mode).expect("it is masked"),
+            nlink: u32::try_from(names).expect("tests create few"),
             uid: known.owner.uid,
             gid: known.owner.gid,
             rdev: 0,
@@ -225,7 +225,7 @@ impl Nodes {
         })
     }
 
-    /// The entries of a directory, which change.
+    /// The entries of a directory, to change them.
     fn entries(&mut self, dir: INodeNo) -> Result<&mut BTreeMap<OsString, u64>, Errno> {
         let known = self.known.get_mut(&dir.0).ok_or(Errno::ENOENT)?;
         known.touch();
@@ -242,7 +242,7 @@ impl Known {
         Known { node, mode, owner, atime: now, mtime: now, ctime: now }
     }
 
-    /// Its content changes.
+    /// Sets the times of a change of content.
     fn touch(&mut self) {
         self.mtime = SystemTime::now();
         self.ctime = self.mtime;
@@ -250,13 +250,13 @@ impl Known {
 }
 
 impl Owner {
-    /// Of this process.
+    /// The owner of this process.
     pub(crate) fn here() -> Owner {
         let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
         Owner { uid: uid.as_raw(), gid: gid.as_raw() }
     }
 
-    /// Of the process that asks.
+    /// The owner of the process that made the request.
     pub(crate) fn of(request: &Request) -> Owner {
         Owner { uid: request.uid(), gid: request.gid() }
     }
@@ -269,16 +269,16 @@ fn time_of(time: TimeOrNow) -> SystemTime {
     }
 }
 
-/// Answers a question for attributes.
-pub(crate) fn tell(attr: Option<FileAttr>, reply: ReplyAttr) {
+/// Replies to a request for attributes.
+pub(crate) fn reply_attr(attr: Option<FileAttr>, reply: ReplyAttr) {
     match attr {
         Some(attr) => reply.attr(&TTL, &attr),
         None => reply.error(Errno::ENOENT),
     }
 }
 
-/// Answers a question for a name.
-pub(crate) fn introduce(attr: Option<FileAttr>, reply: ReplyEntry) {
+/// Replies to a lookup.
+pub(crate) fn reply_entry(attr: Option<FileAttr>, reply: ReplyEntry) {
     match attr {
         Some(attr) => reply.entry(&TTL, &attr, Generation(0)),
         None => reply.error(Errno::ENOENT),

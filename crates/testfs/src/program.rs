@@ -1,11 +1,11 @@
-//! The program under test, what it may know of whoever runs the tests, and what it says.
+//! Runs the program under test without the user's profile and certificates, and reads its output.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A command that starts `program`, which is haulage or starts it, and goes by no profile that somebody
-/// has on this machine: which way a copy takes would depend on it.
+/// A command that starts `program`, which is haulage or starts it, without the profile of this
+/// machine: the chosen variants would depend on it.
 #[must_use]
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
@@ -13,8 +13,8 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// A command that starts `program` with `args` in `dir` to measure something: it goes by no certificate that
-/// somebody has of this machine, and keeps those that it makes below `dir`, in `state`.
+/// A command that starts `program` with `args` in `dir` for a measurement. It does not use the
+/// certificates of this machine, and keeps its own in `state` below `dir`.
 #[must_use]
 pub fn measuring(program: impl AsRef<OsStr>, args: &[&str], dir: &Path) -> Command {
     let mut command = command(program);
@@ -22,25 +22,25 @@ pub fn measuring(program: impl AsRef<OsStr>, args: &[&str], dir: &Path) -> Comma
     command
 }
 
-/// What a program said on its standard output.
+/// The standard output of a program.
 ///
 /// # Panics
-/// When that is no text.
+/// If it is not UTF-8.
 #[must_use]
 pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// What a program said on its standard error. Names that are no text may be in it.
+/// The standard error of a program. Bytes that are not UTF-8 are replaced.
 #[must_use]
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a file of JSON holds.
+/// The value in a JSON file.
 ///
 /// # Panics
-/// When it is none.
+/// If it cannot be read, or is not JSON.
 #[must_use]
 pub fn json(path: &Path) -> serde_json::Value {
     let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -50,7 +50,7 @@ pub fn json(path: &Path) -> serde_json::Value {
 /// The names in a directory, sorted.
 ///
 /// # Panics
-/// When it cannot be listed.
+/// If it cannot be listed.
 #[must_use]
 pub fn names_in(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
@@ -65,7 +65,7 @@ pub fn names_in(dir: &Path) -> Vec<String> {
 /// The one entry of a directory.
 ///
 /// # Panics
-/// When there is none, or another.
+/// If there is none, or more than one.
 #[must_use]
 pub fn only(dir: &Path) -> PathBuf {
     let names = names_in(dir);

@@ -13,7 +13,7 @@ use crate::skip::{skip, test_name};
 /// The environment variable that names the file systems.
 const VARIABLE: &str = "HAULAGE_TEST_FS";
 
-/// The one that names file systems small enough to be filled up.
+/// The environment variable that names small file systems, for tests of ENOSPC.
 const SMALL_VARIABLE: &str = "HAULAGE_TEST_SMALL_FS";
 
 /// A kind of file system that tests run on.
@@ -23,7 +23,7 @@ pub enum FsKind {
     Ext4,
     /// Writes in place, reflinks.
     Xfs,
-    /// Copies on write, checksums.
+    /// Copy-on-write, with checksums.
     Btrfs,
     /// In memory.
     Tmpfs,
@@ -33,7 +33,7 @@ impl FsKind {
     /// All of them.
     pub const ALL: [FsKind; 4] = [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs, FsKind::Tmpfs];
 
-    /// As mount(8) calls it.
+    /// Its name for mount(8).
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -79,11 +79,11 @@ impl Scratch {
     }
 }
 
-/// A fresh directory on a small file system, which no other test uses meanwhile.
+/// A fresh directory on a small file system, which is locked for this test.
 #[derive(Debug)]
 pub struct SmallFs {
     scratch: Scratch,
-    /// Holds the lock; dropped after the directory is gone.
+    /// Holds the lock. It is dropped after the directory is removed.
     _locked: File,
 }
 
@@ -94,47 +94,47 @@ impl SmallFs {
         self.scratch.join(name)
     }
 
-    /// Takes up the room on the file system, all but about `bytes` of it.
+    /// Fills the file system with one file, except for about `bytes`.
     ///
     /// # Panics
-    /// When the room cannot be taken.
+    /// If that fails.
     pub fn leave_room(&self, bytes: u64) {
         const STEP_BYTES: u64 = 256 << 10;
-        let filler = File::create(self.join("filler")).expect("a file that takes up the room");
-        let stat = rustix::fs::fstatvfs(&filler).expect("the room there is");
+        let filler = File::create(self.join("filler")).expect("the file that fills it");
+        let stat = rustix::fs::fstatvfs(&filler).expect("the free space");
         let mut len = (stat.f_bavail * stat.f_frsize).saturating_sub(bytes);
-        // What is free is not all for data: how much is, only trying tells.
+        // Part of the free space is for metadata. How much is found by trying.
         while len > 0 {
             match rustix::fs::fallocate(&filler, FallocateFlags::empty(), 0, len) {
                 Ok(()) => return,
                 Err(Errno::NOSPC) => len = len.saturating_sub(STEP_BYTES),
-                Err(errno) => panic!("{}: taking up room: {errno}", self.scratch.kind),
+                Err(errno) => panic!("{}: filling it: {errno}", self.scratch.kind),
             }
         }
     }
 }
 
-/// A fresh directory on the file system `kind`, or `None` after a skip that said so aloud.
+/// A fresh directory on the file system `kind`. `None` after a reported skip.
 ///
 /// # Panics
-/// When the environment names the file system and no directory can be made there.
+/// If the environment names the file system and no directory can be created there.
 #[must_use]
 pub fn fs(kind: FsKind) -> Option<Scratch> {
     scratch_in(VARIABLE, kind)
 }
 
-/// A fresh directory on a file system `kind` of some 32 to 300 MiB, to see what happens when it is
-/// full; waits until no other test uses it. `None` after a skip that said so aloud.
+/// A fresh directory on a file system `kind` of 32 to 300 MiB, for tests of ENOSPC. Waits until no
+/// other test uses it. `None` after a reported skip.
 ///
 /// # Panics
-/// When the environment names the file system and no directory can be made there.
+/// If the environment names the file system and no directory can be created there.
 #[must_use]
 pub fn small_fs(kind: FsKind) -> Option<SmallFs> {
     let scratch = scratch_in(SMALL_VARIABLE, kind)?;
     let root = scratch.path().parent().expect("a scratch directory is in another");
     let locked = File::open(root).expect("the root of a file system can be opened");
     rustix::fs::flock(&locked, FlockOperation::LockExclusive).expect("a directory can be locked");
-    // What the last test removed is given back late; now is when it counts.
+    // The space of removed files may be freed late: wait for it.
     rustix::fs::syncfs(&locked).expect("a file system can be synced");
     Some(SmallFs { scratch, _locked: locked })
 }
@@ -155,8 +155,8 @@ fn scratch_in(variable: &str, kind: FsKind) -> Option<Scratch> {
     }
 }
 
-/// Runs `test` in a fresh directory on every file system in turn; those that are missing are
-/// skipped aloud.
+/// Runs `test` in a fresh directory on every file system in turn. Missing ones are reported as
+/// skips.
 pub fn each_fs(mut test: impl FnMut(FsKind, &Path)) {
     for kind in FsKind::ALL {
         if let Some(scratch) = fs(kind) {
@@ -166,7 +166,7 @@ pub fn each_fs(mut test: impl FnMut(FsKind, &Path)) {
 }
 
 /// Runs `test` with two fresh directories on every ordered pair of different file systems; the
-/// first is the source's. Pairs with a missing one are skipped aloud.
+/// first is for the source. Pairs with a missing one are reported as skips.
 pub fn each_pair(mut test: impl FnMut(&Scratch, &Scratch)) {
     for src_kind in FsKind::ALL {
         let Some(src) = fs(src_kind) else { continue };

@@ -1,13 +1,13 @@
-//! Tests that cannot run here say so where nobody can overlook it.
+//! Reports tests that cannot run here.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// Says on standard error, and in the file that the environment variable `HAULAGE_SKIPS` names,
-/// that `test` was skipped and `why`.
+/// Reports that `test` was skipped and `why`, on standard error and in the file that the
+/// environment variable `HAULAGE_SKIPS` names.
 ///
 /// # Panics
-/// When neither can be written: the skip would be silent.
+/// If one of them cannot be written: the skip would be silent.
 pub fn skip(test: &str, why: &str) {
     let line = format!("SKIPPED {test}: {why}\n");
     // The harness captures `eprint!`, not the descriptor itself.
@@ -23,14 +23,14 @@ pub fn skip(test: &str, why: &str) {
     }
 }
 
-/// Whether the test may do what only root may.
+/// Whether the test runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The name of the test that is running. The harness names each test's thread after it; with a
-/// single thread it does not, and the program's name has to do.
+/// The name of the test that is running. The harness names the thread of each test after it. With a
+/// single thread it does not; then it is the name of the program.
 #[must_use]
 pub fn test_name() -> String {
     let thread = std::thread::current();

@@ -1,5 +1,5 @@
-//! A file system in this process on which requests take the time that a test says: what is best
-//! elsewhere is slow here.
+//! A FUSE file system of this process whose requests take a set time, so that a variant which is
+//! fast elsewhere is slow here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,29 +15,33 @@ use fuser::{
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::nodes::{Change, Node, Nodes, Owner, TTL, introduce, offset_of, tell};
+use crate::nodes::{Change, Node, Nodes, Owner, TTL, offset_of, reply_attr, reply_entry};
 use crate::skip::{skip, test_name};
 
-/// What requests cost, and which there are not. The rest costs nothing but the way to this process.
+/// The time of requests, and which requests are not supported. All others take only the round trip
+/// to this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
-    /// The time of each write, however many bytes it brings.
-    pub write_takes: Duration,
-    /// The time of each MiB that it copies itself, asked by copy_file_range(2); `None` where it does not.
-    pub served_mib_takes: Option<Duration>,
-    /// Whether files are read and written past the page cache.
-    pub past_the_cache: bool,
-    /// Writes after which it is full, whatever room it claims to have; `None` is never.
+    /// The time of each write, whatever its size.
+    pub write_time: Duration,
+    /// The time for each MiB of a copy_file_range(2), which the file system serves itself. `None`
+    /// if it does not support the call.
+    pub served_mib_time: Option<Duration>,
+    /// Whether reads and writes bypass the page cache.
+    pub direct_io: bool,
+    /// Number of writes after which writes fail with ENOSPC, whatever statfs(2) reports.
     pub full_after_writes: Option<u64>,
-    /// Renames with flags, such as RENAME_NOREPLACE, are refused with EINVAL, as many servers do.
-    pub renames_without_flags: bool,
-    /// When the first of those comes, another has just made a file of that name, which holds its name.
-    pub another_is_first: bool,
-    /// No file can have two names.
-    pub no_links: bool,
+    /// Renames with flags, such as RENAME_NOREPLACE, fail with EINVAL, as on many network file
+    /// systems.
+    pub no_rename_flags: bool,
+    /// Before the first such rename fails, a file with the new name is created, as by another
+    /// process. It contains its name.
+    pub rename_loses_race: bool,
+    /// Hard links fail with EPERM.
+    pub no_hard_links: bool,
 }
 
-/// A mounted file system; unmounted when dropped.
+/// A mounted file system. Dropping it unmounts it.
 #[derive(Debug)]
 pub struct SlowFs {
     session: Option<BackgroundSession>,
@@ -47,17 +51,17 @@ pub struct SlowFs {
 }
 
 impl SlowFs {
-    /// Mounts an empty one; `None` after a skip that said so aloud, where that is impossible.
+    /// Mounts an empty one. `None` after a reported skip, if nothing can be mounted.
     ///
     /// # Panics
-    /// When no directory can be made to mount it on.
+    /// If no directory can be created to mount it on.
     #[must_use]
     pub fn mount(costs: Costs) -> Option<SlowFs> {
         let dir = tempfile::tempdir().expect("a directory");
         let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let slow = Slow {
             costs,
-            first_may_come: AtomicBool::new(costs.another_is_first),
+            race_is_due: AtomicBool::new(costs.rename_loses_race),
             writes: writes.clone(),
             served_bytes: served_bytes.clone(),
             nodes: Mutex::new(Nodes::new()),
@@ -71,19 +75,19 @@ impl SlowFs {
         }
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Writes that have reached it so far.
+    /// Number of writes so far.
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that it has copied itself so far.
+    /// Bytes of served copy_file_range(2) calls so far.
     #[must_use]
     pub fn served_bytes(&self) -> u64 {
         self.served_bytes.load(Ordering::Relaxed)
@@ -92,7 +96,7 @@ impl SlowFs {
 
 impl Drop for SlowFs {
     fn drop(&mut self) {
-        // The directory can only be removed when nothing is mounted on it.
+        // The directory can be removed only when nothing is mounted on it.
         if let Some(Err(error)) = self.session.take().map(BackgroundSession::umount_and_join) {
             eprintln!("{} stays mounted: {error}", self.path().display());
         }
@@ -101,14 +105,14 @@ impl Drop for SlowFs {
 
 struct Slow {
     costs: Costs,
-    /// Nobody has come first yet.
-    first_may_come: AtomicBool,
+    /// Whether the file of [`Costs::rename_loses_race`] is still to be created.
+    race_is_due: AtomicBool,
     writes: Arc<AtomicU64>,
     served_bytes: Arc<AtomicU64>,
     nodes: Mutex<Nodes>,
 }
 
-/// Room that it claims to have, in blocks of 4096 bytes: a GiB.
+/// The free blocks of 4096 bytes that statfs(2) reports: 1 GiB.
 const BLOCKS: u64 = 1 << 18;
 
 impl Slow {
@@ -117,7 +121,7 @@ impl Slow {
     }
 
     fn flags(&self) -> FopenFlags {
-        if self.costs.past_the_cache {
+        if self.costs.direct_io {
             FopenFlags::FOPEN_DIRECT_IO
         } else {
             FopenFlags::FOPEN_KEEP_CACHE
@@ -128,11 +132,11 @@ impl Slow {
 impl Filesystem for Slow {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let nodes = self.nodes();
-        introduce(nodes.find(parent, name).and_then(|ino| nodes.attr(ino)), reply);
+        reply_entry(nodes.find(parent, name).and_then(|ino| nodes.attr(ino)), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        tell(self.nodes().attr(ino), reply);
+        reply_attr(self.nodes().attr(ino), reply);
     }
 
     fn setattr(
@@ -155,7 +159,7 @@ impl Filesystem for Slow {
     ) {
         let mut nodes = self.nodes();
         nodes.change(ino, Change { mode, uid, gid, size, atime, mtime });
-        tell(nodes.attr(ino), reply);
+        reply_attr(nodes.attr(ino), reply);
     }
 
     fn mkdir(
@@ -168,9 +172,9 @@ impl Filesystem for Slow {
         reply: ReplyEntry,
     ) {
         let mut nodes = self.nodes();
-        let made = (mode, Owner::of(request));
-        match nodes.add(parent, name, Node::Dir(BTreeMap::new()), made) {
-            Ok(ino) => introduce(nodes.attr(ino), reply),
+        let attrs = (mode, Owner::of(request));
+        match nodes.add(parent, name, Node::Dir(BTreeMap::new()), attrs) {
+            Ok(ino) => reply_entry(nodes.attr(ino), reply),
             Err(errno) => reply.error(errno),
         }
     }
@@ -186,9 +190,9 @@ impl Filesystem for Slow {
         reply: ReplyCreate,
     ) {
         let mut nodes = self.nodes();
-        let made = (mode, Owner::of(request));
-        let made = nodes.add(parent, name, Node::File(Vec::new()), made);
-        match made.map(|ino| nodes.attr(ino).expect("it was just made")) {
+        let attrs = (mode, Owner::of(request));
+        let created = nodes.add(parent, name, Node::File(Vec::new()), attrs);
+        match created.map(|ino| nodes.attr(ino).expect("it was just created")) {
             Ok(attr) => {
                 reply.created(&TTL, &attr, Generation(0), FileHandle(0), self.flags());
             }
@@ -197,14 +201,14 @@ impl Filesystem for Slow {
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        match self.nodes().take(parent, name) {
+        match self.nodes().remove(parent, name) {
             Ok(_) => reply.ok(),
             Err(errno) => reply.error(errno),
         }
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        match self.nodes().take_dir(parent, name) {
+        match self.nodes().remove_dir(parent, name) {
             Ok(_) => reply.ok(),
             Err(errno) => reply.error(errno),
         }
@@ -220,12 +224,12 @@ impl Filesystem for Slow {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        if self.costs.renames_without_flags && !flags.is_empty() {
-            if self.first_may_come.swap(false, Ordering::Relaxed) {
+        if self.costs.no_rename_flags && !flags.is_empty() {
+            if self.race_is_due.swap(false, Ordering::Relaxed) {
                 let content = Node::File(newname.as_encoded_bytes().to_vec());
-                let made = (0o644, Owner::of(request));
-                // Where the name is taken already nobody need come.
-                let _ = self.nodes().add(newparent, newname, content, made);
+                let attrs = (0o644, Owner::of(request));
+                // If the name exists already, nothing has to be created.
+                let _ = self.nodes().add(newparent, newname, content, attrs);
             }
             return reply.error(Errno::EINVAL);
         }
@@ -244,11 +248,11 @@ impl Filesystem for Slow {
         reply: ReplyEntry,
     ) {
         let mut nodes = self.nodes();
-        if self.costs.no_links {
+        if self.costs.no_hard_links {
             return reply.error(Errno::EPERM);
         }
         match nodes.link(ino, newparent, newname) {
-            Ok(()) => introduce(nodes.attr(ino), reply),
+            Ok(()) => reply_entry(nodes.attr(ino), reply),
             Err(errno) => reply.error(errno),
         }
     }
@@ -294,10 +298,10 @@ impl Filesystem for Slow {
         if self.costs.full_after_writes.is_some_and(|last| writes >= last) {
             return reply.error(Errno::ENOSPC);
         }
-        // One thread serves all requests, so that several writers wait for each other.
-        std::thread::sleep(self.costs.write_takes);
+        // One thread serves all requests, so several writers wait for each other.
+        std::thread::sleep(self.costs.write_time);
         match self.nodes().write(ino, offset, data) {
-            Ok(()) => reply.written(u32::try_from(data.len()).expect("no request is as long")),
+            Ok(()) => reply.written(u32::try_from(data.len()).expect("shorter than 4 GiB")),
             Err(errno) => reply.error(errno),
         }
     }
@@ -315,11 +319,11 @@ impl Filesystem for Slow {
         _flags: CopyFileRangeFlags,
         reply: ReplyWrite,
     ) {
-        let Some(mib_takes) = self.costs.served_mib_takes else {
+        let Some(mib_time) = self.costs.served_mib_time else {
             return reply.error(Errno::ENOSYS);
         };
         let mut nodes = self.nodes();
-        // A reply has room for 32 bits.
+        // The count in the reply has 32 bits.
         let len = offset_of(len.min(1 << 30));
         let bytes = nodes.read(ino_in, offset_in, len).map(<[u8]>::to_vec);
         let written =
@@ -327,8 +331,8 @@ impl Filesystem for Slow {
         match written {
             Ok(bytes) => {
                 self.served_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-                std::thread::sleep(mib_takes.mul_f64(bytes as f64 / f64::from(1 << 20)));
-                reply.written(u32::try_from(bytes).expect("it was bounded"));
+                std::thread::sleep(mib_time.mul_f64(bytes as f64 / f64::from(1 << 20)));
+                reply.written(u32::try_from(bytes).expect("it is at most 1 GiB"));
             }
             Err(errno) => reply.error(errno),
         }

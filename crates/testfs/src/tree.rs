@@ -1,4 +1,4 @@
-//! What stands in a tree, in every aspect that a copy may keep, and how two trees differ.
+//! Reads a tree with every attribute that a copy may keep, and compares two trees.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// Bytes of content that are hashed as one.
+/// The bytes of content of one hash.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// What is compared. Type, names, content, symlink targets and device numbers always are.
+/// What is compared, besides type, names, content, symlink targets and device numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Aspects {
     /// Permission bits with setuid, setgid and sticky, except those of symlinks.
@@ -33,12 +33,12 @@ impl Aspects {
     /// All that `cp -a` keeps.
     pub const ALL: Aspects =
         Aspects { modes: true, owners: true, mtimes: true, hard_links: true, xattrs: true };
-    /// What is always compared, and no more.
+    /// Only what is always compared.
     pub const CONTENT: Aspects =
         Aspects { modes: false, owners: false, mtimes: false, hard_links: false, xattrs: false };
 }
 
-/// A file or a tree as it was when it was read.
+/// A file or a tree at the time of reading.
 #[derive(Clone, Debug)]
 pub struct Tree {
     /// By path below the root; the root itself is the empty path.
@@ -53,7 +53,7 @@ struct Entry {
     gid: u32,
     mtime_ns: i128,
     rdev: u64,
-    /// Device and inode, for telling hard links.
+    /// Device and inode, to recognise hard links.
     identity: (u64, u64),
     bytes: u64,
     /// A hash per block of a regular file.
@@ -62,20 +62,20 @@ struct Entry {
     xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// How the tree at `right` differs from the one at `left`, a line a difference.
+/// The differences between the trees at `left` and `right`, one line each.
 ///
 /// # Errors
-/// When one of them cannot be read.
+/// If one of them cannot be read.
 pub fn tree_differences(left: &Path, right: &Path, aspects: Aspects) -> io::Result<Vec<String>> {
     Ok(Tree::read(left)?.differences(&Tree::read(right)?, aspects))
 }
 
 impl Tree {
-    /// Reads all there is at `root`; a symlink there is not followed. Paths below may be longer
-    /// than PATH_MAX.
+    /// Reads the tree at `root`. A symlink there is not followed. Paths below it may exceed
+    /// PATH_MAX.
     ///
     /// # Errors
-    /// The first that any call gives.
+    /// The first error of any call.
     pub fn read(root: &Path) -> io::Result<Tree> {
         let mut tree = Tree { entries: BTreeMap::new() };
         tree.add(rustix::fs::CWD, root.as_os_str(), PathBuf::new())?;
@@ -88,13 +88,13 @@ impl Tree {
         self.entries.len()
     }
 
-    /// Never: the root is always there.
+    /// Always false: the root is an entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How `right` differs from this tree, a line a difference; empty when they are equal.
+    /// The differences between this tree and `right`, one line each. Empty if they are equal.
     #[must_use]
     pub fn differences(&self, right: &Tree, aspects: Aspects) -> Vec<String> {
         let mut lines = Vec::new();
@@ -148,7 +148,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Of each name that is no directory, the first name of the same file.
+    /// For each name of a file other than a directory, the first name of the same file.
     fn first_links(&self) -> BTreeMap<&Path, &Path> {
         let mut first: BTreeMap<(u64, u64), &Path> = BTreeMap::new();
         self.entries
@@ -242,7 +242,7 @@ fn block_hashes(file: &OwnedFd) -> rustix::io::Result<Vec<u64>> {
 }
 
 fn xattrs(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
-    // No call takes a directory descriptor and a name; /proc makes a short path of the two.
+    // No call takes a directory descriptor and a name. A path in /proc combines the two.
     let path = if dir.as_raw_fd() == rustix::fs::CWD.as_raw_fd() {
         PathBuf::from(name)
     } else {

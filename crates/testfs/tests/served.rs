@@ -1,4 +1,4 @@
-//! The file system of this process keeps what is put into it, and renames as it was told.
+//! The in-process file system stores attributes and contents, and renames with the supported flags.
 
 use std::fs::{File, Permissions, create_dir, hard_link, metadata, read, rename, write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use testfs::{Costs, SlowFs};
 
 #[test]
-fn attributes_stay_and_directories_notice_changes() {
+fn attributes_are_stored_and_directories_are_touched() {
     let Some(served) = SlowFs::mount(Costs::default()) else { return };
     let file = served.path().join("file");
     let before = metadata(served.path()).expect("the root").ctime_nsec();
@@ -23,20 +23,20 @@ fn attributes_stay_and_directories_notice_changes() {
     let found = metadata(&file).expect("its attributes");
     assert_eq!((found.uid(), found.gid()), (12, 34));
     assert_eq!(found.modified().expect("a time"), time);
-    // Whoever gives a file away loses these bits.
+    // A change of owner clears these bits.
     assert_eq!(found.mode() & 0o7777, 0o640);
 }
 
 #[test]
-fn renames_replace_unless_they_must_not() {
+fn renames_replace_except_with_noreplace() {
     for without_flags in [false, true] {
-        let costs = Costs { renames_without_flags: without_flags, ..Costs::default() };
+        let costs = Costs { no_rename_flags: without_flags, ..Costs::default() };
         let Some(served) = SlowFs::mount(costs) else { return };
         let [a, b, c] = ["a", "b", "c"].map(|name| served.path().join(name));
         write(&a, "a").expect("a file");
         write(&b, "b").expect("a file");
         let carefully = |from, to| renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE);
-        // What stands there the kernel sees by itself.
+        // The kernel detects an existing name by itself.
         assert_eq!(carefully(&a, &b), Err(Errno::EXIST));
         let due = if without_flags { Err(Errno::INVAL) } else { Ok(()) };
         assert_eq!(carefully(&a, &c), due);
@@ -53,14 +53,16 @@ fn renames_replace_unless_they_must_not() {
 }
 
 #[test]
-fn files_have_two_names_where_that_is_possible() {
-    for no_links in [false, true] {
-        let Some(served) = SlowFs::mount(Costs { no_links, ..Costs::default() }) else { return };
+fn hard_links_work_unless_unsupported() {
+    for no_hard_links in [false, true] {
+        let Some(served) = SlowFs::mount(Costs { no_hard_links, ..Costs::default() }) else {
+            return;
+        };
         let [a, b] = ["a", "b"].map(|name| served.path().join(name));
         write(&a, "a").expect("a file");
         let linked = hard_link(&a, &b);
-        assert_eq!(linked.is_err(), no_links);
-        assert_eq!(metadata(&a).expect("a file").nlink(), if no_links { 1 } else { 2 });
-        assert_eq!(read(&b).is_ok_and(|content| content == b"a"), !no_links);
+        assert_eq!(linked.is_err(), no_hard_links);
+        assert_eq!(metadata(&a).expect("a file").nlink(), if no_hard_links { 1 } else { 2 });
+        assert_eq!(read(&b).is_ok_and(|content| content == b"a"), !no_hard_links);
     }
 }

@@ -1,4 +1,4 @@
-//! The comparer sees every kind of difference, and none between equal trees.
+//! The comparison finds every kind of difference, and none between equal trees.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use testfs::{Aspects, Tree, random_bytes, tree_differences};
 
-/// A tree with something of everything that needs no privilege.
+/// Creates a tree with every kind of entry that needs no privilege.
 fn plant(root: &Path) {
     fs::create_dir(root).unwrap();
     fs::create_dir(root.join("dir")).unwrap();
@@ -30,17 +30,17 @@ fn equal_trees_do_not_differ() {
     plant(&left);
     plant(&right);
     assert_eq!(Tree::read(&left).unwrap().len(), 7);
-    // The times of what `plant` sets none for depend on the clock.
+    // Times that `plant` does not set depend on the clock.
     let aspects = Aspects { mtimes: false, ..Aspects::ALL };
     assert_eq!(tree_differences(&left, &right, aspects).unwrap(), Vec::<String>::new());
     assert_eq!(tree_differences(&left, &left, Aspects::ALL).unwrap(), Vec::<String>::new());
 }
 
-/// Its name, what is done to the right tree, and a part of the line that must come of it.
+/// The name, the change of the right tree, and a part of the expected line.
 type Case = (&'static str, fn(&Path), &'static str);
 
 #[test]
-fn each_difference_is_seen() {
+fn each_difference_is_found() {
     let cases: &[Case] = &[
         ("missing", |root| fs::remove_file(root.join("other")).unwrap(), "other: only left"),
         ("extra", |root| fs::write(root.join("new"), "").unwrap(), "new: only right"),
@@ -99,7 +99,7 @@ fn each_difference_is_seen() {
 }
 
 #[test]
-fn extended_attributes_are_seen() {
+fn extended_attributes_are_compared() {
     testfs::each_fs(|kind, dir| {
         let file = dir.join("file");
         fs::write(&file, "x").unwrap();

@@ -1,5 +1,5 @@
-//! From measurements to the built-in profile. It is for machines that nobody has measured, so that it
-//! departs from the rule only where that gained much, on every machine that was.
+//! Derives the built-in profile from measurements. It is for machines without measurements, so it
+//! differs from the rule only where that was a large gain on every measured machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use engines::profile::{
 use lab::stats::median;
 use lab::tune::{Finding, Record};
 
-/// By how much the rule has to be slower, at the near end of the interval, before anything else is
-/// built in. Less than that may be the other way round on another machine.
+/// A variant is built in if the rule is slower by at least this ratio, at the lower end of the
+/// interval. A smaller gain may be a loss on another machine.
 const GAIN_MIN: f64 = 1.05;
 
 const HEADING: &str = "\
@@ -20,7 +20,7 @@ const HEADING: &str = "\
 # `cargo xtask default-profile`. docs/profile.md describes the form.
 ";
 
-/// The text of the profile that follows from `records`.
+/// The text of the profile derived from `records`.
 pub(crate) fn profile_text(records: &[&Record]) -> String {
     let mut by_pair: BTreeMap<(String, String), Vec<&Record>> = BTreeMap::new();
     let mut by_dst: BTreeMap<String, Vec<&Record>> = BTreeMap::new();
@@ -30,7 +30,7 @@ pub(crate) fn profile_text(records: &[&Record]) -> String {
             by_dst.entry(dst).or_default().push(record);
         }
     }
-    // First what was measured, then what that tells of sources that nobody has measured.
+    // First the measured pairs, then general lines for sources without measurements.
     let to_any: Vec<PairChoices> =
         by_dst.into_iter().map(|(dst, to_it)| from_any(&dst, &to_it, records)).collect();
     let mut pairs = Vec::new();
@@ -56,7 +56,8 @@ fn by_type(fs_type: &str) -> FileSystem {
     FileSystem { fs_type: Some(fs_type.to_owned()), ..FileSystem::default() }
 }
 
-/// What was measured between two types of file systems. `general` is what would hold for them otherwise.
+/// The choices between two types of file systems. `general` has the lines that would apply
+/// otherwise.
 fn pair(src: FileSystem, dst: FileSystem, records: &[&Record], general: &[Line]) -> PairChoices {
     let same = (src == dst).then_some(true);
     let lines = situations(records).into_iter().filter_map(|situation| {
@@ -66,8 +67,8 @@ fn pair(src: FileSystem, dst: FileSystem, records: &[&Record], general: &[Line])
     PairChoices { same, kernel: None, lines: lines.collect(), src, dst }
 }
 
-/// What holds for every source: by what was copied to file systems of the type `dst`, and where that tells
-/// nothing, by all that was copied.
+/// The choices for any source: from the copies to file systems of the type `dst`, or from all
+/// copies if these give no line.
 fn from_any(dst: &str, to_it: &[&Record], all: &[&Record]) -> PairChoices {
     let lines = situations(all).into_iter().filter_map(|situation| {
         general_line(situation, to_it).or_else(|| general_line(situation, all))
@@ -80,10 +81,10 @@ fn situations(records: &[&Record]) -> Vec<Situation> {
     for situation in
         records.iter().flat_map(|record| &record.situations).filter_map(Finding::situation)
     {
-        // Of short files no copy asks where they are.
-        let asked =
+        // A copy does not query the residency of short files.
+        let is_used =
             situation.residency == Residency::Resident || situation.size.asks_for_residency();
-        if asked && !situations.contains(&situation) {
+        if is_used && !situations.contains(&situation) {
             situations.push(situation);
         }
     }
@@ -99,12 +100,12 @@ fn findings<'r>(situation: Situation, records: &[&'r Record]) -> Vec<&'r Finding
         .collect()
 }
 
-/// How far the ratio of a few heats may be from that of a final.
-const HEATS_MAY_ERR: f64 = 1.15;
+/// The factor by which a ratio from elimination rounds may differ from that of the final round.
+const ELIMINATION_ERROR_MAX: f64 = 1.15;
 
-/// What is least bad in all of `findings`, of those that `is_usable` lets pass; and its losses there, as
+/// The usable variant whose greatest loss over all `findings` is the smallest, and its losses, as
 /// ratios to the best.
-fn least_bad(
+fn smallest_worst_loss(
     findings: &[&Finding],
     is_usable: impl Fn(&str) -> bool,
 ) -> Option<(String, Vec<f64>)> {
@@ -123,27 +124,27 @@ fn is_usable(name: &str, situation: Situation) -> bool {
     name.parse::<Variant>().is_ok_and(|variant| may_be_built_in(&variant, situation))
 }
 
-/// What the rule lost at least, as a ratio to the best.
+/// The lower bound of the rule's loss, as a ratio to the best.
 fn rule_at_least(finding: &Finding) -> Option<f64> {
     let rule = finding.rule.as_deref()?;
     match finding.way(rule) {
         Some(way) => way.ratio_low,
-        None => finding.ratio_to_best(rule).map(|ratio| ratio / HEATS_MAY_ERR),
+        None => finding.ratio_to_best(rule).map(|ratio| ratio / ELIMINATION_ERROR_MAX),
     }
 }
 
-/// The line of `situation`: the variant whose greatest loss over all records is the least, where the
-/// rule loses much in each of them.
+/// The line of `situation`: the variant whose greatest loss over all records is the smallest, if
+/// the rule is much slower in each of them.
 fn line(situation: Situation, records: &[&Record]) -> Option<Line> {
     let findings = findings(situation, records);
-    // Of a single record its own choice, which is simpler than others that are as good.
+    // With a single record, its own choice, which is the simplest of those that are as good.
     let own = findings.first()?.choice.as_deref().filter(|own| {
         let is_known = findings[0].ratio_to_best(own).is_some();
         findings.len() == 1 && is_usable(own, situation) && is_known
     });
     let variant = match own {
         Some(own) => own.to_owned(),
-        None => least_bad(&findings, |name| is_usable(name, situation))?.0,
+        None => smallest_worst_loss(&findings, |name| is_usable(name, situation))?.0,
     };
     let gains = |finding: &&Finding| {
         let built_in = finding.ratio_to_best(&variant);
@@ -158,7 +159,7 @@ fn line(situation: Situation, records: &[&Record]) -> Option<Line> {
     Some(Line::of(situation, Choice { variant, measured }))
 }
 
-/// The rule itself, where it was no slower here than what holds in general.
+/// A line with the rule itself, if it was no slower here than the general line.
 fn rule_line(situation: Situation, records: &[&Record], general: &Line) -> Option<Line> {
     let findings = findings(situation, records);
     let is_as_good = |finding: &&Finding| {
@@ -173,13 +174,13 @@ fn rule_line(situation: Situation, records: &[&Record], general: &Line) -> Optio
     Some(Line::of(situation, Choice { variant: rule, measured }))
 }
 
-/// The least gain over the rule that counts where nothing was measured: the usual one of the records,
-/// and that of each of them.
+/// The minimum gain over the rule for a general line: the median over the records, and that of each
+/// record.
 const GENERAL_GAIN_MIN: f64 = 1.05;
 const EACH_GAIN_MIN: f64 = 0.8;
 
-/// The line of `situation` for sources that nobody has measured: the variant whose greatest loss over the
-/// records, of at least two sources, is the least.
+/// The line of `situation` for sources without measurements: the variant whose greatest loss over
+/// the records is the smallest. The records must have at least two sources.
 fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
     let findings = findings(situation, records);
     let has_finding = |record: &&&Record| {
@@ -188,14 +189,14 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
     let sources: BTreeSet<_> =
         records.iter().filter(has_finding).map(|record| fs_type(record, "src")).collect();
     if sources.len() < 2 {
-        // One alone tells of itself only.
+        // One source alone gives no general line.
         return None;
     }
-    // How a file system reads past the cache is not known before one has looked: some do not, and some
-    // ask a server for each read.
+    // Whether a file system can bypass the cache, and how fast, is unknown without a measurement:
+    // some cannot, and some send each read to a server.
     let may_be_general =
         |name: &str| is_usable(name, situation) && !name.starts_with("direct_read");
-    let (variant, losses) = least_bad(&findings, may_be_general)?;
+    let (variant, losses) = smallest_worst_loss(&findings, may_be_general)?;
     let gain = |(finding, loss): (&&Finding, &f64)| {
         Some(finding.ratio_to_best(finding.rule.as_deref()?)? / loss)
     };
@@ -207,26 +208,27 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
     Some(Line::of(situation, Choice { variant, ..Choice::default() }))
 }
 
-/// Whether `variant` may serve in `situation` on machines that nobody has measured.
+/// Whether `variant` may be used in `situation` on machines without measurements.
 fn may_be_built_in(variant: &Variant, situation: Situation) -> bool {
-    // What becomes of a mapping when its file shrinks or its medium fails is told by a signal. That is
-    // for those to choose who have measured that it is worth it.
+    // A mapping reports a shrunken file or a failing medium by a signal. Only a measurement on the
+    // user's machine can show that the gain is worth that.
     let maps = variant.engine.name == "mmap";
-    // It leaves no page of the copy in the cache, where the next reader may look for them.
-    let leaves_nothing = variant.engine.name == "dontcache" && !situation.no_cache;
+    // It leaves no page of the copy in the cache for the next reader.
+    let leaves_no_pages = variant.engine.name == "dontcache" && !situation.no_cache;
     let may_read_so = match variant.engine.name {
         "direct_read" => may_read_past_cache(variant, situation),
-        // An image in memory answers at once: there it costs nothing to do without readahead, which hides
-        // the latency of a disk, nor to read again what is in the page cache.
+        // An image in memory has no latency. There a read without readahead, which hides the
+        // latency of a disk, costs nothing, and neither does a second read of cached data.
         _ => situation.no_cache || !variant.reads_past_cache(),
     };
-    variant.is_copier() && !maps && !leaves_nothing && may_read_so
+    variant.is_copier() && !maps && !leaves_no_pages && may_read_so
 }
 
-/// What has to be asked for ahead, for a disk to be kept busy as by readahead, in bytes.
+/// The bytes in flight that keep a disk as busy as readahead does.
 const AHEAD_BYTES_MIN: usize = 1 << 20;
 
-/// The same of `direct_read`, which asks for more at a time than readahead does, and writes as all others do.
+/// The same for `direct_read`, which has more reads in flight than readahead, and writes through
+/// the page cache.
 fn may_read_past_cache(variant: &Variant, situation: Situation) -> bool {
     let depth = variant.tuning.bytes("depth");
     let ahead_bytes = (depth - 1) * variant.tuning.bytes("buffer");
@@ -235,7 +237,7 @@ fn may_read_past_cache(variant: &Variant, situation: Situation) -> bool {
         && ahead_bytes >= AHEAD_BYTES_MIN
 }
 
-/// What the rule costs against the best.
+/// The loss of the rule against the best.
 fn lost_by_rule(finding: &Finding) -> Option<Other> {
     let way = finding.way(finding.rule.as_deref()?)?;
     let rounded = |value: Option<f64>| Some((value? * 1000.0).round() / 1000.0);
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_gains_much_everywhere_is_built_in() {
+    fn only_large_gains_on_every_machine_are_built_in() {
         let rule = "read_write:256K";
         let fast = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.3, 1.2)]);
         let little = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.03, 1.02)]);
@@ -298,7 +300,7 @@ mod tests {
             assert_eq!(derived(&[fast.clone(), other]), "");
         }
         assert_eq!(derived(&[]), "");
-        // What is nearly as good as the best on both machines rather than best on one.
+        // The variant that is nearly the best on both machines, not the best on one.
         let one = [
             ("splice", 1.0, 1.0),
             ("sendfile", 1.1, 1.0),
@@ -315,7 +317,7 @@ mod tests {
         assert_eq!(derived(&both), "xfs xfs sendfile");
     }
 
-    /// The same with what some ways took in the heats, in which they left.
+    /// The same record with variants that elimination rounds dropped, and their ratios.
     fn with_left(mut record: Record, left: &[(&str, f64)]) -> Record {
         let left = left.iter().map(|(name, ratio)| ((*name).to_owned(), *ratio));
         record.situations[0].left.extend(left);
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_in_the_heats_counts_by_them() {
+    fn dropped_variants_count_by_their_elimination_rounds() {
         let own = || record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0)]);
         assert_eq!(derived(&[own()]), "", "nothing is known of the rule");
         for (ratio, expected) in [(1.1, ""), (1.2, ""), (1.25, "ext4 xfs splice")] {
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gains_from_several_sources_is_built_in_for_every_source() {
+    fn a_gain_from_several_sources_is_built_in_for_any_source() {
         let rule = "read_write:256K";
         let of = |src: &str, best: &str, loss: f64, other: &str| {
             let own = record(src, "xfs", best, &[(best, 1.0, 1.0), (rule, loss, loss - 0.02)]);
@@ -344,23 +346,23 @@ mod tests {
         let own = "ext4 xfs splice:1M; tmpfs xfs splice:1M";
         let both = derived(&[ext4.clone(), tmpfs.clone()]);
         assert_eq!(both, format!("{own}; * xfs splice:1M"));
-        // One alone tells of itself only.
+        // One source alone gives no general line.
         assert_eq!(derived(&[ext4.clone(), ext4.clone()]), "ext4 xfs splice:1M");
-        // What is not the best anywhere may be the least bad of all.
+        // A variant that is nowhere the best may have the smallest worst loss.
         let btrfs = with_left(of("btrfs", "splice:2M", 1.25, "sendfile"), &[("splice:1M", 1.4)]);
         let found = derived(&[ext4.clone(), tmpfs.clone(), btrfs]);
         assert_eq!(found, format!("btrfs xfs splice:2M; {own}; * xfs splice:2M"));
-        // Where the rule is the better one it says so, since it would not be asked otherwise.
+        // Where the rule is better there is a line with it, as the general line would apply otherwise.
         let better = record("btrfs", "xfs", rule, &[(rule, 1.0, 1.0), ("splice:1M", 1.01, 1.0)]);
         let found = derived(&[ext4.clone(), tmpfs.clone(), better]);
         assert_eq!(found, format!("btrfs xfs {rule}; {own}; * xfs splice:1M"));
-        // What lost much somewhere holds nowhere else.
+        // A large loss somewhere excludes a variant.
         let worse = record("btrfs", "xfs", rule, &[(rule, 1.0, 1.0), ("splice:1M", 1.3, 1.2)]);
         assert_eq!(derived(&[ext4, tmpfs, worse]), own);
     }
 
     #[test]
-    fn what_is_good_in_memory_or_for_those_who_know_is_not_built_in() {
+    fn variants_for_special_cases_are_not_built_in() {
         let rule = "read_write:256K";
         let ways = [("mmap:8M", 1.0, 1.0), ("splice", 1.1, 1.0), (rule, 1.3, 1.2)];
         let little = [("mmap:8M", 1.0, 1.0), ("splice", 1.2, 1.1), (rule, 1.3, 1.2)];

@@ -12,11 +12,12 @@ use crate::peers::{FsPair, build_haulage, parse_fs};
 pub(crate) mod derive;
 
 /// Derive the built-in profile, crates/engines/src/profile/default.toml, from the measurements in
-/// record/: one file or more a pair of file systems, as 'haulage tune --json' writes them, without single runs.
+/// record/: one or more files for each pair of file systems, as 'haulage tune --json' writes them,
+/// without single runs.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask default-profile", bin_name = "cargo xtask default-profile")]
 pub(crate) struct Args {
-    /// Measure anew first, on images and a tmpfs that are mounted for it (as root)
+    /// First measure again, on images and a tmpfs that are mounted for it (as root)
     #[arg(long)]
     measure: bool,
     /// Seconds for each pair
@@ -27,14 +28,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FS|SRC:DST", value_delimiter = ',', value_parser = parse_fs,
           requires = "measure")]
     fs: Vec<FsPair>,
-    /// The build of haulage to measure with; otherwise this tree's, which is built
+    /// The build of haulage to measure with [default: build this tree]
     #[arg(long, value_name = "PATH", requires = "measure")]
     haulage: Option<PathBuf>,
-    /// First take this record of 'haulage tune --json' into record/, under its own name: one of other
-    /// machines, or of file systems made otherwise
+    /// First add this record of 'haulage tune --json' to record/, under its own name: from another
+    /// machine, or with other mkfs options
     #[arg(long, value_name = "FILE", conflicts_with = "measure")]
     keep: Option<PathBuf>,
-    /// Only say whether the profile is the one that follows from the record
+    /// Only check that the profile is the one derived from record/
     #[arg(long, conflicts_with_all = ["measure", "keep"])]
     check: bool,
 }
@@ -81,11 +82,11 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
     let path = profile_path();
     let present = std::fs::read_to_string(&path).unwrap_or_default();
     if args.check {
-        ensure!(present == derived, "'{}' does not follow from record/", path.display());
+        ensure!(present == derived, "'{}' is not the profile derived from record/", path.display());
         return Ok(ExitCode::SUCCESS);
     }
     std::fs::write(&path, &derived).with_context(|| path.display().to_string())?;
-    let word = if present == derived { "is as it was" } else { "is written anew" };
+    let word = if present == derived { "is unchanged" } else { "is rewritten" };
     eprintln!("xtask: '{}' {word}", path.display());
     Ok(ExitCode::SUCCESS)
 }
@@ -111,7 +112,7 @@ fn measure(args: &Args, file_systems: &FileSystems) -> anyhow::Result<()> {
             .args(if src == dst { &dirs[..1] } else { &dirs[..] })
             .args(["--time", &args.time.to_string(), "--seed", "1", "--json"])
             .arg(json.path())
-            // What is measured here is nobody's own profile.
+            // The measurements here do not go into the user's profile.
             .env("HAULAGE_PROFILE", "")
             .status()
             .with_context(|| haulage.display().to_string())?;
@@ -123,11 +124,11 @@ fn measure(args: &Args, file_systems: &FileSystems) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What Linux reads ahead from most devices, in KiB. A loop device reads as far ahead as what it was last
-/// used for had it do.
+/// The default readahead of Linux for most devices, in KiB. A loop device keeps the value of its
+/// last use.
 const READ_AHEAD_KIB: &str = "128";
 
-/// Has the device of a directory, where it has one, read ahead as far as most do.
+/// Sets the readahead of the device of a directory, if it has one, to the default.
 fn read_ahead_as_most_devices(dir: &Path) -> anyhow::Result<()> {
     let dev = rustix::fs::stat(dir).with_context(|| dir.display().to_string())?.st_dev;
     let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
@@ -138,9 +139,9 @@ fn read_ahead_as_most_devices(dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes what was measured to record/, without the times of single runs.
+/// Writes a measurement to record/, without the times of single runs.
 fn keep(text: &[u8], name: &Path) -> anyhow::Result<()> {
-    let records = Records::parse(text).map_err(|why| anyhow!("what was measured: {why}"))?;
+    let records = Records::parse(text).map_err(|why| anyhow!("the measurement: {why}"))?;
     let summaries = records.pairs.into_iter().map(Record::summary).collect();
     let mut text = serde_json::to_string_pretty(&Records::of(summaries))?;
     text.push('\n');
@@ -154,7 +155,7 @@ pub(crate) fn records() -> anyhow::Result<Vec<Record>> {
     let dir = root().join("record");
     let mut files: Vec<PathBuf> = match std::fs::read_dir(&dir) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
-        // Nothing was measured: the rule decides everywhere.
+        // Nothing was measured: the rule applies everywhere.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => bail!("'{}': {error}", dir.display()),
     };

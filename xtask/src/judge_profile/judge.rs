@@ -1,4 +1,5 @@
-//! What the ways of a copy cost, by the times of a long search: pure functions of records.
+//! The losses of the variants that a copy uses, from the times of a long search. Pure functions of
+//! records.
 
 use engines::Variant;
 use engines::profile::{FileSystem, FileSystems, PairChoices, Profile};
@@ -8,69 +9,70 @@ use tree::{PlannedFile, Predictor};
 
 use crate::default_profile::derive::profile_text;
 
-/// A situation of the long search that has an answer.
+/// A situation for which the long search found a best variant.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) words: String,
-    /// The fastest way of the long search.
+    /// The fastest variant of the long search.
     pub(super) best: String,
-    /// What a copy does, by whatever it goes by.
-    pub(super) ways: Vec<(Guide, Judgement)>,
+    /// What a copy uses, with each profile.
+    pub(super) judgements: Vec<(ProfileKind, Judgement)>,
 }
 
-/// What a copy goes by.
+/// The profile that a copy uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Guide {
-    /// What the shorter search has put into the profile, and what is built in for the rest.
+pub(super) enum ProfileKind {
+    /// That of the shorter search, and the built-in one for the rest.
     Tuned,
-    /// What is built in.
+    /// The built-in one.
     BuiltIn,
-    /// What would be built in if copies between the two had never been measured.
+    /// The one that would be built in without measurements between these two types of file systems.
     Unseen,
 }
 
-/// A way and what it costs.
+/// A variant and its loss.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judgement {
-    pub(super) way: String,
+    pub(super) variant: String,
     pub(super) loss: Loss,
 }
 
-/// The time of a way over that of the best.
+/// The time of a variant divided by that of the best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Loss {
     /// It is the best.
     None,
-    /// Paired by the rounds of the final that both ran, of which there are so many.
+    /// The ratio in the final rounds that both ran, and the number of these.
     Rounds(Ratio, usize),
-    /// It did not come so far: the median of its heats over that of the best's.
+    /// It did not reach the final round: the median of its elimination rounds divided by that of
+    /// the best.
     Heats(f64),
-    /// Of a search without its single runs, what it found itself.
+    /// The ratio that the search recorded, if the record has no single runs.
     Found(f64),
     /// The long search did not run it.
     Unknown,
 }
 
-impl Guide {
+impl ProfileKind {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Guide::Tuned => "tuned",
-            Guide::BuiltIn => "built in",
-            Guide::Unseen => "unseen",
+            ProfileKind::Tuned => "tuned",
+            ProfileKind::BuiltIn => "built in",
+            ProfileKind::Unseen => "unseen",
         }
     }
 
-    /// How much slower than the best it may be, as a ratio.
+    /// The allowed loss, as a ratio to the best.
     pub(super) fn allowed(self) -> f64 {
         match self {
-            Guide::Tuned => 1.05,
-            Guide::BuiltIn | Guide::Unseen => 1.15,
+            ProfileKind::Tuned => 1.05,
+            ProfileKind::BuiltIn | ProfileKind::Unseen => 1.15,
         }
     }
 }
 
 impl Loss {
-    /// The ratio of the times; `None` where nothing is known.
+    /// The ratio of the times. `None` if it is unknown.
     pub(super) fn ratio(self) -> Option<f64> {
         match self {
             Loss::None => Some(1.0),
@@ -80,31 +82,31 @@ impl Loss {
         }
     }
 
-    /// Whether the whole interval lies beyond `limit`.
+    /// Whether the whole interval is above `limit`.
     fn is_surely_over(self, limit: f64) -> bool {
         matches!(self, Loss::Rounds(ratio, _) if ratio.interval.low > limit)
     }
 }
 
-/// Of how many situations what is demanded has to hold.
-pub(super) const SHARE_DEMANDED: f64 = 0.9;
+/// The share of situations that must be within the limit.
+pub(super) const SHARE_REQUIRED: f64 = 0.9;
 
-/// How often one guide is as good as is demanded.
+/// How often one profile is within its limit.
 #[derive(Debug, PartialEq)]
 pub(super) struct Verdict {
-    pub(super) guide: Guide,
+    pub(super) kind: ProfileKind,
     pub(super) situations: usize,
-    /// Situations whose estimate is within the limit that is demanded of it.
+    /// Situations whose estimate is within the limit.
     pub(super) within: usize,
-    /// Those whose whole interval is beyond it.
+    /// Situations whose whole interval is above it.
     pub(super) surely_over: usize,
-    /// The greatest loss that is known.
+    /// The greatest known loss.
     pub(super) worst: f64,
 }
 
 impl Verdict {
     pub(super) fn holds(&self) -> bool {
-        self.share() >= SHARE_DEMANDED
+        self.share() >= SHARE_REQUIRED
     }
 
     pub(super) fn share(&self) -> f64 {
@@ -112,8 +114,8 @@ impl Verdict {
     }
 }
 
-/// Judges each situation that `long` has an answer for. `record` is what the built-in profile is derived
-/// from.
+/// Judges each situation for which `long` has a best variant. The built-in profile is derived from
+/// `record`.
 pub(super) fn judge(long: &Record, tuned: Option<&Record>, record: &[Record]) -> Vec<Judged> {
     let found = file_systems(long);
     let own = tuned.map(|tuned| PairChoices {
@@ -128,50 +130,51 @@ pub(super) fn judge(long: &Record, tuned: Option<&Record>, record: &[Record]) ->
     let measured = own.map(|own| Predictor::between(&found, &[own]));
     let mut judged = Vec::new();
     for finding in &long.situations {
-        let (Some(best), Some(prospect)) = (&finding.best, prospect(long, finding)) else {
+        let (Some(best), Some(planned)) = (&finding.best, planned_file(long, finding)) else {
             continue;
         };
-        let of = |guide, ways: &[Variant]| (guide, judgement(long, finding, ways));
-        let tuned = measured.iter().map(|outlook| of(Guide::Tuned, &outlook.variants(&prospect)));
-        let mut ways: Vec<_> = tuned.collect();
-        ways.push(of(Guide::BuiltIn, &unmeasured.variants(&prospect)));
-        ways.push(of(Guide::Unseen, &unseen.variants(&prospect)));
-        judged.push(Judged { words: finding.words.clone(), best: best.clone(), ways });
+        let of = |kind, variants: &[Variant]| (kind, judgement(long, finding, variants));
+        let tuned =
+            measured.iter().map(|predictor| of(ProfileKind::Tuned, &predictor.variants(&planned)));
+        let mut judgements: Vec<_> = tuned.collect();
+        judgements.push(of(ProfileKind::BuiltIn, &unmeasured.variants(&planned)));
+        judgements.push(of(ProfileKind::Unseen, &unseen.variants(&planned)));
+        judged.push(Judged { words: finding.words.clone(), best: best.clone(), judgements });
     }
     judged
 }
 
-/// What would be built in without the records of copies between file systems of the same types.
+/// The pairs that would be built in without the records between these types of file systems.
 fn built_in_without(found: &FileSystems, record: &[Record]) -> Vec<PairChoices> {
     let types = |pair: &FileSystems| (pair.src.fs_type.clone(), pair.dst.fs_type.clone());
     let others: Vec<&Record> =
         record.iter().filter(|it| types(&file_systems(it)) != types(found)).collect();
-    let profile = Profile::parse(&profile_text(&others)).expect("it was written as it is read");
+    let profile = Profile::parse(&profile_text(&others)).expect("a written profile can be parsed");
     profile.profile.machines.into_iter().flat_map(|machine| machine.pairs).collect()
 }
 
-/// One verdict on each guide.
+/// One verdict for each profile.
 pub(super) fn verdicts(judged: &[Judged]) -> Vec<Verdict> {
-    let of = |guide: Guide| {
-        let ways = judged.iter().flat_map(|judged| &judged.ways);
+    let of = |kind: ProfileKind| {
+        let judgements = judged.iter().flat_map(|judged| &judged.judgements);
         let losses: Vec<Loss> =
-            ways.filter(|(of, _)| *of == guide).map(|(_, judgement)| judgement.loss).collect();
+            judgements.filter(|(of, _)| *of == kind).map(|(_, judgement)| judgement.loss).collect();
         let ratios = || losses.iter().filter_map(|loss| loss.ratio());
         Verdict {
-            guide,
+            kind,
             situations: losses.len(),
-            within: ratios().filter(|ratio| *ratio <= guide.allowed()).count(),
-            surely_over: losses.iter().filter(|it| it.is_surely_over(guide.allowed())).count(),
+            within: ratios().filter(|ratio| *ratio <= kind.allowed()).count(),
+            surely_over: losses.iter().filter(|it| it.is_surely_over(kind.allowed())).count(),
             worst: ratios().fold(1.0, f64::max),
         }
     };
-    let all = [Guide::Tuned, Guide::BuiltIn, Guide::Unseen].map(of);
+    let all = [ProfileKind::Tuned, ProfileKind::BuiltIn, ProfileKind::Unseen].map(of);
     all.into_iter().filter(|verdict| verdict.situations > 0).collect()
 }
 
 /// The search of `records` between the file systems of `record`.
 pub(super) fn of_the_same<'r>(record: &Record, records: &'r [Record]) -> Option<&'r Record> {
-    // The number of a loop device is another after each mount.
+    // The number of a loop device changes with each mount.
     let place = |record: &Record| {
         let FileSystems { src, dst, .. } = file_systems(record);
         [src, dst].map(|side| (side.fs_type, side.mount_point))
@@ -188,16 +191,18 @@ pub(super) fn seed(record: &Record) -> Option<u64> {
     record.environment.get("seed")?.as_u64()
 }
 
-/// What is tried first and works costs what it costs.
-fn judgement(long: &Record, finding: &Finding, ways: &[Variant]) -> Judgement {
-    let way = ways.iter().find(|way| !is_refused(long, way)).or(ways.last());
-    let Some(way) = way else { return Judgement { way: String::new(), loss: Loss::Unknown } };
-    Judgement { way: way.to_string(), loss: loss(finding, way) }
+/// The loss of the first variant of the chain that is not refused.
+fn judgement(long: &Record, finding: &Finding, variants: &[Variant]) -> Judgement {
+    let variant = variants.iter().find(|it| !is_refused(long, it)).or(variants.last());
+    let Some(variant) = variant else {
+        return Judgement { variant: String::new(), loss: Loss::Unknown };
+    };
+    Judgement { variant: variant.to_string(), loss: loss(finding, variant) }
 }
 
-fn is_refused(long: &Record, way: &Variant) -> bool {
-    // Several workers are refused what one is.
-    let alone = way.shared_by(1);
+fn is_refused(long: &Record, variant: &Variant) -> bool {
+    // If one worker is refused, several are too.
+    let alone = variant.shared_by(1);
     let mut refused = long.refused.iter().filter_map(|it| it.variant.parse::<Variant>().ok());
     refused.any(|refused| refused.shared_by(1) == alone)
 }
@@ -227,7 +232,7 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
     way.ratio_to_best.map_or(Loss::Unknown, Loss::Found)
 }
 
-/// What that one took in the heats which the search says no more of.
+/// The ratio of a variant that was dropped, of which the record has nothing else.
 fn left(finding: &Finding, variant: &Variant) -> Option<f64> {
     let same = |name: &&String| does_the_same(finding, name, variant);
     let name = variant.to_string();
@@ -235,14 +240,14 @@ fn left(finding: &Finding, variant: &Variant) -> Option<f64> {
     finding.left.get(name?).copied()
 }
 
-/// Whether the variant called `name` does the same as `variant` to a file of that length.
+/// Whether the variants `name` and `variant` do the same to a file of that size.
 fn does_the_same(finding: &Finding, name: &str, variant: &Variant) -> bool {
     let bytes = finding.file_bytes.next_power_of_two();
     let own = variant.within(bytes);
     name.parse::<Variant>().is_ok_and(|other| other.within(bytes) == own)
 }
 
-/// What was run that does the same to a file of that length.
+/// A variant that ran and does the same to a file of that size.
 fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f Way> {
     let did_run = |way: &&Way| {
         !way.heats_ns.is_empty() || !way.rounds_ns.is_empty() || way.ratio_to_best.is_some()
@@ -254,13 +259,13 @@ fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f Way> {
     })
 }
 
-fn prospect(long: &Record, finding: &Finding) -> Option<PlannedFile> {
+fn planned_file(long: &Record, finding: &Finding) -> Option<PlannedFile> {
     let processors = long.environment.get("cpu_count").and_then(serde_json::Value::as_u64);
     let jobs = processors.and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
     Some(PlannedFile { situation: finding.situation()?, bytes: finding.file_bytes, jobs })
 }
 
-/// As a copy would find them: by the names that profiles have for types.
+/// The file systems as a copy finds them, with the type names of profiles.
 fn file_systems(record: &Record) -> FileSystems {
     let side = |side: &str| {
         let of = |key: &str| Some(record.environment.get(side)?.get(key)?.as_str()?.to_owned());
@@ -287,7 +292,7 @@ mod tests {
 
     use super::*;
 
-    /// A way with the times of its heats and of its rounds.
+    /// A variant with the times of its elimination rounds and final rounds.
     fn way(name: &str, heats: &[f64], rounds: &[f64]) -> Value {
         let rounds: Vec<(usize, f64)> = (1..).zip(rounds.iter().copied()).collect();
         json!({
@@ -329,13 +334,13 @@ mod tests {
     const LARGE: (&str, u64) = ("16M to 256M", 64 << 20);
     const SMALL: (&str, u64) = ("up to 4K", 4 << 10);
 
-    /// Times about `middle` that vary together from round to round, as those of one machine do.
+    /// Times around `middle` with the same variation from round to round.
     fn rounds(middle: f64) -> Vec<f64> {
         [1.0, 1.3, 0.9, 1.1, 2.0, 0.95].map(|drift| middle * drift).to_vec()
     }
 
     fn shown(judged: &Judged) -> String {
-        let of = |(guide, judgement): &(Guide, Judgement)| {
+        let of = |(kind, judgement): &(ProfileKind, Judgement)| {
             let loss = match judgement.loss {
                 Loss::None => "best".to_owned(),
                 Loss::Rounds(ratio, rounds) => format!("{:.3} in {rounds}", ratio.estimate),
@@ -343,16 +348,16 @@ mod tests {
                 Loss::Found(ratio) => format!("{ratio:.3} found"),
                 Loss::Unknown => "unknown".to_owned(),
             };
-            format!("{}: {} {loss}", guide.name(), judgement.way)
+            format!("{}: {} {loss}", kind.name(), judgement.variant)
         };
-        judged.ways.iter().map(of).collect::<Vec<_>>().join("; ")
+        judged.judgements.iter().map(of).collect::<Vec<_>>().join("; ")
     }
 
-    /// f2fs is in no record, so that the rule is what is built in for it.
+    /// f2fs is in no record, so the rule applies to it.
     const PLACE: (&str, &str) = ("f2fs", "f2fs");
 
     #[test]
-    fn a_way_costs_what_it_cost_in_the_rounds_that_both_ran() {
+    fn a_loss_is_from_the_rounds_that_both_ran() {
         let ways = vec![
             way("splice:1M", &[90.0], &rounds(100.0)),
             way("sendfile", &[95.0], &rounds(104.0)),
@@ -368,13 +373,13 @@ mod tests {
         assert_eq!(judge("sendfile"), format!("tuned: sendfile 1.040 in 6; {rule}"));
         assert_eq!(judge("splice:1M"), format!("tuned: splice:1M best; {rule}"));
         assert_eq!(judge("mmap:8M"), format!("tuned: mmap:8M unknown; {rule}"));
-        // More workers than the machine has are as many as it has.
+        // The number of workers is limited to the processors of the machine.
         assert!(judge("read_write:256K@4").starts_with("tuned: read_write:256K@2 1.400"));
         assert_eq!(shown(&super::judge(&long, None, &[])[0]), rule);
     }
 
     #[test]
-    fn what_left_before_the_final_is_known_by_its_heats() {
+    fn a_dropped_variant_has_the_ratio_of_its_elimination_rounds() {
         let ways = vec![
             way("splice:1M", &[100.0, 90.0], &rounds(100.0)),
             way("read_write:256K@2", &[140.0, 107.0], &[]),
@@ -388,7 +393,7 @@ mod tests {
         let tuned = record(2, PLACE, &[], vec![situation(LARGE, "resident", "direct", ways)]);
         let judged = super::judge(&long, Some(&tuned), &[]);
         assert!(shown(&judged[0]).starts_with("tuned: direct unknown"), "it was not tried");
-        // A summary has no single runs, but what they came to.
+        // A summary has ratios instead of single runs.
         let mut long = long;
         long.situations[0].ways[1].file_ns_median = None;
         let judged = super::judge(&long.summary(), Some(&tuned), &[]);
@@ -400,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_the_same_to_a_short_file_is_the_same_way() {
+    fn variants_that_do_the_same_to_a_short_file_are_equal() {
         let ways =
             || vec![way("read_write:64K", &[9.0], &rounds(10.0)), way("sendfile", &[9.0], &[])];
         let long = record(1, PLACE, &[], vec![situation(SMALL, "resident", "-", ways())]);
@@ -409,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_a_short_file_does_not_ask_where_it_is() {
+    fn a_copy_of_a_short_file_does_not_query_residency() {
         let ways = |first: &str, second: &str| {
             vec![way(first, &[1.0], &rounds(100.0)), way(second, &[1.0], &rounds(150.0))]
         };
@@ -430,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_way_gives_way_to_the_next() {
+    fn a_refused_variant_is_followed_by_the_next() {
         let ways = vec![
             way("read_write:256K", &[1.0], &rounds(100.0)),
             way("sendfile", &[1.0], &rounds(110.0)),
@@ -442,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_counted_by_what_is_demanded_of_each() {
+    fn shares_are_counted_by_the_limit_of_each_profile() {
         let at = |ratio: f64| {
             let ways = vec![
                 way("splice:1M", &[1.0], &rounds(100.0)),
@@ -451,31 +456,31 @@ mod tests {
             ];
             situation(LARGE, "resident", "sendfile", ways)
         };
-        // Nine that hold both demands and one that holds neither.
+        // Nine within both limits and one within neither.
         let found: Vec<Value> = (0..10).map(|n| at(if n == 0 { 1.06 } else { 1.04 })).collect();
         let (long, tuned) = (record(1, PLACE, &[], found.clone()), record(2, PLACE, &[], found));
         let judged = super::judge(&long, Some(&tuned), &[]);
         let counted: Vec<_> = verdicts(&judged)
             .iter()
-            .map(|it| (it.guide.name(), it.within, it.surely_over, it.holds()))
+            .map(|it| (it.kind.name(), it.within, it.surely_over, it.holds()))
             .collect();
         let expected = [("tuned", 9, 1, true), ("built in", 9, 1, true), ("unseen", 9, 1, true)];
         assert_eq!(counted, expected);
         let worse = verdicts(&judged[..9]);
         assert_eq!((worse[0].within, worse[0].holds()), (8, false));
         assert!((worse[0].worst - 1.06).abs() < 1e-9, "{worse:?}");
-        // What nobody has run is no proof of anything.
-        let unknown = Judgement { way: "x".into(), loss: Loss::Unknown };
+        // A variant that did not run counts as over the limit.
+        let unknown = Judgement { variant: "x".into(), loss: Loss::Unknown };
         let one = Judged {
             words: String::new(),
             best: String::new(),
-            ways: vec![(Guide::Tuned, unknown)],
+            judgements: vec![(ProfileKind::Tuned, unknown)],
         };
         assert_eq!((verdicts(&[one])[0].within, verdicts(&[]).len()), (0, 0));
     }
 
     #[test]
-    fn records_of_other_places_are_told_apart() {
+    fn records_of_other_file_systems_are_distinguished() {
         let here = record(1, PLACE, &[], Vec::new());
         let there = record(2, ("ext4", "f2fs"), &[], Vec::new());
         let both = [there, record(3, PLACE, &[], Vec::new())];

@@ -1,4 +1,5 @@
-//! `cargo xtask judge-profile`: how far what a copy goes by is from the best that a long search found.
+//! `cargo xtask judge-profile`: how far the variants that a copy uses are from the best that a long
+//! search found.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,26 +12,27 @@ use crate::default_profile::records;
 mod judge;
 mod table;
 
-/// Judge what `haulage cp` goes by between two directories against a long search there.
+/// Compare the variants that `haulage cp` uses between two directories with a long search there.
 ///
-/// For each situation: the best way of the long search, the way that a copy takes after the short one,
-/// by the built-in profile ("built in"), and by what would be built in if nobody had measured copies
-/// between these two types of file systems ("unseen"); and what each of these costs by the times of the long
-/// search, in the rounds that both ways ran. Both records are of 'haulage tune --json' on the same
-/// directories and the same machine, with different seeds. The exit status is 1 where the tuned choice
-/// is not within 5 % in 90 of 100 situations, or the default not within 15 %.
+/// For each situation it prints the best variant of the long search, and the variant that a copy
+/// uses with the profile of the short search ("tuned"), with the built-in profile ("built in"), and
+/// with the profile that would be built in without measurements between these two types of file
+/// systems ("unseen"). The loss of each is from the times of the long search, in the rounds that
+/// both variants ran. Both records are from 'haulage tune --json' on the same directories and
+/// machine, with different seeds. The exit status is 1 if the tuned choice is not within 5 % in 90
+/// % of the situations, or the default not within 15 %.
 ///
-/// With --record instead each search in record/ is the measure of what would be built in without it.
+/// With --record, each search in record/ is compared with the profile derived from the others.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask judge-profile", bin_name = "cargo xtask judge-profile")]
 pub(crate) struct Args {
-    /// The record of a long search: the measure
+    /// The record of a long search, the reference
     #[arg(long, value_name = "FILE", required_unless_present = "record")]
     long: Option<PathBuf>,
-    /// That of a shorter one, as a user would have made it
+    /// The record of a shorter search, as a user would run it
     #[arg(long, value_name = "FILE")]
     tuned: Option<PathBuf>,
-    /// Judge what would be built in by each search in record/, from all others
+    /// Compare each search in record/ with the profile derived from the others
     #[arg(long, conflicts_with_all = ["long", "tuned"])]
     record: bool,
 }
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let tuned = match &tuned {
             None => None,
             Some(records) => Some(judge::of_the_same(long, records).with_context(|| {
-                format!("the shorter search is not one between {}", judge::place(long))
+                format!("the shorter search is not between {}", judge::place(long))
             })?),
         };
         if let Some(tuned) = tuned

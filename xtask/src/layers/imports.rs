@@ -2,12 +2,13 @@
 //! else, the tokens of macros and attributes included.
 //!
 //! Types are not inferred, so a call of a method is no import of the file that defines the method.
-//! Of a glob the names that the file uses are imports. Where a file re-exports a function, a local
+//! Of a glob the names that the file uses are imports. A re-export is an import, unless it is of a
+//! module inside of the file's own: that one is part of it. Where a file re-exports a function, a local
 //! variable of the same name in that file counts as a use of the function.
 
 use std::fmt;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, ItemMod, ItemUse, Macro, Meta, Path, Visibility};
 
@@ -34,7 +35,9 @@ impl fmt::Display for Import {
 pub(super) fn all(modules: &Modules) -> Vec<Import> {
     let mut imports = Vec::new();
     for (id, file) in modules.files.iter().enumerate() {
-        let mut reader = Reader { modules, file: id, module: file.module, imports: &mut imports };
+        let (file_module, imports) = (file.module, &mut imports);
+        let mut reader =
+            Reader { modules, file: id, module: file_module, in_re_export: false, imports };
         file.items.iter().for_each(|item| reader.visit_item(item));
     }
     imports.sort();
@@ -48,10 +51,12 @@ struct Reader<'a> {
     modules: &'a Modules,
     file: FileId,
     module: ModuleId,
+    in_re_export: bool,
     imports: &'a mut Vec<Import>,
 }
 
 impl Reader<'_> {
+    /// Adds what `path` leads to, if it is not the name of a module.
     fn name(&mut self, path: &[String], line: usize) {
         for target in self.modules.resolve(self.module, path) {
             // The name of a module alone is no import: what the path through it leads to is one.
@@ -61,24 +66,45 @@ impl Reader<'_> {
         }
     }
 
+    /// Adds the module whose names `path::*` takes.
+    fn glob(&mut self, path: &[String], line: usize) {
+        for target in self.modules.resolve(self.module, path) {
+            if let Target::Module(module) = target {
+                self.add(self.modules.file_of_module(module), "*".to_owned(), line);
+            }
+        }
+    }
+
     fn add(&mut self, file: FileId, name: String, line: usize) {
-        if file != self.file {
+        let is_own_part = self.in_re_export && self.modules.is_inside(file, self.file);
+        if file != self.file && !is_own_part {
             let path = |file: FileId| self.modules.files[file].path.clone();
             self.imports.push(Import { from: path(self.file), to: path(file), name, line });
         }
     }
 
-    /// Finds paths among tokens that are not parsed: `name`, `a::b`, `$crate::a::b`.
+    /// Finds paths among tokens that are not parsed: `name`, `a::b`, `$crate::a::b`, `a::{b, c}`,
+    /// `a::*`, `a::$b`.
     fn scan(&mut self, tokens: TokenStream, in_attribute: bool) {
-        let mut path: Vec<String> = Vec::new();
+        self.scan_below(&[], tokens, in_attribute);
+    }
+
+    /// The same where each path begins with `prefix`.
+    fn scan_below(&mut self, prefix: &[String], tokens: TokenStream, in_attribute: bool) {
+        let mut path: Vec<String> = prefix.to_vec();
         let mut line = 0;
         // The punctuation since the last name.
         let mut between = String::new();
         for token in tokens {
             match token {
                 TokenTree::Ident(ident) => {
+                    if between == "::$" && !path.is_empty() {
+                        path.push(format!("${ident}"));
+                        between.clear();
+                        continue;
+                    }
                     if between != "::" || path.is_empty() {
-                        self.name(&std::mem::take(&mut path), line);
+                        self.name(&std::mem::replace(&mut path, prefix.to_vec()), line);
                         line = ident.span().start().line;
                     }
                     let is_member = between.ends_with('.') && !between.ends_with("..");
@@ -88,14 +114,25 @@ impl Reader<'_> {
                     }
                     between.clear();
                 }
-                TokenTree::Punct(punct) => between.push(punct.as_char()),
+                TokenTree::Punct(punct) => {
+                    between.push(punct.as_char());
+                    if between == "::*" {
+                        self.glob(&path, line);
+                    }
+                }
                 TokenTree::Group(group) => {
-                    self.name(&std::mem::take(&mut path), line);
+                    let names_below = between == "::" && group.delimiter() == Delimiter::Brace;
+                    let path = std::mem::replace(&mut path, prefix.to_vec());
                     between.clear();
-                    self.scan(group.stream(), in_attribute);
+                    if names_below {
+                        self.scan_below(&path, group.stream(), in_attribute);
+                    } else {
+                        self.name(&path, line);
+                        self.scan(group.stream(), in_attribute);
+                    }
                 }
                 TokenTree::Literal(literal) => {
-                    self.name(&std::mem::take(&mut path), line);
+                    self.name(&std::mem::replace(&mut path, prefix.to_vec()), line);
                     between.clear();
                     // #[serde(default = "module::function")]
                     if in_attribute
@@ -114,12 +151,14 @@ impl Reader<'_> {
 
 impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        // What is visible outside is a re-export.
-        if matches!(item.vis, Visibility::Inherited) {
-            for leaf in leaves(item) {
-                self.name(&leaf.path, leaf.line);
+        self.in_re_export = !matches!(item.vis, Visibility::Inherited);
+        for leaf in leaves(item) {
+            self.name(&leaf.path, leaf.line);
+            if self.in_re_export && leaf.name.is_none() {
+                self.glob(&leaf.path, leaf.line);
             }
         }
+        self.in_re_export = false;
     }
 
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {

@@ -25,8 +25,9 @@ mod without_tests;
 /// Check that no files import each other in a circle, and that files import only from their own
 /// layer and the layers below it, as xtask/src/layers/table.rs declares them.
 ///
-/// An import is a name in production code that another file of the crate defines. A re-export is no
-/// import; what is imported through it counts for the file that defines it. The check does not see
+/// An import is a name in production code that another file of the crate defines. What is imported
+/// through a re-export counts for the file that defines it. A re-export is an import too, unless it
+/// is of a module inside of the file's own, as lib.rs and mod.rs have them. The check does not see
 /// which file defines a method that is called, nor code that macros generate. The exit status is 1
 /// where a rule is broken.
 #[derive(clap::Parser, Debug)]

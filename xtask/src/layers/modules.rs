@@ -101,6 +101,17 @@ impl Modules {
         })
     }
 
+    /// Whether `file` holds a module inside of that of `outer`.
+    pub(super) fn is_inside(&self, file: FileId, outer: FileId) -> bool {
+        let outer = self.files[outer].module;
+        self.around(self.files[file].module).any(|module| module == outer)
+    }
+
+    /// The file that `module` is declared in.
+    pub(super) fn file_of_module(&self, module: ModuleId) -> FileId {
+        self.modules[module].file
+    }
+
     fn load(
         &mut self,
         sources: &BTreeMap<String, String>,
@@ -154,6 +165,11 @@ impl Modules {
                         }
                     };
                     self.bind(id, item.ident.to_string(), Binding::Module(child));
+                }
+                Item::ExternCrate(item) if item.ident == "self" => {
+                    if let Some((_, name)) = &item.rename {
+                        self.bind(id, name.to_string(), Binding::Module(self.root_of(id)));
+                    }
                 }
                 Item::Macro(item) => {
                     if let Some(ident) = &item.ident {

@@ -47,6 +47,17 @@ fn a_circle_is_found_however_a_file_names_the_other() {
         "pub struct A; struct B { #[serde(default = \"crate::b::b\")] field: u8 }",
         "pub struct A; mod inner { fn f() { super::super::b::b(super::A); } }",
         "pub struct A; fn f() { crate::b::made_by_a_macro(); }",
+        "pub struct A; macro_rules! m { ($name:ident) => { $crate::b::$name() }; }",
+        "pub struct A; macro_rules! m { () => { use crate::{b::{b as c}, x::X}; } }",
+        "pub struct A; macro_rules! m { () => { use $crate::b::*; } }",
+        "pub struct A; fn f() { if true { use super::b as other; other::b(A); } }",
+        "pub struct A; fn f() { fn g() { let _: <crate::b::T as Clone>::T; } }",
+        "pub struct A; mod inner { mod deep { fn f() { super::super::super::b::b() } } }",
+        "pub struct A; pub(crate) use crate::b::b;",
+        "pub struct A; pub use super::b::*;",
+        "pub struct A; pub(self) use super::b::b;",
+        "pub struct A; mod inner { pub(super) use crate::b::b as c; }",
+        "extern crate self as own; pub struct A; fn f() { own::b::b(A); }",
         "pub struct A; #[cfg(not(test))] use crate::b::b;",
         "pub struct A; #[cfg(any(test, unix))] use crate::b::b;",
     ] {
@@ -114,7 +125,7 @@ fn an_import_for_tests_does_not_count() {
 }
 
 #[test]
-fn declaring_and_re_exporting_are_no_imports() {
+fn declaring_and_re_exporting_own_modules_are_no_imports() {
     let b = "pub struct B; pub fn f() {}";
     for root in [
         "pub mod b;",
@@ -138,7 +149,7 @@ fn names_of_other_crates_are_no_imports() {
         "use ::b::B; fn f() { ::b::f(); }",
         "fn f() { println!(\"{}\", ::b::f()); }",
         "use std::fs::File; pub(in crate::b) fn f(b: File) { b.f(); vec![b.f]; }",
-        "pub use super::b::f; fn g() { m!(1 => ::b::f(), x()?.f(), x.f, ::b::f::f); }",
+        "pub use ::b::f; fn g() { m!(1 => ::b::f(), x()?.f(), x.f, ::b::f::f); }",
         "use super::Errno;",
     ] {
         let root = "mod a; mod b; pub use rustix::io::Errno;";
@@ -201,7 +212,7 @@ fn globs_and_names_that_lead_to_themselves_end() {
             ("a.rs", "pub use super::b::*; pub struct A; fn f() { nothing(); x::y(); }"),
             ("b.rs", "pub use super::a::*; fn f(_: A) { super::x::z(); }"),
         ],
-        &["b.rs -> a.rs: A"],
+        &["a.rs -> b.rs: *", "b.rs -> a.rs: *, A"],
     );
 }
 
@@ -266,6 +277,12 @@ fn an_import_against_the_layers_is_told() {
             "src/fs/mod.rs:3 -> src/walk/step.rs: Step; `walk` (the traversal) is above `fs` \
              (the kernel)\n",
         ],
+    );
+    check_faults(
+        &rule,
+        &with("pub struct Dir;\npub(crate) use super::walk::step::Step;", "pub struct Choice;"),
+        &["src/fs/mod.rs:2 -> src/walk/step.rs: Step; `walk` (the traversal) is above `fs` (the \
+           kernel)\n"],
     );
 }
 

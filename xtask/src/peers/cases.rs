@@ -1,4 +1,4 @@
-//! What is copied, and with which options.
+//! The cases: what is copied, and with which options.
 
 use lab::state::State;
 
@@ -13,11 +13,11 @@ pub(crate) struct Case {
     pub(crate) state: State,
     pub(crate) build: fn(&mut Builder, f64) -> anyhow::Result<()>,
     pub(crate) sharing: Sharing,
-    /// Processes that run one after another and are timed as one run, each with a copy of its own.
+    /// Processes of one run, one after another. Each makes its own copy.
     pub(crate) processes: usize,
 }
 
-/// What the copier is asked to do.
+/// The job of a copier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     /// `cp -a`.
@@ -33,7 +33,7 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// The options of GNU cp, which haulage takes as they are.
+    /// The options of GNU cp and haulage.
     pub(crate) fn cp_options(self) -> &'static [&'static str] {
         match self {
             Job::Archive | Job::ArchiveSparse => &["-a"],
@@ -43,13 +43,13 @@ impl Job {
         }
     }
 
-    /// Whether the copy is to keep all attributes.
+    /// Whether the copy has to preserve all attributes.
     pub(crate) fn keeps_attributes(self) -> bool {
         matches!(self, Job::Archive | Job::ArchiveSparse)
     }
 }
 
-/// Where a case says something, by whether files can share extents there.
+/// Where a case applies, by whether files can share extents there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
     Either,
@@ -249,7 +249,7 @@ fn wide(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// As programs leave it that make a backup every day and link what has not changed.
+/// Daily backups with hard links to unchanged files.
 fn links(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
     for number in 0..scaled(150, scale) {
         let path = |day: u64| format!("day-{day}/part-{}/dir-{number}", number / 10);

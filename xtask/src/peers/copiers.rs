@@ -1,4 +1,4 @@
-//! The programs that are compared, and how each is told to do a job.
+//! The programs that are compared, and their options for each job.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,25 +9,25 @@ use super::cases::Job;
 /// One program in the comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Copier {
-    /// How the table calls it.
+    /// Its name in the table.
     pub(crate) name: String,
     pub(crate) program: PathBuf,
     kind: &'static Kind,
 }
 
-/// How a program wants to be called.
+/// How a program is called.
 #[derive(Debug)]
 struct Kind {
     name: &'static str,
     options: fn(Job) -> Vec<&'static str>,
-    /// Whether a source that is a directory must end in a slash for its copy to be the destination
-    /// and not something in it.
+    /// Whether a source directory needs a trailing slash, so that its copy is the destination and
+    /// not in it.
     slash: bool,
-    /// What the reader has to know about it in this job, beyond what is measured.
+    /// A note about it in this job.
     note: fn(Job) -> &'static str,
 }
 
-/// The one that all others are measured by.
+/// The one that all others are compared with.
 const CP: Kind =
     Kind { name: "cp", options: |job| job.cp_options().to_vec(), slash: false, note: |_| "" };
 
@@ -38,14 +38,14 @@ const HAULAGE: Kind = Kind {
     note: |_| "",
 };
 
-/// Programs that are compared when they are found.
+/// Programs that are compared if they are on the PATH.
 const PEERS: &[Kind] = &[
     Kind { name: "cpz", options: |_| Vec::new(), slash: false, note: note_of_one_without_options },
     Kind {
         name: "xcp",
         options: |job| match job {
             Job::Archive | Job::ArchiveSparse => vec!["--no-progress", "-r", "--ownership"],
-            // It sets modes and times unasked, which `cp -r` does not.
+            // By default it sets modes and times, unlike `cp -r`.
             Job::Recursive => vec!["--no-progress", "-r", "--no-perms", "--no-timestamps"],
             Job::Plain => vec!["--no-progress", "--no-perms", "--no-timestamps"],
             Job::NoReflink => {
@@ -61,7 +61,7 @@ const PEERS: &[Kind] = &[
         options: |job| match job {
             Job::Archive => vec!["-aHAX", "--whole-file", "--inplace"],
             Job::ArchiveSparse => vec!["-aHAXS", "--whole-file"],
-            // Without `l` it leaves symbolic links out.
+            // Without `l` it omits symbolic links.
             Job::Recursive => vec!["-rl", "--whole-file", "--inplace"],
             Job::Plain | Job::NoReflink => vec!["--whole-file", "--inplace"],
         },
@@ -102,25 +102,25 @@ impl Copier {
             .collect()
     }
 
-    /// Whether a failure or a wrong copy is our own.
+    /// Whether it is a build of haulage.
     pub(crate) fn is_haulage(&self) -> bool {
         self.kind.name == HAULAGE.name
     }
 
-    /// Whether it is the one that the others are measured by.
+    /// Whether it is the one that the others are compared with.
     pub(crate) fn is_cp(&self) -> bool {
         self.kind.name == CP.name
     }
 
-    /// What the reader has to know about it that is not measured: which release of a program that
-    /// is not ours it is, and what it cannot be asked for.
+    /// A note for the table: the release of a program other than haulage, and the options that it
+    /// lacks.
     pub(crate) fn note(&self, job: Job) -> String {
         let version = if self.is_haulage() { String::new() } else { self.version() };
         let notes = [version.as_str(), (self.kind.note)(job)];
         notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
-    /// The command that copies `src` to `dst`, where nothing is yet.
+    /// The command that copies `src` to `dst`, which does not exist.
     pub(crate) fn command(&self, job: Job, src: &Path, dst: &Path) -> Command {
         let mut src_argument = OsString::from(src);
         if self.kind.slash && src.is_dir() {
@@ -137,19 +137,19 @@ impl Copier {
         command
     }
 
-    /// What it calls itself when asked for its version; empty when it does not answer.
+    /// The first line of `--version`. Empty if there is none.
     pub(crate) fn version(&self) -> String {
         let output = Command::new(&self.program).arg("--version").stdin(Stdio::null()).output();
         let text = output.map(|output| output.stdout).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let words = text.lines().next().unwrap_or_default().split_whitespace();
-        // rsync goes on with the version of its protocol.
+        // rsync appends the version of its protocol.
         let own: Vec<&str> = words.take_while(|word| *word != "protocol").collect();
         own.join(" ")
     }
 }
 
-/// Where the PATH finds `program`.
+/// The path of `program` on the PATH.
 pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|found| found.is_file())
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slash_stands_after_directories_only() {
+    fn only_directories_get_the_slash() {
         let kind = PEERS.iter().find(|kind| kind.slash).expect("one of them");
         let copier = Copier { name: kind.name.to_owned(), program: "/r".into(), kind };
         assert!(line(&copier, Job::Archive, Path::new("/proc")).ends_with(" /proc/ /dst"));

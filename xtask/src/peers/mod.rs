@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: how `haulage cp` stands beside GNU cp and other copiers, as ratios of
+//! `cargo xtask peers`: compares `haulage cp` with GNU cp and other copiers, by ratios of
 //! whole-process times from interleaved rounds.
 
 use std::path::{Path, PathBuf};
@@ -21,51 +21,51 @@ mod rounds;
 mod source_tree;
 mod table;
 
-/// The file systems and pairs that are taken when none are named.
+/// The default file systems and pairs.
 const PLACES: &str = "ext4,xfs,btrfs,tmpfs,ext4:xfs,tmpfs:ext4,ext4:tmpfs";
 
-/// Time `haulage cp` against GNU cp, and against cpz, xcp, fcp and rsync where the PATH has them.
+/// Time `haulage cp` against GNU cp, and against cpz, xcp, fcp and rsync if they are on the PATH.
 ///
 /// Each round runs every copier once, in shuffled order, into a fresh destination. Each copy is
 /// compared with the source once. The ratios are to GNU cp with the same options, within rounds.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask peers", bin_name = "cargo xtask peers")]
 pub(crate) struct Args {
-    /// Cases to run; all that fit the place unless given [possible values: see --list]
+    /// Cases to run [default: all that apply] [possible values: see --list]
     #[arg(long = "case", value_name = "NAME", value_delimiter = ',', value_parser = parse_case)]
     cases: Vec<&'static Case>,
     /// Images and tmpfs to mount (as root) and copy on; SRC:DST copies from one to another
     #[arg(long, value_name = "FS|SRC:DST", value_delimiter = ',', default_value = PLACES,
           value_parser = parse_fs, conflicts_with = "on")]
     fs: Vec<FsPair>,
-    /// Copy in this directory instead, or from the first to the second; mounts nothing
+    /// Copy in this directory, or from the first to the second, and mount nothing
     #[arg(long, value_name = "DIR[:DIR]")]
     on: Option<PathBuf>,
-    /// Rounds that count; one more warms up
+    /// Rounds, after one more to warm up
     #[arg(long, value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u32).range(2..))]
     rounds: u32,
-    /// What the sources and the order of the runs follow from
+    /// The seed of the sources and of the order of runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Multiply the number of files, or the size of the single one
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = parse_scale)]
     pub(crate) scale: f64,
-    /// A build of haulage to time: without a name, or called `haulage`, in place of this tree's,
-    /// which is built and timed otherwise; with another name in addition
+    /// A build of haulage to time. Without a name, or with the name `haulage`, it replaces this
+    /// tree's, which is built otherwise; with another name it is added
     #[arg(long = "haulage", value_name = "[NAME=]PATH", value_parser = parse_build)]
     builds: Vec<(String, PathBuf)>,
-    /// The GNU cp to measure by
+    /// The GNU cp to compare with
     #[arg(long, value_name = "PATH")]
     cp: Option<PathBuf>,
-    /// Other copiers to run if the PATH has them; `--peers=` for none
+    /// Other copiers to run if they are on the PATH; `--peers=` for none
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = parse_peer,
           default_value = "cpz,xcp,fcp,rsync")]
     peers: Vec<String>,
-    /// Write every run to this file
+    /// Write every run to this CSV file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Print the cases and end
+    /// Print the cases and exit
     #[arg(long)]
     list: bool,
 }
@@ -105,7 +105,7 @@ impl Args {
         Ok(places)
     }
 
-    /// All that are timed; those that are not installed yet are, in `bin`.
+    /// All copiers to time. Builds of haulage are installed in `bin`.
     fn copiers(&self, bin: &Path) -> anyhow::Result<Vec<Copier>> {
         let mut copiers = vec![Copier::cp(match &self.cp {
             Some(path) => install(path, "cp", bin)?,
@@ -127,7 +127,7 @@ impl Args {
     }
 }
 
-/// Runs every case at every place where it says something.
+/// Runs every case at every place where it applies.
 pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
     if args.list {
         for Case { name, about, job, state, .. } in CASES {
@@ -171,21 +171,25 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
     Ok(if ours_is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A fresh directory for programs, where programs can be run.
+/// A fresh directory for programs, on a file system that allows to execute them.
 fn bin() -> anyhow::Result<TempDir> {
     let own = std::env::current_exe().context("this program's own path")?;
     let dir = own.parent().context("this program is in no directory")?;
-    tempfile::Builder::new().prefix(".peers-bin-").tempdir_in(dir).context("a place for programs")
+    tempfile::Builder::new()
+        .prefix(".peers-bin-")
+        .tempdir_in(dir)
+        .context("a directory for programs")
 }
 
-/// Copies a program, as installing it does. A linker writes it through a mapping, page by page, and
-/// the page cache holds it so; one written in large pieces is mapped in fewer faults, which makes 7 %
-/// of a process that copies one small file. The programs that it is compared with are installed.
+/// Copies a program, like an installation. A linker writes a program page by page through a
+/// mapping, so the page cache holds it in single pages. A program written in large pieces is mapped
+/// with fewer page faults: 7 % of the time of a process that copies one small file. The other
+/// copiers are installed, too.
 fn install(program: &Path, name: &str, bin: &Path) -> anyhow::Result<PathBuf> {
     ensure!(program.is_file(), "'{}' is no program", program.display());
     let installed = bin.join(name);
     let copied = std::fs::copy(program, &installed).and_then(|_| {
-        // On the medium, or it would be written in the middle of a run.
+        // Synced, so that it is not written back during a run.
         std::fs::File::open(&installed)?.sync_all()
     });
     copied.with_context(|| format!("copying '{}'", program.display()))?;
@@ -203,7 +207,7 @@ pub(crate) fn build_haulage() -> anyhow::Result<PathBuf> {
     Ok(profiles.join("release/haulage"))
 }
 
-/// `DIR` or `DIR:DIR`; a colon that belongs to an existing directory's name is none of ours.
+/// `DIR` or `DIR:DIR`. A colon in the name of an existing directory is part of the name.
 fn split_dirs(on: &Path) -> (PathBuf, PathBuf) {
     match on.to_str().and_then(|text| text.split_once(':')) {
         Some((src, dst)) if !on.is_dir() => (src.into(), dst.into()),
@@ -231,7 +235,7 @@ pub(crate) fn parse_fs(text: &str) -> anyhow::Result<FsPair> {
 
 fn parse_scale(text: &str) -> anyhow::Result<f64> {
     let scale: f64 = text.parse()?;
-    ensure!(scale > 0.0 && scale <= 100.0, "it lies over 0 and is at most 100");
+    ensure!(scale > 0.0 && scale <= 100.0, "it must be over 0 and at most 100");
     Ok(scale)
 }
 
@@ -247,7 +251,7 @@ fn parse_build(text: &str) -> anyhow::Result<(String, PathBuf)> {
 }
 
 fn parse_peer(name: &str) -> anyhow::Result<String> {
-    // What is left of `--peers=`.
+    // The empty value of `--peers=`.
     if !name.is_empty() && !copiers::peer_names().any(|peer| peer == name) {
         bail!("no peer is called '{name}'");
     }
@@ -293,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_timed_is_installed() {
+    fn timed_programs_are_installed() {
         let bin = bin().expect("a directory");
         let args = parse("--haulage /bin/true --cp /bin/true --peers=").expect("parsed");
         let copiers = args.copiers(bin.path()).expect("both are there");
@@ -307,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused() {
+    fn wrong_arguments_are_refused() {
         for (line, expected) in [
             ("--case treee", "the cases are tree, tree-r"),
             ("--fs ntfs", "no file system is called 'ntfs'"),

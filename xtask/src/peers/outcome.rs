@@ -1,4 +1,4 @@
-//! What the rounds of one case gave.
+//! The results of one case.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use lab::stats::{Paired, Ratio};
 use super::cases::Case;
 use super::copiers::Copier;
 
-/// All that is known of one case at one place.
+/// The results of one case at one place.
 pub(crate) struct Report {
     pub(crate) case: &'static Case,
     pub(crate) place: String,
@@ -20,27 +20,27 @@ pub(crate) struct Report {
     pub(crate) environment: Environment,
 }
 
-/// One copier's part in it.
+/// The results of one copier.
 pub(crate) struct Row {
     pub(crate) copier: Copier,
-    /// What to know about this copier in this job, unmeasured.
+    /// A note about this copier in this job.
     pub(crate) note: String,
-    /// Every run, the warming-up one too.
+    /// Every run, including the one that warms up.
     pub(crate) samples: Vec<Sample>,
-    /// How it failed, after which it ran no more.
+    /// How it failed. It does not run again after that.
     pub(crate) failed: Option<String>,
-    /// In what way its copy differs from the source.
+    /// How its copy differs from the source.
     pub(crate) wrong: Option<String>,
-    /// Attributes that its copy lacks though they were asked for.
+    /// Requested attributes that its copy lacks.
     pub(crate) lost: Vec<&'static str>,
-    /// Why a run of it did not take place in the state wanted.
+    /// Why one of its runs did not have the requested page cache state.
     pub(crate) missed: Option<String>,
 }
 
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    /// From 1; 0 is the run that warms up.
+    /// The round, from 1. 0 is the run that warms up.
     pub(crate) round: u32,
     pub(crate) order_in_round: usize,
     pub(crate) elapsed_ns: u64,
@@ -89,7 +89,7 @@ impl Row {
 }
 
 impl Report {
-    /// The copier that the others are measured by.
+    /// The copier that the others are compared with.
     pub(crate) fn base(&self) -> &Row {
         self.rows.iter().find(|row| row.copier.is_cp()).expect("cp always takes part")
     }
@@ -105,7 +105,7 @@ impl Report {
     }
 }
 
-/// One line a run, the heading first.
+/// Writes the heading, and one line for each run.
 pub(crate) fn write_csv(report: &Report, csv: &mut csv::Writer<impl Write>) -> csv::Result<()> {
     let state_name = |state| match state {
         Proof::Warm => "warm",
@@ -132,7 +132,7 @@ pub(crate) fn write_csv(report: &Report, csv: &mut csv::Writer<impl Write>) -> c
     Ok(())
 }
 
-/// The names of what `write_csv` writes.
+/// The columns of the CSV file.
 pub(crate) const CSV_HEADING: [&str; 9] = [
     "case",
     "place",

@@ -1,4 +1,4 @@
-//! Where is copied: a directory for the source and one for the copies.
+//! Where copies are made: a directory for the source and one for the copies.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,20 +10,20 @@ use tempfile::TempDir;
 
 use super::cases::{Case, Sharing};
 
-/// Two fresh directories, which are removed in the end.
+/// Two fresh directories. Dropping them removes them.
 pub(crate) struct Place {
     pub(crate) name: String,
     src: TempDir,
     dst: TempDir,
-    /// Whether a file of the one can share extents with a file of the other.
+    /// Whether files of the two can share extents.
     shares_extents: bool,
-    /// Whether the source's file system lives in the page cache.
+    /// Whether the source's file system is in memory.
     in_memory: bool,
 }
 
 impl Place {
-    /// Makes the two in `src` and `dst`, which may be the same directory. Without a name the kinds
-    /// of file system found there are one.
+    /// Creates the two in `src` and `dst`, which may be the same directory. The default name is the
+    /// kinds of their file systems.
     pub(crate) fn new(name: Option<String>, src: &Path, dst: &Path) -> anyhow::Result<Place> {
         let fs_type = |dir: &Path| FileSystem::of(dir).fs_type.unwrap_or_else(|| "unknown".into());
         let (src_type, dst_type) = (fs_type(src), fs_type(dst));
@@ -44,15 +44,15 @@ impl Place {
         self.dst.path()
     }
 
-    /// Why the case says nothing here; `None` when it does.
+    /// Why the case does not apply here. `None` if it does.
     pub(crate) fn unfit(&self, case: &Case) -> Option<&'static str> {
         if case.state == State::Cold && self.in_memory {
-            return Some("what is in memory cannot be cold");
+            return Some("a file system in memory cannot be cold");
         }
         match case.sharing {
             sharing if sharing.fits(self.shares_extents) => None,
-            Sharing::Needed => Some("no extents can be shared here"),
-            _ => Some("extents are shared here, and no byte would be moved"),
+            Sharing::Needed => Some("extents cannot be shared here"),
+            _ => Some("extents are shared here, so no bytes would be moved"),
         }
     }
 }
@@ -64,7 +64,8 @@ fn fresh_dir(parent: &Path) -> anyhow::Result<TempDir> {
         .with_context(|| parent.display().to_string())
 }
 
-/// Tries it, since no name of a file system tells: an xfs can have been made without.
+/// Tries a reflink: the kind of file system does not decide it, as xfs may be created without
+/// reflinks.
 fn shares_extents(src: &Path, dst: &Path) -> anyhow::Result<bool> {
     let (src, dst) = (src.join("to-share"), dst.join("shared"));
     std::fs::write(&src, [1; 4096]).with_context(|| src.display().to_string())?;

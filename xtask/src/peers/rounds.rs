@@ -1,4 +1,4 @@
-//! Runs one case at one place: builds the source, then rounds of one run a copier.
+//! Runs one case at one place: builds the source, then runs each copier once in each round.
 
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek};
@@ -21,9 +21,9 @@ use super::outcome::{Report, Row, Sample};
 use super::place::Place;
 use super::source_tree::Builder;
 
-/// How a case is run.
+/// The settings of a case.
 pub(super) struct Settings {
-    /// Rounds that count; one more warms up.
+    /// Rounds, after one more to warm up.
     pub(super) rounds: u32,
     pub(super) seed: u64,
     /// Multiplies the number of files, or the size of the single one.
@@ -34,18 +34,18 @@ pub(super) struct Settings {
 struct Bench<'a> {
     case: &'static Case,
     src: PathBuf,
-    /// What the source holds, for comparing copies with it.
+    /// The contents of the source, to compare copies with.
     tree: Tree,
     prover: Prover,
     place: &'a Place,
 }
 
-/// Bytes of inode and directory entry a file, in the source or the copy, that a device may have to
-/// read although all data is in the page cache.
+/// Bytes of metadata for each file that a device may have to read although all data is in the page
+/// cache.
 const METADATA_BYTES_PER_FILE: u64 = 512;
 
-/// How often a run is made until it takes place in the state of the page cache that is wanted:
-/// others on the machine may drop it in the middle.
+/// Attempts to run in the requested page cache state. Other processes may evict the pages during a
+/// run.
 const ATTEMPTS: usize = 3;
 
 /// Builds the source, runs all rounds and removes the source.
@@ -101,16 +101,16 @@ pub(crate) fn run(
 }
 
 impl Bench<'_> {
-    /// One run in a fresh directory, which is gone afterwards. The first of each copier (round 0)
-    /// is compared with the source and not counted. Whether it is of use.
+    /// One run in a fresh directory, which is removed afterwards. The first of each copier (round
+    /// 0) is compared with the source and not counted. Returns whether the run can be used.
     fn run_once(&self, row: &mut Row, round: u32, order_in_round: usize) -> anyhow::Result<bool> {
         let dir = self.place.dst().join("dst");
         let home = File::open(self.place.dst())?;
         let inodes_before = InodesInUse::now(home.as_fd());
         std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
-        // What earlier runs left dirty is written now, and not at the cost of this one.
+        // Dirty pages of earlier runs are written before this one.
         sync_fs(&dir)?;
-        // Looked at anew, so that its directories and inodes are in memory whatever the state.
+        // Read again, so that its directories and inodes are in memory in any state.
         let source = Source::open(&self.src)?;
         let load = source.whole();
         let reached = self.prover.reach(self.case.state, &source, &load)?;
@@ -136,7 +136,7 @@ impl Bench<'_> {
         Ok(is_of_use)
     }
 
-    /// Why a run did not take place in the state wanted; `None` when it did, or nothing tells.
+    /// Why a run did not have the requested state. `None` if it did, or if that is unknown.
     fn missed(
         &self,
         reached: &Reached,
@@ -157,14 +157,14 @@ impl Bench<'_> {
         self.prover.disagrees(*proof, data_read_bytes, medium_bytes, false, false)
     }
 
-    /// Runs the copier as often as the case wants, and gives the time of all its processes and the
-    /// bytes that devices read for them; or in what way it failed.
+    /// Runs the copier as often as the case requires. Returns the time of all its processes and the
+    /// bytes that devices read for them, or how it failed.
     fn timed(
         &self,
         copier: &Copier,
         dir: &Path,
     ) -> anyhow::Result<Result<(Sample, Option<u64>), String>> {
-        let mut words = tempfile::tempfile().context("a file for what copiers say")?;
+        let mut words = tempfile::tempfile().context("a file for the output of copiers")?;
         let mut commands = Vec::new();
         for process in 0..self.case.processes {
             let mut command =
@@ -197,7 +197,7 @@ impl Bench<'_> {
         Ok(Ok((sample, device_read_bytes)))
     }
 
-    /// Notes what the copies in `dir` lack.
+    /// Records how the copies in `dir` differ from the source.
     fn compare(&self, row: &mut Row, dir: &Path) -> anyhow::Result<()> {
         for process in 0..self.case.processes {
             let dst = dir.join(process.to_string());
@@ -227,7 +227,7 @@ impl Bench<'_> {
     }
 }
 
-/// A line on a terminal that is written over; it is blank in the end.
+/// A progress line on a terminal. Dropping it clears it.
 struct Progress {
     shown: bool,
 }
@@ -248,7 +248,7 @@ impl Drop for Progress {
     }
 }
 
-/// The attributes that `copy` does not have as the source has them.
+/// The attributes in which `copy` differs from the source.
 fn lost(source: &Tree, copy: &Tree) -> Vec<&'static str> {
     const NONE: Aspects = Aspects::CONTENT;
     const EACH: &[(&str, Aspects)] = &[
@@ -269,7 +269,7 @@ fn sync_fs(dir: &Path) -> anyhow::Result<()> {
     rustix::fs::syncfs(File::open(dir).with_context(failed)?).with_context(failed)
 }
 
-/// Removes a file, or a directory with all it holds.
+/// Removes a file or a directory tree.
 fn remove(path: &Path) -> anyhow::Result<()> {
     let is_dir = path.symlink_metadata().is_ok_and(|found| found.is_dir());
     let removed = if is_dir { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
@@ -281,6 +281,6 @@ fn first_line(words: &mut File) -> anyhow::Result<String> {
     words.rewind()?;
     words.read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
-    ensure!(text.len() < 1 << 20, "a copier complains without end");
-    Ok(text.lines().next().unwrap_or("it says nothing").to_owned())
+    ensure!(text.len() < 1 << 20, "the error output of a copier exceeds 1 MiB");
+    Ok(text.lines().next().unwrap_or("no error message").to_owned())
 }

@@ -1,4 +1,4 @@
-//! Builds sources that are the same for the same seed.
+//! Builds sources from a seed: the same seed gives the same source.
 
 use std::fs::{File, Permissions};
 use std::io::Write;
@@ -11,11 +11,11 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// Bytes of noise that all contents are cut from: no page of them is like another.
+/// Pseudo-random bytes, of which all contents are parts. No two pages are equal.
 const NOISE_BYTES: usize = 1 << 20;
 
-/// Of so many files one also is a hard link's first name, one a symlink's target, and so on: few
-/// enough not to matter for the time, often enough that a copier which loses them shows.
+/// One in this many files also has a hard link, one is the target of a symlink, and so on. That is
+/// too few to affect the time, and enough to detect a copier that loses them.
 const LINK_EVERY: u64 = 50;
 const ODD_EVERY: u64 = 40;
 
@@ -40,12 +40,12 @@ impl Builder {
         Builder { root, rng, noise, dirs: Vec::new(), files: 0, bytes: 0 }
     }
 
-    /// Files made so far, hard links counted once.
+    /// Number of files so far. Hard links count once.
     pub(crate) fn files(&self) -> u64 {
         self.files
     }
 
-    /// Bytes of all of them.
+    /// Their bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -54,14 +54,14 @@ impl Builder {
         self.rng.u64(low..=high)
     }
 
-    /// Each factor equally likely: as many between 1 and 2 KiB as between 1 and 2 MiB.
+    /// A log-uniform size: as many files between 1 and 2 KiB as between 1 and 2 MiB.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(crate) fn log_uniform(&mut self, low: u64, high: u64) -> u64 {
         let (low, high) = ((low as f64).ln(), (high as f64).ln());
         (low + (high - low) * self.rng.f64()).exp() as u64
     }
 
-    /// A directory below the root, which is made too; the empty path is the root alone.
+    /// Creates the root and a directory below it. The empty path is the root itself.
     pub(crate) fn dir(&mut self, path: &str) -> anyhow::Result<()> {
         let dir = if path.is_empty() { self.root.clone() } else { self.root.join(path) };
         std::fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
@@ -69,7 +69,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The root and `count` directories, each in any of those made before it.
+    /// Creates the root and `count` directories, each in a random earlier one.
     pub(crate) fn nested_dirs(&mut self, count: u64) -> anyhow::Result<()> {
         self.dir("")?;
         for number in 0..count {
@@ -86,11 +86,11 @@ impl Builder {
     }
 
     pub(crate) fn file_in_last_dir(&mut self, bytes: u64) -> anyhow::Result<()> {
-        let dir = self.dirs.last().expect("a directory was made").clone();
+        let dir = self.dirs.last().expect("a directory was created").clone();
         self.file_in(&dir, bytes)
     }
 
-    /// A directory below the root with a hard link to each file in `of`, another one.
+    /// Creates a directory below the root with a hard link to each file in the directory `of`.
     pub(crate) fn dir_of_hard_links(&mut self, path: &str, of: &str) -> anyhow::Result<()> {
         self.dir(path)?;
         let (dir, of) = (self.root.join(path), self.root.join(of));
@@ -106,17 +106,19 @@ impl Builder {
     }
 
     pub(crate) fn symlink_in_last_dir(&mut self, number: u64) -> anyhow::Result<()> {
-        let link = self.dirs.last().expect("a directory was made").join(format!("link-{number}"));
+        let link =
+            self.dirs.last().expect("a directory was created").join(format!("link-{number}"));
         symlink(format!("some/target-{number}"), &link).with_context(|| link.display().to_string())
     }
 
-    /// Makes the root a file.
+    /// Creates the root as a file.
     pub(crate) fn only_file(&mut self, bytes: u64) -> anyhow::Result<()> {
         let root = self.root.clone();
         self.write(&root, bytes)
     }
 
-    /// Makes the root a file of `bytes` with `data_bytes` in every `period_bytes`, the rest holes.
+    /// Creates the root as a file of `bytes` with `data_bytes` in every `period_bytes`, the rest
+    /// holes.
     pub(crate) fn only_sparse_file(
         &mut self,
         bytes: u64,
@@ -134,8 +136,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Gives everything a time of long ago, each its own. A copier that compares whole seconds would
-    /// otherwise take a copy of a source just built for one that has the right time already.
+    /// Sets a distinct old modification time on every entry. With the current time, a copier that
+    /// compares whole seconds could take the time of a new copy for the right one.
     pub(crate) fn age(&self) -> anyhow::Result<()> {
         let mut seconds = LONG_AGO;
         age(&self.root, &mut seconds).with_context(|| self.root.display().to_string())
@@ -174,13 +176,13 @@ impl Builder {
         Ok(())
     }
 
-    /// Now and then another mode, extended attribute and, where that is allowed, owner: what
-    /// `cp -a` keeps and a lesser copier loses.
+    /// Sets another mode, extended attribute or, if permitted, owner on some entries, to detect
+    /// copiers that lose them.
     fn make_odd(&self, path: &Path, number: u64) -> anyhow::Result<()> {
         match number % ODD_EVERY {
             1 => std::fs::set_permissions(path, Permissions::from_mode(0o4751))?,
             2 => match rustix::fs::setxattr(path, "user.colour", b"red", XattrFlags::empty()) {
-                // Not every file system has them; what is not there cannot be lost.
+                // Not every file system supports them.
                 Err(rustix::io::Errno::OPNOTSUPP) => {}
                 result => result?,
             },
@@ -197,7 +199,7 @@ fn age(path: &Path, seconds: &mut i64) -> std::io::Result<()> {
     if path.symlink_metadata()?.is_dir() {
         let mut entries =
             std::fs::read_dir(path)?.collect::<std::io::Result<Vec<std::fs::DirEntry>>>()?;
-        // The order in which a directory lists its entries differs from one to another.
+        // The order of directory entries differs between directories.
         entries.sort_by_key(std::fs::DirEntry::file_name);
         entries.iter().try_for_each(|entry| age(&entry.path(), seconds))?;
     }

@@ -30,7 +30,7 @@ pub(crate) fn render(report: &Report) -> String {
     for row in &report.rows {
         let cells = cells(row, report);
         let line = format!("{:<name_width$}  {cells}", row.copier.name);
-        // Notes go on below their own column.
+        // Further lines of notes are aligned with their column.
         let indent = heading.chars().count() + 2;
         let mut notes = wrapped(&notes(row, report), WIDTH - indent).into_iter();
         let first = notes.next().unwrap_or_default();
@@ -100,7 +100,7 @@ fn cells(row: &Row, report: &Report) -> String {
     )
 }
 
-/// An end of an interval; few rounds can give one that no column would hold.
+/// An end of an interval. With few rounds it can be too large for the column.
 fn shown_end(ratio: f64) -> String {
     if ratio < 99.995 { format!("{ratio:.2}") } else { "100+".to_owned() }
 }
@@ -126,7 +126,7 @@ fn notes(row: &Row, report: &Report) -> String {
         let all = row.samples.iter().filter(|sample| sample.round > 0).count();
         let (counted, state) = (row.counted().count(), report.case.state.name());
         if counted < all {
-            notes.push(format!("{counted} of {all} runs {state}, the others left out: {why}"));
+            notes.push(format!("{counted} of {all} runs {state}, others left out: {why}"));
         }
     }
     if row.counted().any(|sample| sample.state == Proof::Unverified) {
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_rounds() {
-        // The first run warms up. Each round of the one takes half of the same round of the other.
+        // The first run warms up. In each round one takes half the time of the other.
         let cp = row(&Copier::cp("cp".into()), &[7000, 100, 200, 400]);
         let ours = row(&Copier::haulage("haulage", "h".into()), &[9, 50, 100, 200]);
         assert_eq!(

@@ -62,7 +62,7 @@ const WRITE_TAKES: Duration = Duration::from_millis(1);
 #[test]
 fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
     let _alone = alone();
-    let costs = Costs { write_takes: WRITE_TAKES, past_the_cache: true, ..Costs::default() };
+    let costs = Costs { write_time: WRITE_TAKES, direct_io: true, ..Costs::default() };
     let Some(slow) = SlowFs::mount(costs) else { return };
     let home = Home::new();
     let work = home.work();
@@ -156,8 +156,8 @@ fn enter(home: &Home, dir: &Path, record: &Record) {
 fn it_learns_that_a_server_copies_by_itself() {
     let _alone = alone();
     let costs = Costs {
-        write_takes: Duration::from_millis(3),
-        served_mib_takes: Some(Duration::from_micros(20)),
+        write_time: Duration::from_millis(3),
+        served_mib_time: Some(Duration::from_micros(20)),
         ..Costs::default()
     };
     let Some(server) = SlowFs::mount(costs) else { return };
@@ -219,7 +219,7 @@ fn it_learns_that_a_server_copies_by_itself() {
 #[test]
 fn it_learns_that_a_server_is_slow_to_copy_by_itself() {
     let _alone = alone();
-    let costs = Costs { served_mib_takes: Some(Duration::from_millis(25)), ..Costs::default() };
+    let costs = Costs { served_mib_time: Some(Duration::from_millis(25)), ..Costs::default() };
     let Some(server) = SlowFs::mount(costs) else { return };
     let home = Home::new();
     let (src, dst) = (server.path().join("src"), server.path().join("dst"));

@@ -12,7 +12,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{Mistake, Parsed, Profile, VERSION};
+use super::choices::Profile;
+use super::problem::{LONGEST_BYTES, Mistake, Problem};
+use super::text::Parsed;
 
 /// Which file a profile is read from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,29 +27,6 @@ pub enum Location {
     /// The one that was named.
     Named(PathBuf),
 }
-
-/// Why a file cannot be used as a profile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// It cannot be opened or read.
-    #[error("{0}")]
-    Errno(Errno),
-    /// It is a directory, a fifo or the like.
-    #[error("it is no regular file")]
-    NotAFile,
-    /// It is longer than any profile.
-    #[error("it is longer than {LONGEST_BYTES} bytes")]
-    TooLong,
-    /// It is not of this version.
-    #[error("version {0} is not known here, expected {VERSION}")]
-    Version(i64),
-    /// It is not written as it should be.
-    #[error(transparent)]
-    Mistake(#[from] Mistake),
-}
-
-/// The longest profile, in bytes: several hundred pairs of file systems.
-const LONGEST_BYTES: u64 = 8 << 20;
 
 impl Location {
     /// As the variables HAULAGE_PROFILE, XDG_CONFIG_HOME and HOME say.

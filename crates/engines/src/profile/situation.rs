@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::Bytes;
+use crate::bytes::Bytes;
 
 /// All that a choice between two given file systems depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,10 +6,13 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::{
-    Choice, FileSystem, InFlight, Line, Machine, MachineChoices, Measured, Other, PairChoices,
-    Problem, Profile, Residency, SizeClass, VERSION,
+use super::choices::{
+    Choice, Line, MachineChoices, Measured, Other, PairChoices, Profile, VERSION,
 };
+use super::file_system::FileSystem;
+use super::machine::Machine;
+use super::problem::{Mistake, Problem};
+use super::situation::{InFlight, Residency, SizeClass};
 use crate::Variant;
 
 /// What a text says, and which of its lines are of no use here.
@@ -19,16 +22,6 @@ pub struct Parsed {
     pub profile: Profile,
     /// Lines that are passed over, since they name no variant that this build has.
     pub unusable: Vec<Mistake>,
-}
-
-/// What is wrong with a line of a text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {problem}")]
-pub struct Mistake {
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong, and what was expected.
-    pub problem: String,
 }
 
 impl Profile {

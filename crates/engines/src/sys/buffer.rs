@@ -1,4 +1,4 @@
-//! Memory for bytes on their way, at a chosen distance from a page boundary.
+//! Memory that bytes are copied through, at a chosen offset from the start of a page.
 
 use std::io;
 
@@ -6,14 +6,18 @@ use rustix::param::page_size;
 
 use super::map::Map;
 
-/// The distance from a page boundary at which glibc's malloc places a large block.
-const MALLOC_OFFSET_BYTES: usize = 16;
+/// The most bytes that a [`Page`] holds: the smallest page of Linux.
+const PAGE_BYTES: usize = 4096;
 
 /// A block of memory that begins as zeros. Its pages come with their first use, so that a small file
 /// does not pay for a large buffer.
-pub(crate) struct Buffer {
+///
+/// It starts on a page boundary unless another offset is asked for: on some processors the kernel
+/// copies to and from user memory at half the speed otherwise (METHODOLOGY.md, "The offset of a
+/// buffer").
+pub struct Buffer {
     map: Map,
-    offset: usize,
+    offset_bytes: usize,
     len: usize,
 }
 
@@ -22,27 +26,23 @@ impl Buffer {
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(crate) fn page_aligned(len: usize) -> io::Result<Buffer> {
+    pub fn page_aligned(len: usize) -> io::Result<Buffer> {
         Buffer::at_offset(len, 0)
     }
 
-    /// `len` bytes where malloc would put them: 16 past the start of a page.
+    /// `len` bytes that start `offset_bytes` past the start of a page.
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(crate) fn off_alignment(len: usize) -> io::Result<Buffer> {
-        Buffer::at_offset(len, MALLOC_OFFSET_BYTES)
-    }
-
-    fn at_offset(len: usize, offset: usize) -> io::Result<Buffer> {
+    pub fn at_offset(len: usize, offset_bytes: usize) -> io::Result<Buffer> {
         let out_of_memory = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let bytes = len.checked_add(offset).ok_or_else(out_of_memory)?.max(1);
+        let bytes = len.checked_add(offset_bytes).ok_or_else(out_of_memory)?.max(1);
         let map = Map::untouched(bytes).map_err(|_| out_of_memory())?;
-        Ok(Buffer { map, offset, len })
+        Ok(Buffer { map, offset_bytes, len })
     }
 
     /// Writes to each page, so that its first use in a timed copy faults in nothing.
-    pub(crate) fn touch(&mut self) {
+    pub fn touch(&mut self) {
         // To be sure that no page is missed between the first byte and the last of one.
         let step = page_size();
         let bytes = self.as_mut_slice();
@@ -53,11 +53,70 @@ impl Buffer {
     }
 
     /// The bytes.
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
-        let start = self.map.at(self.offset, self.len).cast::<u8>();
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        let start = self.map.at(self.offset_bytes, self.len).cast::<u8>();
         // SAFETY: the mapping is of private memory that nobody else knows of, zeros at first; `at`
         // checked that the range lies in it. It lives as long as `self`, and the borrow of `self`
         // keeps every other access out.
         unsafe { std::slice::from_raw_parts_mut(start, self.len) }
+    }
+}
+
+/// A page of zeros on the stack, for the rare read of a few bytes that a mapping is not worth.
+#[repr(align(4096))]
+pub(crate) struct Page(pub(crate) [u8; PAGE_BYTES]);
+
+impl Page {
+    pub(crate) fn zeros() -> Page {
+        Page([0; PAGE_BYTES])
+    }
+}
+
+/// How far past the start of a page `bytes` start.
+#[cfg(test)]
+pub(crate) fn offset_in_page(bytes: &[u8]) -> usize {
+    bytes.as_ptr().addr() % page_size()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_starts_where_it_is_asked_to() {
+        for len in [0, 1, 15, 4096, 4097, 256 << 10, (8 << 20) + 1] {
+            let mut aligned = Buffer::page_aligned(len).expect("memory");
+            assert_eq!(offset_in_page(aligned.as_mut_slice()), 0, "{len}");
+            for offset_bytes in [0, 1, 16, 64, 512, 2048, 4095] {
+                let mut buffer = Buffer::at_offset(len, offset_bytes).expect("memory");
+                assert_eq!(offset_in_page(buffer.as_mut_slice()), offset_bytes, "{len}");
+                assert_eq!(buffer.as_mut_slice().len(), len);
+                assert!(buffer.as_mut_slice().iter().all(|&byte| byte == 0));
+                buffer.touch();
+                assert_eq!(buffer.as_mut_slice().last().copied().unwrap_or(1), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_an_error() {
+        for (len, offset_bytes) in [(usize::MAX, 0), (usize::MAX, 16), (isize::MAX as usize, 0)] {
+            let error = Buffer::at_offset(len, offset_bytes).err().expect("not so much");
+            assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        }
+    }
+
+    #[test]
+    fn a_page_on_the_stack_starts_on_a_boundary() {
+        fn check(depth: usize) {
+            let page = Page::zeros();
+            assert_eq!(page.0.as_ptr().addr() % PAGE_BYTES, 0);
+            // Frames of other lengths put the next one elsewhere.
+            let between = [depth; 3];
+            if depth > 0 {
+                check(std::hint::black_box(between)[0] - 1);
+            }
+        }
+        check(5);
     }
 }

@@ -28,6 +28,7 @@ mod usage;
 mod window;
 mod xfs_geometry;
 
+pub use buffer::Buffer;
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
 pub use close::close;

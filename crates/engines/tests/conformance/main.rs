@@ -1,6 +1,7 @@
 //! Every engine and variant of the table against the contract, on every file system there is.
 //! Nothing here knows a single engine: a new row of the table is tested by being there.
 
+mod buffers;
 mod chains;
 mod cursors;
 mod full;

@@ -18,7 +18,7 @@ pub(crate) fn plain() -> Vec<Variant> {
 }
 
 /// The variants of the table, and of each engine: its defaults, each parameter at its minimum, each
-/// length odd, each flag on, and two workers where it takes positions.
+/// length odd, an odd offset, each flag on, and two workers where it takes positions.
 pub(crate) fn all() -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
     for engine in copiers() {
@@ -94,6 +94,7 @@ fn derived(engine: &'static Engine) -> Vec<String> {
         let key = param.name;
         match param.kind {
             ParamKind::Flag => texts.push(format!("{name}:{key}")),
+            ParamKind::Offset { max } => texts.push(format!("{name}:{key}={max}")),
             ParamKind::Count { min, .. } => texts.push(format!("{name}:{key}={min}")),
             ParamKind::Bytes { min, max, .. } => {
                 texts.push(format!("{name}:{key}={min}"));

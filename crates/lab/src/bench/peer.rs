@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use engines::sys::Buffer;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -144,12 +145,13 @@ pub(super) fn main(errand: &Errand) -> bool {
 fn serve(errand: &Errand) -> std::io::Result<std::convert::Infallible> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     session::tell(&Word::Listening { port: listener.local_addr()?.port() });
-    let mut piece = vec![1; PIECE_BYTES];
+    let mut piece = Buffer::page_aligned(PIECE_BYTES)?;
+    piece.touch();
     loop {
         let (connection, _) = listener.accept()?;
         match errand.peer {
             Role::Receiver => {
-                let received = receive(connection, errand.bytes, &mut piece)?;
+                let received = receive(connection, errand.bytes, piece.as_mut_slice())?;
                 session::tell(&Word::Received { received });
             }
             Role::Sender => match send(connection, errand.bytes) {
@@ -195,12 +197,13 @@ fn receive(mut connection: TcpStream, bytes: u64, piece: &mut [u8]) -> std::io::
 }
 
 fn send(mut connection: TcpStream, bytes: u64) -> std::io::Result<()> {
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = Buffer::page_aligned(PIECE_BYTES)?;
+    let piece = piece.as_mut_slice();
     let mut at = 0;
-    stream(0, &mut piece);
+    stream(0, piece);
     connection.read_exact(&mut [0])?;
     while at < bytes {
-        number(at, &mut piece);
+        number(at, piece);
         #[allow(clippy::cast_possible_truncation)] // At most the length of a piece.
         let len = (bytes - at).min(PIECE_BYTES as u64) as usize;
         connection.write_all(&piece[..len])?;

@@ -1,4 +1,5 @@
-//! How large a buffer has to be: every buffer at every file size, and the curve at the largest.
+//! How large a buffer has to be: the time with each buffer at each file size, and the curve at the
+//! largest file.
 
 use lab::bench::analysis::Finding;
 use lab::bench::analysis::buffer::{Buffer, Sweep};
@@ -6,15 +7,15 @@ use lab::bench::analysis::view::buffer_of;
 use lab::bench::deltas::Deltas;
 use lab::words::{bytes, nanoseconds};
 
-use super::{
-    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape,
-    Stroke, Unit,
-};
+use super::content::Content;
 use crate::in_order::gathered;
+use crate::plot::{
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
+    Table, Unit,
+};
 use crate::summary::{Summary, state_words};
-use crate::table::{Entry, Table};
 
-/// The figure; none when no part is a sweep over buffers.
+/// The figure. `None` if no part is a sweep over buffers.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let mut epsilons = Vec::new();
@@ -37,18 +38,19 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         id: "buffer",
         title: "How large a buffer has to be".to_owned(),
         reading: format!(
-            "Each tile is a buffer at a file size: the stronger its colour, the longer the median took \
-             beside the best buffer for that size; four times as long and beyond are equally strong. The \
-             curve is the largest file: dots are medians with 95 % intervals. The shaded range is the \
-             plateau, in which every buffer is shown to be within {} % of the best; from the thin line on \
-             none is shown to be slower by more, so that the plateau begins between the two.",
+            "Each tile is a buffer at a file size. The stronger its colour, the longer the median \
+             compared with the best buffer for that size; from four times on the colour is the \
+             same. The curve is for the largest file: dots are medians with 95 % intervals. In \
+             the shaded range, the plateau, every buffer is shown to be within {} % of the best. \
+             From the thin line on no buffer is shown to be slower by more than that. The plateau \
+             begins between the two.",
             crate::scale::shown(Unit::Ratio, epsilon)
         ),
         keys: vec![
             Key::new(Look::Tiles, "the best to 4 × as long"),
             Key::new(Look::Full, "median, 95 % interval"),
             Key::new(Look::Band, "plateau"),
-            Key::new(Look::Rule, "may begin here"),
+            Key::new(Look::Rule, "the plateau may begin here"),
         ],
         groups,
         notes: Vec::new(),
@@ -56,7 +58,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-/// Sweeps that differ in nothing but the file size, ascending.
+/// Sweeps that differ in the file size only, ascending.
 fn families<'b>(buffer: &'b Buffer) -> Vec<Vec<&'b Sweep>> {
     let common = |sweep: &&Sweep| (sweep.family.clone(), sweep.state, sweep.at_once);
     let ascending = |(_, mut sweeps): (_, Vec<&'b Sweep>)| {
@@ -96,8 +98,10 @@ fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
     };
     let panel = Panel {
         title: String::new(),
-        alt: format!("How much longer each buffer takes than the best, by file size, for {title}."),
-        facets: facets(summary, sweeps[0], None),
+        alt: format!(
+            "The time with each buffer divided by that of the best, by file size, for {title}."
+        ),
+        facets: summary.facets(None, sweeps[0].state),
         x: Axis::buffers(),
         y: Axis::names("file size", sweeps.iter().map(|sweep| bytes(sweep.file_bytes))),
         marks: vec![Mark::neutral("time over the best", heat)],
@@ -105,15 +109,7 @@ fn tiles(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Group {
     Group { title: title.to_owned(), panels: vec![panel], height: Height::Rows }
 }
 
-fn facets(summary: &Summary<'_>, sweep: &Sweep, file_bytes: Option<u64>) -> Facets {
-    Facets {
-        file_bytes,
-        state: Some(state_words(sweep.state)),
-        file_system: Some(summary.source.file_system()),
-    }
-}
-
-/// The curve at the largest file.
+/// The curve for the largest file.
 fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group> {
     let sweep = sweeps.last()?;
     let cell = summary.cell(&sweep.cell)?;
@@ -151,7 +147,7 @@ fn curve(summary: &Summary<'_>, title: &str, sweeps: &[&Sweep]) -> Option<Group>
     let panel = Panel {
         title: String::new(),
         alt: format!("Time against buffer for a file of {size}. {}", words(sweep)),
-        facets: facets(summary, sweep, Some(sweep.file_bytes)),
+        facets: summary.facets(Some(sweep.file_bytes), sweep.state),
         x: Axis::buffers(),
         y: Axis::time(&format!("time for {size}")),
         marks,

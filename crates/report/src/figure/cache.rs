@@ -1,4 +1,4 @@
-//! What the page cache does: cold against warm, return against durable, and what is left behind.
+//! The page cache: cold and warm, returned and durable, and what a run leaves in it.
 
 use lab::bench::cell::Cell;
 use lab::bench::definition::Measure;
@@ -7,31 +7,31 @@ use lab::state::State;
 use lab::stats::median;
 use lab::words::nanoseconds;
 
+use super::content::Content;
 use super::size::elsewhere;
 use super::split::ranked;
-use super::{
-    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Unit,
+use crate::plot::{
+    Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table, Unit,
 };
 use crate::summary::{CellSummary, Summary, VariantSummary};
-use crate::table::{Entry, Table};
 
-/// The figure; none when there is neither a pair of states nor a durable time, and nothing is known
-/// of resident pages.
+/// The figure. `None` if there is no pair of states, no durable time, and no count of resident
+/// pages.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, .. } = Content::of_runs(summaries, |content, summary| {
         states(summary, content);
         durable(summary, content);
-        left_behind(summary, content);
+        resident_after(summary, content);
     })?;
     Some(Figure {
         id: "cache",
-        title: "The page cache: cold, durable, left behind".to_owned(),
-        reading: "A line joins two medians of one variant: the hollow symbol is the lesser case \
-                  (the source in the page cache; the return of the last call), the full one the \
-                  other (the source on the device only; all of the copy on the medium). The \
-                  longer the line, the more it costs. Time axes are logarithmic. Bars show how \
-                  many bytes of source (full colour) and copy (pale) the page cache holds after \
+        title: "The page cache: cold, durable, resident after a run".to_owned(),
+        reading: "A line joins two medians of one variant. The hollow symbol is the time with the \
+                  source in the page cache (warm), or until the last call returned. The full \
+                  symbol is the time with the source on the device only (cold), or until all of \
+                  the copy is on the medium (durable). Time axes are logarithmic. Bars show how \
+                  many bytes of source (full colour) and copy (pale) are in the page cache after \
                   a run."
             .to_owned(),
         keys: vec![
@@ -46,14 +46,14 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-/// Two times of a variant, the lesser case first.
+/// Two times of a variant: warm and cold, or returned and durable.
 struct Pair<'s> {
     variant: &'s str,
     first_ns: f64,
     second_ns: f64,
 }
 
-/// Warm and cold cells that are otherwise the same, of whatever part.
+/// Warm and cold cells that are otherwise equal, of any part.
 fn states(summary: &Summary<'_>, content: &mut Content) {
     let key = |cell: &Cell| {
         (
@@ -100,7 +100,7 @@ fn states(summary: &Summary<'_>, content: &mut Content) {
     add(summary, "cold against warm", panels, table, content);
 }
 
-/// Cells whose runs were synced, by the return of the last call and of fsync.
+/// Cells whose runs were synced: until the last call returned, and until fsync returned.
 fn durable(summary: &Summary<'_>, content: &mut Content) {
     let mut panels = Vec::new();
     let mut table = table(
@@ -129,9 +129,9 @@ fn durable(summary: &Summary<'_>, content: &mut Content) {
 }
 
 /// Resident bytes after a run, at the largest size of each state.
-fn left_behind(summary: &Summary<'_>, content: &mut Content) {
+fn resident_after(summary: &Summary<'_>, content: &mut Content) {
     let mut table = Table::new(
-        &summary.titled("Left in the page cache after a run"),
+        &summary.titled("Resident in the page cache after a run"),
         &["variant", "file size", "state", "source", "copy"],
     );
     let mut largest: Vec<&CellSummary<'_>> = Vec::new();
@@ -169,7 +169,7 @@ fn left_behind(summary: &Summary<'_>, content: &mut Content) {
             }
             table.rows.push(vec![
                 Entry::words(variant.variant),
-                Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+                cell.size_entry(),
                 Entry::words(&cell.circumstances()),
                 Entry::bytes(Some(src)),
                 Entry::bytes(Some(dst)),
@@ -180,7 +180,7 @@ fn left_behind(summary: &Summary<'_>, content: &mut Content) {
         }
         panels.push(Panel {
             title: format!("{}: {}", cell.part.name, cell.size_words()),
-            alt: format!("Bytes left in the page cache after a run at {}.", cell.words()),
+            alt: format!("Bytes in the page cache after a run at {}.", cell.words()),
             facets: cell.facets(),
             x: Axis {
                 label: "in the page cache".to_owned(),
@@ -192,7 +192,7 @@ fn left_behind(summary: &Summary<'_>, content: &mut Content) {
             marks,
         });
     }
-    add(summary, "left in the page cache after a run", panels, table, content);
+    add(summary, "resident in the page cache after a run", panels, table, content);
 }
 
 fn dumbbells(
@@ -205,16 +205,12 @@ fn dumbbells(
     let mut marks = Vec::new();
     for pair in pairs {
         let row = rows.iter().position(|name| *name == pair.variant).unwrap_or(0) as f64;
-        let points = vec![[pair.first_ns, row], [pair.second_ns, row]];
-        marks.push(Mark::of(pair.variant, Shape::Line { points, stroke: Stroke::Thin }).unlisted());
-        for (ns, name, hollow) in
-            [(pair.first_ns, names[0], true), (pair.second_ns, names[1], false)]
-        {
+        let dot = |ns: f64, name: &str| {
             let text = format!("{}, {name}: {}", pair.variant, nanoseconds(ns));
-            let dots = vec![Dot { x: ns, y: row, low: None, high: None, text }];
-            let dots = Shape::Dots { dots, along: Along::X, hollow };
-            marks.push(Mark::of(pair.variant, dots).unlisted());
-        }
+            Dot { x: ns, y: row, low: None, high: None, text }
+        };
+        let (first, second) = (dot(pair.first_ns, names[0]), dot(pair.second_ns, names[1]));
+        marks.extend(Mark::pair(pair.variant, first, second));
     }
     Panel {
         title: format!("{}: {}", cell.part.name, cell.size_words()),
@@ -224,8 +220,8 @@ fn dumbbells(
             names[1],
             cell.size_words()
         ),
-        // Both states are in it, so that a filter of states must not take it away.
-        facets: super::Facets { state: None, ..cell.facets() },
+        // The panel has both states, so the filter of states does not hide it.
+        facets: crate::plot::Facets { state: None, ..cell.facets() },
         x: Axis::time(label),
         y: Axis::variants(rows.iter().copied()),
         marks,
@@ -242,7 +238,7 @@ fn add_rows(table: &mut Table, cell: &CellSummary<'_>, pairs: &[Pair<'_>]) {
         table.rows.push(vec![
             Entry::words(pair.variant),
             Entry::words(&cell.part.name),
-            Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+            cell.size_entry(),
             Entry::ns(Some(pair.first_ns)),
             Entry::ns(Some(pair.second_ns)),
             Entry::digits(Some(pair.second_ns / pair.first_ns)),

@@ -1,16 +1,15 @@
-//! What changed between two runs: the second's time over the first's, cell by cell.
+//! What changed between two runs: the time in the second divided by that in the first, by cell.
 
 use lab::bench::compare::{CellChange, Change};
 use lab::stats::Answer;
 use lab::words::three_digits;
 
 use super::ratio::answer_words;
-use super::{Along, Axis, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
 use crate::in_order::{distinct, gathered};
+use crate::plot::{Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table};
 use crate::summary::{CellSummary, Summary};
-use crate::table::{Entry, Table};
 
-/// The figure; none when the runs have nothing in common. `summaries` are those of the two runs.
+/// The figure. `None` if the runs have no cell in common. `summaries` are those of the two runs.
 #[must_use]
 pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
     let summary = summaries.first()?;
@@ -28,15 +27,15 @@ pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
         title: "The second run's time over the first's".to_owned(),
         reading: "Each dot is a variant's time in the second run divided by its time in the \
                   first: right of 1 it became slower. Bars are 95 % intervals over the sessions \
-                  of both. The runs were not interleaved, so that everything that was different \
-                  then is in the ratio; the sentence about a piece of work that is always the \
-                  same tells how much of it the machine is. The shaded range is ±δ, and hollow \
-                  symbols are unresolved. The axis is logarithmic."
+                  of both. The runs were not interleaved, so every other change of the machine is \
+                  in the ratio too. The sentence about the fixed piece of work says how much the \
+                  machine itself changed. The shaded range is ±δ, and hollow symbols are \
+                  unresolved. The axis is logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "faster, slower or equivalent"),
             Key::new(Look::Hollow, "unresolved"),
-            Key::new(Look::Band, "±δ: does not matter"),
+            Key::new(Look::Band, "±δ: too small to matter"),
         ],
         groups,
         notes: Vec::new(),
@@ -63,23 +62,21 @@ fn group(change: &Change, title: String, cells: &[&CellSummary<'_>]) -> Option<G
 
 fn panel(change: &Change, cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
     let delta = change.deltas.of(cell.cell.state);
-    let (from, to) = (1.0 / (1.0 + delta), 1.0 + delta);
-    let text = String::new;
-    let band = Shape::Band { cuts: Along::X, from, to, text: text(), warning: false };
-    let one = Shape::Rule { cuts: Along::X, at: 1.0, text: text(), stroke: Stroke::Thin };
-    let mut marks = vec![Mark::neutral("±δ", band), Mark::neutral("as before", one)];
+    let mut marks = vec![
+        Mark::neutral("±δ", Shape::delta_band(delta)),
+        Mark::neutral("as before", Shape::ratio_one()),
+    ];
     for (of, ratio) in of_cell(change, cell) {
         let Some(row) = variants.iter().position(|name| *name == of.variant) else { continue };
         let dot = Dot { x: ratio, y: row as f64, low: of.low, high: of.high, text: words(of) };
         let hollow = of.answer == Answer::Unresolved;
-        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
-        marks.push(Mark::of(&of.variant, dots).unlisted());
+        marks.push(Mark::dot(&of.variant, dot, hollow));
     }
     Panel {
         title: cell.size_words(),
         alt: format!("What changed at {}.", cell.words()),
-        // Both runs are in it, whatever file systems they were on.
-        facets: super::Facets { file_system: None, ..cell.facets() },
+        // The panel has both runs, whose file systems may differ.
+        facets: crate::plot::Facets { file_system: None, ..cell.facets() },
         x: Axis::ratio("second run / first run"),
         y: Axis::variants(variants.iter().copied()),
         marks,

@@ -4,15 +4,15 @@ use lab::bench::analysis::Finding;
 use lab::bench::analysis::scaling::{Of, Scaling, Step};
 use lab::words::{bytes, nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
-    Stroke, Unit,
-};
+use super::content::Content;
 use crate::in_order::{distinct, gathered};
+use crate::plot::{
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Unit,
+};
 use crate::summary::{Summary, state_words};
-use crate::table::{Entry, Table};
 
-/// The figure; none when no part asks how things scale.
+/// The figure. `None` if no part has an analysis of scaling.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, .. } =
@@ -27,20 +27,20 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "concurrency",
         title: "Several at once".to_owned(),
-        reading: "On the left the median time until all are done, against how many there are. \
-                  Copies at once each move a file of their own, so that a line that stays level \
-                  costs nothing; workers share one file, so that a line that falls gains. On the \
-                  right how many times as many bytes a second they move together, with 95 % \
-                  intervals; on the dotted line each moves as many as one alone."
+        reading: "Left: the median time until all are done, against their number. Each of several \
+                  copies moves its own file, so a level line means that they do not slow each \
+                  other. Workers share one file, so a falling line is a gain. Right: the bytes \
+                  per second of all together, divided by those of one alone, with 95 % intervals. \
+                  On the dotted line each is as fast as one alone."
             .to_owned(),
-        keys: vec![Key::new(Look::Fit, "as many times as fast as there are")],
+        keys: vec![Key::new(Look::Fit, "each as fast as one alone")],
         groups,
         notes: Vec::new(),
         tables,
     })
 }
 
-/// Steps that differ in variant and number only.
+/// Steps that differ in the variant and the number only.
 fn kinds(scaling: &Scaling) -> Vec<(String, Vec<&Step>)> {
     gathered(&scaling.steps, |step| {
         format!("{}, {}, {}", of(step.of), bytes(step.file_bytes), state_words(step.state))
@@ -56,11 +56,7 @@ fn of(of: Of) -> &'static str {
 
 fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
     let first = steps[0];
-    let facets = Facets {
-        file_bytes: Some(first.file_bytes),
-        state: Some(state_words(first.state)),
-        file_system: Some(summary.source.file_system()),
-    };
+    let facets = summary.facets(Some(first.file_bytes), first.state);
     let x = Axis { label: of(first.of).to_owned(), unit: Unit::Count, ..Axis::default() };
     let variants = distinct(steps.iter().map(|step| step.variant.as_str()));
     let (mut times, mut rates) = (Vec::new(), Vec::new());
@@ -69,7 +65,7 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
     rates.push(Mark::neutral("ideal", Shape::Line { points, stroke: Stroke::Fit }));
     let last = variants.len().saturating_sub(1) as f64;
     for (index, variant) in variants.into_iter().enumerate() {
-        // A little beside each other, so that no interval hides another.
+        // Shifted a little, so that no interval hides another.
         let aside = 0.012 * f64::from(most) * (index as f64 - last / 2.0);
         let of: Vec<&&Step> = steps.iter().filter(|step| step.variant == variant).collect();
         let time = |step: &&&Step| Dot {
@@ -116,19 +112,19 @@ fn group(summary: &Summary<'_>, title: &str, steps: &[&Step]) -> Group {
         marks,
     };
     let rate = Axis {
-        label: "bytes a second, over one alone".to_owned(),
+        label: "bytes per second, divided by one alone".to_owned(),
         unit: Unit::Ratio,
         reach: Some(1.0),
         ..Axis::default()
     };
     let panels = vec![
         panel("time until all are done", Axis::time("time"), times),
-        panel("together, how many times as fast", rate, rates),
+        panel("bytes per second of all together", rate, rates),
     ];
     Group { title: title.to_owned(), panels, height: Height::Plot }
 }
 
-/// Dots and the line through them.
+/// Dots and the line that joins them.
 fn joined(variant: &str, dots: Vec<Dot>, legend: bool) -> Vec<Mark> {
     let points = dots.iter().map(|dot| [dot.x, dot.y]).collect();
     let mut line = Mark::of(variant, Shape::Line { points, stroke: Stroke::Own });
@@ -145,11 +141,11 @@ fn table(title: &str, scaling: &Scaling) -> Table {
             "variant",
             "file size",
             "state",
-            "how many",
+            "number",
             "until all are done",
             "each",
             "MB/s together",
-            "times as fast",
+            "speed-up",
             "95 % from",
             "to",
         ],

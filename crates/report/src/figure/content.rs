@@ -1,13 +1,12 @@
-//! What a figure gathers on its way through the runs of a report.
+//! Collects the parts of a figure from the runs of a report.
 
 use lab::bench::analysis::Finding;
 use lab::bench::definition::Part;
 
-use super::Group;
+use crate::plot::{Group, Table};
 use crate::summary::Summary;
-use crate::table::Table;
 
-/// The parts of a figure that follow from samples; the rest is words.
+/// The parts of a figure that depend on samples. The rest is constant text.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) groups: Vec<Group>,
@@ -16,7 +15,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// What `add` gathers of each run; `None` where that is no picture.
+    /// What `add` adds for each run. `None` if it adds no group of panels.
     pub(super) fn of_runs(
         summaries: &[Summary<'_>],
         mut add: impl FnMut(&mut Content, &Summary<'_>),
@@ -26,7 +25,7 @@ impl Content {
         (!content.groups.is_empty()).then_some(content)
     }
 
-    /// What `add` gathers of each part of each run.
+    /// What `add` adds for each part of each run.
     pub(super) fn of_parts(
         summaries: &[Summary<'_>],
         mut add: impl FnMut(&mut Content, &Summary<'_>, &Part),
@@ -37,7 +36,7 @@ impl Content {
         })
     }
 
-    /// What `add` gathers of each answer beside a verdict, of each part of each run.
+    /// What `add` adds for each finding of each part of each run.
     pub(super) fn of_findings(
         summaries: &[Summary<'_>],
         mut add: impl FnMut(&mut Content, &Summary<'_>, &Part, &Finding),

@@ -1,25 +1,27 @@
-//! Runs in the order in which they took place: whether the machine changed meanwhile, and where the
-//! gates found it disturbed.
+//! Runs in their order: whether the machine became slower or faster, and which rounds the gates
+//! found disturbed.
 
 use std::collections::BTreeMap;
 
 use lab::bench::points::value_ns;
 use lab::stats::median;
 
-use super::{Along, Axis, Content, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke};
+use super::content::Content;
+use crate::plot::{
+    Along, Axis, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary};
-use crate::table::{Entry, Table};
 
-/// Points that all panels of a report may hold together.
+/// The most points of all panels of a report together.
 const POINTS_MAX: usize = 24_000;
 
-/// With more sessions than these, lines at their beginnings would hide what happened in them.
+/// With more sessions than this, lines at their beginnings would hide the runs.
 const SESSIONS_MAX: usize = 60;
 
-/// Fewer than this are not worth leaving any out.
+/// A panel with fewer points than this shows all of them.
 const POINTS_MIN: usize = 120;
 
-/// The figure; none when nothing was measured.
+/// The figure. `None` if nothing was measured.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let cells: usize = summaries.iter().map(|summary| summary.cells.len()).sum();
@@ -57,8 +59,8 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let mut notes = Vec::new();
     if drawn < all {
         notes.push(format!(
-            "{} of {} runs are drawn: of neighbouring runs of a variant the least and the greatest; \
-             samples.csv has all",
+            "{} of {} runs are drawn: the shortest and the longest of each group of consecutive \
+             runs of a variant. samples.csv has all",
             lab::words::grouped(&drawn.to_string()),
             lab::words::grouped(&all.to_string())
         ));
@@ -66,14 +68,14 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "drift",
         title: "Drift: runs in their order".to_owned(),
-        reading: "Each point is a run, its time over the median of its variant: a flat cloud \
-                  around 1 is a machine that stayed as it was. From one whole number to the next \
-                  is a round, in which each variant ran once in an order of its own. Vertical \
-                  lines are the beginnings of sessions, each of them a process of its own with \
-                  files of its own; more than 60 in a panel are not drawn. Shaded are the rounds \
-                  that the gates found disturbed; hovering says by what. The grey line is the \
-                  speed probe that runs before each sample, over its median. The vertical axis is \
-                  logarithmic."
+        reading: "Each point is a run: its time divided by the median of its variant. If the \
+                  machine did not change, the points are level around 1. A round is from one \
+                  whole number to the next; in it each variant ran once, in shuffled order. \
+                  Vertical lines are the beginnings of sessions. A session is a process of its \
+                  own with files of its own; more than 60 in a panel are not drawn. Rounds that \
+                  the gates found disturbed are shaded; the tooltip names the cause. The grey \
+                  line is the speed probe that runs before each sample, divided by its median. \
+                  The vertical axis is logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Rule, "a session begins"),
@@ -86,7 +88,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-/// How many runs there are, and how many are drawn.
+/// How many runs there are and how many are drawn.
 struct Counts {
     all: usize,
     drawn: usize,
@@ -124,10 +126,10 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
     (panel, counts)
 }
 
-/// The order of a cell's rounds, and of the runs in each. Between its sessions those of other cells take
-/// place, so that time itself would be mostly empty.
+/// The order of a cell's rounds, and of the runs in each. An axis of time would be mostly empty:
+/// the sessions of other cells are between those of a cell.
 struct Order {
-    /// When each run began, ascending, and its place: the whole part is the round, from 1.
+    /// When each run began, ascending, and its place on x. The integer part is the round, from 1.
     places: Vec<(u64, f64)>,
 }
 
@@ -164,7 +166,7 @@ impl Order {
     }
 }
 
-/// Of each stretch of neighbours the least and the greatest, so that what sticks out stays.
+/// The smallest and the largest of each group of consecutive points, so that outliers remain.
 fn thinned(mut points: Vec<[f64; 2]>, most: usize) -> Vec<[f64; 2]> {
     points.sort_by(|a, b| a[0].total_cmp(&b[0]));
     if points.len() <= most {
@@ -197,7 +199,7 @@ fn sessions(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
     begun.into_values().map(|at| Mark::neutral("session", rule(at))).collect()
 }
 
-/// Rounds that a gate found disturbed, those that follow each other and are told the same of as one.
+/// Rounds that a gate found disturbed. Consecutive ones are one band.
 fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
     let mut begun: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
     for record in cell.variants.iter().flat_map(|variant| &variant.all) {
@@ -254,7 +256,8 @@ fn probe(cell: &CellSummary<'_>, order: &Order, most: usize) -> Option<Mark> {
     Some(Mark::neutral("speed probe", line))
 }
 
-/// Median of the last third of runs over that of the first, each over its variant's median.
+/// The median of the last third of runs divided by that of the first, each run divided by the
+/// median of its variant.
 fn drift(cell: &CellSummary<'_>) -> Option<f64> {
     let mut runs: Vec<(u64, f64)> = Vec::new();
     for variant in &cell.variants {
@@ -273,7 +276,7 @@ fn drift_words(cell: &CellSummary<'_>) -> String {
             "The last third took {} × the time of the first.",
             lab::words::three_digits(ratio)
         ),
-        None => "Too few runs to tell a drift.".to_owned(),
+        None => "Too few runs for an estimate of drift.".to_owned(),
     }
 }
 
@@ -297,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sticks_out_survives_thinning() {
+    fn thinning_keeps_outliers() {
         let mut points: Vec<[f64; 2]> = (0..1000).map(|i| [f64::from(i), 1.0]).collect();
         points[137][1] = 40.0;
         points[802][1] = 0.2;
@@ -308,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn places_in_a_round_lie_between_it_and_the_next() {
+    fn the_places_of_a_round_are_below_the_next() {
         let order = Order { places: vec![(10, 1.25), (20, 1.75), (900, 2.5)] };
         assert_eq!([10, 20, 900].map(|at| order.at(at)), [1.25, 1.75, 2.5]);
         assert_eq!([10, 20, 900].map(|at| order.round_at(at)), [1.0, 1.0, 2.0]);

@@ -1,18 +1,18 @@
-//! What other orders of runs would have made of the same samples.
+//! What other orders of runs would have concluded from the same samples.
 
 use lab::bench::analysis::order::{Off, OrderOfRuns, Unproved};
 use lab::bench::analysis::{Estimated, Finding};
 use lab::bench::definition::Part;
 use lab::words::{nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-};
+use super::content::Content;
 use crate::in_order::{distinct, gathered};
+use crate::plot::{
+    Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary, measure_words};
-use crate::table::{Entry, Table};
 
-/// The figure; none when no part asks for it.
+/// The figure. `None` if no part has this analysis.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, notes } =
@@ -35,19 +35,19 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
         })?;
     Some(Figure {
         id: "order",
-        title: "What the order of runs would have made of it".to_owned(),
+        title: "Results by the order of runs".to_owned(),
         reading: "Full symbols are ratios of interleaved rounds, with 95 % intervals. Hollow \
-                  ones are what the same machine says to whoever takes a shortcut: one run of \
-                  each and no more; the first half of a variant's runs against the second half \
-                  of the baseline's, as when one is measured after the other; or runs that were \
-                  really made so. A line joins the two, and where it is longer than the \
-                  interval, the shortcut made the difference. Of runs whose page cache nobody \
-                  looked at, hollow symbols are the medians of the state that was proved. Axes \
-                  are logarithmic."
+                  symbols are the ratios that a shortcut gives on the same machine: the first run \
+                  of each variant only; the first half of a variant's runs against the second \
+                  half of the baseline's, as if one was measured after the other; or runs that \
+                  were really made one after another. A line joins the two. If it is longer than \
+                  the interval, the shortcut caused the difference. For runs with an unproved \
+                  page cache state, hollow symbols are the medians of the proved states. Axes are \
+                  logarithmic."
             .to_owned(),
         keys: vec![
-            Key::new(Look::Full, "interleaved rounds; the page cache as it came"),
-            Key::new(Look::Hollow, "the shortcut; a proved state"),
+            Key::new(Look::Full, "interleaved rounds; an unproved page cache state"),
+            Key::new(Look::Hollow, "a shortcut; a proved state"),
         ],
         groups,
         notes,
@@ -63,7 +63,7 @@ struct Pair<'s> {
     interleaved: Estimated,
 }
 
-/// The shortcuts that there are ratios of.
+/// The shortcuts that have ratios.
 fn kinds(order: &OrderOfRuns) -> Vec<(&'static str, Vec<Pair<'_>>)> {
     let really = order.one_after_another.iter().map(|naive| Pair {
         cell: &naive.cell,
@@ -88,7 +88,7 @@ fn pair(off: &Off) -> Pair<'_> {
     }
 }
 
-/// Cells that differ in nothing but the size stand side by side.
+/// Cells that differ in the size only are side by side.
 fn groups_of(summary: &Summary<'_>, part: &Part, kind: &str, pairs: &[Pair<'_>]) -> Vec<Group> {
     let variants = distinct(pairs.iter().map(|pair| pair.variant));
     let of_cell = |cell: &CellSummary<'_>| -> Vec<&Pair<'_>> {
@@ -111,23 +111,17 @@ fn panel(
     variants: &[&str],
     pairs: &[&Pair<'_>],
 ) -> Panel {
-    let rule = Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin };
-    let mut marks = vec![Mark::neutral(&part.baseline, rule)];
+    let mut marks = vec![Mark::neutral(&part.baseline, Shape::ratio_one())];
     for pair in pairs {
         let row = variants.iter().position(|name| *name == pair.variant).unwrap_or(0) as f64;
         let Pair { variant, shortcut, interleaved, .. } = pair;
-        let points = vec![[*shortcut, row], [interleaved.value, row]];
-        marks.push(Mark::of(variant, Shape::Line { points, stroke: Stroke::Thin }).unlisted());
         let dot = |x: f64, [low, high]: [Option<f64>; 2], what: &str| {
             let text = format!("{variant}, {what}: {} ×", three_digits(x));
             Dot { x, y: row, low, high, text }
         };
         let hollow = dot(*shortcut, [None, None], kind);
         let full = dot(interleaved.value, [interleaved.low, interleaved.high], "interleaved");
-        for (dot, hollow) in [(hollow, true), (full, false)] {
-            let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
-            marks.push(Mark::of(variant, dots).unlisted());
-        }
+        marks.extend(Mark::pair(variant, hollow, full));
     }
     Panel {
         title: cell.size_words(),
@@ -139,7 +133,7 @@ fn panel(
     }
 }
 
-/// Times with a page cache that nobody looked at, between those of proved states.
+/// Times with an unproved page cache state, beside those of proved states.
 fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Group> {
     let variants = distinct(all.iter().map(|of| of.variant.as_str()));
     let panel = |cell: &CellSummary<'_>| {
@@ -156,16 +150,14 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
             marks.push(Mark::of(&of.variant, line).unlisted());
             let dots = |x: f64, what: &str, hollow: bool| {
                 let text = format!("{}, {what}: {}", of.variant, nanoseconds(x));
-                let dots = vec![Dot { x, y: row, low: None, high: None, text }];
-                let dots = Shape::Dots { dots, along: Along::X, hollow };
-                Mark::of(&of.variant, dots).unlisted()
+                Mark::dot(&of.variant, Dot { x, y: row, low: None, high: None, text }, hollow)
             };
             marks.extend(proved.clone().map(|(state, ns)| dots(ns, state, true)));
-            marks.push(dots(of.median_ns, "as it came", false));
+            marks.push(dots(of.median_ns, "unproved", false));
         }
         (!marks.is_empty()).then(|| Panel {
             title: cell.size_words(),
-            alt: format!("Times with a page cache as it came, at {}.", cell.words()),
+            alt: format!("Times with an unproved page cache state, at {}.", cell.words()),
             facets: cell.facets(),
             x: Axis::time(measure_words(part.measure)),
             y: Axis::variants(variants.iter().copied()),
@@ -173,14 +165,14 @@ fn unproved(summary: &Summary<'_>, part: &Part, all: &[Unproved]) -> Option<Grou
         })
     };
     let panels: Vec<Panel> = summary.of_part(part).filter_map(panel).collect();
-    let title = summary.titled(&format!("{}: the page cache as it came", part.name));
+    let title = summary.titled(&format!("{}: unproved page cache state", part.name));
     (!panels.is_empty()).then_some(Group { title, panels, height: Height::Rows })
 }
 
 fn table(title: &str) -> Table {
     Table::new(
         &format!("{title}: ratios by other orders of runs"),
-        &["order", "cell", "variant", "ratio so", "interleaved", "95 % from", "to"],
+        &["order", "cell", "variant", "ratio", "interleaved", "95 % from", "to"],
     )
 }
 

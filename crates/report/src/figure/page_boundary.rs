@@ -1,16 +1,18 @@
-//! Files around the size of a page: what the byte costs that needs another.
+//! Files around the size of a page: the cost of the byte that needs another page.
 
 use lab::bench::analysis::Finding;
 use lab::bench::analysis::page::Page;
 use lab::bench::definition::Part;
 use lab::words::{grouped, nanoseconds};
 
-use super::{Along, Axis, Content, Dot, Facets, Figure, Group, Height, Mark, Panel, Shape, Stroke};
+use super::content::Content;
 use crate::in_order::gathered;
+use crate::plot::{
+    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary, state_words};
-use crate::table::{Entry, Table};
 
-/// The figure; none when no part asks for it.
+/// The figure. `None` if no part has this analysis.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, .. } =
@@ -22,10 +24,10 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "page-boundary",
         title: "Around a page".to_owned(),
-        reading: "Dots are medians with their 95 % bootstrap intervals at sizes a byte apart; a \
-                  step between two of them is what the byte costs that needs a further page, \
-                  block or call. The vertical axis is logarithmic and does not begin at zero: \
-                  the table has the step as a ratio with its interval."
+        reading: "Dots are medians with 95 % bootstrap intervals, at sizes that differ by one \
+                  byte. A step between two of them is the cost of the byte that needs another \
+                  page, block or call. The vertical axis is logarithmic and does not begin at \
+                  zero; the table has the step as a ratio with its interval."
             .to_owned(),
         keys: Vec::new(),
         groups,
@@ -47,7 +49,7 @@ fn groups_of(summary: &Summary<'_>, part: &Part) -> Vec<Group> {
 fn panel(part: &Part, cells: &[&CellSummary<'_>]) -> Panel {
     let mut marks = Vec::new();
     for (index, name) in part.variants.iter().enumerate() {
-        // Beside each other, so that no interval hides another.
+        // Side by side, so that no interval hides another.
         let aside = 0.3 * ((index as f64 + 0.5) / part.variants.len() as f64 - 0.5);
         let mut dots = Vec::new();
         for (place, cell) in cells.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! What one read and one write cost, by the size of the buffer, and the buffer that follows.
+//! The cost of one read and one write, by the size of the buffer, and the buffer that follows from
+//! it.
 
 use lab::bench::analysis::Estimated;
 use lab::bench::analysis::Finding;
@@ -6,20 +7,20 @@ use lab::bench::analysis::per_call::{CallCost, CallLine, CellCalls, PerCall};
 use lab::bench::record::SequenceRecord;
 use lab::words::{bytes, nanoseconds};
 
-use super::{
-    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
-    Stroke, Unit,
+use super::content::Content;
+use crate::plot::{
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+    Unit,
 };
 use crate::summary::{Summary, state_words};
-use crate::table::{Entry, Table};
 
-/// Buffers whose reads are drawn in their order.
+/// For this many buffers the reads are drawn in their order.
 const SEQUENCES: usize = 3;
 
-/// Calls of a sequence that are drawn.
+/// Calls of each sequence that are drawn.
 const SEQUENCE_POINTS: usize = 600;
 
-/// The figure; none when no part times single calls.
+/// The figure. `None` if no part times single calls.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, notes } =
@@ -45,15 +46,15 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "per-call",
         title: "What one call costs".to_owned(),
-        reading: "Dots are medians of single calls; their bars are no intervals of the median \
-                  but reach from the 5 % to the 95 % quantile of all calls; one that leaves the \
-                  picture goes on beyond it. Small points are modes, times around which calls \
-                  gather; reads that wait for a device, or for a step of readahead, are a mode \
-                  of their own, and stand out in the reads drawn in their order. The dotted line \
-                  is the fit c + f·n through the means. The strong line is the buffer from which \
-                  on the calls of a read and a write add no more than the share ε to what their \
-                  bytes cost, (c_r + c_w) / (ε (f_r + f_w)), with its 95 % interval shaded. Both \
-                  axes are logarithmic."
+        reading: "Dots are medians of single calls. Their bars are not intervals of the median: \
+                  they extend from the 5 % to the 95 % quantile of all calls, and a bar that \
+                  reaches the edge of the panel continues beyond it. Small points are modes of \
+                  the distribution. Reads that wait for a device or for readahead are a mode of \
+                  their own, which the reads drawn in their order show. The dotted line is the \
+                  fit c + f·n through the means. The strong line is the smallest buffer with \
+                  which a read and a write add at most the share ε to the cost of their bytes, \
+                  (c_r + c_w) / (ε (f_r + f_w)); its 95 % interval is shaded. Both axes are \
+                  logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "median, 5 to 95 % of calls"),
@@ -74,18 +75,14 @@ fn of(cell: &CellCalls) -> String {
     format!("{}, {}{at_once}", bytes(cell.file_bytes), state_words(cell.state))
 }
 
-/// Reads beside writes, on one scale of time.
+/// Reads and writes, side by side with one axis of time.
 fn costs(summary: &Summary<'_>, title: &str, cell: &CellCalls) -> Group {
     let panel = |op: &str, line: Option<&CallLine>| {
         let calls: Vec<&CallCost> = cell.calls.iter().filter(|cost| cost.op == op).collect();
         Panel {
             title: format!("{op}s"),
             alt: format!("Cost of single {op}s against the buffer, {}.", of(cell)),
-            facets: Facets {
-                file_bytes: Some(cell.file_bytes),
-                state: Some(state_words(cell.state)),
-                file_system: Some(summary.source.file_system()),
-            },
+            facets: summary.facets(Some(cell.file_bytes), cell.state),
             x: Axis::buffers(),
             y: Axis::time("time of a call"),
             marks: marks(op, &calls, line, recommended(cell, summary.epsilon)),
@@ -129,8 +126,8 @@ fn marks(
         let dots = Shape::Dots { dots: then, along: Along::Y, hollow: true };
         marks.push(Mark::neutral("published", dots));
     }
-    // Zero has no place on a logarithmic axis, and what is left of a very short call after the clock's
-    // own cost can be that.
+    // A logarithmic axis cannot show zero, and a very short call can take zero after the cost of
+    // reading the clock is subtracted.
     let dots: Vec<Dot> = calls
         .iter()
         .filter(|cost| cost.median_ns > 0.0)
@@ -173,8 +170,8 @@ fn whole(value: f64) -> String {
     bytes(value.round() as u64)
 }
 
-/// The buffer for the share ε of the summary, which is `factor` times the one that was found: half the
-/// share takes twice the buffer, at the ends of the interval too.
+/// The buffer for the share ε of the summary. It is `factor` times the one that the analysis found,
+/// and so are the ends of its interval: half the share needs twice the buffer.
 fn recommendation(cell: &CellCalls, factor: f64, summary: &Summary<'_>) -> String {
     let at = of(cell);
     let percent = crate::scale::shown(Unit::Ratio, summary.epsilon * 100.0);
@@ -193,12 +190,14 @@ fn recommendation(cell: &CellCalls, factor: f64, summary: &Summary<'_>) -> Strin
         Some(Estimated { value, .. }) if value > 0.0 => {
             format!("{at}: for ε = {percent} % the buffer is {}, without an interval", whole(value))
         }
-        Some(_) => format!("{at}: what calls cost is too small to be seen, any buffer will do"),
-        None => format!("{at}: no line fits what calls cost, so no buffer follows from it"),
+        Some(_) => {
+            format!("{at}: the cost of calls is too small to measure; any buffer is large enough")
+        }
+        None => format!("{at}: no line fits the cost of calls, so no buffer follows from it"),
     }
 }
 
-/// Single reads over the place in the file, with the smallest buffers: their waits tell how far the
+/// Single reads by their offset in the file, for the smallest buffers. Their waits show how far the
 /// kernel reads ahead.
 fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
     let reads = summary.source.run.sequences.iter();
@@ -226,12 +225,12 @@ fn sequences(summary: &Summary<'_>, cell: &CellCalls) -> Vec<Panel> {
         Panel {
             title: format!("buffer {}", bytes(buffer)),
             alt: format!("Single reads with a buffer of {} in their order.", bytes(buffer)),
-            facets: Facets {
-                file_bytes: Some(cell.file_bytes),
-                state: Some(state_words(cell.state)),
-                file_system: Some(summary.source.file_system()),
+            facets: summary.facets(Some(cell.file_bytes), cell.state),
+            x: Axis {
+                label: "offset in the file".to_owned(),
+                unit: Unit::Bytes,
+                ..Axis::default()
             },
-            x: Axis { label: "place in the file".to_owned(), unit: Unit::Bytes, ..Axis::default() },
             y: Axis::time("time of a read"),
             marks: vec![Mark::of(variant, Shape::Cloud { points }).unlisted()],
         }

@@ -1,20 +1,19 @@
-//! Ratios to a baseline with their intervals: which way is the faster one, and by how much.
+//! Ratios to a baseline with their intervals: which variant is faster, and by how much.
 
-use engines::Bytes;
 use lab::bench::answer::Comparison;
 use lab::bench::definition::Part;
 use lab::stats::Answer;
 use lab::words::{nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Content, Dot, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-};
+use super::content::Content;
 use crate::in_order::gathered;
 use crate::palette;
+use crate::plot::{
+    Along, Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary, measure_words};
-use crate::table::{Entry, Table};
 
-/// The figure; none when nothing is compared.
+/// The figure. `None` if nothing is compared.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, .. } = Content::of_parts(summaries, |content, summary, part| {
@@ -28,21 +27,21 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })?;
     Some(Figure {
         id: "ratio",
-        title: "How many times the baseline's time".to_owned(),
-        reading: "Each dot is a variant's time divided by the baseline's, taken within rounds, \
-                  so that what slowed a whole round slows both: left of 1 is faster. Bars are 95 \
-                  % intervals over sessions, widened for the number of looks. The shaded range \
-                  around 1 is ±δ, differences that do not matter. A hollow symbol is unresolved: \
-                  its interval reaches across an end of that range, or would not withstand \
-                  correction for the number of comparisons. A bar that leaves the picture goes \
-                  on beyond it. A line called floor is a copy in memory, which no copy of a file \
-                  can undercut. The axis is logarithmic: twice and half as long are equally far \
-                  from 1."
+        title: "Time as a ratio to the baseline".to_owned(),
+        reading: "Each dot is a variant's time divided by the baseline's in the same round, so a \
+                  disturbance of a whole round affects both. Left of 1 is faster. Bars are 95 % \
+                  intervals over sessions, widened for the number of interim analyses. The shaded \
+                  range around 1 is ±δ: smaller differences do not matter. A hollow symbol is \
+                  unresolved: its interval crosses an end of that range, or the result does not \
+                  hold after the correction for the number of comparisons. A bar that reaches the \
+                  edge of the panel continues beyond it. The line 'floor' is a copy within \
+                  memory; no copy of a file can be faster. The axis is logarithmic: twice and \
+                  half as long are equally far from 1."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "faster, slower or equivalent"),
             Key::new(Look::Hollow, "unresolved"),
-            Key::new(Look::Band, "±δ: does not matter"),
+            Key::new(Look::Band, "±δ: too small to matter"),
         ],
         groups,
         notes: Vec::new(),
@@ -50,17 +49,17 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-/// The comparisons of a cell that came to a ratio.
+/// The comparisons of a cell that have a ratio.
 fn compared<'s>(cell: &CellSummary<'s>) -> Vec<(&'s Comparison, f64)> {
     let comparisons = cell.verdict.map_or(&[][..], |verdict| &verdict.comparisons);
-    // Beside copies of files a floor is a line and no row.
+    // A floor is drawn as a line, not as a row, unless the baseline is a floor itself.
     let rows = |it: &&Comparison| {
         palette::is_floor(&cell.part.baseline) || !palette::is_floor(&it.variant)
     };
     comparisons.iter().filter(rows).filter_map(|it| Some((it, it.ratio?))).collect()
 }
 
-/// Cells that differ in nothing but the size stand side by side.
+/// Cells that differ in the size only are side by side.
 fn groups_of(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Vec<Group> {
     let group = |(_, cells): (String, Vec<&CellSummary<'_>>)| {
         let variants = ranked(&cells);
@@ -81,7 +80,7 @@ fn groups_of(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> 
     cells.into_iter().map(group).collect()
 }
 
-/// Variants by what they come to in the largest cell that has them, the fastest first.
+/// Variants by their ratio in the largest cell that has them, the fastest first.
 fn ranked<'s>(cells: &[&CellSummary<'s>]) -> Vec<&'s str> {
     let mut ranked: Vec<(&str, f64)> = Vec::new();
     for cell in cells.iter().rev() {
@@ -97,20 +96,8 @@ fn ranked<'s>(cells: &[&CellSummary<'s>]) -> Vec<&'s str> {
 
 fn panel(part: &Part, cell: &CellSummary<'_>, variants: &[&str], delta: f64) -> Panel {
     let mut marks = vec![
-        Mark::neutral(
-            "±δ",
-            Shape::Band {
-                cuts: Along::X,
-                from: 1.0 / (1.0 + delta),
-                to: 1.0 + delta,
-                text: String::new(),
-                warning: false,
-            },
-        ),
-        Mark::neutral(
-            &part.baseline,
-            Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin },
-        ),
+        Mark::neutral("±δ", Shape::delta_band(delta)),
+        Mark::neutral(&part.baseline, Shape::ratio_one()),
     ];
     marks.extend(floor(part, cell));
     for (comparison, ratio) in compared(cell) {
@@ -125,13 +112,12 @@ fn panel(part: &Part, cell: &CellSummary<'_>, variants: &[&str], delta: f64) -> 
             text: words(comparison),
         };
         let hollow = comparison.answer == Answer::Unresolved;
-        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
-        marks.push(Mark::of(&comparison.variant, dots).unlisted());
+        marks.push(Mark::dot(&comparison.variant, dot, hollow));
     }
     let fastest = compared(cell).into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let alt = match fastest {
         Some((comparison, _)) => format!(
-            "{}: the least ratio to {} has {}.",
+            "{}: the smallest ratio to {} is that of {}.",
             cell.words(),
             part.baseline,
             words(comparison)
@@ -148,9 +134,10 @@ fn panel(part: &Part, cell: &CellSummary<'_>, variants: &[&str], delta: f64) -> 
     }
 }
 
-/// Where a copy in memory lies, which moves the bytes and makes no call: no copy of a file is faster.
+/// The line at the time of a copy within memory, which makes no system call: no copy of a file is
+/// faster.
 fn floor(part: &Part, cell: &CellSummary<'_>) -> Option<Mark> {
-    // Memory that was never touched costs page faults: that is a mistake to show, and no floor.
+    // `untouched` includes page faults, so it is not a lower bound.
     let is_floor = |name: &str| palette::is_floor(name) && !name.contains("untouched");
     if palette::is_floor(&part.baseline) {
         return None;
@@ -213,10 +200,7 @@ fn table(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Tabl
             let variant = cell.variant(&comparison.variant);
             table.rows.push(vec![
                 Entry::words(&comparison.variant),
-                Entry::Number {
-                    value: cell.cell.file_bytes as f64,
-                    shown: Bytes(cell.cell.file_bytes).to_string(),
-                },
+                cell.size_entry(),
                 Entry::words(&cell.circumstances()),
                 Entry::digits(Some(ratio)),
                 Entry::digits(comparison.low),
@@ -244,10 +228,7 @@ fn table(summary: &Summary<'_>, part: &Part, cells: &[&CellSummary<'_>]) -> Tabl
 fn baseline_row(cell: &CellSummary<'_>, median_ns: f64, runs: usize) -> Vec<Entry> {
     let mut row = vec![
         Entry::words(&cell.part.baseline),
-        Entry::Number {
-            value: cell.cell.file_bytes as f64,
-            shown: Bytes(cell.cell.file_bytes).to_string(),
-        },
+        cell.size_entry(),
         Entry::words(&cell.circumstances()),
         Entry::Number { value: 1.0, shown: "1".to_owned() },
         Entry::Nothing,

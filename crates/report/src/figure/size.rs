@@ -8,32 +8,33 @@ use lab::stats::density::{Density, quantiles_supported};
 use lab::stats::quantile;
 use lab::words::{nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape, Stroke,
-};
 use crate::in_order::gathered;
+use crate::plot::{
+    Along, Axis, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Scale, Shape,
+    Stroke, Table,
+};
 use crate::summary::{CellSummary, Summary, VariantSummary, measure_words};
-use crate::table::{Entry, Table};
 
 /// Points of the outline of a violin.
 const OUTLINE_POINTS: usize = 40;
 
-/// Fewer runs than this have no shape to speak of and are drawn one by one.
+/// Fewer runs than this are drawn one by one: a density of them would show noise.
 const SHAPE_RUNS_MIN: usize = 10;
 
-/// Violins that a report may hold in full; with more of them each gets fewer points.
+/// With more violins than this in a report, each has fewer points.
 const VIOLINS_IN_FULL: usize = 1000;
 
-/// Variants drawn before anybody asks for more: beyond these, violins become needles.
+/// Variants that are shown at first. More violins side by side would be too narrow to see.
 const SHOWN: usize = 6;
 
-/// Violins of one size must not look like several sizes: they spread over no more than this factor.
+/// The violins of one size extend over at most this factor, so that they do not look like several
+/// sizes.
 const ROOM_MAX: f64 = 6.0;
 
-/// Columns of the strip of histograms.
+/// Bins of each histogram.
 const BINS: usize = 60;
 
-/// The figure; none when nothing was measured.
+/// The figure. `None` if nothing was measured.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let violins: usize =
@@ -42,16 +43,16 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let mut figure = Figure {
         id: "size",
         title: "Time against file size".to_owned(),
-        reading: "Each violin is the distribution of a variant's runs at a size, its width the \
-                  density of the logarithm of time, and as great as any other's where it is \
-                  greatest; the tick is the median, and a line joins the medians. Fewer than ten \
-                  runs are drawn one by one. Violins on one shaded ground are of one size and \
-                  stand side by side only to be seen apart. Thin dotted lines are fits t = c + \
-                  f·n, of times without what a run waited for a processor that other programs \
-                  had; where two lines that meet fit significantly better, they are drawn and \
-                  the break is marked. The strip below counts runs by their time over the median \
-                  of their variant and size, which shows tails and second modes. Both axes are \
-                  logarithmic."
+        reading: "Each violin is the distribution of a variant's runs at one size. Its width is \
+                  the density of the logarithm of time, scaled to the same maximum for all \
+                  violins. The tick is the median, and a line joins the medians. Fewer than ten \
+                  runs are drawn one by one. The violins in one shaded band have the same size; \
+                  they are side by side so that they do not overlap. Thin dotted lines are fits t \
+                  = c + f·n. The time that a run waited for a processor that other programs used \
+                  is subtracted first. If two lines that meet fit significantly better, both are \
+                  drawn and the break is marked. The histograms below count runs by their time \
+                  divided by the median of their variant and size. They show tails and second \
+                  modes. Both axes are logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Line, "medians"),
@@ -72,14 +73,14 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     (!figure.groups.is_empty()).then_some(figure)
 }
 
-/// Whether a part's times are in a figure of their own: sweeps of buffers, single calls, and sizes that
-/// differ by a byte.
+/// Whether another figure shows the times of a part: sweeps of buffers, single calls, and sizes
+/// that differ by a byte.
 pub(super) fn elsewhere(part: &Part) -> bool {
     let own = [Analysis::Buffer, Analysis::Page, Analysis::PerCall];
     part.analyses.iter().any(|analysis| own.contains(analysis))
 }
 
-/// Cells that differ in nothing but the size, ascending.
+/// Cells that differ in the size only, ascending.
 fn series<'a, 's>(summary: &'a Summary<'s>, part: &'a Part) -> Vec<Vec<&'a CellSummary<'s>>> {
     let ascending = |(_, mut cells): (String, Vec<&'a CellSummary<'s>>)| {
         cells.sort_by_key(|cell| cell.cell.file_bytes);
@@ -125,8 +126,9 @@ fn groups_of(
     }
     if shown.len() < variants.len() {
         figure.notes.push(format!(
-            "{title}: {} of {} variants are drawn at first: the baseline, the fastest of each size, and \
-             the best of each engine as far as there is room. A click in the legend shows the others",
+            "{title}: {} of {} variants are shown at first: the baseline, the fastest at each \
+             size, and the fastest of each engine while there is room. A click on the legend \
+             shows the others",
             shown.len(),
             variants.len()
         ));
@@ -143,7 +145,7 @@ fn groups_of(
     figure.groups.push(Group { title: summary.titled(&title), panels, height });
     figure.groups.push(strip(summary, &title, cells, &shown, facets));
     figure.tables.push(times(summary, &title, cells));
-    if let Some(words) = fits::lack(&lines) {
+    if let Some(words) = fits::misfit_note(&lines) {
         figure.notes.push(format!("{title}: {words}"));
     }
     if !lines.is_empty() {
@@ -151,7 +153,7 @@ fn groups_of(
     }
 }
 
-/// The baseline, the fastest of each size, and then the best of each engine at the largest.
+/// The baseline, the fastest at each size, and then the fastest of each engine at the largest.
 fn shown_at_first<'v>(
     part: &Part,
     cells: &[&CellSummary<'_>],
@@ -188,21 +190,21 @@ fn shown_at_first<'v>(
     shown
 }
 
-/// The room for the violins of one size, as a factor; those of the next size keep a distance.
+/// The width, as a factor, that the violins of one size share. A gap to the next size remains.
 fn room(cells: &[&CellSummary<'_>]) -> f64 {
     let ratio =
         |pair: &[&CellSummary<'_>]| pair[1].cell.file_bytes as f64 / pair[0].cell.file_bytes as f64;
     cells.windows(2).map(ratio).fold(ROOM_MAX, f64::min).powf(0.8)
 }
 
-/// The ground on which the violins of one size stand.
+/// The shaded band behind the violins of one size.
 fn slot(bytes: f64, room: f64) -> Mark {
     let (from, to) = (bytes / room.sqrt(), bytes * room.sqrt());
     let text = String::new();
     Mark::neutral("size", Shape::Band { cuts: Along::X, from, to, text, warning: false })
 }
 
-/// The violins of the variant with an index, which is its place where there is one size only.
+/// The violins of a variant. `index` is its place on x if there is one size only.
 fn violins(
     cells: &[&CellSummary<'_>],
     name: &str,
@@ -233,7 +235,7 @@ fn violins(
     marks
 }
 
-/// Values with the share of the greatest density there. Runs that all took the same are a point.
+/// Values, each with its density divided by the greatest. One point if all values are equal.
 fn outline(values: &[f64], points: usize) -> Vec<[f64; 2]> {
     let Some(density) = Density::of(values, points) else {
         return values.first().map(|value| vec![[*value, 1.0]]).unwrap_or_default();
@@ -264,7 +266,7 @@ fn alt(part: &Part, cells: &[&CellSummary<'_>]) -> String {
     format!("{} by file size. Least medians: {}.", measure_words(part.measure), fastest.join(", "))
 }
 
-/// A row a variant: how often runs took which multiple of their median.
+/// A histogram for each variant: runs by their time divided by the median.
 fn strip(
     summary: &Summary<'_>,
     title: &str,
@@ -280,7 +282,7 @@ fn strip(
         for variant in cells.iter().filter_map(|cell| cell.variant(name)) {
             for value in &variant.values_ns {
                 let ratio = (value / variant.median_ns).clamp(low, high);
-                // In range: the ratio is.
+                // The ratio is in range.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 let bin = (((ratio / low).ln() / step) as usize).min(BINS - 1);
                 counts[bin] += 1.0;
@@ -294,14 +296,15 @@ fn strip(
         xs: (0..BINS).map(middle).collect(),
         ys: (0..shown.len()).map(|row| row as f64).collect(),
         rows,
-        label: "runs, of the fullest bin".to_owned(),
+        label: "runs, as a share of the fullest bin".to_owned(),
         scale: Scale::Share,
     };
-    let mut x = Axis::ratio("time / median of its variant and size (ends hold what lies beyond)");
+    let mut x =
+        Axis::ratio("time / median of its variant and size (the outer bins include all beyond)");
     x.reach = Some(1.0);
     let panel = Panel {
         title: String::new(),
-        alt: "How runs spread around the median of their variant and size.".to_owned(),
+        alt: "The distribution of runs around the median of their variant and size.".to_owned(),
         facets,
         x,
         y: Axis::variants(shown.iter().copied()),
@@ -311,7 +314,7 @@ fn strip(
     Group { title, panels: vec![panel], height: Height::Rows }
 }
 
-/// Medians and the percentiles that so many runs can tell.
+/// Medians, and the percentiles that the number of runs supports.
 fn times(summary: &Summary<'_>, title: &str, cells: &[&CellSummary<'_>]) -> Table {
     let runs = |cell: &&CellSummary<'_>| cell.variants.iter().map(|it| it.counted.len()).collect();
     let most = cells.iter().flat_map(|cell| -> Vec<usize> { runs(cell) }).max().unwrap_or(0);
@@ -328,7 +331,7 @@ fn times(summary: &Summary<'_>, title: &str, cells: &[&CellSummary<'_>]) -> Tabl
             let supported = quantiles_supported(variant.counted.len());
             let mut row = vec![
                 Entry::words(variant.variant),
-                Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+                cell.size_entry(),
                 Entry::ns(Some(variant.median_ns)),
                 Entry::ns(Some(variant.interval.low)),
                 Entry::ns(Some(variant.interval.high)),
@@ -337,7 +340,7 @@ fn times(summary: &Summary<'_>, title: &str, cells: &[&CellSummary<'_>]) -> Tabl
                 let known = supported.contains(q).then(|| quantile(&variant.values_ns, *q));
                 row.push(Entry::ns(known.flatten()));
             }
-            // Megabytes in a second are bytes in a microsecond.
+            // Megabytes per second are bytes per microsecond.
             row.push(Entry::digits(Some(cell.cell.run_bytes() as f64 / variant.median_ns * 1e3)));
             row.push(Entry::count(Some(variant.counted.len() as f64)));
             row.push(Entry::count(Some((variant.all.len() - variant.counted.len()) as f64)));

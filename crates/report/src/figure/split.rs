@@ -4,16 +4,16 @@ use lab::bench::cell::Cell;
 use lab::bench::definition::Analysis;
 use lab::words::grouped;
 
-use super::{Axis, Content, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Unit};
+use super::content::Content;
 use crate::in_order::gathered;
+use crate::plot::{Axis, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table, Unit};
 use crate::summary::{CellSummary, Summary, VariantSummary};
-use crate::table::{Entry, Table};
 
-/// The figure; none when nothing was measured.
+/// The figure. `None` if nothing was measured.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, .. } = Content::of_parts(summaries, |content, summary, part| {
-        // A part that asks for other things only has nothing to show here.
+        // A part with other analyses only is not shown here.
         if !part.analyses.is_empty() && !part.analyses.contains(&Analysis::Split) {
             return;
         }
@@ -27,15 +27,14 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "split",
         title: "Where the time goes".to_owned(),
-        reading: "Each bar is a variant's median run, from the first byte to the return of the \
-                  last call: processor time in user mode (full colour), processor time in the \
+        reading: "Each bar is the median run of a variant, from the first byte to the return of \
+                  the last call: processor time in user mode (full colour), processor time in the \
                   kernel (medium), and the rest, in which no thread of it ran (pale). With \
-                  several workers processor time adds up over threads and may exceed the time \
-                  that passed; the rest is then nothing. Many kernels split user from kernel \
-                  time by the timer tick, so for runs under some milliseconds only their sum \
-                  means something. Bars of page faults, where there are any, are medians too: \
-                  those that waited for the device in full colour, the others medium. The axes \
-                  are linear."
+                  several workers processor time is the sum over threads and may exceed the \
+                  elapsed time; the rest is zero then. Many kernels tell user from kernel time by \
+                  the timer tick, so for runs of a few milliseconds only their sum is meaningful. \
+                  Bars of page faults are medians too: major faults, which waited for the device, \
+                  in full colour, minor faults medium. The axes are linear."
             .to_owned(),
         keys: vec![
             Key::new(Look::Strong, "user mode"),
@@ -48,7 +47,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-/// Cells of the same circumstances side by side. Their sizes differ, so each has an axis of its own.
+/// Cells of the same circumstances are side by side. Their sizes differ, so each has its own axis.
 fn groups_of(summary: &Summary<'_>, cells: &[&CellSummary<'_>]) -> Vec<Group> {
     let groups_of = |(_, cells): (String, Vec<&CellSummary<'_>>)| {
         let ranked = ranked(&cells);
@@ -103,7 +102,7 @@ impl Split {
     }
 }
 
-/// A share of the time that bars show: its name, how strong its colour is, and how long it is.
+/// A part of each bar: its name, the opacity of its colour, and its length.
 type Share = (&'static str, f32, fn(&Split) -> f64);
 
 const SHARES: [Share; 3] = [
@@ -144,7 +143,7 @@ fn panel(cell: &CellSummary<'_>, variants: &[&str]) -> Panel {
     }
 }
 
-/// Page faults of each variant; none where nobody had any.
+/// Page faults of each variant. `None` if there were none.
 fn faults(cell: &CellSummary<'_>, variants: &[&str]) -> Option<Panel> {
     let mut marks = Vec::new();
     let mut any = false;
@@ -202,7 +201,7 @@ fn table(summary: &Summary<'_>, part: &str, cells: &[&CellSummary<'_>]) -> Table
             let split = Split::of(variant);
             table.rows.push(vec![
                 Entry::words(variant.variant),
-                Entry::Number { value: cell.cell.file_bytes as f64, shown: cell.size_words() },
+                cell.size_entry(),
                 Entry::words(&cell.circumstances()),
                 Entry::ns(Some(split.elapsed_ns)),
                 Entry::ns(Some(split.user_ns)),

@@ -1,17 +1,15 @@
-//! Published figures beside this run's, as ratios, with what was not controlled then.
+//! Published results beside those of this run, as ratios, with what was not controlled then.
 
 use lab::bench::analysis::Finding;
 use lab::bench::analysis::then_and_now::{Row, ThenAndNow};
 use lab::words::{nanoseconds, three_digits};
 
-use super::{
-    Along, Axis, Content, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Stroke,
-};
+use super::content::Content;
 use crate::in_order::{distinct, gathered};
+use crate::plot::{Axis, Dot, Entry, Figure, Group, Height, Key, Look, Mark, Panel, Table};
 use crate::summary::{Summary, size_words, state_words};
-use crate::table::{Entry, Table};
 
-/// The figure; none when no part has published figures beside it.
+/// The figure. `None` if no part has published results to compare with.
 #[must_use]
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, notes } =
@@ -28,12 +26,11 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     Some(Figure {
         id: "then-and-now",
         title: "Then and now".to_owned(),
-        reading: "Hollow symbols are published figures, full ones this run's, with 95 % \
-                  intervals where there are enough sessions; both are ratios to the same \
-                  baseline in its own study, so that a faster machine does not show. A line \
-                  joins the two: where it is short, the older finding holds here. Published \
-                  figures have no interval: nobody knows how far they would have varied. The \
-                  axis is logarithmic."
+        reading: "Hollow symbols are published results, full symbols those of this run, with 95 % \
+                  intervals if there are enough sessions. Both are ratios to the same baseline in \
+                  the same study, so the speed of the machine cancels out. A line joins the two: \
+                  if it is short, the published result holds here. Published results have no \
+                  interval, as their variation is unknown. The axis is logarithmic."
             .to_owned(),
         keys: vec![Key::new(Look::Hollow, "published"), Key::new(Look::Full, "this run")],
         groups,
@@ -57,11 +54,7 @@ fn group(summary: &Summary<'_>, part: &str, of: &ThenAndNow) -> Option<Group> {
         Panel {
             title: at.clone(),
             alt: format!("Published ratios to {} and this run's at {at}.", of.baseline),
-            facets: Facets {
-                file_bytes: Some(first.now_bytes),
-                state: Some(state_words(first.now_state)),
-                file_system: Some(summary.source.file_system()),
-            },
+            facets: summary.facets(Some(first.now_bytes), first.now_state),
             x: Axis::ratio(&format!("time / {}", of.baseline)),
             y: Axis::variants(variants.iter().copied()),
             marks: of_cell.iter().flat_map(|row| marks(row, &variants)).collect(),
@@ -77,30 +70,19 @@ fn group(summary: &Summary<'_>, part: &str, of: &ThenAndNow) -> Option<Group> {
 fn marks(row: &Row, variants: &[&str]) -> Vec<Mark> {
     let (Some(then), Some(now)) = (row.then_ratio, row.now_ratio) else { return Vec::new() };
     let y = variants.iter().position(|name| *name == row.variant).unwrap_or(0) as f64;
-    let points = vec![[then, y], [now.value, y]];
-    let then_text = format!(
-        "{}, {}: {} × ({})",
-        row.variant,
-        row.then.year,
-        three_digits(then),
-        nanoseconds(row.then.elapsed_ns)
-    );
-    let now_text = format!(
-        "{}, now: {} × ({})",
-        row.variant,
-        three_digits(now.value),
-        nanoseconds(row.now_ns)
-    );
-    let dots = |dot: Dot, hollow: bool| {
-        let dots = Shape::Dots { dots: vec![dot], along: Along::X, hollow };
-        Mark::of(&row.variant, dots).unlisted()
+    let text = |when: &str, ratio: f64, ns: f64| {
+        format!("{}, {when}: {} × ({})", row.variant, three_digits(ratio), nanoseconds(ns))
     };
-    let (low, high) = (now.low, now.high);
-    vec![
-        Mark::of(&row.variant, Shape::Line { points, stroke: Stroke::Thin }).unlisted(),
-        dots(Dot { x: then, y, low: None, high: None, text: then_text }, true),
-        dots(Dot { x: now.value, y, low, high, text: now_text }, false),
-    ]
+    let then = Dot {
+        x: then,
+        y,
+        low: None,
+        high: None,
+        text: text(&row.then.year.to_string(), then, row.then.elapsed_ns),
+    };
+    let text = text("now", now.value, row.now_ns);
+    let now = Dot { x: now.value, y, low: now.low, high: now.high, text };
+    Mark::pair(&row.variant, then, now).into()
 }
 
 fn table(title: &str, of: &ThenAndNow) -> Table {

@@ -1,16 +1,14 @@
-//! What `haulage tune` found: which way is the best where, and what others cost.
+//! What `haulage tune` found: the best variant in each situation, and what others cost.
 
 use lab::tune::{Finding, Loss, Record};
 use lab::words::{grouped, three_digits};
 
-use super::{
-    Along, Axis, Category, Dot, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape,
-    Stroke,
-};
 use crate::machine;
-use crate::table::{Entry, Table};
+use crate::plot::{
+    Along, Axis, Dot, Entry, Facets, Figure, Group, Height, Key, Look, Mark, Panel, Shape, Table,
+};
 
-/// The figures of these records; none where nothing was measured.
+/// The figures of these records. Empty if nothing was measured.
 #[must_use]
 pub fn figures(records: &[Record]) -> Vec<Figure> {
     let measured: Vec<&Record> =
@@ -28,7 +26,7 @@ pub fn place(record: &Record) -> String {
     if src == dst { format!("within {dst}") } else { format!("{src} to {dst}") }
 }
 
-/// The situations with an answer, those of one state together and in these the shortest files first.
+/// The situations with a choice, by residency and concurrency, then by file size.
 fn answered(record: &Record) -> Vec<&Finding> {
     let mut found: Vec<&Finding> =
         record.situations.iter().filter(|finding| finding.choice.is_some()).collect();
@@ -38,22 +36,22 @@ fn answered(record: &Record) -> Vec<&Finding> {
     found
 }
 
-/// A row a situation, the colour of its bar for the best way and its length for the rate.
+/// A row for each situation: the colour of its bar is the best variant, its length the rate.
 fn best(records: &[&Record]) -> Figure {
     let group = |record: &&Record| {
         let panels = vec![best_panel(&answered(record))];
         Group { title: place(record), panels, height: Height::Rows }
     };
     Figure {
-        id: "best-ways",
-        title: "The best way in each situation".to_owned(),
+        id: "best-variants",
+        title: "The best variant in each situation".to_owned(),
         reading: "Each bar is a situation: files of that size, resident in the page cache or \
-                  absent from it, copied one alone or several at once. Its colour and the words \
-                  at it are the way that was the fastest, or as fast as the fastest and simpler; \
-                  its length is how many megabytes of one file it copies in a second. What is \
-                  not listed was not measured. The axis is linear."
+                  absent from it, copied alone or several at once. Its colour and text are the \
+                  best variant: the fastest, or a simpler one that is as fast. Its length is the \
+                  rate for one file, in megabytes per second. Situations that are not listed were \
+                  not measured. The axis is linear."
             .to_owned(),
-        keys: vec![Key::new(Look::Strong, "megabytes a second of the best way")],
+        keys: vec![Key::new(Look::Strong, "megabytes per second of the best variant")],
         groups: records.iter().map(group).collect(),
         notes: Vec::new(),
         tables: records.iter().map(|record| table(record, &answered(record))).collect(),
@@ -63,15 +61,15 @@ fn best(records: &[&Record]) -> Figure {
 fn best_panel(found: &[&Finding]) -> Panel {
     let mut marks: Vec<Mark> = Vec::new();
     for (row, finding) in found.iter().enumerate() {
-        let Some(way) = finding.chosen() else { continue };
-        let rate = way.megabytes_per_second.unwrap_or(0.0);
-        let text = format!("{}: {}, {} MB/s", finding.words, way.name, three_digits(rate));
+        let Some(chosen) = finding.chosen() else { continue };
+        let rate = chosen.megabytes_per_second.unwrap_or(0.0);
+        let text = format!("{}: {}, {} MB/s", finding.words, chosen.name, three_digits(rate));
         let (bars, texts) = (vec![[row as f64, rate]], vec![text]);
-        marks.push(Mark::of(&way.name, Shape::Bars { bars, texts, strength: 1.0, named: true }));
+        marks.push(Mark::of(&chosen.name, Shape::Bars { bars, texts, strength: 1.0, named: true }));
     }
     Panel {
         title: String::new(),
-        alt: "The best way and its rate in each situation.".to_owned(),
+        alt: "The best variant and its rate in each situation.".to_owned(),
         facets: Facets::default(),
         x: Axis { label: "MB/s of one file".to_owned(), reach: Some(0.0), ..Axis::default() },
         y: Axis::names("situation", found.iter().map(|finding| finding.words.clone())),
@@ -79,17 +77,17 @@ fn best_panel(found: &[&Finding]) -> Panel {
     }
 }
 
-/// A way of comparison: what it is called, and its loss.
+/// Something to compare with: its name and its loss.
 type Compared = (&'static str, fn(&Finding) -> Option<Loss>);
 
-/// The ways that everything is compared with.
+/// What every choice is compared with.
 const COMPARED: [Compared; 3] = [
     ("default", |finding| finding.default_loss),
-    ("GNU cp's way", |finding| finding.gnu_cp_loss),
+    ("as GNU cp", |finding| finding.gnu_cp_loss),
     ("copy_file_range", |finding| finding.copy_file_range_loss),
 ];
 
-/// What it costs to go another way.
+/// The cost of not using the best variant.
 fn losses(records: &[&Record]) -> Figure {
     let groups = records.iter().map(|record| {
         let found = answered(record);
@@ -101,22 +99,22 @@ fn losses(records: &[&Record]) -> Figure {
     Figure {
         id: "losses",
         title: "What not using it costs".to_owned(),
-        reading: "Each dot is the time of a copy that goes another way, divided by the time of \
-                  the best way found, taken within rounds; bars are 95 % intervals. The line is \
-                  1: nothing lost. A hollow symbol is not shown to differ from the best: its \
-                  interval reaches to 1, or it is itself the best. 'default' is what haulage \
-                  does where nobody has measured; GNU cp tries a reflink and then leaves the \
-                  copying to the kernel. No dot: it does not work there, shares extents, or was \
-                  not measured well enough. The axis is logarithmic."
+        reading: "Each dot is the time of another variant divided by the time of the best one in \
+                  the same rounds; bars are 95 % intervals. The line is at 1: no loss. A hollow \
+                  symbol is not shown to differ from the best: its interval includes 1, or it is \
+                  the best itself. 'default' is what haulage uses without a measurement. 'as GNU \
+                  cp' tries a reflink and then copy_file_range. Without a dot, the variant does \
+                  not work there, shares extents, or was not measured precisely enough. The axis \
+                  is logarithmic."
             .to_owned(),
         keys: vec![
             Key::new(Look::Full, "differs from the best"),
-            Key::new(Look::Hollow, "not shown to"),
+            Key::new(Look::Hollow, "not shown to differ"),
             Key::new(Look::Rule, "the best"),
         ],
         groups: groups.collect(),
         notes: vec![
-            "The best of several was the best also by luck, so that losses are a little too large"
+            "The best variant was selected from the same measurements, so losses are slightly overestimated"
                 .to_owned(),
         ],
         tables: Vec::new(),
@@ -147,35 +145,34 @@ fn loss_panel(
     if resolved.is_empty() && unresolved.is_empty() {
         return None;
     }
-    let best = Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin };
+    let best = Shape::ratio_one();
     let dots = |dots, hollow| Mark::neutral(name, Shape::Dots { dots, along: Along::X, hollow });
-    let category = |label: &String| Category { label: label.clone(), variant: None };
     Some(Panel {
         title: name.to_owned(),
-        alt: format!("The time of {name} over that of the best way, in each situation."),
+        alt: format!("The time of {name} divided by that of the best variant, in each situation."),
         facets: Facets::default(),
-        x: Axis::ratio("time over that of the best"),
-        y: Axis { categories: rows.iter().map(category).collect(), ..Axis::default() },
+        x: Axis::ratio("time / time of the best"),
+        y: Axis::names("", rows.iter().cloned()),
         marks: vec![Mark::neutral("the best", best), dots(resolved, false), dots(unresolved, true)],
     })
 }
 
 fn table(record: &Record, found: &[&Finding]) -> Table {
     let columns =
-        ["situation", "best way", "MB/s", "default", "GNU cp", "copy_file_range", "rounds"];
+        ["situation", "best variant", "MB/s", "default", "GNU cp", "copy_file_range", "rounds"];
     let mut table = Table::new(&format!("Every situation, {}", place(record)), &columns);
     for finding in found {
-        let Some(way) = finding.chosen() else { continue };
+        let Some(chosen) = finding.chosen() else { continue };
         let loss = |loss: Option<Loss>| match loss {
             Some(Loss::Ratio { ratio, .. }) => Entry::digits(Some(ratio)),
             Some(Loss::SharesExtents) => Entry::words("shares extents"),
             Some(Loss::Refused) => Entry::words("refused"),
             Some(Loss::Unknown) | None => Entry::Nothing,
         };
-        let rate = way.megabytes_per_second.unwrap_or(0.0);
+        let rate = chosen.megabytes_per_second.unwrap_or(0.0);
         table.rows.push(vec![
             Entry::words(&finding.words),
-            Entry::words(&way.name),
+            Entry::words(&chosen.name),
             Entry::Number { value: rate, shown: grouped(&format!("{rate:.0}")) },
             loss(finding.default_loss),
             loss(finding.gnu_cp_loss),
@@ -186,7 +183,7 @@ fn table(record: &Record, found: &[&Finding]) -> Table {
     table
 }
 
-/// What a record comes to, in a sentence.
+/// The conclusion of a record, in a sentence.
 #[must_use]
 pub fn sentence(record: &Record) -> String {
     let found = answered(record);
@@ -199,10 +196,12 @@ pub fn sentence(record: &Record) -> String {
     lost.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let measured = format!("{}: {} of {all} situations measured.", place(record), found.len());
     match lost.first() {
-        None => format!("{measured} Nowhere was anything shown to be faster than the default."),
+        None => {
+            format!("{measured} In none of them is a variant shown to be faster than the default.")
+        }
         Some((ratio, words)) => format!(
-            "{measured} In {} of them another way than the default is faster, most of all in this \
-             one: {words}, where the default takes {} times as long.",
+            "{measured} In {} of them another variant is faster than the default. The largest \
+             loss is in '{words}', where the default takes {} times as long.",
             lost.len(),
             three_digits(*ratio)
         ),

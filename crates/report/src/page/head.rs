@@ -1,4 +1,4 @@
-//! The first screen's words, and the page's end.
+//! The beginning and the end of the page.
 
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
@@ -8,8 +8,8 @@ use lab::bench::run_dir::files;
 use lab::tune::Record;
 use serde_json::Value;
 
-use super::escape::escaped;
 use crate::certificate::{Badge, Kind};
+use crate::escape::escaped;
 use crate::figure;
 use crate::headline;
 use crate::in_order::distinct;
@@ -20,7 +20,7 @@ use crate::summary::Summary;
 pub(super) fn title(report: &Report<'_>) -> String {
     let mut titles: Vec<&str> = Vec::new();
     if !report.tuned.is_empty() {
-        titles.push("The fastest way of copying");
+        titles.push("The fastest variant");
     }
     let runs = report.summaries.iter();
     titles.extend(distinct(runs.map(|it| it.source.run.definition.title.as_str())));
@@ -39,7 +39,7 @@ pub(super) fn head(report: &Report<'_>) -> String {
         if alone {
             html.push_str(&run);
         } else {
-            // What changed comes first, and what either says alone is a click away.
+            // The changes come first. The conclusions of each run are in a closed element.
             let which = if index == 0 { "first" } else { "second" };
             let name = escaped(&summary.label);
             let _ = write!(
@@ -51,10 +51,9 @@ pub(super) fn head(report: &Report<'_>) -> String {
     html
 }
 
-/// What was tuned, in a sentence for each pair of file systems.
+/// The conclusions of `haulage tune`, a sentence for each pair of file systems.
 fn tuned(records: &[Record]) -> String {
-    let mut html =
-        String::from("<div class=\"run\"><h1>Which way of copying is the fastest?</h1>\n");
+    let mut html = String::from("<div class=\"run\"><h1>Which variant is the fastest?</h1>\n");
     for record in records {
         let sentence = figure::tuning::sentence(record);
         let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&sentence));
@@ -67,7 +66,7 @@ fn tuned(records: &[Record]) -> String {
     html
 }
 
-/// What changed between two runs, before either of them.
+/// The changes between two runs.
 fn changed(change: &Change) -> String {
     let mut sentences = headline::of_change(change).into_iter();
     let mut html = String::from("<div class=\"run\"><h1>What changed between two runs?</h1>\n");
@@ -111,7 +110,7 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
     }
     let _ = writeln!(html, "<p class=\"machine\">{}</p>", escaped(&source.machine()));
     html.push_str(
-        "<details class=\"trust\"><summary>All answers, and how far to trust them</summary>",
+        "<details class=\"trust\"><summary>All conclusions, and their reliability</summary>",
     );
     html.push_str("<dl>");
     for part in &source.verdict.parts {
@@ -148,7 +147,7 @@ fn capitalized(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// What was run and where, for whoever wants to judge or repeat it.
+/// The experiment, the machine and the files, to check or repeat a run.
 pub(super) fn end(report: &Report<'_>, home: &Path) -> String {
     let mut html = String::from(
         "<section class=\"end\" id=\"environment\" aria-labelledby=\"environment-title\">\
@@ -194,7 +193,7 @@ fn facts(summary: &Summary<'_>) -> Vec<(String, String)> {
         ("scale of sizes".to_owned(), run.how.scale.to_string()),
         ("samples".to_owned(), lab::words::grouped(&run.samples.len().to_string())),
     ];
-    // The seed stands there already.
+    // The seed is in the list already.
     facts.extend(flat(&run.environment).into_iter().filter(|(name, _)| name != "seed"));
     facts
 }
@@ -203,7 +202,7 @@ fn refusals(html: &mut String, summary: &Summary<'_>) {
     let refusals = summary.source.run.refusals.iter();
     let seen = distinct(refusals.map(|it| (it.variant.as_str(), it.refusals.as_str())));
     if !seen.is_empty() {
-        html.push_str("<p>What does not work here:</p><ul>");
+        html.push_str("<p>Variants that were refused:</p><ul>");
         for (variant, why) in seen {
             let _ = write!(html, "<li><b>{}</b>: {}</li>", escaped(variant), escaped(why));
         }
@@ -211,7 +210,7 @@ fn refusals(html: &mut String, summary: &Summary<'_>) {
     }
 }
 
-/// Nested objects as names joined by spaces, which stand there in place of underscores too.
+/// The fields of nested objects, with their names joined by spaces. Underscores become spaces too.
 fn flat(value: &Value) -> Vec<(String, String)> {
     let Value::Object(fields) = value else { return Vec::new() };
     let mut rows = Vec::new();
@@ -234,7 +233,8 @@ fn flat(value: &Value) -> Vec<(String, String)> {
     rows
 }
 
-/// `file` as seen from the directory `home`, so that a link holds when both are moved together.
+/// The relative path from the directory `home` to `file`, so that the link stays valid if both are
+/// moved together.
 fn link(file: &Path, home: &Path) -> String {
     let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let (file, home) = (whole(file), whole(home));
@@ -243,14 +243,14 @@ fn link(file: &Path, home: &Path) -> String {
     home.components().skip(shared).for_each(|_| path.push(".."));
     path.extend(file.components().skip(shared));
     let parts = path.components().map(|part| match part {
-        Component::Normal(name) => in_address(name.as_encoded_bytes()),
+        Component::Normal(name) => percent_encoded(name.as_encoded_bytes()),
         _ => "..".to_owned(),
     });
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Bytes of a name as they stand in an address.
-fn in_address(name: &[u8]) -> String {
+/// The bytes of a name, percent-encoded for a URL.
+fn percent_encoded(name: &[u8]) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let of = |&byte: &u8| match plain(byte) {
         true => char::from(byte).to_string(),
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_lead_from_the_page_to_the_files() {
+    fn links_are_relative_to_the_page() {
         let check = |file: &str, home: &str, expected: &str| {
             assert_eq!(link(Path::new(file), Path::new(home)), expected);
         };

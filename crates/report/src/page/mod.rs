@@ -1,9 +1,8 @@
-//! One HTML file that opens from disk and asks no network for anything.
+//! The report as one HTML file, which opens from disk and uses no network.
 //!
-//! What is words and tables is written here, so that it is there without JavaScript too; figures are
-//! data in the page, drawn by `page.js` with the plotly that stands in the same file.
+//! Text and tables are HTML, so they need no JavaScript. Figures are data in the page: `page.js`
+//! draws them with plotly, which is in the same file.
 
-mod escape;
 mod head;
 mod policy;
 mod tables;
@@ -14,13 +13,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::figure::{EPSILON, Figure};
+use crate::escape::{escaped, json};
+use crate::figure::EPSILON;
 use crate::in_order::distinct;
 use crate::palette::Style;
+use crate::plot::Figure;
 use crate::report::Report;
 use crate::summary::state_words;
-pub(crate) use escape::escaped;
-use escape::json;
 
 const TEMPLATE: &str = include_str!("../../assets/page.html");
 const CSS: &str = include_str!("../../assets/page.css");
@@ -45,10 +44,10 @@ struct Data<'r> {
     epsilon: f64,
 }
 
-/// The page, for a file in the directory `home`, which links to samples are relative to.
+/// The page, for a file in the directory `home`. Links to samples are relative to it.
 #[must_use]
 pub fn render(report: &Report<'_>, home: &Path) -> String {
-    // Nothing is global but plotly.
+    // Only plotly is global.
     let js = format!("\"use strict\";\n(() => {{\n{}\n}})();\n", JS.join("\n"));
     let parts = [
         ("policy", policy::policy(&[PLOTLY, &js], &[CSS])),
@@ -65,11 +64,14 @@ pub fn render(report: &Report<'_>, home: &Path) -> String {
     ];
     let mut page = String::with_capacity(TEMPLATE.len() + PLOTLY.len() + (1 << 20));
     let mut rest = TEMPLATE;
-    // What is put in is not looked at again, so that nothing in it is taken for a place.
+    // Inserted text is not scanned again, so `{{` in it is no placeholder.
     while let Some((before, after)) = rest.split_once("{{") {
-        let (name, after) = after.split_once("}}").expect("places in the template are closed");
-        let (_, text) =
-            parts.iter().find(|(of, _)| *of == name).expect("the template's places are known");
+        let (name, after) =
+            after.split_once("}}").expect("placeholders in the template are closed");
+        let (_, text) = parts
+            .iter()
+            .find(|(of, _)| *of == name)
+            .expect("the template's placeholders are known");
         page.push_str(before);
         page.push_str(text);
         rest = after;
@@ -102,7 +104,7 @@ fn nav(report: &Report<'_>) -> String {
     html
 }
 
-/// A figure: its words, places for its panels and its tables.
+/// A figure: its texts, empty elements for its panels, and its tables.
 fn section(figure: &Figure) -> String {
     let Figure { id, title, reading, notes, groups, tables, .. } = figure;
     let title = escaped(title);
@@ -122,7 +124,7 @@ fn section(figure: &Figure) -> String {
             escaped(&alt.join(" "))
         );
     }
-    html.push_str("<p class=\"none\" hidden>The filters above leave nothing of this figure.</p>\n");
+    html.push_str("<p class=\"none\" hidden>The filters above hide all of this figure.</p>\n");
     let _ = writeln!(html, "<p class=\"reading\"><b>How to read it.</b> {}</p>", escaped(reading));
     for note in notes {
         let _ = writeln!(html, "<p class=\"note\">{}.</p>", escaped(note));

@@ -1,17 +1,16 @@
-//! What a browser may do for a page: its content security policy.
+//! The content security policy of the page.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 
-/// A policy that lets run these scripts and apply these styles, which are the whole content of their
-/// elements, and nothing else: if a text of a run were ever taken for a part of the page, it would do
-/// nothing.
+/// A policy that allows these scripts and styles and no others. Each is the whole content of its
+/// element. A script in the data of a run would not be executed, even if it were not escaped.
 ///
-/// Style attributes are allowed, since plotly writes some; no address of a network is fetched for them.
+/// Style attributes are allowed, as plotly writes some. They cannot load anything from a network.
 pub(super) fn policy(scripts: &[&str], styles: &[&str]) -> String {
     let hashes = |elements: &[&str]| elements.iter().map(|it| source(it)).collect::<Vec<_>>();
-    // Plotly makes an empty style element and adds its rules one by one.
+    // Plotly creates an empty style element and adds its rules by script.
     let styles: Vec<&str> = styles.iter().copied().chain([""]).collect();
     [
         "default-src 'none'".to_owned(),
@@ -19,7 +18,7 @@ pub(super) fn policy(scripts: &[&str], styles: &[&str]) -> String {
         format!("style-src-elem {}", hashes(&styles).join(" ")),
         "style-src-attr 'unsafe-inline'".to_owned(),
         "img-src data: blob:".to_owned(),
-        // These two do not follow from the default.
+        // `default-src` does not apply to these two.
         "base-uri 'none'".to_owned(),
         "form-action 'none'".to_owned(),
     ]
@@ -27,7 +26,7 @@ pub(super) fn policy(scripts: &[&str], styles: &[&str]) -> String {
 }
 
 fn source(element: &str) -> String {
-    // A parser of HTML makes line feeds of carriage returns before anybody computes a digest.
+    // An HTML parser replaces carriage returns by line feeds before the browser computes the digest.
     assert!(!element.contains('\r'), "scripts and styles end their lines with a line feed alone");
     format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(element)))
 }
@@ -37,8 +36,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_named_may_run() {
-        // The digests are those that sha256sum and base64 give.
+    fn only_the_named_scripts_are_allowed() {
+        // The expected digests were computed with sha256sum and base64.
         let alert = "'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='";
         let empty = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='";
         let found = policy(&["alert(1)"], &[]);

@@ -1,9 +1,9 @@
 //! Tables as HTML; `tables.js` sorts and copies them.
 
+use crate::plot::{Entry, Table};
 use std::fmt::Write;
 
-use super::escape::escaped;
-use crate::table::{Entry, Table};
+use crate::escape::escaped;
 
 pub(super) fn html(table: &Table) -> String {
     let numbers =
@@ -11,11 +11,11 @@ pub(super) fn html(table: &Table) -> String {
     let class = |column: usize| if numbers(column) { " class=\"n\"" } else { "" };
     let classes: Vec<&str> = (0..table.columns.len()).map(class).collect();
     let mut html = format!(
-        "<details class=\"table\"><summary>{} <span class=\"count\">{} rows</span></summary>\
-         <div class=\"copying\"><button type=\"button\" class=\"copy\" aria-label=\"Copy as CSV: \
-         {0}\">Copy as CSV</button>\
-         <span class=\"wide\" hidden>This table is wider than the page: it scrolls sideways.</span></div>\
-         <div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\"><table><thead><tr>",
+        "<details class=\"table\"><summary>{} <span class=\"count\">{} rows</span></summary><div \
+         class=\"copying\"><button type=\"button\" class=\"copy\" aria-label=\"Copy as CSV: \
+         {0}\">Copy as CSV</button><span class=\"wide\" hidden>This table is wider than the page. \
+         Scroll sideways to see all of it.</span></div><div class=\"scroll\" role=\"region\" \
+         aria-label=\"{0}\" tabindex=\"0\"><table><thead><tr>",
         escaped(&table.title),
         table.rows.len()
     );
@@ -31,7 +31,7 @@ pub(super) fn html(table: &Table) -> String {
             let _ = match entry {
                 Entry::Words(text) => write!(html, "<td{class}>{}</td>", escaped(text)),
                 Entry::Number { value, shown } => {
-                    let value = crate::figure::shortened(*value);
+                    let value = crate::plot::shortened(*value);
                     write!(html, "<td{class} data-v=\"{value}\">{}</td>", escaped(shown))
                 }
                 Entry::Nothing => write!(html, "<td{class}></td>"),

@@ -1,12 +1,12 @@
-//! What symbols and colours mean, above a drawing.
+//! The legend above a drawing.
 
-use super::{INK, TEXT_PX, WIDTH, style};
-use crate::figure::{Figure, Group, Look};
+use super::frame::{INK, TEXT_PX, WIDTH, style};
 use crate::in_order::distinct;
+use crate::plot::{Figure, Group, Look};
 use crate::report::Report;
 use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 
-/// The colour of looks that mean the same in whatever colour.
+/// The colour of the keys that apply to all variants.
 const NEUTRAL: &str = "#4a545e";
 
 /// The height of a line.
@@ -44,7 +44,7 @@ pub(super) fn draw(
     if pen.x > 0.0 { pen.y + LINE } else { pen.y.max(24.0) }
 }
 
-/// Where the next entry stands.
+/// The position of the next entry.
 struct Place {
     x: f64,
     y: f64,
@@ -63,9 +63,9 @@ impl Place {
     }
 }
 
-/// Whether a group shows anything that looks so: keys are those of the whole figure.
+/// Whether a group has a mark with that look. The keys of a figure are those of all its groups.
 fn concerns(look: Look, group: &Group) -> bool {
-    use crate::figure::{Shape, Stroke};
+    use crate::plot::{Shape, Stroke};
     let mut marks = group.panels.iter().flat_map(|panel| &panel.marks).filter(|mark| !mark.hidden);
     let strengths = |wanted: std::ops::Range<f32>| move |shape: &Shape| matches!(shape, Shape::Bars { strength, .. } if wanted.contains(strength));
     let is: Box<dyn Fn(&Shape) -> bool> = match look {

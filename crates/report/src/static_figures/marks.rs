@@ -1,18 +1,18 @@
-//! Marks as shapes of SVG.
+//! Draws marks as SVG.
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Frame, INK, SOFT, TEXT_PX, style};
-use crate::figure::{Along, Dot, Mark, Panel, Scale, Shape, Stroke};
+use super::frame::{Frame, INK, SOFT, TEXT_PX, style};
 use crate::in_order::distinct;
 use crate::palette::{self, Style, Symbol};
+use crate::plot::{Along, Dot, Mark, Panel, Scale, Shape, Stroke};
 use crate::report::Report;
 use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 
-/// The colour of what the gates found.
+/// The colour of rounds that the gates found disturbed.
 pub(super) const WARNING: &str = "#d55e00";
 
-/// The colour of tiles at their strongest, and of the buffer recommended.
+/// The colour of the strongest tiles, and of the recommended buffer.
 pub(super) const STRONG: &str = "#b5451b";
 
 /// Draws the marks of a panel that are shown at first.
@@ -92,7 +92,7 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<
     }
 }
 
-/// A name in a bar where it is long enough, and else behind it.
+/// Writes a name in its bar, or after it if the bar is too short.
 fn name(svg: &mut Svg, name: &str, [from, to, y]: [f64; 3], bar: &str) {
     let px = TEXT_PX - 2.0;
     let inside = to - from > name.width() as f64 * px * 0.62 + 8.0;
@@ -101,15 +101,15 @@ fn name(svg: &mut Svg, name: &str, [from, to, y]: [f64; 3], bar: &str) {
     svg.text([x + 4.0, y + px * 0.36], name, of, false);
 }
 
-/// What stands beside rules, on the side where there is room.
+/// Writes the texts of vertical lines, on the side that has room.
 pub(super) fn notes(svg: &mut Svg, panel: &Panel, frame: &Frame) {
     for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
         let (at, text) = match &mark.shape {
             Shape::Rule { cuts: Along::X, at, text, .. } if !text.is_empty() => (*at, text.clone()),
             Shape::Recommended { epsilon, call_ns, byte_ns, .. } => {
                 let at = call_ns / (epsilon * byte_ns);
-                let percent = crate::scale::shown(crate::figure::Unit::Ratio, epsilon * 100.0);
-                let bytes = crate::scale::shown(crate::figure::Unit::Bytes, at);
+                let percent = crate::scale::shown(crate::plot::Unit::Ratio, epsilon * 100.0);
+                let bytes = crate::scale::shown(crate::plot::Unit::Bytes, at);
                 (at, format!("ε {percent} %: {bytes}"))
             }
             _ => continue,
@@ -133,7 +133,7 @@ fn pen<'c>(colour: &'c str, stroke: Stroke, style: Option<&Style>) -> Pen<'c> {
     }
 }
 
-/// On an axis of sizes bands are the ground of violins; elsewhere they mean something.
+/// The opacity of a band. On an axis of file sizes it is the background of violins, and paler.
 fn band(panel: &Panel) -> f64 {
     if panel.x.file_sizes { 0.05 } else { 0.16 }
 }
@@ -145,7 +145,7 @@ fn across(frame: &Frame, cuts: Along, at: f64) -> [[f64; 2]; 2] {
     }
 }
 
-/// The variants that have violins, which share the room of each size.
+/// The variants that have violins. They share the room at each size.
 fn violins(panel: &Panel) -> Vec<&str> {
     let violin = |mark: &&Mark| !mark.hidden && matches!(mark.shape, Shape::Violin { .. });
     distinct(panel.marks.iter().filter(violin).filter_map(|mark| mark.variant.as_deref()))
@@ -158,7 +158,7 @@ fn room(panel: &Panel) -> Option<f64> {
     })
 }
 
-/// The middle of a variant's share of the room around `at`.
+/// The middle of a variant's part of the room around `at`.
 fn dodged(panel: &Panel, mark: &Mark, violins: &[&str], at: f64) -> f64 {
     let index = violins.iter().position(|name| Some(*name) == mark.variant.as_deref());
     match (index, room(panel)) {
@@ -170,7 +170,7 @@ fn dodged(panel: &Panel, mark: &Mark, violins: &[&str], at: f64) -> f64 {
     }
 }
 
-/// Half of the width that a violin may take, in units of the drawing.
+/// Half the maximum width of a violin, in units of the drawing.
 fn half_width(panel: &Panel, frame: &Frame, room: f64, count: usize) -> f64 {
     if panel.x.categories.is_empty() {
         let whole = frame.x(frame.x.low * room) - frame.x(frame.x.low);
@@ -235,7 +235,7 @@ fn draw_dot(
     svg.symbol(at, style.map_or(Symbol::Circle, |style| style.symbol), 3.4, colour, hollow);
 }
 
-/// Values along both axes and the tiles between.
+/// The values on both axes, and the rows of tiles.
 type Tiles<'t> = (&'t [f64], &'t [f64], &'t [Vec<Option<f64>>]);
 
 fn tiles(svg: &mut Svg, panel: &Panel, frame: &Frame, (xs, ys, rows): Tiles<'_>, scale: Scale) {

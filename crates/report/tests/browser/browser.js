@@ -1,4 +1,4 @@
-// Opens a page in Debian's chromium, waits for what has to come, and notes what goes wrong in it.
+// Opens a page in Debian's chromium, waits for what the cases expect, and collects its errors.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { chromium } from "playwright-core";
@@ -12,7 +12,7 @@ const LOOK = { polling: 100 };
 const STARTS = 3;
 
 const FLAGS = [
-  // Root has no sandbox, and small machines and containers little shared memory.
+  // Chromium has no sandbox as root, and small machines and containers have little shared memory.
   "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
   "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ];

@@ -1,4 +1,4 @@
-// What a page has to do, as a table: each case gets a fresh page, and throws when something is wrong.
+// The cases, as a table: each gets a fresh page, and throws if something is wrong.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -49,7 +49,7 @@ const collisions = (page) => page.evaluate(() => {
     texts.forEach((one, index) => texts.slice(index + 1).forEach((other) => {
       const wide = Math.min(one.box.right, other.box.right) - Math.max(one.box.left, other.box.left);
       const high = Math.min(one.box.bottom, other.box.bottom) - Math.max(one.box.top, other.box.top);
-      // Slanted lines lie beside each other, though the boxes around them do not.
+      // Slanted labels do not overlap, though their bounding boxes do.
       if (one.slants && other.slants && Math.abs(one.box.right - other.box.right) > 20) return;
       if (wide > 2 && high > 4) found.push(`overlap: ${one.text} | ${other.text}`);
     }));
@@ -62,7 +62,7 @@ const beyond = (page) => page.evaluate(() => {
   const found = [];
   for (const element of document.querySelectorAll("body *:not(svg, svg *, .skip, #said)")) {
     const box = element.getBoundingClientRect();
-    // What is folded has a place, but nobody sees it.
+    // A closed element has a position, but is not visible.
     if (box.width === 0 || box.height === 0 || !element.checkVisibility()) continue;
     const name = `${element.localName}.${element.className} ${element.textContent.trim().slice(0, 40)}`;
     const table = element.closest("details.table .scroll");
@@ -87,7 +87,7 @@ async function fits(browser, address, width) {
   equal(await collisions(page), [], "clipped or overlapping text");
   equal(await twins(page), [], "ticks that say the same");
   await same(() => beyond(page), [], "too wide");
-  // What is folded has to fit as well when it is opened.
+  // A closed element has to fit when it is opened too.
   await page.evaluate(() => document.querySelectorAll("details").forEach((it) => { it.open = true; }));
   await same(() => beyond(page), [], "too wide when all is unfolded");
   equal(await page.evaluate(() => document.documentElement.scrollWidth), width, "width of the page when all is unfolded");
@@ -207,7 +207,7 @@ CASES["hovering tells the value"] = async (browser, { address }) => {
   const { page, close } = await open(browser, address);
   const dot = page.locator("#ratio .scatterlayer .points path").first();
   const words = page.locator("#ratio .hovertext").first();
-  // The page may still move under the mouse, and one movement of it be lost: a person moves again.
+  // The page may still move under the mouse, and one movement may be lost, so it is repeated.
   let nudge = 0;
   const hovered = async () => {
     await dot.evaluate((it) => it.scrollIntoView({ block: "center" }));
@@ -341,7 +341,7 @@ CASES["links and filters are folded on a phone, and can be used there"] = async 
 };
 
 CASES["it can be used soon"] = async (browser, { address, usable_ms_max }) => {
-  // Whatever else the machine does in one of these moments, it does not make a page faster.
+  // Other load can only make a page slower, so the fastest of several counts.
   const times = [];
   for (let time = 0; time < 3; time++) {
     const { page, close } = await open(browser, address);
@@ -391,7 +391,7 @@ PARTICULAR["no script runs but the page's own"] = async (browser, { page: file, 
       if (injected.includes("trap")) await page.locator("#trap").click();
       return [await page.evaluate(() => typeof window.pwned), await color(page) === "rgb(1, 2, 3)"];
     };
-    // Without the policy it does what it wants: so the policy is what holds it.
+    // Without the policy the script runs: so it is the policy that stops it.
     const bare = await open(browser, made("bare.html", into.replace(/<meta http-equiv="Content-Security-Policy"[^>]*>/, "")));
     await becomes(() => trap(bare.page), ([pwned, styled]) => pwned !== "undefined" || styled, `without a policy: ${injected}`);
     await bare.close();

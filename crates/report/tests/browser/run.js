@@ -54,7 +54,7 @@ for (const [name, run] of Object.entries(cases)) {
   }
 }
 
-// For a person to look at: no picture is no failure, but is said.
+// Screenshots for a person. A missing one is reported, and is no failure.
 const VIEWS = [["desktop", 1280, "light"], ["desktop-dark", 1280, "dark"], ["phone", 390, "light"], ["phone-dark", 390, "dark"]];
 for (const [name, width, scheme] of wanted.pictures ? VIEWS : []) {
   const pictures = async (browser) => {
@@ -69,5 +69,5 @@ for (const [name, width, scheme] of wanted.pictures ? VIEWS : []) {
 }
 at = "ending chromium";
 await within(30_000, browser.close(), at).catch((error) => console.log(error.message));
-// Whatever still hangs must not keep this program.
+// A page that hangs must not keep this program from exiting.
 process.exit(failed > 0 ? 1 : 0);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use engines::profile::Residency;
+use engines::sys::Buffer;
 use engines::{Meter, Moved, Span, Variant};
 use rustix::fs::Stat;
 
@@ -47,8 +48,8 @@ pub(super) struct FileCopy<'c, 'r, 'f> {
     pub(super) endpoints: (Endpoint<'f>, Endpoint<'f>),
     /// The chain that was measured to be the fastest, once that was looked up.
     pub(super) measured: Option<Option<ChainId>>,
-    /// Empty until it is needed.
-    pub(super) buffer: &'c mut Vec<u8>,
+    /// None until it is needed.
+    pub(super) buffer: &'c mut Option<Buffer>,
     pub(super) permit: &'c mut Permit,
     /// Whether the source's file system is known to tell the truth about lengths and holes.
     pub(super) reliable: bool,
@@ -127,6 +128,17 @@ impl FileCopy<'_, '_, '_> {
 /// that would be worth the question, and may be kept in the inode.
 pub(super) fn is_sparse(stat: &Stat) -> bool {
     data_bytes(stat) / 512 < file_bytes(stat) / 512
+}
+
+/// The bytes of a worker's buffer, which is allocated if there is none yet.
+///
+/// # Errors
+/// `OutOfMemory`.
+pub(super) fn buffer_bytes(buffer: &mut Option<Buffer>) -> std::io::Result<&mut [u8]> {
+    if buffer.is_none() {
+        *buffer = Some(Buffer::page_aligned(BUFFER_BYTES)?);
+    }
+    Ok(buffer.as_mut().expect("it was just allocated").as_mut_slice())
 }
 
 /// Passes attempts on to the run's observer, and keeps them where somebody wants to know.

@@ -6,9 +6,10 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use engines::sys::Buffer;
 use engines::{pread_full, pwrite_all};
 use rustix::fs::{Stat, ftruncate};
-use rustix::io;
+use rustix::io::{self, Errno};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::fs::{FileId, ctime, file_bytes, mtime};
@@ -123,7 +124,9 @@ impl Journal {
 
 /// The hash of a stretch of a part. What lies behind its end is going to be a hole.
 fn hash_of(partial: BorrowedFd<'_>, from: u64, to: u64) -> io::Result<u128> {
-    let (mut buffer, mut at, mut hash) = (vec![0; BUFFER_BYTES], from, Xxh3::new());
+    let mut buffer = Buffer::page_aligned(BUFFER_BYTES).map_err(|_| Errno::NOMEM)?;
+    let buffer = buffer.as_mut_slice();
+    let (mut at, mut hash) = (from, Xxh3::new());
     while at < to {
         let len = usize::try_from(to - at).unwrap_or(usize::MAX).min(BUFFER_BYTES);
         let got = pread_full(partial, &mut buffer[..len], at)?;

@@ -1,12 +1,13 @@
 //! Data on its chain, piece by piece, around holes or filling them.
 
+use engines::sys::Buffer;
 use engines::{Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::engine_choice::chains::{ChainId, File};
 use super::engine_choice::rule::may_offload;
-use super::file_copy::{BUFFER_BYTES, FileCopy, observer};
+use super::file_copy::{BUFFER_BYTES, FileCopy, buffer_bytes, observer};
 use super::holes;
 use super::page_cache;
 use super::zeros::copy_without_zeros;
@@ -92,8 +93,9 @@ impl FileCopy<'_, '_, '_> {
             let len = self.next_piece(end, ChainId::ReadWrite)?;
             let (src, dst) = (self.files.src, self.files.dst);
             let pair = Pair::new(src, dst).with_meter(self.meter);
-            self.buffer.resize(BUFFER_BYTES, 0);
-            let copied = copy_without_zeros(pair, self.at, len, block_bytes, self.buffer);
+            let buffer = buffer_bytes(self.buffer)
+                .map_err(|_| failed(Action::Read, self.files.src_place)(Errno::NOMEM))?;
+            let copied = copy_without_zeros(pair, self.at, len, block_bytes, buffer);
             // Zeros had to be read like any data.
             self.count(copied.moved.bytes);
             self.report.hole_bytes += copied.hole_bytes;
@@ -151,12 +153,13 @@ impl FileCopy<'_, '_, '_> {
             self.advance(offset - self.at);
             return Ok(());
         }
-        self.buffer.clear();
-        self.buffer.resize(BUFFER_BYTES, 0);
+        let mut zeros = Buffer::page_aligned(BUFFER_BYTES)
+            .map_err(|_| failed(Action::Write, self.files.dst_place)(Errno::NOMEM))?;
+        let zeros = zeros.as_mut_slice();
         while self.at < offset {
             let left =
                 usize::try_from(self.next_piece(offset, ChainId::ReadWrite)?).unwrap_or(usize::MAX);
-            let zeros = &self.buffer[..left.min(self.buffer.len())];
+            let zeros = &zeros[..left.min(BUFFER_BYTES)];
             let (bytes, result) = pwrite_all(self.files.dst, zeros, self.at);
             self.count(bytes as u64);
             result.map_err(failed(Action::Write, self.files.dst_place))?;

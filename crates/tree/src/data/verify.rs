@@ -8,9 +8,9 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::pread_full;
-use engines::sys::cachestat;
+use engines::sys::{Buffer, cachestat};
 use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
-use rustix::io::{self, retry_on_intr};
+use rustix::io::{self, Errno, retry_on_intr};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::files::Files;
@@ -78,8 +78,9 @@ fn compare(
     (dst, dst_place): (BorrowedFd<'_>, &Place<'_>),
     interrupted: impl Fn() -> Diagnostic,
 ) -> Result<Compared, Diagnostic> {
-    let mut buffers = vec![0; 2 * BLOCK_BYTES];
-    let (src_buffer, dst_buffer) = buffers.split_at_mut(BLOCK_BYTES);
+    let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
+        .map_err(|_| failed(Action::Read, src_place)(Errno::NOMEM))?;
+    let (src_buffer, dst_buffer) = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
     let (mut at, mut hash) = (0, Xxh3::new());
     loop {
         if report.interrupted() {

@@ -2,7 +2,7 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use engines::sys::close;
+use engines::sys::{Buffer, close};
 
 use super::clone_over::CloneOverPolicy;
 use super::context::DataContext;
@@ -34,8 +34,8 @@ pub(crate) struct DataWorker {
     /// By the device numbers of source and destination. There are never more than a handful.
     pairs: Vec<(FileId, FsPair)>,
     pub(crate) fs_types: FsTypes,
-    /// For looking at data. Empty until that is done: most copies never do.
-    buffer: Vec<u8>,
+    /// For looking at data. None until that is done: most copies never do.
+    buffer: Option<Buffer>,
     /// All other workers have something to do.
     pub(crate) others_busy: bool,
     /// Its permit to run, of which not all workers may have one.
@@ -56,7 +56,7 @@ impl DataWorker {
         DataWorker {
             pairs: Vec::new(),
             fs_types: FsTypes::default(),
-            buffer: Vec::new(),
+            buffer: None,
             others_busy: false,
             permit: Permit::default(),
             pending_syncs: PendingSyncs::default(),
@@ -121,7 +121,7 @@ impl DataWorker {
         options: &Options,
         src: Endpoint<'_>,
         dst: Endpoint<'_>,
-    ) -> (&mut FsPair, &mut Vec<u8>, &mut Permit) {
+    ) -> (&mut FsPair, &mut Option<Buffer>, &mut Permit) {
         // Any two numbers that belong together.
         let key = FileId { dev: src.dev, ino: dst.dev };
         let at = match self.pairs.iter().position(|(known, _)| *known == key) {

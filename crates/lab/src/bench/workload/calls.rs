@@ -7,6 +7,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use engines::Errno;
+use engines::sys::Buffer;
 
 use super::cached::Cached;
 use super::output::Output;
@@ -55,7 +56,7 @@ struct Calls {
     expected: Digests,
     output: Output,
     /// Touched, like the two below: what they fault in would be in the time of a call.
-    buffer: Vec<u8>,
+    buffer: Buffer,
     reads: Times,
     writes: Times,
     last: Option<CallTimes>,
@@ -101,13 +102,17 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         return Ok(Err(format!("{calls} reads are more than the {CALLS_MAX} that are recorded")));
     }
     let calls = usize::try_from(calls).expect("no more than CALLS_MAX");
+    let buffer = match super::touched(buffer_bytes) {
+        Ok(buffer) => buffer,
+        Err(why) => return Ok(Err(why)),
+    };
     let cached = Cached::open(setting)?;
     Ok(Ok(Box::new(Calls {
         text: text.to_owned(),
         expected: Digests::of(&cached.source, &cached.load)?,
         cached,
         output: Output::new(setting, bytes)?,
-        buffer: vec![1; buffer_bytes],
+        buffer,
         reads: Times::with_room_for(calls),
         writes: Times::with_room_for(calls),
         last: None,
@@ -173,7 +178,7 @@ impl Arm for Calls {
         let mut spent = Spent::default();
         let copied = clock.time(&mut spent, || {
             let ends = (src.as_fd(), opened.fd.as_fd());
-            copy(ends, &mut self.buffer, (&mut self.reads, &mut self.writes))
+            copy(ends, self.buffer.as_mut_slice(), (&mut self.reads, &mut self.writes))
         });
         copied.map_err(|(side, errno)| {
             let why = engines::describe(errno);

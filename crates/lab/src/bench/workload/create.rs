@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use engines::Errno;
-use engines::sys::{Guard, Window};
+use engines::sys::{Buffer, Guard, Window};
 
 use super::output::Output;
 use super::{Arm, Needs, Setting, Started, Workload, pattern};
@@ -73,7 +73,7 @@ struct Creating {
     way: Way,
     bytes: u64,
     /// Touched, so that its first use faults in nothing; empty for mmap.
-    buffer: Vec<u8>,
+    buffer: Buffer,
     output: Output,
     expected: Digests,
 }
@@ -84,9 +84,13 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         Ok(way) => way,
         Err(why) => return Ok(Err(why)),
     };
-    let buffer = match way {
-        Way::Write { buffer_bytes } => vec![1; buffer_bytes],
-        Way::Mmap { .. } => Vec::new(),
+    let buffer = super::touched(match way {
+        Way::Write { buffer_bytes } => buffer_bytes,
+        Way::Mmap { .. } => 0,
+    });
+    let buffer = match buffer {
+        Ok(buffer) => buffer,
+        Err(why) => return Ok(Err(why)),
     };
     let bytes = setting.cell.file_bytes;
     Ok(Ok(Box::new(Creating {
@@ -149,7 +153,7 @@ fn by_mapping(
 impl Arm for Creating {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let opened = self.output.open()?;
-        let (fd, bytes, buffer) = (opened.fd.as_fd(), self.bytes, &mut self.buffer);
+        let (fd, bytes, buffer) = (opened.fd.as_fd(), self.bytes, self.buffer.as_mut_slice());
         let guard = Guard::new();
         let counters = Counters::read();
         let mut spent = Spent::default();
@@ -243,7 +247,7 @@ mod tests {
             text: "write:8K".to_owned(),
             way: Way::Write { buffer_bytes: 8192 },
             bytes: 100_000,
-            buffer: vec![1; 8192],
+            buffer: super::super::touched(8192).expect("memory"),
             output: Output::new(&setting, 100_000).expect("opened"),
             expected: Digests::of_made(100_000, |at, bytes| {
                 pattern::fill(at, bytes);

@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 
 use engines::Errno;
-use engines::sys::Leased;
+use engines::sys::{Buffer, Leased};
 use md5::Digest as _;
 
 use super::cached::Cached;
@@ -198,7 +198,7 @@ struct Digesting {
     /// What the files' digests have to be, found out by reading them beforehand.
     expected: Vec<Vec<u8>>,
     /// Touched, so that its first use faults in nothing; empty for mmap.
-    buffer: Vec<u8>,
+    buffer: Buffer,
 }
 
 fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> Result<Started, Error> {
@@ -213,9 +213,13 @@ fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> Result<Started,
         let why = engines::describe(errno);
         return Ok(Err(format!("no lease on the file keeps its bytes as they are: {why}")));
     }
-    let buffer = match variant.by {
-        By::Read { buffer_bytes } => vec![1; buffer_bytes],
-        By::Mmap { .. } => Vec::new(),
+    let buffer = super::touched(match variant.by {
+        By::Read { buffer_bytes } => buffer_bytes,
+        By::Mmap { .. } => 0,
+    });
+    let buffer = match buffer {
+        Ok(buffer) => buffer,
+        Err(why) => return Ok(Err(why)),
     };
     let expected = expected(&cached.source, &cached.load, variant.digest)?;
     Ok(Ok(Box::new(Digesting { text: text.to_owned(), variant, cached, expected, buffer })))
@@ -290,7 +294,7 @@ impl Digesting {
         let path = self.cached.source.path_of(part.file);
         let failed = || Error::path("cannot read", &path);
         let fd = self.cached.source.open_file(part.file)?;
-        let (variant, buffer) = (&self.variant, &mut self.buffer);
+        let (variant, buffer) = (&self.variant, self.buffer.as_mut_slice());
         let mut hasher = Hasher::new(variant.digest);
         let mut calls = 0;
         let done = match variant.by {
@@ -448,7 +452,13 @@ mod tests {
             let variant = Variant::parse(text, Purpose::Digest).expect("a variant");
             let cached = Cached::open(&self.setting()).expect("opened");
             let expected = expected(&cached.source, &cached.load, variant.digest).expect("read");
-            Digesting { text: text.to_owned(), variant, cached, expected, buffer: Vec::new() }
+            Digesting {
+                text: text.to_owned(),
+                variant,
+                cached,
+                expected,
+                buffer: super::super::touched(0).expect("memory"),
+            }
         }
     }
 

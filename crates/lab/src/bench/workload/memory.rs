@@ -86,7 +86,7 @@ mod tests {
             &[
                 ("memcpy", "no engine is called 'memcpy'"),
                 ("mmap:8M", "mmap copies files"),
-                ("memory:cold", "memory has no option 'cold'; it has window, untouched, unaligned"),
+                ("memory:cold", "memory has no option 'cold'; it has window, untouched, offset"),
             ],
         );
     }
@@ -102,7 +102,7 @@ mod tests {
         assert!(untouched.minor_faults > 8, "{untouched:?}");
         assert!(untouched.elapsed_ns > touched.elapsed_ns);
         assert!(touched.counted && !touched.verified);
-        let why = trial.refusal("memory:8M,untouched,unaligned");
-        assert!(why.contains("cannot be unaligned"), "{why}");
+        let why = trial.refusal("memory:8M,untouched,offset=16");
+        assert!(why.contains("cannot have an offset"), "{why}");
     }
 }

@@ -17,6 +17,8 @@ mod send;
 mod syscall;
 mod tree;
 
+use engines::sys::Buffer;
+
 use super::call_times::CallTimes;
 use super::cell::Cell;
 use super::site::Site;
@@ -134,6 +136,15 @@ fn bytes_of(text: &str, max: u64) -> Result<usize, String> {
         let max = engines::Bytes(max);
         format!("'{text}' is no number of bytes from 1 to {max}, as 4096, 64K or 8M")
     })
+}
+
+/// A buffer where those of the engines are, at the start of a page. It is touched, so that its first
+/// use faults in nothing.
+fn touched(buffer_bytes: usize) -> Result<Buffer, String> {
+    let buffer = Buffer::page_aligned(buffer_bytes);
+    let mut buffer = buffer.map_err(|_| "there is no memory for the buffer".to_owned())?;
+    buffer.touch();
+    Ok(buffer)
 }
 
 /// A window that is mapped: bytes of a variant's text, as many as pages have.

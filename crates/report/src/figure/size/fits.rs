@@ -1,21 +1,20 @@
-//! What a file and a byte of it cost: the lines that the run's own answers give, drawn and as rows.
+//! The cost of a file and of a byte: the lines that the run's analysis fitted, drawn and as rows.
 
 use lab::bench::analysis::size_fit::FittedLine;
 use lab::bench::analysis::{Estimated, Finding};
 use lab::bench::definition::Part;
 use lab::words::{bytes, nanoseconds};
 
-use crate::figure::{Along, Dot, Mark, Shape, Stroke};
+use crate::plot::{Along, Dot, Entry, Mark, Shape, Stroke, Table};
 use crate::summary::{CellSummary, Summary};
-use crate::table::{Entry, Table};
 
-/// Stretches of which a line is drawn, since on logarithmic axes it is a curve.
-const STRETCHES: u32 = 48;
+/// Segments of a drawn line: on logarithmic axes it is a curve.
+const SEGMENTS: u32 = 48;
 
-/// A distance from the line, as a share of it, that a reader should know of.
-const MISFIT_WORTH_TELLING: f64 = 0.1;
+/// A note names lines with a larger misfit, as a share of the modelled time.
+const MISFIT_NOTED_MIN: f64 = 0.1;
 
-/// The lines through `cells`, which differ in nothing but the size.
+/// The lines through `cells`, which differ in the size only.
 pub(super) fn of<'s>(
     summary: &Summary<'s>,
     part: &Part,
@@ -45,13 +44,13 @@ fn time_ns(line: &FittedLine, bytes: f64) -> f64 {
     }
 }
 
-/// A line from the least to the greatest size, and its break.
+/// A line from the smallest to the largest size, and its break.
 pub(super) fn marks(line: &FittedLine, cells: &[&CellSummary<'_>]) -> Vec<Mark> {
     let (Some(first), Some(last)) = (cells.first(), cells.last()) else { return Vec::new() };
     let (low, high) = (first.cell.file_bytes as f64, last.cell.file_bytes as f64);
-    let at = |step: u32| low * (high / low).powf(f64::from(step) / f64::from(STRETCHES));
-    // A line that begins below zero has no place on a logarithmic axis there.
-    let points: Vec<[f64; 2]> = (0..=STRETCHES)
+    let at = |step: u32| low * (high / low).powf(f64::from(step) / f64::from(SEGMENTS));
+    // A logarithmic axis cannot show values below zero.
+    let points: Vec<[f64; 2]> = (0..=SEGMENTS)
         .map(|step| [at(step), time_ns(line, at(step))])
         .filter(|[_, time]| *time > 0.0)
         .collect();
@@ -71,19 +70,19 @@ pub(super) fn marks(line: &FittedLine, cells: &[&CellSummary<'_>]) -> Vec<Mark> 
     marks
 }
 
-/// The line that fits worst, in words; none where all fit well.
-pub(super) fn lack(lines: &[&FittedLine]) -> Option<String> {
-    let off = |line: &&&FittedLine| line.misfit_largest.abs() > MISFIT_WORTH_TELLING;
+/// The line with the largest misfit, in words. `None` if all fit well.
+pub(super) fn misfit_note(lines: &[&FittedLine]) -> Option<String> {
+    let off = |line: &&&FittedLine| line.misfit_largest.abs() > MISFIT_NOTED_MIN;
     let by_misfit = |a: &&&FittedLine, b: &&&FittedLine| {
         a.misfit_largest.abs().total_cmp(&b.misfit_largest.abs())
     };
     let worst = lines.iter().filter(off).max_by(by_misfit)?;
     Some(format!(
-        "{} of {} fits are off by more than {:.0} % at some size, {} the most with {:+.0} % at {}: \
-         there the two costs describe the times badly, and the violins are to be believed",
+        "{} of {} fits are off by more than {:.0} % at some size; {} has the largest misfit, \
+         {:+.0} % at {}. There the two costs do not describe the times; use the violins",
         lines.iter().filter(off).count(),
         lines.len(),
-        MISFIT_WORTH_TELLING * 100.0,
+        MISFIT_NOTED_MIN * 100.0,
         worst.variant,
         worst.misfit_largest * 100.0,
         bytes(worst.misfit_at_bytes)

@@ -1,32 +1,26 @@
-//! Figures as SVG for papers: a file for each group of panels, 174 mm wide, which is two columns of
-//! most journals, with text of 8 points. And the same as PNG.
+//! Figures as SVG and PNG, for papers: a file for each group of panels. A drawing is 174 mm wide,
+//! two columns of most journals, with text of 8 points.
 
+mod frame;
 mod legend;
 mod marks;
 
-use crate::figure::{Axis, Figure, Group, Height, Panel, Unit};
-use crate::palette::Style;
+use frame::{Frame, INK, SOFT, TEXT_PX, WIDTH};
+
+use crate::plot::{Axis, Figure, Group, Height, Panel, Unit};
 use crate::report::Report;
 use crate::scale::Range;
 use crate::svg::{Anchor, Pen, Svg, Type};
 
-/// Width on paper.
+/// The width on paper.
 const PAPER_MM: f64 = 174.0;
 
-/// The same in the units of the drawing, of which 96 are an inch.
-const WIDTH: f64 = 658.0;
-
-/// 8 points.
-const TEXT_PX: f64 = 10.6;
-
-const INK: &str = "#1b1f24";
-const SOFT: &str = "#4a545e";
 const GRID: &str = "#e3e6e9";
 
-/// A drawing and what to call its file, without the end of the name.
+/// A drawing and the name of its file.
 #[derive(Clone, Debug)]
 pub struct Drawing {
-    /// The name.
+    /// The name of the file, without its extension.
     pub name: String,
     /// The SVG.
     pub svg: String,
@@ -45,36 +39,6 @@ fn of_figure(figure: &Figure, report: &Report<'_>) -> Vec<Drawing> {
         svg: of_group(figure, group, report),
     };
     figure.groups.iter().enumerate().map(drawing).collect()
-}
-
-/// How a mark looks: black for what belongs to no variant.
-fn style<'r>(report: &'r Report<'_>, variant: Option<&str>) -> Option<&'r Style> {
-    report.styles.get(variant?)
-}
-
-/// Where a panel stands.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    x0: f64,
-    y0: f64,
-    x1: f64,
-    y1: f64,
-    x: Range,
-    y: Range,
-    /// Whether the first category stands on top.
-    rows: bool,
-}
-
-impl Frame {
-    fn x(&self, value: f64) -> f64 {
-        self.x0 + self.x.share(value) * (self.x1 - self.x0)
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        let share = self.y.share(value);
-        let up = if self.rows { 1.0 - share } else { share };
-        self.y1 - up * (self.y1 - self.y0)
-    }
 }
 
 fn of_group(figure: &Figure, group: &Group, report: &Report<'_>) -> String {
@@ -113,7 +77,7 @@ fn of_group(figure: &Figure, group: &Group, report: &Report<'_>) -> String {
     svg.finish(&format!("{}: {}", figure.title, group.title), PAPER_MM, WIDTH, high)
 }
 
-/// How panels share the width.
+/// The arrangement of the panels of a group.
 struct Plan {
     columns: usize,
     left: f64,
@@ -135,7 +99,7 @@ impl Plan {
             Height::Strip => (170.0, 52.0),
             Height::Plot => (230.0, 56.0),
         };
-        // At least one column, and few enough for a count.
+        // At least one column, and at most one for each panel.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let fit =
             (((WIDTH - left - 8.0 + gap) / (least + gap)) as usize).clamp(1, group.panels.len());
@@ -156,7 +120,7 @@ impl Plan {
     }
 }
 
-/// Panels whose ratios are compared have one range in common.
+/// The common range of panels that all show ratios of the same quantities.
 fn common_range(group: &Group) -> Option<Range> {
     let first = &group.panels[0].x;
     let alike = |panel: &Panel| panel.x.unit == Unit::Ratio && panel.x.label == first.label;
@@ -168,7 +132,7 @@ fn common_range(group: &Group) -> Option<Range> {
 
 fn axes(svg: &mut Svg, panel: &Panel, frame: &Frame, names: bool) {
     let soft = |anchor: Anchor| Type { px: TEXT_PX - 1.0, bold: false, colour: SOFT, anchor };
-    // Ticks need room for their labels.
+    // Labels of ticks must not overlap.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let most = |px: f64, each: f64| (px / each).max(2.0) as usize;
     let each = if panel.x.unit == Unit::Ratio { 30.0 } else { 50.0 };
@@ -215,14 +179,14 @@ fn title(axis: &Axis, range: Range) -> String {
     format!("{}{unit}{log}", axis.label)
 }
 
-/// An SVG of ours as PNG, `scale` pixels for each of its units.
+/// A drawing as PNG, with `scale` pixels for each of its units.
 ///
 /// # Errors
-/// What is wrong with the SVG or the size, in words.
+/// If the SVG or the size is invalid, with the reason in words.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
     use resvg::{tiny_skia, usvg};
     let mut options = usvg::Options { font_family: "DejaVu Sans".to_owned(), ..Default::default() };
-    // Our own fonts and no others, so that a drawing looks the same everywhere.
+    // Only the embedded fonts, so that a drawing is the same on every machine.
     for font in FONTS {
         options.fontdb_mut().load_font_data(font.to_vec());
     }
@@ -236,6 +200,6 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
 }
 
 const FONTS: [&[u8]; 2] = [
-    include_bytes!("../assets/DejaVuSans-subset.ttf"),
-    include_bytes!("../assets/DejaVuSans-Bold-subset.ttf"),
+    include_bytes!("../../assets/DejaVuSans-subset.ttf"),
+    include_bytes!("../../assets/DejaVuSans-Bold-subset.ttf"),
 ];

@@ -1,11 +1,11 @@
-//! Rows under a figure, sortable by what the cells are worth and readable by what they say.
+//! The rows under a figure. Each cell has a text, and a value by which it sorts.
 
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What it holds.
+    /// What it shows.
     pub title: String,
-    /// The heads of its columns, with units.
+    /// The headings of its columns, with units.
     pub columns: Vec<String>,
     /// The rows, each as long as `columns`.
     pub rows: Vec<Vec<Entry>>,
@@ -16,14 +16,14 @@ pub struct Table {
 pub enum Entry {
     /// Words.
     Words(String),
-    /// A number, and how it is shown.
+    /// A number and its text.
     Number {
-        /// By which it sorts, and as which it is copied.
+        /// By which it sorts, and which CSV has.
         value: f64,
-        /// As it is shown.
+        /// Its text.
         shown: String,
     },
-    /// Nothing known.
+    /// No value.
     Nothing,
 }
 
@@ -56,13 +56,13 @@ impl Entry {
         Entry::number(value, |value| lab::words::bytes(value.round() as u64))
     }
 
-    /// A number of no unit.
+    /// A number without a unit.
     #[must_use]
     pub fn count(value: Option<f64>) -> Entry {
         Entry::number(value, |value| lab::words::grouped(&format!("{value:.0}")))
     }
 
-    /// A ratio or another number that has three digits.
+    /// A number with three significant digits, such as a ratio.
     #[must_use]
     pub fn digits(value: Option<f64>) -> Entry {
         Entry::number(value, lab::words::three_digits)
@@ -75,7 +75,7 @@ impl Entry {
         }
     }
 
-    /// As people read it.
+    /// The text that is shown.
     #[must_use]
     pub fn shown(&self) -> &str {
         match self {

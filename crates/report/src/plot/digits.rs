@@ -1,8 +1,8 @@
-//! Numbers as they stand in a page, of which it holds many.
+//! Numbers in the data of a page, with few digits.
 
 use serde::{Serialize, Serializer};
 
-/// Four digits are more than any drawing shows, and a page holds many numbers.
+/// `value` with four significant digits: no drawing shows more, and a page has many numbers.
 #[must_use]
 pub fn shortened(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
@@ -13,7 +13,7 @@ pub fn shortened(value: f64) -> f64 {
 
 fn number(value: f64) -> Option<serde_json::Value> {
     let value = shortened(value);
-    // Whole numbers without their point; beyond 2^53 not every float is the integer it seems.
+    // Integers are written without a decimal point. Beyond 2^53 a float is not always that integer.
     #[allow(clippy::cast_possible_truncation)]
     match value {
         value if value.fract() == 0.0 && value.abs() < 9e15 => Some((value as i64).into()),

@@ -1,4 +1,4 @@
-//! A file system in this process that lies as it is told: one file to copy from, one to copy to.
+//! A FUSE file system of this process that injects faults: wrong sizes, short reads, errors.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,68 +12,69 @@ use fuser::{
     ReplyEntry, ReplyLseek, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
-use crate::nodes::{Change, Node, Nodes, Owner, TTL, introduce, offset_of, tell};
+use crate::nodes::{Change, Node, Nodes, Owner, TTL, offset_of, reply_attr, reply_entry};
 use crate::skip::{skip, test_name};
 
-/// What the file system says of its files, and what it does with them. The default is the truth.
+/// The faults to inject. The default is none.
 #[derive(Clone, Debug, Default)]
-pub struct Lies {
-    /// The length in bytes that the source claims to have.
+pub struct Faults {
+    /// The size in bytes that stat(2) reports for the source.
     pub size: Option<u64>,
-    /// The blocks of 512 bytes that it claims to have.
+    /// The blocks of 512 bytes that stat(2) reports for it.
     pub blocks: Option<u64>,
-    /// SEEK_DATA finds nothing, SEEK_HOLE finds a hole everywhere.
+    /// SEEK_DATA finds no data, and SEEK_HOLE finds a hole at every offset.
     pub all_hole: bool,
-    /// The most bytes that one read returns; past the page cache, which would fill up the rest.
+    /// The most bytes that one read returns. Reads bypass the page cache, which would fill in the
+    /// rest.
     pub read_bytes_max: Option<usize>,
-    /// How long each read of the source takes.
-    pub read_takes: Duration,
-    /// A read of the source past this offset does not return before the file system is unmounted.
+    /// The time of each read of the source.
+    pub read_time: Duration,
+    /// A read of the source beyond this offset does not return until the file system is unmounted.
     pub read_hangs_at: Option<u64>,
-    /// Every read past this offset fails so.
+    /// Every read at or beyond this offset fails with this errno.
     pub read_error: Option<(u64, rustix::io::Errno)>,
-    /// The source is touched by every read of it.
-    pub changes: bool,
-    /// Every write past this offset fails so.
+    /// Every read of the source changes its times.
+    pub changes_while_read: bool,
+    /// Every write at or beyond this offset fails with this errno.
     pub write_error: Option<(u64, rustix::io::Errno)>,
-    /// The byte that comes to the destination at this offset is another than was written.
+    /// The destination stores a wrong byte at this offset.
     pub wrong_write: Option<u64>,
-    /// The source has another byte at this offset once it was read to its end.
+    /// The source has a wrong byte at this offset after it was read to its end.
     pub wrong_reread: Option<u64>,
-    /// What closing the destination returns.
+    /// The errno of closing the destination.
     pub close_error: Option<rustix::io::Errno>,
 }
 
-/// A mounted file system; unmounted when dropped.
+/// A mounted file system. Dropping it unmounts it.
 #[derive(Debug)]
-pub struct LyingFs {
+pub struct FaultyFs {
     session: Option<BackgroundSession>,
     hanging: Hanging,
     dir: tempfile::TempDir,
 }
 
-impl LyingFs {
-    /// Mounts one whose source, of the name `source`, has `content`; `None` after a skip that said
-    /// so aloud, where that is impossible.
+impl FaultyFs {
+    /// Mounts one whose file `source` has `content`. `None` after a reported skip, if nothing can
+    /// be mounted.
     ///
     /// # Panics
-    /// When no directory can be made to mount it on.
+    /// If no directory can be created to mount it on.
     #[must_use]
-    pub fn mount(content: Vec<u8>, lies: Lies) -> Option<LyingFs> {
+    pub fn mount(content: Vec<u8>, faults: Faults) -> Option<FaultyFs> {
         let dir = tempfile::tempdir().expect("a directory");
         let mut nodes = Nodes::new();
-        let made = nodes.add(
+        let created = nodes.add(
             INodeNo::ROOT,
             OsStr::new(SOURCE),
             Node::File(content),
             (0o644, Owner::here()),
         );
-        assert!(made.is_ok_and(|ino| ino == SOURCE_INO), "it is the first");
+        assert!(created.is_ok_and(|ino| ino == SOURCE_INO), "it is the first");
         let files = Files { nodes, source_reads: 0, source_ended: false };
         let hanging: Hanging = Arc::new(Mutex::new(Some(Vec::new())));
-        let liar = Liar { lies, files: Mutex::new(files), hanging: hanging.clone() };
-        match fuser::spawn_mount(liar, dir.path(), &Config::default()) {
-            Ok(session) => Some(LyingFs { session: Some(session), hanging, dir }),
+        let faulty = Faulty { faults, files: Mutex::new(files), hanging: hanging.clone() };
+        match fuser::spawn_mount(faulty, dir.path(), &Config::default()) {
+            Ok(session) => Some(FaultyFs { session: Some(session), hanging, dir }),
             Err(error) => {
                 skip(&test_name(), &format!("no FUSE file system can be mounted: {error}"));
                 None
@@ -81,29 +82,29 @@ impl LyingFs {
         }
     }
 
-    /// The path of the file to copy from.
+    /// The path of the source.
     #[must_use]
     pub fn source(&self) -> PathBuf {
         self.path().join(SOURCE)
     }
 
-    /// Where it is mounted. Any other names can be made there.
+    /// The mount point. Other files can be created there.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 }
 
-impl Drop for LyingFs {
+impl Drop for FaultyFs {
     fn drop(&mut self) {
         let hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner).take();
         for reply in hanging.into_iter().flatten() {
             reply.error(Errno::EIO);
         }
-        // The directory can only be removed when nothing is mounted on it.
+        // The directory can be removed only when nothing is mounted on it.
         let unmounted = self.session.take().map(BackgroundSession::umount_and_join);
         if let Some(Err(_)) = unmounted {
-            // The kernel may let go of the last file a moment after its process has ended.
+            // The kernel may release the last file shortly after its process has ended.
             let detached = Command::new("umount").arg("-l").arg(self.path()).status();
             if !detached.is_ok_and(|status| status.success()) {
                 eprintln!("{} stays mounted", self.path().display());
@@ -115,8 +116,8 @@ impl Drop for LyingFs {
 const SOURCE: &str = "source";
 const SOURCE_INO: INodeNo = INodeNo(2);
 
-struct Liar {
-    lies: Lies,
+struct Faulty {
+    faults: Faults,
     files: Mutex<Files>,
     hanging: Hanging,
 }
@@ -124,53 +125,45 @@ struct Liar {
 struct Files {
     nodes: Nodes,
     source_reads: u64,
-    /// A read has found the source's end.
+    /// Whether a read returned the end of the source.
     source_ended: bool,
 }
 
-/// Reads that are not answered. `None` once all are to fail, and the later ones at once: nobody can
-/// unmount a file system, or kill a process, while a read hangs in it.
+/// Reads without a reply. `None` after they were made to fail; later ones fail at once. While a
+/// read hangs, the file system cannot be unmounted and the process cannot be killed.
 type Hanging = Arc<Mutex<Option<Vec<ReplyData>>>>;
 
 fn error(errno: rustix::io::Errno) -> Errno {
     Errno::from_i32(errno.raw_os_error())
 }
 
-impl Liar {
+impl Faulty {
     fn files(&self) -> MutexGuard<'_, Files> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn attr(&self, ino: INodeNo) -> Option<FileAttr> {
         let files = self.files();
-        let truth = files.nodes.attr(ino)?;
+        let real = files.nodes.attr(ino)?;
         if ino != SOURCE_INO {
-            return Some(truth);
+            return Some(real);
         }
-        let size = self.lies.size.unwrap_or(truth.size);
-        let blocks = self.lies.blocks.unwrap_or(size.div_ceil(512));
-        let touched = if self.lies.changes { files.source_reads } else { 0 };
-        let time = truth.mtime + Duration::from_secs(touched);
-        Some(FileAttr {
-            size,
-            blocks,
-            atime: time,
-            mtime: time,
-            ctime: time,
-            crtime: time,
-            ..truth
-        })
+        let size = self.faults.size.unwrap_or(real.size);
+        let blocks = self.faults.blocks.unwrap_or(size.div_ceil(512));
+        let touched = if self.faults.changes_while_read { files.source_reads } else { 0 };
+        let time = real.mtime + Duration::from_secs(touched);
+        Some(FileAttr { size, blocks, atime: time, mtime: time, ctime: time, crtime: time, ..real })
     }
 }
 
-impl Filesystem for Liar {
+impl Filesystem for Faulty {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = self.files().nodes.find(parent, name);
-        introduce(found.and_then(|ino| self.attr(ino)), reply);
+        reply_entry(found.and_then(|ino| self.attr(ino)), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        tell(self.attr(ino), reply);
+        reply_attr(self.attr(ino), reply);
     }
 
     fn setattr(
@@ -194,7 +187,7 @@ impl Filesystem for Liar {
         if ino != SOURCE_INO {
             self.files().nodes.change(ino, Change { mode, uid, gid, size, atime, mtime });
         }
-        tell(self.attr(ino), reply);
+        reply_attr(self.attr(ino), reply);
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -211,10 +204,10 @@ impl Filesystem for Liar {
         _flags: i32,
         reply: ReplyCreate,
     ) {
-        let made = (mode, Owner::of(request));
-        let made = self.files().nodes.add(parent, name, Node::File(Vec::new()), made);
+        let attrs = (mode, Owner::of(request));
+        let created = self.files().nodes.add(parent, name, Node::File(Vec::new()), attrs);
         let flags = FopenFlags::FOPEN_DIRECT_IO;
-        match made.map(|ino| self.attr(ino).expect("it was just made")) {
+        match created.map(|ino| self.attr(ino).expect("it was just created")) {
             Ok(attr) => reply.created(&TTL, &attr, Generation(0), FileHandle(0), flags),
             Err(errno) => reply.error(errno),
         }
@@ -239,23 +232,23 @@ impl Filesystem for Liar {
             };
         }
         files.source_reads += 1;
-        if self.lies.read_hangs_at.is_some_and(|at| offset + u64::from(size) > at) {
+        if self.faults.read_hangs_at.is_some_and(|at| offset + u64::from(size) > at) {
             let mut hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner);
             return match &mut *hanging {
                 Some(hanging) => hanging.push(reply),
                 None => reply.error(Errno::EIO),
             };
         }
-        std::thread::sleep(self.lies.read_takes);
-        let mut len = offset_of(size.into()).min(self.lies.read_bytes_max.unwrap_or(usize::MAX));
-        if let Some((end, errno)) = self.lies.read_error {
+        std::thread::sleep(self.faults.read_time);
+        let mut len = offset_of(size.into()).min(self.faults.read_bytes_max.unwrap_or(usize::MAX));
+        if let Some((end, errno)) = self.faults.read_error {
             if offset >= end {
                 return reply.error(error(errno));
             }
             len = len.min(offset_of(end - offset));
         }
         let mut bytes = files.nodes.read(ino, offset, len).expect("a file").to_vec();
-        if let Some(wrong) = self.lies.wrong_reread.filter(|_| files.source_ended) {
+        if let Some(wrong) = self.faults.wrong_reread.filter(|_| files.source_ended) {
             flip(&mut bytes, offset, wrong);
         }
         files.source_ended |= bytes.is_empty();
@@ -275,18 +268,18 @@ impl Filesystem for Liar {
         reply: ReplyWrite,
     ) {
         let mut len = data.len();
-        if let Some((end, errno)) = self.lies.write_error {
+        if let Some((end, errno)) = self.faults.write_error {
             if offset >= end {
                 return reply.error(error(errno));
             }
             len = len.min(offset_of(end - offset));
         }
         let mut data = data[..len].to_vec();
-        if let Some(wrong) = self.lies.wrong_write {
+        if let Some(wrong) = self.faults.wrong_write {
             flip(&mut data, offset, wrong);
         }
         match self.files().nodes.write(ino, offset, &data) {
-            Ok(()) => reply.written(u32::try_from(len).expect("no request is as long")),
+            Ok(()) => reply.written(u32::try_from(len).expect("requests are shorter than 4 GiB")),
             Err(errno) => reply.error(errno),
         }
     }
@@ -299,7 +292,7 @@ impl Filesystem for Liar {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        match self.lies.close_error.filter(|_| ino != SOURCE_INO) {
+        match self.faults.close_error.filter(|_| ino != SOURCE_INO) {
             Some(errno) => reply.error(error(errno)),
             None => reply.ok(),
         }
@@ -315,7 +308,7 @@ impl Filesystem for Liar {
         reply: ReplyLseek,
     ) {
         const SEEK_HOLE: i32 = 4;
-        match self.lies.all_hole {
+        match self.faults.all_hole {
             true if whence == SEEK_HOLE => reply.offset(offset),
             true => reply.error(Errno::ENXIO),
             false => reply.error(Errno::ENOSYS),
@@ -323,7 +316,8 @@ impl Filesystem for Liar {
     }
 }
 
-/// Changes the byte at the offset `wrong` of a file, if it is among `bytes`, which are at `offset`.
+/// Flips a bit of the byte at offset `wrong` of a file, if `bytes`, which are at `offset`, include
+/// it.
 fn flip(bytes: &mut [u8], offset: u64, wrong: u64) {
     let index = wrong.checked_sub(offset).map(offset_of);
     if let Some(byte) = index.and_then(|index| bytes.get_mut(index)) {

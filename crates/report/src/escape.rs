@@ -1,4 +1,4 @@
-//! Text that stands in a page without being taken for a part of it.
+//! Escapes text for HTML and JSON.
 
 use serde::Serialize;
 
@@ -18,8 +18,8 @@ pub(crate) fn escaped(text: &str) -> String {
     html
 }
 
-/// Data for a script element: `</script>` in a text would end it.
-pub(super) fn json(value: &impl Serialize) -> String {
+/// JSON for a script element. It is escaped, as `</script>` in a string would end the element.
+pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data").replace('<', "\\u003c")
 }
 
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_ends_what_it_stands_in() {
+    fn no_text_ends_its_element() {
         assert_eq!(escaped("<b> & \"it's\""), "&lt;b&gt; &amp; &quot;it&#39;s&quot;");
         assert_eq!(json(&"</script><!--"), "\"\\u003c/script>\\u003c!--\"");
     }

@@ -1,0 +1,105 @@
+//! Axes and their units.
+
+use serde::Serialize;
+
+use super::digits::short;
+
+/// An axis.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Axis {
+    /// The quantity, without the unit.
+    pub label: String,
+    /// The unit.
+    pub unit: Unit,
+    /// Whether the scale is logarithmic.
+    pub log: bool,
+    /// Names in place of numbers. A value is then an index into these, and may be a fraction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<Category>,
+    /// Whether the values are file sizes, to which the filter of sizes applies.
+    pub file_sizes: bool,
+    /// A value that the axis has to include, such as 0 for bars.
+    #[serde(serialize_with = "short")]
+    pub reach: Option<f64>,
+}
+
+/// A name on an axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Category {
+    /// The text that is shown.
+    pub label: String,
+    /// The variant, if it is the name of one.
+    pub variant: Option<String>,
+}
+
+/// Units of axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A plain number, or a category.
+    #[default]
+    Count,
+    /// Nanoseconds.
+    Ns,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// One quantity divided by another.
+    Ratio,
+}
+
+/// The direction of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Along {
+    /// Horizontal.
+    X,
+    /// Vertical.
+    Y,
+}
+
+impl Axis {
+    /// Times, on a logarithmic axis.
+    #[must_use]
+    pub fn time(label: &str) -> Axis {
+        Axis { label: label.to_owned(), unit: Unit::Ns, log: true, ..Axis::default() }
+    }
+
+    /// File sizes, on a logarithmic axis.
+    #[must_use]
+    pub fn file_sizes() -> Axis {
+        let label = "file size".to_owned();
+        Axis { label, unit: Unit::Bytes, log: true, file_sizes: true, ..Axis::default() }
+    }
+
+    /// Ratios, on a logarithmic axis.
+    #[must_use]
+    pub fn ratio(label: &str) -> Axis {
+        let label = label.to_owned();
+        Axis { label, unit: Unit::Ratio, log: true, reach: Some(1.0), ..Axis::default() }
+    }
+
+    /// Buffer sizes, on a logarithmic axis.
+    #[must_use]
+    pub fn buffers() -> Axis {
+        let label = "buffer".to_owned();
+        Axis { label, unit: Unit::Bytes, log: true, ..Axis::default() }
+    }
+
+    /// Names that are not variants.
+    #[must_use]
+    pub fn names(label: &str, names: impl IntoIterator<Item = String>) -> Axis {
+        let categories = names.into_iter().map(|label| Category { label, variant: None });
+        let label = label.to_owned();
+        Axis { label, categories: categories.collect(), ..Axis::default() }
+    }
+
+    /// Variants by their names.
+    #[must_use]
+    pub fn variants<'v>(variants: impl IntoIterator<Item = &'v str>) -> Axis {
+        let category =
+            |name: &str| Category { label: name.to_owned(), variant: Some(name.to_owned()) };
+        Axis { categories: variants.into_iter().map(category).collect(), ..Axis::default() }
+    }
+}

@@ -1,0 +1,246 @@
+//! Marks: what a panel draws between its axes.
+
+use serde::Serialize;
+
+use super::axis::Along;
+use super::digits::{short, short_list, short_one, short_pairs, short_rows};
+
+/// One thing that is drawn.
+#[derive(Clone, Debug, Serialize)]
+pub struct Mark {
+    /// Its name in the legend.
+    pub name: String,
+    /// The variant, which determines the colour and which the filter of engines compares. A mark
+    /// without a variant has the colour of text.
+    pub variant: Option<String>,
+    /// Whether the legend has an entry for it.
+    pub legend: bool,
+    /// Whether it is hidden until a click on the legend shows it.
+    pub hidden: bool,
+    /// What it looks like.
+    #[serde(flatten)]
+    pub shape: Shape,
+}
+
+/// The shapes of marks.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Shape {
+    /// A distribution: outline and median. Violins at one place are side by side: the code that
+    /// draws divides the room among those that are shown.
+    Violin {
+        /// The middle of the room on x.
+        #[serde(serialize_with = "short_one")]
+        at: f64,
+        /// The width of the room: a factor on a logarithmic axis, a number of categories on an axis
+        /// of categories.
+        #[serde(serialize_with = "short_one")]
+        room: f64,
+        /// Values, ascending, each with its share of half the room.
+        #[serde(serialize_with = "short_pairs")]
+        outline: Vec<[f64; 2]>,
+        /// The runs, if they are too few for an outline. The outline is empty then.
+        #[serde(serialize_with = "short_list")]
+        runs: Vec<f64>,
+        /// The median.
+        #[serde(serialize_with = "short_one")]
+        median: f64,
+        /// The text of its tooltip.
+        text: String,
+    },
+    /// Points joined by straight lines.
+    Line {
+        /// The points.
+        #[serde(serialize_with = "short_pairs")]
+        points: Vec<[f64; 2]>,
+        /// How the line is drawn.
+        stroke: Stroke,
+    },
+    /// Values with their intervals.
+    Dots {
+        /// The dots.
+        dots: Vec<Dot>,
+        /// The direction of their intervals.
+        along: Along,
+        /// Whether the symbols are hollow: unresolved, or the second of two kinds.
+        hollow: bool,
+    },
+    /// Many values without intervals.
+    Cloud {
+        /// The points.
+        #[serde(serialize_with = "short_pairs")]
+        points: Vec<[f64; 2]>,
+    },
+    /// Horizontal bars, stacked in the order of the marks.
+    Bars {
+        /// Category and length.
+        #[serde(serialize_with = "short_pairs")]
+        bars: Vec<[f64; 2]>,
+        /// The text of each tooltip.
+        texts: Vec<String>,
+        /// The opacity of their colour, 0 to 1.
+        strength: f32,
+        /// Whether each shows the name of the mark.
+        named: bool,
+    },
+    /// Tiles whose colour shows a value.
+    Heat {
+        /// The values on x.
+        #[serde(serialize_with = "short_list")]
+        xs: Vec<f64>,
+        /// The values on y.
+        #[serde(serialize_with = "short_list")]
+        ys: Vec<f64>,
+        /// A row for each y. `None`: not measured.
+        #[serde(serialize_with = "short_rows")]
+        rows: Vec<Vec<Option<f64>>>,
+        /// The quantity that the colour shows.
+        label: String,
+        /// How a value becomes a colour.
+        scale: Scale,
+    },
+    /// A line across the panel.
+    Rule {
+        /// The axis that it crosses.
+        cuts: Along,
+        /// Where.
+        #[serde(serialize_with = "short_one")]
+        at: f64,
+        /// What it shows. Empty if the text of the figure explains it.
+        text: String,
+        /// How it is drawn.
+        stroke: Stroke,
+    },
+    /// The smallest buffer with which calls cost at most a share ε of what their bytes cost:
+    /// `call_ns` / (ε · `byte_ns`). The reader of the page can change ε.
+    Recommended {
+        /// The initial ε.
+        #[serde(serialize_with = "short_one")]
+        epsilon: f64,
+        /// The cost of a read and a write without their bytes.
+        #[serde(serialize_with = "short_one")]
+        call_ns: f64,
+        /// The cost of reading and writing one byte.
+        #[serde(serialize_with = "short_one")]
+        byte_ns: f64,
+        /// The lower end of the interval divided by the value. It is the same for every ε.
+        #[serde(serialize_with = "short")]
+        low_share: Option<f64>,
+        /// The upper end divided by the value.
+        #[serde(serialize_with = "short")]
+        high_share: Option<f64>,
+    },
+    /// A shaded range of one axis.
+    Band {
+        /// The axis.
+        cuts: Along,
+        /// Its start.
+        #[serde(serialize_with = "short_one")]
+        from: f64,
+        /// Its end.
+        #[serde(serialize_with = "short_one")]
+        to: f64,
+        /// What it shows.
+        text: String,
+        /// Whether it marks a disturbance.
+        warning: bool,
+    },
+}
+
+/// How the value of a tile becomes a colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// From 0 (pale) to 1 (strong).
+    Share,
+    /// From 1 (pale) to 4 and more (strong), by the logarithm.
+    FromOne,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stroke {
+    /// In the pattern of the variant. On an axis with violins it joins the middles of the variant's
+    /// violins.
+    Own,
+    /// Thin and dotted: a model, not a measurement.
+    Fit,
+    /// Thin.
+    Thin,
+}
+
+/// A value with its interval.
+#[derive(Clone, Debug, Serialize)]
+pub struct Dot {
+    /// The value on x.
+    #[serde(serialize_with = "short_one")]
+    pub x: f64,
+    /// The value on y.
+    #[serde(serialize_with = "short_one")]
+    pub y: f64,
+    /// The lower end of the interval.
+    #[serde(serialize_with = "short")]
+    pub low: Option<f64>,
+    /// The upper end.
+    #[serde(serialize_with = "short")]
+    pub high: Option<f64>,
+    /// The text of its tooltip.
+    pub text: String,
+}
+
+impl Shape {
+    /// A thin vertical line at the ratio 1.
+    #[must_use]
+    pub fn ratio_one() -> Shape {
+        Shape::Rule { cuts: Along::X, at: 1.0, text: String::new(), stroke: Stroke::Thin }
+    }
+
+    /// The vertical band of ratios that differ from 1 by at most the share `delta`.
+    #[must_use]
+    pub fn delta_band(delta: f64) -> Shape {
+        let (from, to) = (1.0 / (1.0 + delta), 1.0 + delta);
+        Shape::Band { cuts: Along::X, from, to, text: String::new(), warning: false }
+    }
+}
+
+impl Mark {
+    /// A mark of `variant`, in the legend under that name.
+    #[must_use]
+    pub fn of(variant: &str, shape: Shape) -> Mark {
+        Mark {
+            name: variant.to_owned(),
+            variant: Some(variant.to_owned()),
+            legend: true,
+            hidden: false,
+            shape,
+        }
+    }
+
+    /// A value of `variant` with a horizontal interval, not in the legend.
+    #[must_use]
+    pub fn dot(variant: &str, dot: Dot, hollow: bool) -> Mark {
+        Mark::of(variant, Shape::Dots { dots: vec![dot], along: Along::X, hollow }).unlisted()
+    }
+
+    /// Two values of `variant` and a line between them, not in the legend: `first` is hollow.
+    #[must_use]
+    pub fn pair(variant: &str, first: Dot, second: Dot) -> [Mark; 3] {
+        let points = vec![[first.x, first.y], [second.x, second.y]];
+        let line = Shape::Line { points, stroke: Stroke::Thin };
+        let line = Mark::of(variant, line).unlisted();
+        [line, Mark::dot(variant, first, true), Mark::dot(variant, second, false)]
+    }
+
+    /// A mark that belongs to no variant.
+    #[must_use]
+    pub fn neutral(name: &str, shape: Shape) -> Mark {
+        Mark { name: name.to_owned(), variant: None, legend: false, hidden: false, shape }
+    }
+
+    /// The same, not in the legend.
+    #[must_use]
+    pub fn unlisted(self) -> Mark {
+        Mark { legend: false, ..self }
+    }
+}
