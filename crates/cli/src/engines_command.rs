@@ -1,17 +1,17 @@
 //! `haulage engines [PATH…]`: which engines work here, and why not.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Parser;
-use clap::error::ErrorKind;
 use engines::{ENGINES, Engine, Pair, Verdict};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
+
+use crate::terminal::{command, output};
 
 /// Bytes of the sample that every engine copies: some pages, and a tail that ends inside one.
 const SAMPLE_BYTES: usize = (256 << 10) + 1234;
@@ -23,7 +23,6 @@ const SAMPLE_BYTES: usize = (256 << 10) + 1234;
 /// says, or it could not be tried. "no": it does not work here. "floor": no copier, only a floor to
 /// compare the others with.
 #[derive(Parser, Debug)]
-#[command(name = "haulage engines", bin_name = "haulage engines")]
 struct Args {
     /// Where to try: a directory, or the directories (or a file and a directory) that a copy would
     /// go from and to [default: the current directory]
@@ -47,32 +46,12 @@ struct Row {
     shares: &'static str,
 }
 
-/// Runs the command. Exit status 1 when nothing could be tried, 2 for bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
-    let name = OsString::from("haulage engines");
-    let args = match Args::try_parse_from(std::iter::once(name).chain(args)) {
-        Ok(args) => args,
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
-            // Nobody is left to be told when the help cannot be printed.
-            let _ = error.print();
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            let words = crate::error_text::of_clap(&error, "haulage engines");
-            eprintln!("haulage engines: {words}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("haulage engines: {}", crate::error_text::one_line(&error));
-            ExitCode::FAILURE
-        }
-    }
+/// Runs the command. Exit status 1 if nothing could be tried, 2 for bad usage.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    command::run("engines", arguments, run)
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
+fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let here = PathBuf::from(".");
     let (src_path, dst_path) = match args.paths.as_slice() {
         [] => (&here, &here),
@@ -83,17 +62,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let src = source(src_path)?;
     let pair = Pair::new(src.as_fd(), dst.as_fd());
     let rows: Vec<Row> = ENGINES.iter().map(|engine| row(engine, pair)).collect();
-    let mut out = std::io::stdout().lock();
-    let written = if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&rows)?)
-    } else {
-        write_table(&mut out, &rows)
-    };
-    match written {
-        // The reader has seen enough.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
-    }
+    output::print(&if args.json { output::json(&rows)? } else { table(&rows) })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
@@ -106,16 +76,17 @@ fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
     Row { name: engine.name, verdict, reason, about: engine.about, shares: engine.shares }
 }
 
-fn write_table(out: &mut impl Write, rows: &[Row]) -> std::io::Result<()> {
-    writeln!(out, "{:<16} {:<6} what it does; what it shares or bypasses", "engine", "here")?;
+fn table(rows: &[Row]) -> String {
+    let mut text =
+        format!("{:<16} {:<6} what it does; what it shares or bypasses\n", "engine", "here");
     for row in rows {
-        writeln!(out, "{:<16} {:<6} {}", row.name, row.verdict, row.about)?;
-        writeln!(out, "{:<23} {}", "", row.shares)?;
+        text.push_str(&format!("{:<16} {:<6} {}\n", row.name, row.verdict, row.about));
+        text.push_str(&format!("{:<23} {}\n", "", row.shares));
         if !row.reason.is_empty() {
-            writeln!(out, "{:<23} {}: {}", "", row.verdict, row.reason)?;
+            text.push_str(&format!("{:<23} {}: {}\n", "", row.verdict, row.reason));
         }
     }
-    Ok(())
+    text
 }
 
 /// The directory to make scratch files in: `path` itself, or the one that holds it.

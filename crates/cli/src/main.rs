@@ -14,10 +14,11 @@ mod engines_command;
 mod error_text;
 mod race;
 mod report;
-mod scratch_guard;
+mod scratch;
 mod signals;
 mod terminal;
 mod tune;
+mod version;
 
 /// A subcommand: its name, what it is for, and what runs it with the words after its name.
 struct Command {
@@ -88,7 +89,7 @@ fn run() -> ExitCode {
         Some(word) if word == lab::bench::hands::SUBCOMMAND.as_bytes() => bench::session(),
         None => bad_usage("a command is missing"),
         Some(b"--help" | b"-h" | b"help") => print(&help()),
-        Some(b"--version" | b"-V") => print(&format!("haulage {}\n", env!("CARGO_PKG_VERSION"))),
+        Some(b"--version" | b"-V") => print(&format!("haulage {}\n", version::VERSION)),
         Some(word) => {
             let command = COMMANDS.iter().find(|command| command.name.as_bytes() == word);
             match command {

@@ -11,6 +11,8 @@ use lab::bench::looks::SESSIONS_MIN;
 use lab::environment::memory_bytes;
 use lab::words;
 
+use crate::terminal::text::counted;
+
 /// The experiments, a few lines each.
 pub(super) fn list(built_in: &[BuiltIn]) -> String {
     let mut text = String::new();
@@ -92,11 +94,6 @@ fn of_part(definition: &Definition, part: &Part) -> String {
         counted(cells, "cell"),
         words::nanoseconds(seconds * 1e9),
     )
-}
-
-fn counted(count: usize, of: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {of}{plural}")
 }
 
 /// Refuses what would not fit into the page cache: runs would measure the swapping.

@@ -7,7 +7,7 @@ use lab::bench::workload;
 use lab::stats::Answer;
 use lab::words;
 
-use crate::terminal::text::wrapped_lines;
+use crate::terminal::text::{wrapped, wrapped_each};
 
 /// All of the verdict, with the parts' tables before their sentences, in lines of `columns` characters
 /// where no single word is longer.
@@ -21,14 +21,14 @@ pub(super) fn render(definition: &Definition, verdict: &Verdict, columns: usize)
     if !analysis.is_empty() {
         text.push_str("\nHow to read it\n");
         for paragraph in analysis.split("\n\n") {
-            push_wrapped(&mut text, &paragraph.replace('\n', " "), columns);
+            text.push_str(&wrapped(&paragraph.replace('\n', " "), columns, ""));
         }
     }
     if !verdict.notes.is_empty() {
         text.push('\n');
     }
     for note in &verdict.notes {
-        push_wrapped(&mut text, &format!("Note: {note}."), columns);
+        text.push_str(&wrapped(&format!("Note: {note}."), columns, ""));
     }
     text
 }
@@ -43,14 +43,12 @@ pub(crate) fn in_both_states(warm: f64, cold: f64) -> String {
 
 fn of_part(part: &PartVerdict, of: &Part, columns: usize) -> String {
     let mut text = String::new();
-    push_wrapped(&mut text, &format!("{}: {}", part.part, part.question), columns);
+    text.push_str(&wrapped(&format!("{}: {}", part.part, part.question), columns, ""));
     if part.cells.iter().any(|cell| !cell.variants.is_empty()) {
         text.push_str(&matrix(part, of, columns));
     }
-    for refused in refused(part) {
-        push_wrapped(&mut text, &refused, columns);
-    }
-    push_wrapped(&mut text, &part.sentence, columns);
+    text.push_str(&wrapped_each(&refused(part), columns));
+    text.push_str(&wrapped(&part.sentence, columns, ""));
     for finding in &part.analyses {
         text.push('\n');
         text.push_str(&of_sheet(&finding.sheet(), columns));
@@ -80,7 +78,7 @@ fn percent(share: f64) -> String {
 /// from the others.
 fn of_sheet(sheet: &Sheet, columns: usize) -> String {
     let mut text = String::new();
-    push_wrapped(&mut text, &sheet.title, columns);
+    text.push_str(&wrapped(&sheet.title, columns, ""));
     let count = |text: &String| text.chars().count();
     let width = |column: usize| {
         let cells = sheet.rows.iter().map(|row| &row[column]);
@@ -110,10 +108,7 @@ fn of_sheet(sheet: &Sheet, columns: usize) -> String {
             push_row(&mut text, &row[0], widths[0], &cells);
         }
     }
-    for sentence in &sheet.sentences {
-        push_wrapped(&mut text, sentence, columns);
-    }
-    text
+    text + &wrapped_each(&sheet.sentences, columns)
 }
 
 /// Columns for names of which the longest has so many: names are never cut, and one that takes more than
@@ -129,14 +124,6 @@ fn push_row(text: &mut String, name: &str, name_columns: usize, cells: &str) {
     };
     text.push_str(line.trim_end());
     text.push('\n');
-}
-
-/// A sentence on lines of its own.
-fn push_wrapped(text: &mut String, sentence: &str, columns: usize) {
-    for line in wrapped_lines(sentence, columns) {
-        text.push_str(&line);
-        text.push('\n');
-    }
 }
 
 /// Variants down, cells across: the median of the baseline, and for the others the ratio to it.
@@ -174,7 +161,7 @@ fn matrix(part: &PartVerdict, of: &Part, columns: usize) -> String {
             "{what} as a ratio to {}; < faster, > slower, = equivalent, ? unresolved",
             part.baseline
         );
-        push_wrapped(&mut text, &legend, columns);
+        text.push_str(&wrapped(&legend, columns, ""));
     }
     text
 }

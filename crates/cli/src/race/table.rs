@@ -1,16 +1,14 @@
 //! The table and the sentence at the end of a race.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use lab::race::Report;
 use lab::state::Proof;
 use lab::summary::{Standing, Summary};
 use lab::verdict::Verdict;
 use lab::words;
 
-use crate::terminal::output::{BOLD, DIM, styled};
-use crate::terminal::text::wrapped;
-
-const BEST: Style = AnsiColor::Green.on_default().bold();
+use crate::terminal::output::{BEST, BOLD, DIM, styled};
+use crate::terminal::text::{counted, wrapped};
 
 /// One column: its head, how its cell is made, and how readily it is given up where the terminal is
 /// narrow (0: never).
@@ -102,7 +100,7 @@ fn heading(report: &Report, made_source: bool, columns: usize) -> String {
         environment.dst.path,
         fs(&environment.dst),
         state(report),
-        plural(report.rounds, "round"),
+        counted(report.rounds as usize, "round"),
         words::nanoseconds(report.elapsed_ns as f64),
         environment.seed,
     );
@@ -197,10 +195,6 @@ fn remarks(report: &Report, columns: usize) -> String {
 
 fn sentence(text: &str) -> String {
     format!("{text}.")
-}
-
-fn plural(count: u32, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn ns(value: Option<f64>) -> String {

@@ -1,11 +1,8 @@
-//! What a user asks of `haulage report`.
+//! The arguments of `haulage report`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::ErrorKind;
 
 /// Show what experiments came to: a page, drawings, or text.
 ///
@@ -15,8 +12,6 @@ use clap::error::ErrorKind;
 /// samples stay as they are.
 #[derive(Parser, Debug)]
 #[command(
-    name = "haulage report",
-    bin_name = "haulage report",
     infer_long_args = true,
     after_help = "Examples:\n  \
         haulage report runs/20260131T120000Z-host-engines\n  \
@@ -52,15 +47,10 @@ pub(super) struct Args {
 
     /// Recommend the buffer with which calls add this to what their bytes cost, 0.1 to 20 %
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent)]
-    epsilon: f64,
+    pub(super) epsilon: f64,
 }
 
 impl Args {
-    /// The share that calls may add to what their bytes cost.
-    pub(super) fn epsilon(&self) -> f64 {
-        self.epsilon / 100.0
-    }
-
     /// The runs, also those to compare.
     pub(super) fn all_runs(&self) -> &[PathBuf] {
         if self.compare.is_empty() { &self.runs } else { &self.compare }
@@ -77,27 +67,12 @@ impl Args {
     }
 }
 
-/// A share in percent, with or without its sign, within the reach of the page's slider.
+/// Parses a percentage with or without its sign, and returns it as a fraction. The limits are those
+/// of the slider on the page.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
-        Ok(percent) if (0.1..=20.0).contains(&percent) => Ok(percent),
+        Ok(percent) if (0.1..=20.0).contains(&percent) => Ok(percent / 100.0),
         _ => Err("a number from 0.1 to 20 is wanted".to_owned()),
     }
-}
-
-/// The request in `args`; otherwise what to exit with, after it has been said why.
-pub(super) fn parse(args: Vec<OsString>) -> Result<Args, ExitCode> {
-    let name = OsString::from("haulage report");
-    Args::try_parse_from(std::iter::once(name).chain(args)).map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Nobody is left to be told when the help cannot be printed.
-            let _ = error.print();
-            ExitCode::SUCCESS
-        }
-        _ => {
-            eprintln!("haulage report: {}", crate::error_text::of_clap(&error, "haulage report"));
-            ExitCode::from(2)
-        }
-    })
 }

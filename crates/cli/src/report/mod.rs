@@ -11,22 +11,13 @@ use lab::tune::{Record, Records};
 use report::static_figures::{self, Drawing};
 use report::{Report, Source};
 
+use crate::terminal::{command, output};
 use args::Args;
 
 /// Runs the command. Exit status 1 when a run cannot be read or something cannot be written, 2 for
 /// bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
-    let args = match args::parse(args) {
-        Ok(args) => args,
-        Err(exit) => return exit,
-    };
-    match make(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("haulage report: {}", crate::error_text::one_line(&error));
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    command::run("report", arguments, |args| make(args).map(|()| ExitCode::SUCCESS))
 }
 
 fn make(args: &Args) -> anyhow::Result<()> {
@@ -36,8 +27,8 @@ fn make(args: &Args) -> anyhow::Result<()> {
     let sources: Vec<Source> =
         args.all_runs().iter().map(|run| Source::read(run)).collect::<Result<_, _>>()?;
     let report = match sources.first_chunk() {
-        Some(pair) if !args.compare.is_empty() => Report::comparing(pair, args.epsilon()),
-        _ => Report::of(&sources, args.epsilon()),
+        Some(pair) if !args.compare.is_empty() => Report::comparing(pair, args.epsilon),
+        _ => Report::of(&sources, args.epsilon),
     };
     show(args, &report)
 }
@@ -69,8 +60,8 @@ fn show(args: &Args, report: &Report<'_>) -> anyhow::Result<()> {
         draw(report, args)?;
     }
     if args.text {
-        let text = report::text::render(report, crate::terminal::output::columns());
-        crate::terminal::output::print(&text)?;
+        let text = report::text::render(report, output::columns());
+        output::print(&text)?;
     }
     Ok(())
 }

@@ -4,17 +4,18 @@ use engines::mount::Mount;
 use engines::profile::{Line, Machine, PairChoices, Profile};
 use lab::words;
 
-use super::keep::{Place, own, release};
+use super::profile_file::{ProfileFile, kernel_release, pairs_of_this_machine};
 use crate::error_text::printable;
 use crate::terminal::output::print;
+use crate::terminal::text::counted;
 
 /// Prints it: what holds on this machine, and what else there is.
 pub(super) fn show() -> anyhow::Result<()> {
-    let place = Place::needed()?;
-    let profile = place.read()?;
-    let there = if place.path().exists() { "" } else { " (not there yet)" };
-    let mut text = format!("{}{there}\n", place.path().display());
-    let pairs = own(&profile);
+    let file = ProfileFile::needed()?;
+    let profile = file.read()?;
+    let there = if file.path().exists() { "" } else { " (not there yet)" };
+    let mut text = format!("{}{there}\n", file.path().display());
+    let pairs = pairs_of_this_machine(&profile);
     if pairs.is_empty() {
         text.push_str("nothing was measured on this machine; the built-in profile serves\n");
     }
@@ -40,7 +41,7 @@ fn of_pair(pair: &PairChoices, mounts: &[Mount]) -> String {
     let date = pair.lines.iter().find_map(|line| line.choice.measured.date.as_deref());
     let date = date.map(|date| format!(", measured {date}")).unwrap_or_default();
     let mut text = format!("\n{}", row(&format!("{place}{date}")));
-    for change in pair.changes_listed(mounts, &release()) {
+    for change in pair.changes_listed(mounts, &kernel_release()) {
         text.push_str(&row(&format!("  stale: {change}")));
     }
     let mut lines: Vec<&Line> = pair.lines.iter().collect();
@@ -73,10 +74,9 @@ fn of_others(profile: &Profile) -> String {
     let mut text = String::new();
     for other in profile.machines.iter().filter(|other| !other.machine.fits(&this)) {
         let host = other.machine.host.as_deref().unwrap_or("a machine without a name");
-        let pairs = other.pairs.len();
-        let plural = if pairs == 1 { "" } else { "s" };
+        let pairs = counted(other.pairs.len(), "pair");
         text.push('\n');
-        text.push_str(&row(&format!("{host}, another machine: {pairs} pair{plural}")));
+        text.push_str(&row(&format!("{host}, another machine: {pairs}")));
     }
     text
 }

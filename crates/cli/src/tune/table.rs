@@ -3,18 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
 use engines::profile::FileSystems;
 use lab::tune::{Finding, Loss, Plan, Record, Way};
 use lab::words;
 
-use crate::terminal::output::{BOLD, DIM, styled};
+use crate::terminal::output::{BEST, BOLD, DIM, styled};
 use crate::terminal::text::wrapped;
 
 /// The most columns of a paragraph, however wide the terminal is.
 const PARAGRAPH_COLUMNS_MAX: usize = 80;
-
-const BEST: Style = AnsiColor::Green.on_default().bold();
 
 /// Columns of a situation within its class of sizes.
 const SITUATION: usize = 19;
@@ -35,6 +32,7 @@ pub(super) fn of_plan(
     time: Duration,
     columns: usize,
 ) -> String {
+    let columns = columns.min(PARAGRAPH_COLUMNS_MAX);
     let mut out = styled(BOLD, &file_systems.in_words());
     for planned in &plan.cases {
         let words = planned.case.words();
@@ -51,10 +49,7 @@ pub(super) fn of_plan(
             }
             Some(why) => {
                 let text = format!("  {words}: not measured: {why}");
-                out.push_str(&styled(
-                    DIM,
-                    wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "    ").trim_end(),
-                ));
+                out.push_str(&styled(DIM, &wrapped(&text, columns, "    ")));
             }
         }
     }
@@ -66,7 +61,7 @@ pub(super) fn of_plan(
         plan.cases.len(),
         words::duration(time.as_secs_f64()),
     );
-    out + &wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "")
+    out + &wrapped(&text, columns, "")
 }
 
 /// The answers, and what not using them costs. `profile` is where they are kept.
@@ -76,6 +71,7 @@ pub(super) fn of_record(
     profile: Option<&Path>,
     columns: usize,
 ) -> String {
+    let columns = columns.min(PARAGRAPH_COLUMNS_MAX);
     let measured: Vec<&Finding> =
         record.situations.iter().filter(|finding| finding.choice.is_some()).collect();
     let mut out = styled(BOLD, &heading(record, measured.len(), file_systems));
@@ -92,23 +88,17 @@ pub(super) fn of_record(
                 out.push_str(&row(finding, way));
             }
         }
-        out.push_str(&wrapped(LEGEND, columns.min(PARAGRAPH_COLUMNS_MAX), ""));
+        out.push_str(&wrapped(LEGEND, columns, ""));
     }
     for text in remarks(record) {
-        out.push_str(&styled(
-            DIM,
-            wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "  ").trim_end(),
-        ));
+        out.push_str(&styled(DIM, &wrapped(&text, columns, "  ")));
     }
     if let Some(path) = profile {
         let text = match measured.len() {
             0 => "The profile is as it was.".to_owned(),
             _ => format!("haulage cp uses this from now on: '{}'", path.display()),
         };
-        out.push_str(&styled(
-            BOLD,
-            wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "").trim_end(),
-        ));
+        out.push_str(&styled(BOLD, &wrapped(&text, columns, "")));
     }
     out
 }

@@ -6,14 +6,13 @@ use lab::stats::Answer;
 use lab::words;
 
 use crate::bench::table::in_both_states;
-use crate::terminal::output::columns;
-use crate::terminal::text::wrapped_lines;
+use crate::terminal::text::wrapped_each;
 
 /// Cells of one run only that are named one by one.
 const NAMED_MAX: usize = 20;
 
 /// The differences around the runs, then those of the runs.
-pub(super) fn render(change: &Change, runs: [&Run; 2]) -> String {
+pub(super) fn render(change: &Change, runs: [&Run; 2], columns: usize) -> String {
     let mut lines: Vec<String> = ["First", "Second"]
         .iter()
         .zip(runs)
@@ -24,7 +23,7 @@ pub(super) fn render(change: &Change, runs: [&Run; 2]) -> String {
     lines.push(String::new());
     lines.extend(around(change));
     lines.push(String::new());
-    let mut text = fill(&lines);
+    let mut text = wrapped_each(&lines, columns);
     text.push_str(&table(&change.cells));
     let mut lines = vec![summary(change)];
     for (which, names) in [("first", &change.only_in_first), ("second", &change.only_in_second)] {
@@ -40,12 +39,8 @@ pub(super) fn render(change: &Change, runs: [&Run; 2]) -> String {
          is in the ratios, and not in the intervals."
             .to_owned(),
     );
-    text.push_str(&fill(&lines));
+    text.push_str(&wrapped_each(&lines, columns));
     text
-}
-
-fn fill(lines: &[String]) -> String {
-    lines.iter().flat_map(|line| wrapped_lines(line, columns())).map(|line| line + "\n").collect()
 }
 
 fn around(change: &Change) -> Vec<String> {

@@ -10,7 +10,7 @@ use lab::stats::{median, quantile};
 use lab::words;
 
 use super::table::in_both_states;
-use crate::terminal::text::wrapped_lines;
+use crate::terminal::text::{wrapped, wrapped_behind};
 
 /// Columns of the names of parts at the most.
 const NAME_COLUMNS_MAX: usize = 16;
@@ -35,17 +35,17 @@ pub(super) fn render(
     columns: usize,
 ) -> String {
     let mut text = String::from("In short\n");
-    push(&mut text, "", &definition.question, columns);
-    push(&mut text, "", LEGEND, columns);
+    text.push_str(&wrapped(&definition.question, columns, ""));
+    text.push_str(&wrapped(LEGEND, columns, ""));
     let names = verdict.parts.iter().map(|part| part.part.chars().count());
     let width = names.max().unwrap_or(0).min(NAME_COLUMNS_MAX) + 2;
     for part in &verdict.parts {
         let name = format!("{:<width$}", part.part);
-        push(&mut text, &name, &of_part(part, definition), columns);
+        text.push_str(&wrapped_behind(&name, &of_part(part, definition), columns));
     }
     let open = verdict.unresolved();
     if open.count > 0 {
-        push(&mut text, "", &of_unresolved(&open), columns);
+        text.push_str(&wrapped(&of_unresolved(&open), columns, ""));
     }
     let mut belief = format!(
         "Differences up to {} do not matter ({}).",
@@ -55,7 +55,7 @@ pub(super) fn render(
     if !verdict.certificate.is_empty() {
         belief.push_str(&format!(" This machine: {}.", verdict.certificate));
     }
-    push(&mut text, "", &belief, columns);
+    text.push_str(&wrapped(&belief, columns, ""));
     let notes = match verdict.notes.len() {
         0 => String::new(),
         1 => ", with a note on the samples".to_owned(),
@@ -105,26 +105,9 @@ fn of_unresolved(open: &Unresolved) -> String {
     said + "."
 }
 
-/// A paragraph behind a name, with its further lines below its first.
-fn push(text: &mut String, name: &str, paragraph: &str, columns: usize) {
-    let indent = name.chars().count();
-    for (index, line) in wrapped_lines(paragraph, columns.saturating_sub(indent)).iter().enumerate()
-    {
-        let before = if index == 0 { name.to_owned() } else { " ".repeat(indent) };
-        text.push_str(&format!("{before}{line}\n"));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn further_lines_stand_below_the_first() {
-        let mut text = String::new();
-        push(&mut text, "warm  ", "one two three", 14);
-        assert_eq!(text, "warm  one two\n      three\n");
-    }
 
     #[test]
     fn what_is_open_is_told_with_its_time() {

@@ -8,10 +8,10 @@ use lab::bench::deltas::{DELTA_LEAST, Deltas};
 use lab::words;
 
 use crate::bench::table::in_both_states;
-use crate::terminal::text::wrapped_lines;
+use crate::terminal::text::wrapped_each;
 
 /// What was asked and found, and what follows.
-pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>) -> String {
+pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>, columns: usize) -> String {
     let certificate = &kept.certificate;
     let badge = kept.badge(&kept.kernel, &kept.haulage_version);
     let cells = certificate.cells.len();
@@ -42,8 +42,7 @@ pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>) -> String {
             "Not kept for later verdicts: neither XDG_STATE_HOME nor HOME says where".to_owned(),
         ),
     }
-    let columns = crate::terminal::output::columns();
-    lines.iter().flat_map(|line| wrapped_lines(line, columns)).map(|line| line + "\n").collect()
+    wrapped_each(&lines, columns)
 }
 
 fn figures(certificate: &Certificate) -> Vec<String> {

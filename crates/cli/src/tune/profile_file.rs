@@ -1,48 +1,46 @@
 //! The profile on its way in and out.
 
 use std::fs::File;
-use std::io::{Seek, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use engines::profile::{
     FileSystem, Location, Machine, PairChoices, Problem, Profile, may_be_changed, read_text,
     text_of, turn_to_change, write_text,
 };
-use lab::tune::Records;
 
-use super::args::Target;
-use super::comments::edited;
+use super::profile_text::edited;
 use crate::error_text::printable;
-use crate::terminal::output::print;
+use crate::terminal::output::{is_same_file, is_stream, print};
+use crate::terminal::text::counted;
 
 /// The file of the profile.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ProfileFile {
     path: PathBuf,
 }
 
-impl Place {
+impl ProfileFile {
     /// Where it is; `None` where there is to be none.
     ///
     /// # Errors
     /// When there is a file that cannot be read as a profile: it would be overwritten, and somebody may
     /// have written it by hand. When none can be written: minutes later that would be a pity.
-    pub(super) fn find() -> anyhow::Result<Option<Place>> {
-        let Some(place) = Place::of_process() else { return Ok(None) };
-        place.read()?;
-        may_be_changed(&place.path).with_context(|| place.cannot_write())?;
-        Ok(Some(place))
+    pub(super) fn find_writable() -> anyhow::Result<Option<ProfileFile>> {
+        let Some(file) = ProfileFile::of_process() else { return Ok(None) };
+        file.read()?;
+        may_be_changed(&file.path).with_context(|| file.cannot_write())?;
+        Ok(Some(file))
     }
 
-    fn of_process() -> Option<Place> {
-        Location::of_process().path().map(|path| Place { path: path.to_owned() })
+    fn of_process() -> Option<ProfileFile> {
+        Location::of_process().path().map(|path| ProfileFile { path: path.to_owned() })
     }
 
     /// The same where there has to be one.
-    pub(super) fn needed() -> anyhow::Result<Place> {
-        Place::of_process().with_context(why_there_is_none)
+    pub(super) fn needed() -> anyhow::Result<ProfileFile> {
+        ProfileFile::of_process().with_context(why_there_is_none)
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -104,32 +102,29 @@ pub(super) fn why_there_is_none() -> &'static str {
     }
 }
 
-/// `--export`.
-pub(super) fn export(target: &Target) -> anyhow::Result<()> {
-    let place = Place::needed()?;
-    let text = place.read()?.to_toml();
-    match target {
-        Target::Stream => print(&text),
-        Target::File(path) => {
-            // It would lose its comments.
-            if is_same_file(path, &place.path) {
-                anyhow::bail!("'{}' is the profile itself", path.display());
-            }
-            std::fs::write(path, text).with_context(|| format!("cannot write '{}'", path.display()))
-        }
+/// `--export`: `-` is standard output.
+pub(super) fn export(path: &Path) -> anyhow::Result<()> {
+    let file = ProfileFile::needed()?;
+    let text = file.read()?.to_toml();
+    if is_stream(path) {
+        return print(&text);
     }
+    // An export has no comments: those of the profile would be lost.
+    if is_same_file(path, &file.path) {
+        bail!("'{}' is the profile itself", path.display());
+    }
+    std::fs::write(path, text).with_context(|| format!("cannot write '{}'", path.display()))
 }
 
-/// `--import`.
-pub(super) fn import(target: &Target) -> anyhow::Result<()> {
-    let (name, text) = match target {
-        Target::Stream => ("standard input".to_owned(), text_of(std::io::stdin().lock(), 0)),
-        Target::File(path) => {
-            let name = format!("'{}'", path.display());
-            let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-            let bytes = file.metadata().map_or(0, |found| found.len());
-            (name, text_of(file, bytes))
-        }
+/// `--import`: `-` is standard input.
+pub(super) fn import(path: &Path) -> anyhow::Result<()> {
+    let (name, text) = if is_stream(path) {
+        ("standard input".to_owned(), text_of(std::io::stdin().lock(), 0))
+    } else {
+        let name = format!("'{}'", path.display());
+        let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+        let bytes = file.metadata().map_or(0, |found| found.len());
+        (name, text_of(file, bytes))
     };
     let text = text.map_err(|problem| match problem {
         Problem::Errno(_) => anyhow!("cannot read {name}: {problem}"),
@@ -141,11 +136,11 @@ pub(super) fn import(target: &Target) -> anyhow::Result<()> {
         let mistake = printable(&mistake.to_string());
         eprintln!("haulage tune: {name}: {mistake}; this build cannot use it");
     }
-    let place = Place::needed()?;
+    let file = ProfileFile::needed()?;
     let mut pairs = 0;
-    place.change(|profile| {
+    file.change(|profile| {
         for machine in parsed.profile.machines {
-            // What was exported first comes first here too.
+            // Each pair is entered at the front. The reverse order keeps that of the export.
             for pair in machine.pairs.into_iter().rev() {
                 profile.enter(&machine.machine, pair);
                 pairs += 1;
@@ -153,16 +148,16 @@ pub(super) fn import(target: &Target) -> anyhow::Result<()> {
         }
         pairs > 0
     })?;
-    print(&format!("{} taken over into '{}'\n", counted(pairs), place.path.display()))
+    print(&format!("{} taken over into '{}'\n", counted_pairs(pairs), file.path.display()))
 }
 
 /// `--forget`.
 pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
-    let place = Place::needed()?;
+    let file = ProfileFile::needed()?;
     let mut of_dirs = Vec::new();
     for dir in dirs {
         let opened = File::open(dir).with_context(|| format!("cannot open '{}'", dir.display()))?;
-        of_dirs.push(FileSystem::of(std::os::fd::AsFd::as_fd(&opened)));
+        of_dirs.push(FileSystem::of(opened.as_fd()));
     }
     let is_meant = |pair: &PairChoices| {
         // What is for all of a type was written by hand, and is of no directory.
@@ -173,7 +168,7 @@ pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
     };
     let this = Machine::this();
     let mut forgotten = 0;
-    place.change(|profile| {
+    file.change(|profile| {
         // A machine without a name stands for all, and is not this one's to forget.
         for machine in profile.machines.iter_mut().filter(|it| it.machine.id == this.id) {
             let before = machine.pairs.len();
@@ -183,66 +178,19 @@ pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
         profile.machines.retain(|machine| !machine.pairs.is_empty());
         forgotten > 0
     })?;
-    print(&format!("{} forgotten\n", counted(forgotten)))
+    print(&format!("{} forgotten\n", counted_pairs(forgotten)))
 }
 
-fn counted(pairs: usize) -> String {
-    match pairs {
-        1 => "1 pair of file systems".to_owned(),
-        pairs => format!("{pairs} pairs of file systems"),
-    }
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let identity = |path: &Path| std::fs::metadata(path).map(|it| (it.dev(), it.ino())).ok();
-    identity(one).is_some_and(|one| identity(other) == Some(one))
-}
-
-/// Where the record goes. A file is opened before anything is measured: it would be a pity to find
-/// only then that a directory does not exist.
-pub(super) struct Output {
-    file: Option<(PathBuf, File)>,
-}
-
-impl Output {
-    pub(super) fn open(target: &Target) -> anyhow::Result<Output> {
-        let Target::File(path) = target else { return Ok(Output { file: None }) };
-        // What it holds is kept until there is something better.
-        let file = File::options().write(true).create(true).truncate(false).open(path);
-        let file = file.with_context(|| format!("cannot open '{}' for writing", path.display()))?;
-        Ok(Output { file: Some((path.clone(), file)) })
-    }
-
-    /// Writes what there is so far, where it can be written over: an interrupt later on takes nothing of
-    /// it back.
-    pub(super) fn write_so_far(&self, records: &Records) -> anyhow::Result<()> {
-        match &self.file {
-            Some((_, file)) if file.metadata().is_ok_and(|found| found.is_file()) => {
-                self.write(records)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn write(&self, records: &Records) -> anyhow::Result<()> {
-        let mut text = serde_json::to_string_pretty(records).context("cannot write JSON")?;
-        text.push('\n');
-        let Some((path, file)) = &self.file else { return print(&text) };
-        let cannot = || format!("cannot write '{}'", path.display());
-        let mut out: &File = file;
-        if file.metadata().with_context(cannot)?.is_file() {
-            out.rewind().and_then(|()| file.set_len(0)).with_context(cannot)?;
-        }
-        out.write_all(text.as_bytes()).with_context(cannot)
-    }
+fn counted_pairs(pairs: usize) -> String {
+    format!("{} of file systems", counted(pairs, "pair"))
 }
 
 /// The release of the kernel, as in uname(2).
-pub(super) fn release() -> String {
+pub(super) fn kernel_release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
 /// The pairs of file systems that were measured on this machine.
-pub(super) fn own(profile: &Profile) -> Vec<&PairChoices> {
+pub(super) fn pairs_of_this_machine(profile: &Profile) -> Vec<&PairChoices> {
     profile.pairs_of(&Machine::this()).collect()
 }
