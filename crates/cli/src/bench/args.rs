@@ -8,14 +8,13 @@ use clap::Parser;
 use super::measured_dirs::MeasuredDirs;
 use crate::terminal::command::{positive, random_seed, seconds};
 
-/// Run a whole experiment, and keep every sample.
+/// Run an experiment, and keep every sample.
 ///
-/// EXPERIMENT is the name of one that haulage brings along (see --list), or a TOML file of your own in
-/// the same form. All variants run in shuffled, interleaved rounds, in sessions that are processes of
-/// their own; the page cache is set and proved before each run, and each copy is compared with its
-/// source. Samples go to a run directory as they come, so that an experiment that was interrupted can
-/// be taken up again. Files are made only in one folder of ours in each --on directory, and removed in
-/// the end.
+/// EXPERIMENT is the name of a built-in experiment (see --list), or a TOML file in the same form. All
+/// variants run in shuffled, interleaved rounds. Each session is a process of its own. The state of the
+/// page cache is set and verified before each run. Each copy is compared with its source. Each sample
+/// is written to the run directory at once, so that an interrupted experiment can be resumed. In each
+/// --on directory, files are made only in one scratch directory, which is removed at the end.
 #[derive(Parser, Debug)]
 #[command(
     infer_long_args = true,
@@ -26,47 +25,48 @@ use crate::terminal::command::{positive, random_seed, seconds};
         haulage bench --resume runs/20260131T120000Z-host-engines"
 )]
 pub(super) struct Args {
-    /// The experiment
+    /// A built-in experiment, or a file
     #[arg(value_name = "EXPERIMENT", required_unless_present_any = ["list", "resume"])]
     pub(super) experiment: Option<String>,
 
-    /// List the experiments that haulage brings along
+    /// List the built-in experiments
     #[arg(long)]
     pub(super) list: bool,
 
     #[command(flatten)]
     pub(super) dirs: MeasuredDirs,
 
-    /// Multiply the sizes and numbers of files that are made for it by F
+    /// Multiply the sizes and numbers of the files that are made by F
     #[arg(long, value_name = "F", value_parser = factor, default_value = "1")]
     pub(super) scale: f64,
 
-    /// Run exactly N rounds of each cell, however long they take
+    /// Run N rounds of each cell, without a time limit unless --time is given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) rounds: Option<u32>,
 
-    /// Time for everything together; with --resume, from now on [default: what the experiment says, or
-    /// what is left of it]
+    /// The time for the whole experiment; with --resume, from now on [default: the time in the
+    /// experiment; with --resume, the rest of it]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(super) time: Option<Duration>,
 
-    /// What the order of runs and the bytes of sources follow from [default: another one each time]
+    /// The seed of the random order and contents [default: a random number]
     #[arg(long, value_name = "N", default_value_t = random_seed(), hide_default_value = true)]
     pub(super) seed: u64,
 
-    /// Where run directories are made
+    /// The directory in which the run directory is made
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub(super) runs: PathBuf,
 
-    /// Say what would be run, how long it would take and how much room it needs
+    /// Print what would be run, and the time and space that it would take
     #[arg(long)]
     pub(super) dry_run: bool,
 
-    /// Print every table and analysis before the answer in short; they are in the run directory anyhow
+    /// Print all tables and analyses before the summary; verdict.txt in the run directory always has
+    /// them
     #[arg(long)]
     pub(super) details: bool,
 
-    /// Take up an experiment that was interrupted, in its run directory
+    /// Continue the interrupted experiment whose run directory is RUN
     #[arg(long, value_name = "RUN", conflicts_with_all = ["experiment", "on", "scale", "seed", "runs"])]
     pub(super) resume: Option<PathBuf>,
 }

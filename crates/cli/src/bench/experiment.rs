@@ -60,9 +60,9 @@ impl Purpose<'_> {
         let run = run.display();
         match self {
             Purpose::Verdict { .. } => {
-                format!("; what was measured is kept: haulage bench --resume {run} goes on")
+                format!("; its samples are kept; continue with: haulage bench --resume {run}")
             }
-            Purpose::Certificate => format!("; what was measured is kept in '{run}'"),
+            Purpose::Certificate => format!("; its samples are kept in '{run}'"),
         }
     }
 }

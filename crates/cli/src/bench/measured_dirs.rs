@@ -8,8 +8,8 @@ use crate::terminal::command::usage_error;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct MeasuredDirs {
-    /// Measure here; given twice, sources lie in the first directory and copies go to the second
-    /// [default: the current directory]
+    /// The directory to measure in; if it is given twice, the first is for sources and the second for
+    /// copies [default: the current directory]
     #[arg(long, value_name = "DIR")]
     on: Vec<PathBuf>,
 }

@@ -94,14 +94,14 @@ fn resume(args: &Args, path: &Path) -> anyhow::Result<String> {
 fn require_same_version_and_kernel(before: &Run) -> anyhow::Result<()> {
     let (path, version) = (before.path.display(), &before.how.haulage_version);
     if version != VERSION {
-        bail!("'{path}' was begun by haulage {version} and cannot be gone on with by {VERSION}");
+        bail!("'{path}' is a run of haulage {version}; haulage {VERSION} cannot resume it");
     }
     let kernel = lab::environment::kernel();
     let kernel_before = &before.environment["kernel"];
     if kernel_before != kernel.as_str() {
         bail!(
-            "'{path}' was begun under another kernel, {}, and this is {kernel}: two runs are needed to \
-             compare the two",
+            "'{path}' is a run under kernel {}, and this is kernel {kernel}; to compare two kernels, make a \
+             run under each",
             kernel_before.as_str().unwrap_or("unknown")
         );
     }
@@ -116,7 +116,7 @@ fn load(name: &str) -> anyhow::Result<Definition> {
     if !name.contains('/') && !Path::new(name).exists() {
         let known: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).collect();
         let known = lab::words::listed(&known);
-        bail!("no experiment is called '{name}', and no file; there is {known}");
+        bail!("no experiment is called '{name}', and no file; the experiments are {known}");
     }
     let text = std::fs::read_to_string(name).with_context(|| format!("cannot read '{name}'"))?;
     Ok(Definition::parse(&text, name)?)
@@ -155,7 +155,7 @@ fn conclude(
 ) -> anyhow::Result<String> {
     let dir = conducted.dir();
     let mut view = ProgressView::new("bench", &definition.name);
-    view.draw_text("what the samples come to is worked out");
+    view.draw_text("computing the verdict");
     let samples = Run::read(dir.path())?;
     let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
     let mut verdict = Verdict::of(definition, conducted.cells(), &delta, how.rounds).analysed(

@@ -1,4 +1,4 @@
-//! The answer of an experiment in short: what stands at the end of a long run, on one screen.
+//! The verdict of an experiment on one screen.
 
 use std::path::Path;
 
@@ -12,29 +12,28 @@ use lab::words;
 use super::table::in_both_states;
 use crate::terminal::text::{wrapped, wrapped_behind};
 
-/// Columns of the names of parts at the most.
+/// The most columns of the names of parts.
 const NAME_COLUMNS_MAX: usize = 16;
 
-/// Fewer cells than these have no quantiles to speak of.
+/// Quantiles of fewer cells than these mean nothing.
 const CELLS_MANY: usize = 10;
 
-/// What would take longer than this is out of reach, however much longer.
+/// Longer times are not given: nobody runs them.
 const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
 
-/// What the line of a part says.
-const LEGEND: &str = "A line for each part: for the largest files, the fastest of what is shown to be \
-    faster than the baseline, or else the slowest of what is shown to be slower, with the 95 % interval; \
-    what else was found; the answers to all comparisons.";
+/// Explains the lines of the parts.
+const LEGEND: &str = "Each part has a line. It names, for the largest files, the fastest variant that is \
+    faster than the baseline, or else the slowest one that is slower, with the 95 % interval. Other \
+    findings and the counts of all answers follow.";
 
-/// The question and each part's answer with its interval, what is unresolved, and how far that can be
-/// believed.
+/// The question, each part's answer with its interval, what is unresolved, and the certificate.
 pub(super) fn render(
     definition: &Definition,
     verdict: &Verdict,
     run: &Path,
     columns: usize,
 ) -> String {
-    let mut text = String::from("In short\n");
+    let mut text = String::from("Summary\n");
     text.push_str(&wrapped(&definition.question, columns, ""));
     text.push_str(&wrapped(LEGEND, columns, ""));
     let names = verdict.parts.iter().map(|part| part.part.chars().count());
@@ -47,15 +46,15 @@ pub(super) fn render(
     if open.count > 0 {
         text.push_str(&wrapped(&of_unresolved(&open), columns, ""));
     }
-    let mut belief = format!(
+    let mut trust = format!(
         "Differences up to {} do not matter ({}).",
         in_both_states(verdict.delta, verdict.delta_cold),
         verdict.delta_from
     );
     if !verdict.certificate.is_empty() {
-        belief.push_str(&format!(" This machine: {}.", verdict.certificate));
+        trust.push_str(&format!(" This machine: {}.", verdict.certificate));
     }
-    text.push_str(&wrapped(&belief, columns, ""));
+    text.push_str(&wrapped(&trust, columns, ""));
     let notes = match verdict.notes.len() {
         0 => String::new(),
         1 => ", with a note on the samples".to_owned(),
@@ -70,9 +69,9 @@ pub(super) fn render(
 fn of_part(part: &PartVerdict, definition: &Definition) -> String {
     let headline = part.headline(definition);
     if headline.is_empty() {
-        return "too few sessions to compare anything; more time (--time) would tell".to_owned();
+        return "too few sessions to compare; more time is needed (--time)".to_owned();
     }
-    // A sentence of its own names all comparisons.
+    // A part's own sentence already has the counts.
     match part.counts().as_str() {
         counts if !counts.is_empty() && headline != part.sentence => {
             format!("{headline} ({counts})")
@@ -82,27 +81,27 @@ fn of_part(part: &PartVerdict, definition: &Definition) -> String {
 }
 
 fn of_unresolved(open: &Unresolved) -> String {
-    let mut said = format!("Unresolved: {} of {} comparisons", open.count, open.of);
+    let mut text = format!("Unresolved: {} of {} comparisons", open.count, open.of);
     let takes = |seconds: f64| match seconds > MONTH_SECONDS {
         true => "more than a month".to_owned(),
         false => words::duration(seconds),
     };
     match open.cells_seconds.as_slice() {
         [] => {}
-        [one] => said.push_str(&format!("; its cell would take about {} in all", takes(*one))),
+        [one] => text.push_str(&format!("; its cell needs about {} in all", takes(*one))),
         [least, .., most] if open.cells_seconds.len() < CELLS_MANY => {
             let (least, most) = (takes(*least), takes(*most));
-            said.push_str(&format!("; their cells would take from {least} to {most} each"));
+            text.push_str(&format!("; their cells need from {least} to {most} each"));
         }
         many => {
             let half = median(many).map_or_else(String::new, takes);
             let most = quantile(many, 0.9).map_or_else(String::new, takes);
-            said.push_str(&format!(
-                "; half of their cells would take up to {half} each, one in ten {most} or more"
+            text.push_str(&format!(
+                "; half of their cells need up to {half} each, one in ten {most} or more"
             ));
         }
     }
-    said + "."
+    text + "."
 }
 
 #[cfg(test)]
@@ -110,25 +109,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_open_is_told_with_its_time() {
+    fn unresolved_comparisons_are_listed_with_their_time() {
         let said = |cells_seconds: &[f64]| {
             of_unresolved(&Unresolved { count: 3, of: 9, cells_seconds: cells_seconds.to_vec() })
         };
         assert_eq!(said(&[]), "Unresolved: 3 of 9 comparisons.");
         assert_eq!(
             said(&[60.0]),
-            "Unresolved: 3 of 9 comparisons; its cell would take about 60 seconds in all."
+            "Unresolved: 3 of 9 comparisons; its cell needs about 60 seconds in all."
         );
         assert_eq!(
             said(&[432.0, 1e9]),
-            "Unresolved: 3 of 9 comparisons; their cells would take from 7 minutes to more than a month \
-             each."
+            "Unresolved: 3 of 9 comparisons; their cells need from 7 minutes to more than a month each."
         );
         let many: Vec<f64> = (1..=11).map(|minutes| f64::from(minutes) * 60.0).collect();
         assert_eq!(
             said(&many),
-            "Unresolved: 3 of 9 comparisons; half of their cells would take up to 6 minutes each, one in \
-             ten 10 minutes or more."
+            "Unresolved: 3 of 9 comparisons; half of their cells need up to 6 minutes each, one in ten 10 \
+             minutes or more."
         );
     }
 }

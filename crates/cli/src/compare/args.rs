@@ -4,18 +4,18 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-/// Say what changed between two runs of an experiment.
+/// Report what changed between two runs of an experiment.
 ///
-/// FIRST and SECOND are run directories of 'haulage bench', such as one from before and one from after a
-/// change of the kernel, a mount option or haulage itself. What else differs between the two machines is
-/// told first, then for each cell and variant the ratio of the times, second over first, with its 95 %
-/// interval. The two runs were made at different times: whatever else changed in between is in the
-/// ratios, and not in the intervals. To compare two ways of copying, run both in one experiment.
+/// FIRST and SECOND are run directories of 'haulage bench', such as one from before and one from after
+/// a change of the kernel, a mount option or haulage. The report has the differences between the two
+/// machines, and for each cell and variant the ratio of the times, second over first, with its 95 %
+/// interval. The runs were made at different times. The ratios include all other changes between them,
+/// and the intervals do not. To compare two variants, run both in one experiment.
 #[derive(Parser, Debug)]
 #[command(
     infer_long_args = true,
-    after_help = "Exit status: 0, or with --fail-on slower 1 when something takes longer by more than \
-        matters, or the runs have nothing in common; 1 when a run cannot be read; 2 for bad usage.\n\n\
+    after_help = "Exit status: 0; 1 if a run cannot be read; 2 for bad usage. With --fail-on slower \
+        also 1 if a variant is slower by more than --delta, or if the runs have no cell in common.\n\n\
         Examples:\n  \
         haulage compare runs/20260131T120000Z-host-engines runs/20260207T120000Z-host-engines\n  \
         haulage compare before after --fail-on slower --delta 5"
@@ -25,28 +25,28 @@ pub(super) struct Args {
     #[arg(value_name = "FIRST")]
     pub(super) first: PathBuf,
 
-    /// The run directory of the later one
+    /// The run directory of the later run
     #[arg(value_name = "SECOND")]
     pub(super) second: PathBuf,
 
-    /// Exit with status 1 when there is such a change
+    /// Exit with status 1 if there is such a change
     #[arg(long, value_name = "CHANGE")]
     pub(super) fail_on: Option<FailOn>,
 
-    /// Differences up to so many percent do not matter [default: what the certificates in the runs say,
-    /// at least 2]
+    /// The largest difference, in percent, that does not matter [default: that of the certificates in
+    /// the runs, at least 2]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(super) delta: Option<f64>,
 
-    /// Print what changed as JSON
+    /// Print the changes as JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
-/// A change that is a failure.
+/// A change that makes the command fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
-    /// Something takes longer.
+    /// A variant is slower
     Slower,
 }
 

@@ -1,4 +1,4 @@
-//! `haulage compare FIRST SECOND`: what changed between two runs.
+//! `haulage compare FIRST SECOND`: reports what changed between two runs.
 
 mod args;
 mod text;

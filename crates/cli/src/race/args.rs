@@ -16,61 +16,64 @@ use crate::terminal::output::is_stream;
 /// The time for everything if the user gives neither time nor rounds.
 const TIME: Duration = Duration::from_secs(20);
 
-/// Find out which way of copying wins on your own file and file system.
+/// Measure all variants on one source, and name the fastest.
 ///
-/// Every variant copies SRC into a fresh directory under DSTDIR, in shuffled rounds. The page cache
-/// is set before each run and the state proved; the clock runs around the copy alone; each copy is
-/// compared with the source afterwards. The answer is a table and one sentence, which may be "too
-/// close to call". Nothing of yours is overwritten, and nothing stays behind.
+/// Every variant copies SRC into a new directory below DSTDIR, in shuffled rounds. The state of the
+/// page cache is set and verified before each run. Only the copy is timed. Each copy is compared with
+/// SRC after its run. The result is a table and one sentence, which may be "too close to call". Your
+/// files are not changed, and the copies are removed.
 #[derive(Parser, Debug)]
 #[command(
     infer_long_args = true,
     after_help = "Examples:\n  \
-        haulage race                              a made file, in the current directory\n  \
+        haulage race                              a file of random bytes, in the current directory\n  \
         haulage race big.iso /mnt/usb --state cold\n  \
         haulage race --engines sendfile,splice:1M,pipe=1M,read_write:256K@2 --time 60\n\n\
-        `haulage engines` lists the engines."
+        Exit status: 0; 1 if the race could not be run, a copy was wrong, or no run had the state of \
+        --state; 2 for bad usage."
 )]
 pub(super) struct Args {
-    /// The file to copy, or a directory whose regular files are copied one after another; without
-    /// it, a file of 256 MiB of random bytes is made and removed again
+    /// The file to copy, or a directory whose regular files are copied one after another [default:
+    /// a file of 256 MiB of random bytes, which is removed at the end]
     #[arg(value_name = "SRC")]
     first: Option<PathBuf>,
 
-    /// Where to copy to [default: the current directory; a single operand that is a directory is
-    /// DSTDIR]
+    /// The directory to copy to; a single operand that is a directory is DSTDIR [default: the
+    /// current directory]
     #[arg(value_name = "DSTDIR")]
     second: Option<PathBuf>,
 
-    /// The page cache before each run: all of the source in it, or nothing
+    /// The state of the page cache before each run: it holds all of SRC (warm) or nothing of it
+    /// (cold)
     #[arg(long, value_enum, default_value = "warm")]
     state: StateName,
 
-    /// The variants to race, separated by commas [default: all that haulage proposes]. A name
-    /// alone stands for all the proposed variants of that engine. After a colon, items that are a
-    /// number or an option of that engine belong to it, and any other item starts the next variant:
-    /// `sendfile,splice:1M,pipe=1M,read_write:4K` are three variants
+    /// The variants to measure, separated by commas [default: all that haulage proposes]. The name of
+    /// an engine stands for all its proposed variants. After a colon, numbers and options of the
+    /// engine belong to its variant; any other item starts the next variant. So
+    /// `sendfile,splice:1M,pipe=1M,read_write:4K` are three variants. 'haulage engines' lists the
+    /// engines
     #[arg(long, value_name = "LIST")]
     engines: Vec<String>,
 
-    /// Run exactly this many rounds of every variant, however long they take
+    /// Run N rounds of every variant, without a time limit unless --time is given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: Option<u32>,
 
-    /// Time for everything together [default: 20, or none when --rounds is given]
+    /// The time for the whole race [default: 20, or no limit if --rounds is given]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     time: Option<Duration>,
 
-    /// The seed that the order of runs follows from [default: another one each time]
+    /// The seed of the random order and contents [default: a random number]
     #[arg(long, value_name = "N", default_value_t = random_seed(), hide_default_value = true)]
     seed: u64,
 
-    /// Write environment, samples, summary and verdict to FILE; `-` is standard output, in place of
-    /// the table
+    /// Write environment, samples, summary and verdict to FILE as JSON; `-` is standard output, which
+    /// then gets no table
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
 
-    /// Write one line a sample to FILE; `-` is standard output, in place of the table
+    /// Write one line for each sample to FILE as CSV; `-` is standard output, which then gets no table
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
 }
@@ -170,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_take_the_time_limit_away() {
+    fn rounds_remove_the_default_time_limit() {
         let time = |line: &[&str]| {
             let args = Args::try_parse_from(std::iter::once(&"race").chain(line)).expect("good");
             args.config(Instant::now()).expect("good").time

@@ -79,7 +79,7 @@ fn standing(line: &Line) -> String {
     // Elimination rounds copy different lengths, so that only their rates can be compared.
     let (time, runs) = match line.in_final {
         true => (words::nanoseconds(line.median_ns), counted(line.runs, "run")),
-        false => (String::new(), counted(line.runs, "heat")),
+        false => (String::new(), counted(line.runs, "round")),
     };
     let rate = words::grouped(&format!("{rate:.0}"));
     format!("  {name:<30} {rate:>7} MB/s {time:>9} {runs:>8}{out}")

@@ -1,4 +1,4 @@
-//! The table and the sentence at the end of a race.
+//! The result of a race as text: the table and the sentence.
 
 use anstyle::Style;
 use lab::race::Report;
@@ -10,21 +10,21 @@ use lab::words;
 use crate::terminal::output::{BEST, BOLD, DIM, styled};
 use crate::terminal::text::{counted, wrapped};
 
-/// One column: its head, how its cell is made, and how readily it is given up where the terminal is
-/// narrow (0: never).
+/// One column. On a narrow terminal, the column with the least `expendable` is left out first; 0 is
+/// never left out.
 struct Column {
     head: &'static str,
     cell: fn(&Summary) -> String,
     expendable: u8,
 }
 
-/// The parts of the table: a title, and who belongs there by standing and by sharing extents.
+/// The sections of the table: the title, and the standing and sharing of extents of its rows.
 const SECTIONS: &[(&str, Standing, bool)] = &[
     ("", Standing::Raced, false),
     ("sharing extents with the source, which moves no bytes:", Standing::Raced, true),
-    ("in the heats only, on the start of the source:", Standing::Heat, false),
-    ("in the heats only, sharing extents:", Standing::Heat, true),
-    ("floors to compare with, which copy no file:", Standing::Floor, false),
+    ("in elimination rounds only, on the start of the source:", Standing::Heat, false),
+    ("in elimination rounds only, sharing extents:", Standing::Heat, true),
+    ("floors, which copy no file:", Standing::Floor, false),
 ];
 
 /// The columns after the variant, which is always shown.
@@ -39,7 +39,7 @@ const COLUMNS: &[Column] = &[
     Column { head: "in cache", cell: resident, expendable: 3 },
 ];
 
-/// The whole answer as text with colours, for `columns` columns.
+/// The whole result with styles, in lines of at most `columns` columns.
 pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> String {
     let mut out = heading(report, made_source, columns);
     let shown = columns_that_fit(report, columns);
@@ -60,7 +60,7 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
     out.push('\n');
     out.push_str(&styled(BOLD, &wrapped(&sentence(&report.verdict.sentence), columns, "")));
     if let Some(verdict) = &report.verdict_moving_bytes {
-        let text = format!("Of those that move bytes: {}.", verdict.sentence);
+        let text = format!("Of the variants that move bytes: {}.", verdict.sentence);
         out.push_str(&styled(BOLD, &wrapped(&text, columns, "")));
     }
     out
@@ -128,7 +128,7 @@ fn state(report: &Report) -> String {
     }
 }
 
-/// The indices of the columns for which there is room; the most expendable go first.
+/// The indices of the columns that fit.
 fn columns_that_fit(report: &Report, columns: usize) -> Vec<usize> {
     let mut shown: Vec<usize> = (0..COLUMNS.len()).collect();
     loop {
@@ -145,7 +145,7 @@ fn columns_that_fit(report: &Report, columns: usize) -> Vec<usize> {
     }
 }
 
-/// The width of the variant's column, and those of the columns shown.
+/// The widths of the variant's column and of the columns `shown`.
 fn widths(report: &Report, shown: &[usize]) -> Vec<usize> {
     let rows = || report.summary.iter().filter(|row| row.standing != Standing::Refused);
     let widest = |cell: &dyn Fn(&Summary) -> String, head: &str| {
@@ -172,14 +172,14 @@ fn line(row: &Summary, shown: &[usize], widths: &[usize]) -> String {
     line
 }
 
-/// Who could not take part and why, and what else there is to know.
+/// The variants that did not work or were left out, with the reasons, and the notes.
 fn remarks(report: &Report, columns: usize) -> String {
     let mut out = String::new();
     let mut remark = |text: &str| out.push_str(&wrapped(text, columns, "  "));
     for row in &report.summary {
         match row.standing {
             Standing::Refused => {
-                remark(&format!("not here: {} ({})", row.variant, row.reason));
+                remark(&format!("does not work here: {} ({})", row.variant, row.reason));
             }
             Standing::Heat if row.reason.starts_with("left out") => {
                 remark(&format!("{} {}", row.variant, row.reason));

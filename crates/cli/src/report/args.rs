@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Show what experiments came to: a page, drawings, or text.
+/// Show runs as a page, as figures or as text.
 ///
-/// RUN is a run directory that `haulage bench` made. Without other options a page is written into the
-/// first of them: one file that holds everything and asks nothing of the network. RUN may also be a file
-/// that `haulage tune --json` wrote; its page comes to lie beside it. Nothing is measured here, and the
-/// samples stay as they are.
+/// RUN is a run directory of 'haulage bench', or a file that 'haulage tune --json' wrote. Without
+/// options, one HTML page of all runs is written into the first run directory, or beside the first
+/// file. The page contains everything that it shows, and uses no network. The command measures nothing
+/// and does not change the samples.
 #[derive(Parser, Debug)]
 #[command(
     infer_long_args = true,
@@ -21,42 +21,43 @@ use clap::Parser;
         haulage report --compare BEFORE AFTER -o change.html"
 )]
 pub(super) struct Args {
-    /// Run directories, or files of `haulage tune --json`
+    /// A run directory, or a file of 'haulage tune --json'
     #[arg(value_name = "RUN", required_unless_present = "compare")]
     pub(super) runs: Vec<PathBuf>,
 
-    /// Say first what changed from run A to run B
+    /// Show run A and run B, and first what changed from A to B
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "runs")]
     pub(super) compare: Vec<PathBuf>,
 
-    /// Write the page here [default: report.html in the first RUN]
+    /// Write the page to FILE [default: report.html in the first RUN]
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 
-    /// Write figures as SVG into this directory, for papers
+    /// Write the figures to DIR as SVG
     #[arg(long, value_name = "DIR")]
     pub(super) svg: Option<PathBuf>,
 
-    /// Write figures as PNG into this directory
+    /// Write the figures to DIR as PNG
     #[arg(long, value_name = "DIR")]
     pub(super) png: Option<PathBuf>,
 
-    /// Print answers and figures as text
+    /// Print the results and figures as text
     #[arg(long)]
     pub(super) text: bool,
 
-    /// Recommend the buffer with which calls add this to what their bytes cost, 0.1 to 20 %
+    /// Recommend the buffer with which the system calls add PERCENT, from 0.1 to 20, to the time of
+    /// the bytes
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent)]
     pub(super) epsilon: f64,
 }
 
 impl Args {
-    /// The runs, also those to compare.
+    /// The runs to show, those of `--compare` as well.
     pub(super) fn all_runs(&self) -> &[PathBuf] {
         if self.compare.is_empty() { &self.runs } else { &self.compare }
     }
 
-    /// Where the page goes; nowhere when only other things are asked for.
+    /// The file of the page. `None` if only figures or text are asked for.
     pub(super) fn page(&self) -> Option<PathBuf> {
         match &self.output {
             Some(file) => Some(file.clone()),

@@ -1,4 +1,4 @@
-//! `haulage report RUN`: what an experiment came to, for people to look at.
+//! `haulage report RUN`: shows runs as a page, as figures or as text.
 
 mod args;
 
@@ -14,14 +14,13 @@ use report::{Report, Source};
 use crate::terminal::{command, output};
 use args::Args;
 
-/// Runs the command. Exit status 1 when a run cannot be read or something cannot be written, 2 for
-/// bad usage.
+/// Runs the command. Exit status 1 if a run cannot be read or a file cannot be written, 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("report", arguments, |args| make(args).map(|()| ExitCode::SUCCESS))
 }
 
 fn make(args: &Args) -> anyhow::Result<()> {
-    if let Some(records) = tuned(args)? {
+    if let Some(records) = tune_records(args)? {
         return show(args, &Report::of_tuning(records));
     }
     let sources: Vec<Source> =
@@ -33,8 +32,8 @@ fn make(args: &Args) -> anyhow::Result<()> {
     show(args, &report)
 }
 
-/// What `haulage tune --json` wrote, where files are named rather than run directories.
-fn tuned(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
+/// The records in the files of `haulage tune --json`. `None` if the arguments are run directories.
+fn tune_records(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
     if args.runs.is_empty() || !args.runs.iter().all(|path| path.is_file()) {
         return Ok(None);
     }
@@ -66,7 +65,7 @@ fn show(args: &Args, report: &Report<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Pixels of a PNG for each unit of its drawing: 300 to the inch.
+/// Pixels of a PNG for each unit of its drawing: 300 per inch.
 const PNG_SCALE: f32 = 3.125;
 
 fn draw(report: &Report<'_>, args: &Args) -> anyhow::Result<()> {

@@ -32,12 +32,12 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-/// The round of a search, such as `elimination round 2`.
+/// A round of a race or search: `elimination round 2`, `final round 3`.
 pub(crate) fn stage_in_words(stage: Stage, round: u32) -> String {
     match stage {
-        Stage::Heat => format!("heat {round}"),
+        Stage::Heat => format!("elimination round {round}"),
         Stage::WarmUp => "warm-up".to_owned(),
-        Stage::Final => format!("round {round}"),
+        Stage::Final => format!("final round {round}"),
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn further_lines_stand_below_the_first() {
+    fn further_lines_are_below_the_first() {
         assert_eq!(wrapped_behind("warm  ", "one two three", 14), "warm  one two\n      three\n");
     }
 }

@@ -7,70 +7,70 @@ use clap::Parser;
 
 use crate::terminal::command::{positive, random_seed, usage_error};
 
-/// Find out once which way of copying is the fastest between two directories, for every later copy.
+/// Find the fastest variants between directories, for later copies.
 ///
-/// For short and long files, in the page cache or not, one alone or several at once, and for
-/// --no-cache, every variant that works here copies made files; those that are far behind leave, and
-/// shuffled rounds decide between the rest. The page cache is set before each run and its state proved;
-/// each copy is compared with its source. What is best goes into the profile, and 'haulage cp' uses it
-/// from then on. The table says what not using it costs: going by the built-in default, by GNU cp's
-/// way, or by copy_file_range always.
+/// The search covers short and long files, in the page cache or not, one or several copies at once, and
+/// --no-cache. In each situation every variant copies files that are made for it. Elimination rounds
+/// drop slow variants, and shuffled final rounds decide among the rest. The state of the page cache is
+/// set and verified before each run, and each copy is compared with its source. The fastest variants
+/// are stored in the profile, which 'haulage cp' uses. The table reports how much slower the built-in
+/// default, GNU cp and copy_file_range alone are.
 ///
-/// With one directory copies stay within it. With several, copies from the first to each of the others
-/// are measured, one pair after another. Files are made in a directory of their own below each, and
-/// removed again. What is best for one file system pair says nothing of another, nor of another kernel.
+/// With one directory, copies within it are measured. With several, copies from the first to each of
+/// the others are measured, one pair after another. Files are made in a scratch directory below each,
+/// which is removed at the end. A result holds for one pair of file systems and one kernel.
 #[derive(Parser, Debug)]
 #[command(
     infer_long_args = true,
-    after_help = "The profile is $XDG_CONFIG_HOME/haulage/profile.toml, by default below ~/.config, or \
-        the file that HAULAGE_PROFILE names. It may be edited by hand.\n\n\
+    after_help = "The profile is the file that HAULAGE_PROFILE names, or else \
+        $XDG_CONFIG_HOME/haulage/profile.toml, by default in ~/.config. It can be edited by hand.\n\n\
         Examples:\n  \
         haulage tune /data                    copies within /data\n  \
         haulage tune /data /backup /mnt/usb   from /data to each of the others\n  \
-        haulage tune /data /backup --dry-run  what that would take\n  \
-        haulage tune --show                   what is known\n  \
-        haulage tune --forget /mnt/usb        as if it had not been measured"
+        haulage tune /data /backup --dry-run  what would be measured\n  \
+        haulage tune --show                   the stored results\n  \
+        haulage tune --forget /mnt/usb        remove the results for /mnt/usb"
 )]
 pub(super) struct Args {
-    /// The directory that is copied from, and those that are copied to [default: within the first]
+    /// The source directory, then the destination directories [default: copies within the first]
     #[arg(value_name = "DIR")]
     dirs: Vec<PathBuf>,
 
-    /// Time for each pair of directories; with less of it what matters most is measured, and with more
-    /// of it smaller differences are found
+    /// The time for each pair of directories; less time covers only the most important situations, and
+    /// more time finds smaller differences
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "180",
           allow_negative_numbers = true, conflicts_with_all = ["show", "export", "import", "forget"])]
     pub(super) time: Duration,
 
-    /// What the order of runs and the bytes of files follow from [default: another one each time]
+    /// The seed of the random order and contents [default: a random number]
     #[arg(long, value_name = "N", default_value_t = random_seed(), hide_default_value = true,
           conflicts_with_all = ["show", "export", "import", "forget"])]
     pub(super) seed: u64,
 
-    /// Only say what would be measured, and the time and room that it would take
+    /// Print what would be measured, and the time and space that it would take
     #[arg(long, conflicts_with_all = ["json", "show", "export", "import", "forget"])]
     pub(super) dry_run: bool,
 
-    /// Write everything that was measured to FILE, for 'haulage report'; `-` is standard output, in
-    /// place of the table
+    /// Write all results to FILE as JSON, for 'haulage report'; `-` is standard output, which then gets
+    /// no table
     #[arg(long, value_name = "FILE", conflicts_with_all = ["show", "export", "import", "forget"])]
     pub(super) json: Option<PathBuf>,
 
-    /// Show what the profile holds
+    /// Print the profile
     #[arg(long, conflicts_with_all = ["export", "import", "forget", "dirs"])]
     show: bool,
 
-    /// Write the profile to FILE, or to standard output
+    /// Write the profile to FILE [default: standard output]
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
           conflicts_with_all = ["import", "forget", "dirs"])]
     export: Option<PathBuf>,
 
-    /// Take over what FILE, which was exported, holds for any machine; `-` is standard input. What was
-    /// measured on the same machine and file systems before is replaced
+    /// Add the exported profile FILE, with the results of all its machines; `-` is standard input.
+    /// Results for the same machine and file systems are replaced
     #[arg(long, value_name = "FILE", conflicts_with_all = ["forget", "dirs"])]
     import: Option<PathBuf>,
 
-    /// Forget what was measured on this machine on the file systems of each DIR, or all of it
+    /// Remove the results of this machine for the file systems of each DIR, or all of them
     #[arg(long)]
     forget: bool,
 }

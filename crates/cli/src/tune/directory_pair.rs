@@ -14,7 +14,7 @@ use tree::{PlannedFile, Predictor};
 use super::args::Args;
 use super::profile_file::{kernel_release, pairs_of_this_machine};
 
-/// More copies in flight than these wait for the medium, however many processors there are.
+/// The most copies in flight. More of them wait for the medium, on any number of processors.
 const COPIES_IN_FLIGHT_MAX: usize = 4;
 
 pub(super) struct DirectoryPair {

@@ -135,9 +135,9 @@ impl Tuning<'_> {
 /// stored.
 fn note_on_interrupt(stored: usize) -> String {
     match stored {
-        0 => " and the profile is as it was".to_owned(),
-        1 => "; what was found for the first pair is in the profile".to_owned(),
-        stored => format!("; what was found for the first {stored} pairs is in the profile"),
+        0 => "; the profile is unchanged".to_owned(),
+        1 => "; the profile has the results of the first pair".to_owned(),
+        stored => format!("; the profile has the results of the first {stored} pairs"),
     }
 }
 

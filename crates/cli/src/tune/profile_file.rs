@@ -1,4 +1,4 @@
-//! The profile on its way in and out.
+//! The file of the profile: reads and changes it, and imports and exports it.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -15,18 +15,17 @@ use crate::error_text::printable;
 use crate::terminal::output::{is_same_file, is_stream, print};
 use crate::terminal::text::counted;
 
-/// The file of the profile.
 #[derive(Debug)]
 pub(super) struct ProfileFile {
     path: PathBuf,
 }
 
 impl ProfileFile {
-    /// Where it is; `None` where there is to be none.
+    /// The profile of this process. `None` if the environment names none.
     ///
     /// # Errors
-    /// When there is a file that cannot be read as a profile: it would be overwritten, and somebody may
-    /// have written it by hand. When none can be written: minutes later that would be a pity.
+    /// If the file is not a profile: it may be written by hand, and would be overwritten. If the file
+    /// cannot be written: a search that cannot be stored would waste minutes.
     pub(super) fn find_writable() -> anyhow::Result<Option<ProfileFile>> {
         let Some(file) = ProfileFile::of_process() else { return Ok(None) };
         file.read()?;
@@ -38,7 +37,10 @@ impl ProfileFile {
         Location::of_process().path().map(|path| ProfileFile { path: path.to_owned() })
     }
 
-    /// The same where there has to be one.
+    /// The profile of this process.
+    ///
+    /// # Errors
+    /// If the environment names none.
     pub(super) fn needed() -> anyhow::Result<ProfileFile> {
         ProfileFile::of_process().with_context(why_there_is_none)
     }
@@ -47,25 +49,24 @@ impl ProfileFile {
         &self.path
     }
 
-    /// What it holds; nothing where there is no file.
+    /// Its content. An absent file is an empty profile.
     pub(super) fn read(&self) -> anyhow::Result<Profile> {
         let read = Profile::read(&self.path).map_err(|problem| {
             let problem_is_of_access = matches!(problem, Problem::Errno(_));
             let (path, problem) = (self.path.display(), printable(&problem.to_string()));
             match problem_is_of_access {
                 true => anyhow!("cannot read '{path}': {problem}"),
-                false => anyhow!("'{path}': {problem}; correct it, or move it away"),
+                false => anyhow!("'{path}': {problem}; correct it or move it away"),
             }
         })?;
         Ok(read.map(|parsed| parsed.profile).unwrap_or_default())
     }
 
-    /// Has `change` made to it, which may say that there is nothing to do. It is read anew, since
-    /// another may have written it meanwhile, and nobody else changes it at the same time. Of what stays
-    /// every comment stays.
+    /// Applies `change`, which returns whether it changed anything. The file is locked and read again,
+    /// because another process may have written it. Comments on unchanged parts are kept.
     fn change(&self, change: impl FnOnce(&mut Profile) -> bool) -> anyhow::Result<()> {
         let cannot = || self.cannot_write();
-        let _turn = turn_to_change(&self.path).with_context(cannot)?;
+        let _lock = turn_to_change(&self.path).with_context(cannot)?;
         let before = self.read()?;
         let mut after = before.clone();
         if !change(&mut after) {
@@ -82,7 +83,7 @@ impl ProfileFile {
         format!("cannot write '{}'", self.path.display())
     }
 
-    /// Enters what was measured on this machine.
+    /// Stores the results of a search on this machine.
     pub(super) fn enter(&self, pair: PairChoices) -> anyhow::Result<()> {
         if pair.lines.is_empty() {
             return Ok(());
@@ -94,11 +95,11 @@ impl ProfileFile {
     }
 }
 
-/// Why there is no profile, for those who have to have one.
+/// Why the environment names no profile.
 pub(super) fn why_there_is_none() -> &'static str {
     match std::env::var_os("HAULAGE_PROFILE") {
-        Some(_) => "there is no profile, since HAULAGE_PROFILE is empty",
-        None => "there is no profile, since neither XDG_CONFIG_HOME nor HOME is an absolute path",
+        Some(_) => "there is no profile, because HAULAGE_PROFILE is empty",
+        None => "there is no profile, because neither XDG_CONFIG_HOME nor HOME is an absolute path",
     }
 }
 
@@ -148,10 +149,10 @@ pub(super) fn import(path: &Path) -> anyhow::Result<()> {
         }
         pairs > 0
     })?;
-    print(&format!("{} taken over into '{}'\n", counted_pairs(pairs), file.path.display()))
+    print(&format!("{} imported into '{}'\n", counted_pairs(pairs), file.path.display()))
 }
 
-/// `--forget`.
+/// `--forget`: of `dirs`, or of everything.
 pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
     let file = ProfileFile::needed()?;
     let mut of_dirs = Vec::new();
@@ -160,7 +161,7 @@ pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
         of_dirs.push(FileSystem::of(opened.as_fd()));
     }
     let is_meant = |pair: &PairChoices| {
-        // What is for all of a type was written by hand, and is of no directory.
+        // A choice for all file systems of a type is written by hand, and belongs to no directory.
         let is_of = |found: &FileSystem| {
             [&pair.src, &pair.dst].into_iter().any(|side| side.is_one() && side.fits(found))
         };
@@ -169,7 +170,7 @@ pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
     let this = Machine::this();
     let mut forgotten = 0;
     file.change(|profile| {
-        // A machine without a name stands for all, and is not this one's to forget.
+        // Choices for a machine without a name are for all machines, and stay.
         for machine in profile.machines.iter_mut().filter(|it| it.machine.id == this.id) {
             let before = machine.pairs.len();
             machine.pairs.retain(|pair| !is_meant(pair));

@@ -1,4 +1,4 @@
-//! `haulage tune --show`: what the profile holds.
+//! `haulage tune --show`: prints the profile.
 
 use engines::mount::Mount;
 use engines::profile::{Line, Machine, PairChoices, Profile};
@@ -9,15 +9,15 @@ use crate::error_text::printable;
 use crate::terminal::output::print;
 use crate::terminal::text::counted;
 
-/// Prints it: what holds on this machine, and what else there is.
+/// Prints the choices for this machine, and a line for each other machine.
 pub(super) fn show() -> anyhow::Result<()> {
     let file = ProfileFile::needed()?;
     let profile = file.read()?;
-    let there = if file.path().exists() { "" } else { " (not there yet)" };
+    let there = if file.path().exists() { "" } else { " (does not exist yet)" };
     let mut text = format!("{}{there}\n", file.path().display());
     let pairs = pairs_of_this_machine(&profile);
     if pairs.is_empty() {
-        text.push_str("nothing was measured on this machine; the built-in profile serves\n");
+        text.push_str("nothing was measured on this machine; the built-in profile is used\n");
     }
     let mounts = Mount::all();
     for pair in pairs {
@@ -27,7 +27,7 @@ pub(super) fn show() -> anyhow::Result<()> {
     print(&text)
 }
 
-/// A line of what a profile says, which may have come from elsewhere.
+/// A line of a profile, which may come from another user: control characters are replaced.
 fn row(text: &str) -> String {
     format!("{}\n", printable(text.trim_end()))
 }
