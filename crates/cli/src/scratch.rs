@@ -64,7 +64,7 @@ impl ScratchGuard {
         Ok(ScratchGuard { cleanup })
     }
 
-    /// Makes a scratch directory in `dir` for the command `command`. No signal can arrive between its
+    /// Creates a scratch directory for `command` in `dir`. No signal can arrive between its
     /// creation and its registration.
     pub(crate) fn create_scratch(
         &self,

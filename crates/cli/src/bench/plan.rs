@@ -45,7 +45,7 @@ pub(super) fn of(
     let round = estimate::seconds_of_rounds(definition);
     let least = round * f64::from(rounds.unwrap_or(SESSIONS_MIN));
     text.push_str(&format!(
-        "\n{} for sources and {} for copies; {} of memory to keep them in the page cache\n",
+        "\n{} for sources and {} for what the runs write; {} of memory to keep them in the page cache\n",
         words::bytes(room.src_bytes),
         words::bytes(room.dst_bytes),
         words::bytes(room.memory_bytes),

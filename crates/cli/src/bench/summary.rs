@@ -18,7 +18,7 @@ const NAME_COLUMNS_MAX: usize = 16;
 /// Quantiles of fewer cells than these mean nothing.
 const CELLS_MANY: usize = 10;
 
-/// Longer times are not given: nobody runs them.
+/// Longer times are not given as a number: no user waits for them.
 const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
 
 /// Explains the lines of the parts.
@@ -110,21 +110,21 @@ mod tests {
 
     #[test]
     fn unresolved_comparisons_are_listed_with_their_time() {
-        let said = |cells_seconds: &[f64]| {
+        let text = |cells_seconds: &[f64]| {
             of_unresolved(&Unresolved { count: 3, of: 9, cells_seconds: cells_seconds.to_vec() })
         };
-        assert_eq!(said(&[]), "Unresolved: 3 of 9 comparisons.");
+        assert_eq!(text(&[]), "Unresolved: 3 of 9 comparisons.");
         assert_eq!(
-            said(&[60.0]),
+            text(&[60.0]),
             "Unresolved: 3 of 9 comparisons; its cell needs about 60 seconds in all."
         );
         assert_eq!(
-            said(&[432.0, 1e9]),
+            text(&[432.0, 1e9]),
             "Unresolved: 3 of 9 comparisons; their cells need from 7 minutes to more than a month each."
         );
         let many: Vec<f64> = (1..=11).map(|minutes| f64::from(minutes) * 60.0).collect();
         assert_eq!(
-            said(&many),
+            text(&many),
             "Unresolved: 3 of 9 comparisons; half of their cells need up to 6 minutes each, one in ten 10 \
              minutes or more."
         );

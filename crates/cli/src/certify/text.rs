@@ -49,17 +49,17 @@ pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>, columns: usiz
 fn figures(certificate: &Certificate) -> Vec<String> {
     let mut lines = Vec::new();
     let p95 = [certificate.same_distance_p95, certificate.same_distance_cold_p95];
-    let said: Vec<String> = ["warm", "cold"]
+    let distances: Vec<String> = ["warm", "cold"]
         .iter()
         .zip(p95)
         .filter_map(|(state, p95)| Some(format!("{} {state}", percent(p95?))))
         .collect();
-    if !said.is_empty() {
+    if !distances.is_empty() {
         let Deltas { warm, cold } = certificate.deltas;
         lines.push(format!(
             "Of equal variants that are measured to within 5 %, 95 % differ by less than {}. Differences up to {} \
              do not matter (the larger of that and {}).",
-            said.join(" and "),
+            distances.join(" and "),
             in_both_states(warm, cold),
             percent(DELTA_LEAST)
         ));

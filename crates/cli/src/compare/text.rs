@@ -48,7 +48,7 @@ fn of_environments(change: &Change) -> Vec<String> {
     if change.environment.is_empty() {
         lines.push("No difference of machine, file systems or haulage is known.".to_owned());
     } else {
-        lines.push("Other differences:".to_owned());
+        lines.push("The environments differ:".to_owned());
     }
     for difference in &change.environment {
         let lab::bench::compare::Difference { field, first, second } = difference;
@@ -56,7 +56,7 @@ fn of_environments(change: &Change) -> Vec<String> {
     }
     if let Some(ratio) = change.probe_ratio {
         lines.push(format!(
-            "A constant piece of work took {} x the time in the second run.",
+            "A constant workload took {} x the time in the second run.",
             words::three_digits(ratio)
         ));
     }
@@ -99,7 +99,7 @@ fn summary(change: &Change) -> String {
         return "The two runs have no cell in common.".to_owned();
     }
     format!(
-        "Of {} in both runs, in the second: {} faster, {} slower, {} equivalent, {} unresolved. \
+        "Of {} comparisons, {} are faster in the second run, {} slower, {} equivalent and {} unresolved. \
          Differences up to {} do not matter.",
         change.cells.len(),
         count(Answer::Faster),

@@ -27,7 +27,10 @@ const SECTIONS: &[(&str, Standing, bool)] = &[
     ("floors, which copy no file:", Standing::Floor, false),
 ];
 
-/// The columns after the variant, which is always shown.
+/// The head of the first column, which is always shown.
+const VARIANT: &str = "variant";
+
+/// The other columns.
 const COLUMNS: &[Column] = &[
     Column { head: "median", cell: |s| ns(s.elapsed_ns_median), expendable: 0 },
     Column { head: "MB/s", cell: rate, expendable: 0 },
@@ -44,7 +47,8 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
     let mut out = heading(report, made_source, columns);
     let shown = columns_that_fit(report, columns);
     let widths = widths(report, &shown);
-    out.push_str(&styled(BOLD, &head_line(&shown, &widths)));
+    let heads = shown.iter().map(|column| column.head.to_owned());
+    out.push_str(&styled(BOLD, &line(VARIANT, heads, &widths)));
     for (title, standing, shares_extents) in SECTIONS {
         let belongs =
             |row: &&Summary| row.standing == *standing && row.shares_extents == *shares_extents;
@@ -53,12 +57,13 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
             out.push_str(&styled(DIM, title));
         }
         for row in rows {
-            out.push_str(&styled(style_of(row, report), &line(row, &shown, &widths)));
+            let cells = shown.iter().map(|column| (column.cell)(row));
+            out.push_str(&styled(style_of(row, report), &line(&row.variant, cells, &widths)));
         }
     }
     out.push_str(&remarks(report, columns));
     out.push('\n');
-    out.push_str(&styled(BOLD, &wrapped(&sentence(&report.verdict.sentence), columns, "")));
+    out.push_str(&styled(BOLD, &wrapped(&format!("{}.", report.verdict.sentence), columns, "")));
     if let Some(verdict) = &report.verdict_moving_bytes {
         let text = format!("Of the variants that move bytes: {}.", verdict.sentence);
         out.push_str(&styled(BOLD, &wrapped(&text, columns, "")));
@@ -128,48 +133,34 @@ fn state(report: &Report) -> String {
     }
 }
 
-/// The indices of the columns that fit.
-fn columns_that_fit(report: &Report, columns: usize) -> Vec<usize> {
-    let mut shown: Vec<usize> = (0..COLUMNS.len()).collect();
+/// The columns that fit.
+fn columns_that_fit(report: &Report, columns: usize) -> Vec<&'static Column> {
+    let mut shown: Vec<&Column> = COLUMNS.iter().collect();
     loop {
         let width: usize = widths(report, &shown).iter().map(|width| width + 2).sum();
-        let expendable = shown
-            .iter()
-            .copied()
-            .filter(|&index| COLUMNS[index].expendable > 0)
-            .min_by_key(|&index| COLUMNS[index].expendable);
-        match expendable {
-            Some(index) if width - 2 > columns => shown.retain(|&kept| kept != index),
+        match shown.iter().map(|column| column.expendable).filter(|&it| it > 0).min() {
+            Some(least) if width - 2 > columns => shown.retain(|it| it.expendable != least),
             _ => return shown,
         }
     }
 }
 
 /// The widths of the variant's column and of the columns `shown`.
-fn widths(report: &Report, shown: &[usize]) -> Vec<usize> {
+fn widths(report: &Report, shown: &[&Column]) -> Vec<usize> {
     let rows = || report.summary.iter().filter(|row| row.standing != Standing::Refused);
     let widest = |cell: &dyn Fn(&Summary) -> String, head: &str| {
         rows().map(|row| cell(row).chars().count()).chain([head.len()]).max().unwrap_or(0)
     };
-    let variant = widest(&|row| row.variant.clone(), "variant");
-    let others = shown.iter().map(|&index| widest(&COLUMNS[index].cell, COLUMNS[index].head));
+    let variant = widest(&|row| row.variant.clone(), VARIANT);
+    let others = shown.iter().map(|column| widest(&column.cell, column.head));
     std::iter::once(variant).chain(others).collect()
 }
 
-fn head_line(shown: &[usize], widths: &[usize]) -> String {
-    let mut line = format!("{:<width$}", "variant", width = widths[0]);
-    for (&index, width) in shown.iter().zip(&widths[1..]) {
-        line.push_str(&format!("  {:>width$}", COLUMNS[index].head));
-    }
-    line
-}
-
-fn line(row: &Summary, shown: &[usize], widths: &[usize]) -> String {
-    let mut line = format!("{:<width$}", row.variant, width = widths[0]);
-    for (&index, width) in shown.iter().zip(&widths[1..]) {
-        line.push_str(&format!("  {:>width$}", (COLUMNS[index].cell)(row)));
-    }
-    line
+/// `name` and the cells of a row, in columns of `widths`.
+fn line(name: &str, cells: impl Iterator<Item = String>, widths: &[usize]) -> String {
+    let name = format!("{name:<width$}", width = widths[0]);
+    let cells = cells.zip(&widths[1..]).map(|(cell, width)| format!("  {cell:>width$}"));
+    name + &cells.collect::<String>()
 }
 
 /// The variants that did not work or were left out, with the reasons, and the notes.
@@ -191,10 +182,6 @@ fn remarks(report: &Report, columns: usize) -> String {
         remark(&format!("note: {note}"));
     }
     if out.is_empty() { out } else { format!("\n{out}") }
-}
-
-fn sentence(text: &str) -> String {
-    format!("{text}.")
 }
 
 fn ns(value: Option<f64>) -> String {

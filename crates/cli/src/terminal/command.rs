@@ -36,7 +36,7 @@ pub(crate) fn run<Args: Parser>(
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
-            // If standard output is closed, there is nobody to report it to.
+            // A help that cannot be printed is no error of the command.
             let _ = error.print();
             Ok(ExitCode::SUCCESS)
         }

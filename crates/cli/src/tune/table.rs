@@ -16,6 +16,9 @@ const PARAGRAPH_COLUMNS_MAX: usize = 80;
 /// Columns of a situation within its size class.
 const SITUATION: usize = 19;
 
+/// The head of the chosen variants.
+const VARIANT: &str = "best variant";
+
 /// The most columns of a variant. A longer one has a line of its own.
 const VARIANT_MAX: usize = 22;
 
@@ -79,8 +82,11 @@ pub(super) fn of_record(
         out.push_str("nothing could be measured\n");
     } else {
         let chosen = measured.iter().filter_map(|finding| finding.chosen());
-        let width =
-            chosen.map(|way| way.name.chars().count()).max().unwrap_or(0).clamp(8, VARIANT_MAX);
+        let width = chosen
+            .map(|way| way.name.chars().count())
+            .max()
+            .unwrap_or(0)
+            .clamp(VARIANT.len(), VARIANT_MAX);
         out.push_str(&styled(DIM, &head(width)));
         for (size, no_cache) in classes(&measured) {
             out.push_str(&format!("{}\n", class(size, no_cache)));
@@ -116,13 +122,7 @@ fn heading(record: &Record, measured: usize, file_systems: &FileSystems) -> Stri
 
 fn head(width: usize) -> String {
     let losses = ["default", "GNU cp", "c_f_range"].map(|head| format!(" {head:>LOSS$}"));
-    format!(
-        "{:<SITUATION$} {:<width$} {:>RATE$}{}",
-        "situation",
-        "best variant",
-        "MB/s",
-        losses.concat()
-    )
+    format!("{:<SITUATION$} {:<width$} {:>RATE$}{}", "situation", VARIANT, "MB/s", losses.concat())
 }
 
 fn row(finding: &Finding, width: usize) -> String {
