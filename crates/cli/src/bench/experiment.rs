@@ -14,11 +14,11 @@ use lab::environment::Environment;
 use lab::fixture::{self, Scratch};
 use lab::state::{Prover, State};
 
-use super::measured_dirs::absolute;
+use super::measured_dirs::{MeasuredDirs, absolute};
 use super::plan;
 use super::progress_view::ProgressView;
 use crate::scratch::{ScratchGuard, random_source, report_abandoned};
-use crate::version::COMMIT;
+use crate::version::{COMMIT, VERSION};
 
 /// Bytes of the file on which the prover of the page cache state is tried.
 const PROVER_BYTES: usize = 4 << 20;
@@ -65,6 +65,21 @@ impl Purpose<'_> {
             Purpose::Certificate => format!("; its samples are kept in '{run}'"),
         }
     }
+}
+
+/// How a new run in `dirs` is made, without limits and at full scale.
+pub(crate) fn new_run(dirs: &MeasuredDirs, seed: u64) -> anyhow::Result<HowRun> {
+    let [src_dir, dst_dir] = dirs.absolute()?;
+    Ok(HowRun {
+        schema: run_dir::SCHEMA,
+        src_dir,
+        dst_dir,
+        seed,
+        seconds: None,
+        rounds: None,
+        scale: 1.0,
+        haulage_version: VERSION.to_owned(),
+    })
 }
 
 /// Runs an experiment, and calls `finish` with its results before the scratch directories are removed.

@@ -59,16 +59,11 @@ fn run(args: &Args) -> anyhow::Result<String> {
     if args.dry_run {
         return plan::of(&definition, args.rounds, time);
     }
-    let [src_dir, dst_dir] = args.dirs.absolute()?;
     let how = HowRun {
-        schema: run_dir::SCHEMA,
-        src_dir,
-        dst_dir,
-        seed: args.seed,
         seconds: time.map(|time| time.as_secs_f64()),
         rounds: args.rounds,
         scale: args.scale,
-        haulage_version: VERSION.to_owned(),
+        ..experiment::new_run(&args.dirs, args.seed)?
     };
     measure(&definition, &how, Start::New { runs: &args.runs }, args.details)
 }

@@ -31,17 +31,8 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(Kept, String)> {
-    let [src_dir, dst_dir] = args.dirs.absolute()?;
-    let how = HowRun {
-        schema: run_dir::SCHEMA,
-        src_dir,
-        dst_dir,
-        seed: args.seed,
-        seconds: Some(args.time.as_secs_f64()),
-        rounds: None,
-        scale: 1.0,
-        haulage_version: VERSION.to_owned(),
-    };
+    let mut how = experiment::new_run(&args.dirs, args.seed)?;
+    how.seconds = Some(args.time.as_secs_f64());
     let (prover, checks) = try_prover(&how, guard)?;
     let definition = certificate::experiment(&Choice {
         cold: prover.counts_pages && prover.drops_pages,
