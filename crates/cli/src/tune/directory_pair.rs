@@ -1,4 +1,4 @@
-//! Two directories to search between, and what copies between them use now.
+//! Two directories to search between, and the variants that copies between them use now.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl DirectoryPair {
         })
     }
 
-    /// Calls `call` with what a search between them is to do, from now on.
+    /// Calls `call` with the configuration of a search between them that starts now.
     pub(super) fn with_config<T>(&self, args: &Args, call: impl FnOnce(&Config<'_>) -> T) -> T {
         let defaults = |case: &Case| self.unmeasured.variants(&self.planned_file(case));
         let present = |case: &Case| {
