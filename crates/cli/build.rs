@@ -1,5 +1,5 @@
-//! Tells the program which commit it was built from, for the records of measurements, and has it
-//! linked so that it starts fast.
+//! Passes the commit to the program, for the records of measurements, and links the program so that it
+//! starts fast.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,24 +7,23 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     link_unwinder();
-    tell_commit();
+    pass_commit();
 }
 
-/// Has what unwinds the stack linked in. The library that it would otherwise be loaded from asks the
-/// processor for its features before `main`, which a virtual machine takes a quarter of a
-/// millisecond to answer: a sixth of a process that copies one small file.
+/// Links the stack unwinder statically. The shared library executes CPUID before `main`. On a virtual
+/// machine that takes a quarter of a millisecond, a sixth of a process that copies one small file.
 fn link_unwinder() {
     let set = |name| std::env::var(name).unwrap_or_default();
     let native = set("TARGET") == set("HOST") && set("CARGO_CFG_TARGET_ENV") == "gnu";
-    // Whose compiler does not have it gets the library.
+    // A compiler without the static library links the shared one.
     let found = output_of("cc", &["-print-file-name=libgcc_eh.a"]);
     if native && found.is_some_and(|path| Path::new(&path).is_file()) {
         println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
     }
 }
 
-fn tell_commit() {
-    // Whoever builds from an archive has no repository, and packagers may not have git.
+fn pass_commit() {
+    // A source archive has no repository, and git may not be installed.
     let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else { return };
     println!("cargo::rustc-env=HAULAGE_COMMIT={commit}");
     // A commit moves the branch, and appends to its log.
@@ -39,7 +38,7 @@ fn git(args: &[&str]) -> Option<String> {
     output_of("git", args)
 }
 
-/// What a program answers, if it succeeds and says anything.
+/// The standard output of a program. `None` if the program fails or prints nothing.
 fn output_of(program: &str, args: &[&str]) -> Option<String> {
     let output =
         Command::new(program).args(args).output().ok().filter(|out| out.status.success())?;

@@ -1,78 +1,57 @@
-//! `haulage engines [PATH…]`: which engines work here, and why not.
+//! `haulage engines [PATH…]`: lists the engines, and why some do not work here.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Parser;
-use clap::error::ErrorKind;
 use engines::{ENGINES, Engine, Pair, Verdict};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
-/// Bytes of the sample that every engine copies: some pages, and a tail that ends inside one.
+use crate::terminal::{command, output};
+
+/// Bytes of the sample that every engine copies: whole pages, and a part of one.
 const SAMPLE_BYTES: usize = (256 << 10) + 1234;
 
-/// Say which engines work here.
+/// List the engines, and whether each works here.
 ///
-/// Every engine copies a small sample between two unnamed scratch files, and the copy is read back
-/// and compared. "yes": it copied the sample rightly. "maybe": it works, but not wholly as its name
-/// says, or it could not be tried. "no": it does not work here. "floor": no copier, only a floor to
-/// compare the others with.
+/// Every engine copies a small sample between two unnamed scratch files, and the copy is compared with
+/// the sample. "yes": the copy was right. "maybe": the engine works with a limitation, or could not be
+/// tried. "no": the engine does not work here. "floor": a measurement that copies no file, to compare
+/// with.
 #[derive(Parser, Debug)]
-#[command(name = "haulage engines", bin_name = "haulage engines")]
 struct Args {
-    /// Where to try: a directory, or the directories (or a file and a directory) that a copy would
-    /// go from and to [default: the current directory]
+    /// The directory to copy within; or the source, a file or directory, and the destination directory
+    /// [default: the current directory]
     #[arg(value_name = "PATH", num_args = 0..=2)]
     paths: Vec<PathBuf>,
 
-    /// Print an array of objects with name, verdict, reason, about and shares
+    /// Print a JSON array of objects with name, verdict, reason, about and shares
     #[arg(long)]
     json: bool,
 }
 
-/// One engine's line, as programs read it.
+/// What `--json` prints of an engine.
 #[derive(Serialize)]
 struct Row {
     name: &'static str,
     /// yes, maybe, no or floor.
     verdict: &'static str,
-    /// Empty where the verdict is yes.
+    /// Empty if the verdict is yes.
     reason: String,
     about: &'static str,
     shares: &'static str,
 }
 
-/// Runs the command. Exit status 1 when nothing could be tried, 2 for bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
-    let name = OsString::from("haulage engines");
-    let args = match Args::try_parse_from(std::iter::once(name).chain(args)) {
-        Ok(args) => args,
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
-            // Nobody is left to be told when the help cannot be printed.
-            let _ = error.print();
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            let words = crate::error_text::of_clap(&error, "haulage engines");
-            eprintln!("haulage engines: {words}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("haulage engines: {}", crate::error_text::one_line(&error));
-            ExitCode::FAILURE
-        }
-    }
+/// Runs the command. Exit status 1 if nothing could be tried, 2 for bad usage.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    command::run("engines", arguments, run)
 }
 
-fn run(args: &Args) -> anyhow::Result<()> {
+fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let here = PathBuf::from(".");
     let (src_path, dst_path) = match args.paths.as_slice() {
         [] => (&here, &here),
@@ -83,17 +62,8 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let src = source(src_path)?;
     let pair = Pair::new(src.as_fd(), dst.as_fd());
     let rows: Vec<Row> = ENGINES.iter().map(|engine| row(engine, pair)).collect();
-    let mut out = std::io::stdout().lock();
-    let written = if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&rows)?)
-    } else {
-        write_table(&mut out, &rows)
-    };
-    match written {
-        // The reader has seen enough.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
-    }
+    output::print(&if args.json { output::json(&rows)? } else { table(&rows) })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
@@ -101,24 +71,25 @@ fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
         Some(Verdict::Yes) => ("yes", String::new()),
         Some(Verdict::Maybe(why)) => ("maybe", why),
         Some(Verdict::No(why)) => ("no", why),
-        None => ("floor", "it copies no files and is there to compare with".to_owned()),
+        None => ("floor", "it copies no file; other engines are compared with it".to_owned()),
     };
     Row { name: engine.name, verdict, reason, about: engine.about, shares: engine.shares }
 }
 
-fn write_table(out: &mut impl Write, rows: &[Row]) -> std::io::Result<()> {
-    writeln!(out, "{:<16} {:<6} what it does; what it shares or bypasses", "engine", "here")?;
+fn table(rows: &[Row]) -> String {
+    let mut text =
+        format!("{:<16} {:<6} what it does; what it shares or bypasses\n", "engine", "here");
     for row in rows {
-        writeln!(out, "{:<16} {:<6} {}", row.name, row.verdict, row.about)?;
-        writeln!(out, "{:<23} {}", "", row.shares)?;
+        text.push_str(&format!("{:<16} {:<6} {}\n", row.name, row.verdict, row.about));
+        text.push_str(&format!("{:<23} {}\n", "", row.shares));
         if !row.reason.is_empty() {
-            writeln!(out, "{:<23} {}: {}", "", row.verdict, row.reason)?;
+            text.push_str(&format!("{:<23} {}: {}\n", "", row.verdict, row.reason));
         }
     }
-    Ok(())
+    text
 }
 
-/// The directory to make scratch files in: `path` itself, or the one that holds it.
+/// The directory for scratch files: `path`, or the directory of the file `path`.
 fn directory_of(path: &Path) -> anyhow::Result<PathBuf> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("cannot stat '{}'", path.display()))?;
@@ -129,7 +100,8 @@ fn directory_of(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(parent.unwrap_or(Path::new(".")).to_owned())
 }
 
-/// The file to read: `path` itself, a sample made in it, or where none can be made, a file there.
+/// The file to read: `path`, or a sample in the directory `path`. If no file can be made there, a file
+/// of it.
 fn source(path: &Path) -> anyhow::Result<std::fs::File> {
     if !path.is_dir() {
         let file = std::fs::File::open(path);
@@ -152,18 +124,18 @@ fn source(path: &Path) -> anyhow::Result<std::fs::File> {
     });
     match readable {
         Some(file) => Ok(file),
-        None => bail!("{error:#}, and there is no file to read in it"),
+        None => bail!("{error:#}, and it has no file to read"),
     }
 }
 
-/// A file without a name: nothing of it can be left behind.
+/// A file without a name. It cannot be left behind.
 fn scratch_file(directory: &Path) -> anyhow::Result<std::fs::File> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     let unnamed = rustix::fs::open(directory, flags | OFlags::TMPFILE, mode);
     let file = match unnamed {
         Ok(fd) => return Ok(fd.into()),
-        // The file system knows no unnamed files, or the kernel does not: name one for an instant.
+        // Without O_TMPFILE in the file system or the kernel, the file has a name until it is unlinked.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => {
             let path = directory.join(format!(".haulage-engines-{}", std::process::id()));
             rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode).and_then(|fd| {

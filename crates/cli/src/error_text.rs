@@ -10,8 +10,8 @@ pub(crate) fn one_line(error: &anyhow::Error) -> String {
     text
 }
 
-/// The first paragraph of clap's message on one line. The usage text that follows is better shown by
-/// `command --help`.
+/// The first paragraph of clap's message on one line, with a reference to `command --help` instead of
+/// the usage.
 pub(crate) fn of_clap(error: &clap::Error, command: &str) -> String {
     let message = error.to_string();
     let paragraph = message.split("\n\n").next().unwrap_or(&message);

@@ -14,59 +14,57 @@ mod engines_command;
 mod error_text;
 mod race;
 mod report;
-mod scratch_guard;
+mod scratch;
 mod signals;
 mod terminal;
 mod tune;
+mod version;
 
-/// A subcommand: its name, what it is for, and what runs it with the words after its name.
+/// A subcommand: its name, its purpose, and the function that runs it with the arguments after its
+/// name.
 struct Command {
     name: &'static str,
     about: &'static str,
     main: fn(Vec<OsString>) -> ExitCode,
 }
 
-/// Every subcommand, in the order in which a newcomer needs them.
+/// The subcommands, in the order of the help.
 static COMMANDS: &[Command] = &[
     Command {
         name: "race",
-        about: "measure every way of copying on your own file, and say which one wins",
+        about: "measure all variants on one file or directory, and name the fastest",
         main: race::main,
     },
-    Command {
-        name: "bench",
-        about: "run a whole experiment and keep every sample",
-        main: bench::main,
-    },
+    Command { name: "bench", about: "run an experiment and keep every sample", main: bench::main },
     Command {
         name: "certify",
-        about: "find out whether what is measured on this machine can be believed",
+        about: "test whether measurements on this machine can be trusted",
         main: certify::main,
     },
     Command {
         name: "compare",
-        about: "say what changed between two runs of an experiment",
+        about: "report what changed between two runs of an experiment",
         main: compare::main,
     },
     Command {
         name: "report",
-        about: "show what experiments came to: a page, drawings or text",
+        about: "show runs as a page, as figures or as text",
         main: report::main,
     },
     Command {
         name: "tune",
-        about: "find out once what is fastest here, for every later copy",
+        about: "find the fastest variants between directories, for later copies",
         main: tune::main,
     },
     Command { name: "cp", about: "copy files and trees, as GNU cp does", main: cp_main },
     Command {
         name: "engines",
-        about: "say which ways of copying work here, and why not",
+        about: "list the engines, and whether each works here",
         main: engines_command::main,
     },
 ];
 
-/// What each subcommand is called.
+/// The names of the subcommands.
 fn command_names() -> Vec<&'static str> {
     COMMANDS.iter().map(|command| command.name).collect()
 }
@@ -79,16 +77,16 @@ engines::program!(run);
 
 fn run() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();
-    // Installed or linked under the name of cp it is cp.
+    // A link or copy of this program that is named cp acts as cp.
     if args.first().is_some_and(|name| cp::is_cp(name)) {
         return cp_main(args.split_off(1));
     }
     match args.get(1).map(|word| word.as_encoded_bytes()) {
-        // What an experiment runs in processes of their own; nobody types it.
+        // The processes that an experiment starts. It is not meant for users.
         Some(word) if word == lab::bench::hands::SUBCOMMAND.as_bytes() => bench::session(),
         None => bad_usage("a command is missing"),
         Some(b"--help" | b"-h" | b"help") => print(&help()),
-        Some(b"--version" | b"-V") => print(&format!("haulage {}\n", env!("CARGO_PKG_VERSION"))),
+        Some(b"--version" | b"-V") => print(&format!("haulage {}\n", version::VERSION)),
         Some(word) => {
             let command = COMMANDS.iter().find(|command| command.name.as_bytes() == word);
             match command {
@@ -101,7 +99,7 @@ fn run() -> ExitCode {
 
 fn help() -> String {
     let mut text = String::from(
-        "haulage copies files by the way that is fastest on your machine, and shows that it is.\n\
+        "haulage copies files with the fastest engine for your machine, and measures which one that is.\n\
          \n\
          Usage: haulage COMMAND [ARGUMENT]...\n\
          \n\
@@ -111,7 +109,7 @@ fn help() -> String {
         text.push_str(&format!("  {name:<9}{about}\n"));
     }
     text.push_str(
-        "\n'haulage COMMAND --help' says more of each. Under the name cp, haulage is 'haulage cp'.\n",
+        "\n'haulage COMMAND --help' describes a command. A haulage that is named cp acts as 'haulage cp'.\n",
     );
     text
 }

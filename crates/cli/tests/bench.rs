@@ -1,4 +1,4 @@
-//! `haulage bench` as a user runs it, and whether docs/runs.md says what it leaves behind.
+//! `haulage bench` as a user runs it. Its files have the fields that docs/runs.md lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +12,7 @@ use testfs::{FsKind, json, names_in, only, stderr, stdout};
 
 const DOCUMENT: &str = include_str!("../../../docs/runs.md");
 
-/// A part for each analysis and for each file of a run directory.
+/// An experiment with a part for each analysis and for each file of a run directory.
 const EVERYTHING: &str = r#"schema = 1
 name = "everything"
 title = "A little of everything"
@@ -77,7 +77,7 @@ variants = ["haulage cp {src} {dst}", "no-such-program-anywhere {src} {dst}"]
 sizes = ["64K"]
 "#;
 
-/// One part that is over soon, in lines whose numbers are known.
+/// A short experiment of one part. A test refers to its lines by number.
 const SMALL: &str = r#"schema = 1
 name = "small"
 title = "A small one"
@@ -106,7 +106,7 @@ fn only_run(dir: &Path) -> PathBuf {
     only(&dir.join("runs"))
 }
 
-/// The fields that each section's table names.
+/// The fields in the table of each section.
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
     let mut sections: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut section = String::new();
@@ -142,8 +142,7 @@ fn collect_fields(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
     }
 }
 
-/// Every field of `value` is in the section, by its own name or below one that is, and the other way
-/// round.
+/// Every field of `value` is in the section, by its own name or below one that is, and vice versa.
 fn check_fields(section: &str, value: &Value) {
     let documented = &documented()[section];
     let mut written = BTreeSet::new();
@@ -154,7 +153,7 @@ fn check_fields(section: &str, value: &Value) {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     };
     for field in &written {
-        // Of a list with nothing in it only its own name is there.
+        // An empty list has only its own name.
         let known = |known: &String| is_below(field, known) || is_below(known, field);
         assert!(documented.iter().any(known), "{section}: {field} is new");
     }
@@ -174,7 +173,7 @@ fn check_columns(run: &Path, file: &str) {
 }
 
 #[test]
-fn a_run_leaves_what_the_document_says() {
+fn a_run_directory_is_as_documented() {
     let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
     let dir = scratch.path();
     std::fs::write(dir.join("everything.toml"), EVERYTHING).expect("written");
@@ -186,7 +185,7 @@ fn a_run_leaves_what_the_document_says() {
     let files = DOCUMENT.lines().skip_while(|line| *line != "| file | what it is |").skip(2);
     let files = files.take_while(|line| line.starts_with('|'));
     let files = files.filter_map(|line| line.split('`').nth(1)).map(str::to_owned);
-    // No certificate of this machine is found where the tests look.
+    // The state directory of the tests has no certificate.
     let files = files.filter(|file| file != "certificate.json");
     let files: BTreeSet<String> = files.collect();
     assert_eq!(BTreeSet::from_iter(names_in(&run)), files, "{DOCUMENT}");
@@ -194,7 +193,7 @@ fn a_run_leaves_what_the_document_says() {
         check_columns(&run, file);
     }
     let mut environment = json(&run.join("environment.json"));
-    // Names that only the kernel knows.
+    // The names in it depend on the kernel.
     environment["mitigations"] = Value::Null;
     check_fields("environment.json", &environment);
     let mut verdict = json(&run.join("verdict.json"));
@@ -209,7 +208,7 @@ fn a_run_leaves_what_the_document_says() {
     check_fields("verdict.json", &verdict);
     assert_eq!(analyses.len(), 9, "{:?}", analyses.keys());
     for (name, mut all) in analyses {
-        // Which lists have anything in them depends on the part.
+        // It depends on the part which lists are empty.
         let last = all.pop().expect("one");
         let joined = all.into_iter().fold(last, |mut joined, other| {
             for (field, value) in other.as_object().expect("an object") {
@@ -234,10 +233,10 @@ fn a_run_leaves_what_the_document_says() {
     let kept = std::fs::read_to_string(run.join("verdict.txt")).expect("text");
     assert_eq!(kept, said);
 
-    // Without --details only what is in short at the end, here of the same samples.
+    // Without --details only the summary is printed, here of the same samples.
     let again = bench(dir, &["--resume", run.to_str().expect("text"), "--time", "0.001"]);
     let short = stdout(&again);
-    assert!(short.starts_with("In short\nDoes all of it work?\n"), "{short}");
+    assert!(short.starts_with("Summary\nDoes all of it work?\n"), "{short}");
     assert!(short.lines().count() <= 25, "{short}");
     let parts = ["warm", "in_turn", "calls", "page", "two", "commands"];
     for part in parts {
@@ -249,7 +248,7 @@ fn a_run_leaves_what_the_document_says() {
 }
 
 #[test]
-fn an_interrupted_run_leaves_no_scratch_and_goes_on() {
+fn an_interrupted_run_leaves_no_scratch_files_and_can_be_resumed() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
     std::fs::write(dir.join("small.toml"), SMALL).expect("written");
@@ -258,7 +257,7 @@ fn an_interrupted_run_leaves_no_scratch_and_goes_on() {
         .stdout(Stdio::null())
         .spawn()
         .expect("haulage runs");
-    // The directory of runs is there before the run is.
+    // The parent of the run directory exists before it.
     let has_run = || dir.join("runs").exists() && !names_in(&dir.join("runs")).is_empty();
     let lines = || match has_run() {
         true => std::fs::read_to_string(only_run(dir).join("samples.csv")).unwrap_or_default(),
@@ -274,7 +273,7 @@ fn an_interrupted_run_leaves_no_scratch_and_goes_on() {
     assert_eq!(output.status.signal(), Some(2), "{output:?}");
     let said = stderr(&output);
     let run = only_run(dir);
-    let words = "its scratch files are removed; what was measured is kept: haulage bench --resume";
+    let words = "its scratch files are removed; its samples are kept; continue with: haulage bench --resume";
     assert!(said.contains(words), "{said}");
     assert_eq!(names_in(dir), ["runs", "small.toml"]);
     assert!(!run.join("verdict.json").exists());
@@ -292,7 +291,7 @@ fn an_interrupted_run_leaves_no_scratch_and_goes_on() {
 }
 
 #[test]
-fn a_plan_is_told_and_nothing_made() {
+fn a_dry_run_prints_the_plan_and_creates_nothing() {
     let home = tempfile::tempdir().expect("a directory");
     let output = bench(home.path(), &["closson-2007", "--dry-run", "--scale", "0.1"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -303,7 +302,7 @@ fn a_plan_is_told_and_nothing_made() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_in_words() {
+fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
     std::fs::write(dir.join("small.toml"), SMALL).expect("written");
@@ -325,7 +324,7 @@ fn what_cannot_be_run_is_refused_in_words() {
 }
 
 #[test]
-fn what_there_is_is_listed() {
+fn the_built_in_experiments_are_listed() {
     let home = tempfile::tempdir().expect("a directory");
     let output = bench(home.path(), &["--list"]);
     assert!(output.status.success());
@@ -336,13 +335,13 @@ fn what_there_is_is_listed() {
 }
 
 #[test]
-fn a_disk_that_becomes_full_loses_nothing_that_was_measured() {
+fn a_full_disk_loses_no_sample() {
     let Some(small) = testfs::small_fs(FsKind::Ext4) else { return };
     let on = small.join("on");
     std::fs::create_dir(&on).expect("made");
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
-    // A command that finds no room the seventh time that it copies.
+    // A command that fills the file system before its seventh copy.
     let script = dir.join("fill.sh");
     let lines = "n=$(cat \"$0.count\" 2>/dev/null || echo 0)\necho $((n + 1)) > \"$0.count\"\n\
         [ $n -lt 6 ] || dd if=/dev/zero of=\"$3/hog\" bs=64K 2>/dev/null\n\
@@ -359,7 +358,7 @@ fn a_disk_that_becomes_full_loses_nothing_that_was_measured() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("No space left on device"), "{said}");
-    assert!(said.contains("what was measured is kept: haulage bench --resume"), "{said}");
+    assert!(said.contains("its samples are kept; continue with: haulage bench --resume"), "{said}");
     assert_eq!(names_in(Path::new(on)), ["hog"], "no scratch is left");
     let samples = std::fs::read_to_string(only_run(dir).join("samples.csv")).expect("samples");
     assert!(samples.lines().count() > 3, "{samples}");

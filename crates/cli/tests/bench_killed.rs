@@ -1,5 +1,5 @@
-//! `haulage bench` ended by SIGKILL at any moment, and taken up again: nothing goes on, nothing that was
-//! measured is lost, nothing is there twice, and nothing is left behind.
+//! `haulage bench` killed by SIGKILL at random moments, and resumed: no process survives, no sample is
+//! lost or duplicated, and no file is left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -47,7 +47,8 @@ variants = ["sh SCRIPT {src} {dst}"]
 sizes = ["64K"]
 "#;
 
-/// The command: it notes that it runs, and takes its time; a long one where a file asks for it.
+/// The measured command. It records that it runs, and takes some time: very long if a certain file
+/// exists.
 const SCRIPT: &str = r#"echo run >> "$0.runs"
 sleep 0.02
 [ ! -e "$0.long" ] || sleep 1000
@@ -57,10 +58,10 @@ cat "$1" > "$2"
 /// Rounds of each cell.
 const ROUNDS: usize = 20;
 
-/// Times that it is killed.
+/// How often it is killed.
 const KILLS: usize = 8;
 
-/// The variable by which every process that the test starts, however far removed, is known.
+/// The environment variable by which the test finds all processes that it started, directly or not.
 const MARK: &str = "HAULAGE_TEST_KILLED";
 
 fn bench(dir: &Path, args: &[&str]) -> Command {
@@ -99,13 +100,13 @@ fn rows(text: &str) -> Vec<BTreeMap<&str, &str>> {
     lines.map(|line| names.iter().copied().zip(line).collect()).collect()
 }
 
-/// What tells a run from all others.
+/// What identifies a run.
 fn key(row: &BTreeMap<&str, &str>) -> String {
     ["cell", "variant", "session", "round", "repeat"].map(|name| row[name]).join(" ")
 }
 
 #[test]
-fn a_killed_run_goes_on_where_it_was() {
+fn a_killed_run_is_resumed_where_it_was() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
     let script = dir.join("copy.sh");
@@ -130,7 +131,7 @@ fn a_killed_run_goes_on_where_it_was() {
         };
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("haulage runs");
-        // The first has to come as far as a run directory.
+        // The first run has to create its run directory.
         let deadline = Instant::now() + Duration::from_secs(20);
         while !dir.join("runs").exists() || rows(&text(&samples(dir))).is_empty() {
             assert!(Instant::now() < deadline, "no sample comes");
@@ -175,7 +176,7 @@ fn a_killed_run_goes_on_where_it_was() {
     }
     let commands = rows_of_samples.iter().filter(|row| row["cell"] == "command/64K").count();
     let ran = text(&dir.join("copy.sh.runs")).lines().count();
-    // A kill loses the run in flight; each process has one that does not count before its first.
+    // A kill loses the current run. Each process has one warm-up run, which does not count.
     assert!(commands <= ran && ran <= commands + 2 * KILLS + 1, "{commands} samples of {ran} runs");
 
     // Every run has all its calls: a MiB in pieces, read and written.

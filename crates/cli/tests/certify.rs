@@ -1,5 +1,5 @@
-//! `haulage certify` as a user runs it, and what its protocol is for: that the order of runs decides
-//! nothing, and that cold is cold.
+//! `haulage certify` as a user runs it, and what its protocol ensures: the order of runs has no effect,
+//! and a cold run is cold.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +17,12 @@ fn haulage(args: &[&str], dir: &Path) -> Output {
 const SMALL: [&str; 7] = ["certify", "--time", "4", "--cells", "2", "--max-size", "1M"];
 
 #[test]
-fn a_certificate_is_kept_and_found() {
+fn a_certificate_is_stored_and_found() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
     let output = haulage(&SMALL, dir);
     let text = stdout(&output);
-    // Whether so little time suffices hangs on the machine; the answer and the status agree.
+    // It depends on the machine whether this time suffices. The answer and the status must agree.
     let passes = match output.status.code() {
         Some(0) => true,
         Some(1) => false,
@@ -40,7 +40,7 @@ fn a_certificate_is_kept_and_found() {
     assert!(cells.len() >= 10, "{cells:?}");
     let of_kind = |kind: &str| cells.iter().filter(|cell| cell["truth"]["kind"] == kind).count();
     assert_eq!((of_kind("same"), of_kind("slow_at_times")), (2, 2));
-    // Nothing is left behind beside what was asked for.
+    // No scratch files are left behind.
     assert_eq!(names_in(dir), ["runs", "state"]);
 
     let experiment = experiment("copy", &["sendfile", "sendfile [again]"], "256K", "");
@@ -78,14 +78,14 @@ fn experiment(workload: &str, variants: &[&str], size: &str, more: &str) -> Stri
     )
 }
 
-/// Both arms run this: a copy that takes a little longer each time, as on a machine that drifts.
+/// Both variants run this: a copy that takes a little longer each time, as on a machine that drifts.
 const DRIFTING: &str = "n=$(cat \"$0.count\" 2>/dev/null || echo 0)\n\
     echo $((n + 1)) > \"$0.count\"\n\
     cat \"$1\" > \"$2\"\n\
     sleep \"$(printf '0.%03d' $((40 + 4 * n)))\"\n";
 
 #[test]
-fn drift_decides_when_runs_follow_one_after_another_and_not_in_rounds() {
+fn drift_changes_the_result_of_consecutive_runs_and_not_of_rounds() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
     let script = dir.join("drift.sh");
@@ -102,7 +102,7 @@ fn drift_decides_when_runs_follow_one_after_another_and_not_in_rounds() {
         assert!(output.status.success(), "{}", stderr(&output));
         json(&only(&dir.join(name)).join("verdict.json"))["parts"][0]["cells"][0].clone()
     };
-    // The second ten runs take two thirds longer than the first ten, but for what starting a shell takes.
+    // The second ten runs take two thirds longer than the first ten, apart from the start of the shell.
     let naive = run("naive", "one_after_another", "10");
     let median = |variant: usize| naive["variants"][variant]["median_ns"].as_f64().expect("runs");
     let ratio = median(1) / median(0);
@@ -118,14 +118,14 @@ fn drift_decides_when_runs_follow_one_after_another_and_not_in_rounds() {
 
 const COLD_BYTES: u64 = 8 << 20;
 
-/// Tests that count what the device reads, or have it read, go one after another.
+/// Tests that count what the device reads, or make it read, run one after another.
 static DEVICE: Mutex<()> = Mutex::new(());
 
 fn device_alone() -> MutexGuard<'static, ()> {
     DEVICE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What each run reads comes from the device, by the device's own counter.
+/// The device's own counter shows that each cold run reads from it.
 #[test]
 fn the_device_reads_what_cold_runs_read() {
     let _alone = device_alone();
@@ -152,17 +152,17 @@ fn the_device_reads_what_cold_runs_read() {
         return testfs::skip(&testfs::test_name(), "the cold state cannot be proved here");
     }
     assert!(cold >= 12, "{cold} runs are cold");
-    // Warming up reads too, so it is at least so much.
+    // The warm-up runs read too.
     assert!(cold_read >= cold * COLD_BYTES, "{cold_read} bytes for {cold} cold runs");
     let (warm_read, warm) = run("warm");
     assert!(warm >= 12, "{warm} runs are warm");
-    // Once to try the prover, and once to warm it.
+    // Once to try the prover, and once to warm the source.
     assert!(warm_read <= 4 * COLD_BYTES, "{warm_read} bytes for {warm} warm runs");
 }
 
-/// A command that is run asks somebody else how much of the source is in the page cache.
+/// The measured command calls fincore(1), which reports how much of the source is in the page cache.
 #[test]
-fn a_program_that_is_run_finds_the_state_that_was_asked_for() {
+fn a_measured_program_finds_the_requested_page_cache_state() {
     let _alone = device_alone();
     let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
     if Command::new("fincore").arg("--version").output().is_err() {

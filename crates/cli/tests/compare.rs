@@ -29,7 +29,7 @@ fn run(dir: &Path, name: &str, slowed: &str) -> PathBuf {
 }
 
 #[test]
-fn tells_what_got_slower_and_what_else_differs() {
+fn reports_what_is_slower_and_what_else_differs() {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
     let before = run(dir, "before", "");
@@ -60,25 +60,25 @@ fn tells_what_got_slower_and_what_else_differs() {
     assert_eq!(sendfile["answer"], "slower", "{sendfile}");
     let ratio = sendfile["ratio"].as_f64().expect("a ratio");
     assert!((1.5..3.0).contains(&ratio), "{ratio}");
-    // The other way round it got faster, which is no failure.
+    // In the other direction it is faster, which is no failure.
     let output = compare(&[after, before, "--json", "--delta", "20", "--fail-on", "slower"]);
     let change: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     let cells = change["cells"].as_array().expect("cells");
     let sendfile = cells.iter().find(|cell| cell["variant"] == "sendfile").expect("it is there");
     assert_eq!(sendfile["answer"], "faster", "{sendfile}");
-    // Of runs that have nothing in common nobody can say that nothing got slower.
+    // Without a common cell there is no proof that nothing is slower.
     let other = run(dir, "other", "states = [\"as_it_comes\"]\n");
     let other = other.to_str().expect("text");
     let output = compare(&[before, other, "--fail-on", "slower"]);
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     assert!(stderr(&output).contains("no cell in common"), "{}", stderr(&output));
     assert_eq!(compare(&[before, other]).status.code(), Some(0));
-    // Without being asked to, it fails for no change.
+    // Without --fail-on no change is a failure.
     assert_eq!(compare(&[before, after]).status.code(), Some(0));
 }
 
 #[test]
-fn bad_usage_and_what_is_no_run() {
+fn bad_usage_and_a_missing_run() {
     let home = tempfile::tempdir().expect("a directory");
     let check = |args: &[&str], status: i32, words: &str| {
         let output = haulage(args, home.path());

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testfs::{FsKind, json, names_in, stderr, stdout};
 
-/// A number of bytes that is no multiple of anything.
+/// No multiple of a page or a buffer.
 const SRC_BYTES: usize = (3 << 20) + 4321;
 
 fn race(args: &[&str], dir: &Path) -> Output {
@@ -65,7 +65,7 @@ fn races_on_every_file_system_and_leaves_nothing_behind() {
         for row in array(&report, "summary") {
             check_summary(kind, row, samples);
         }
-        // Every variant that the table proposes has its line, whatever became of it.
+        // Every proposed variant has a row, also one that was refused or dropped.
         assert_eq!(array(&report, "summary").len(), engines::Variant::proposed().len(), "{kind}");
     });
 }
@@ -90,7 +90,7 @@ fn check_summary(kind: FsKind, row: &Value, samples: &[Value]) {
 }
 
 #[test]
-fn a_line_of_csv_for_each_sample_with_the_same_fields_as_json() {
+fn csv_has_a_line_for_each_sample_with_the_fields_of_json() {
     let dir = tempfile::tempdir().expect("a directory");
     write_source(dir.path());
     let args = [
@@ -130,7 +130,7 @@ fn a_line_of_csv_for_each_sample_with_the_same_fields_as_json() {
             assert_eq!(cell, expected, "{head}");
         }
     }
-    // Each round runs each variant once, in an order of its own.
+    // Each round runs each variant once, in its own order.
     for round in 1..=4 {
         let mut of_round: Vec<_> = samples.iter().filter(|s| s["round"] == round).collect();
         of_round.sort_by_key(|sample| sample["order_in_round"].as_u64());
@@ -141,7 +141,7 @@ fn a_line_of_csv_for_each_sample_with_the_same_fields_as_json() {
 }
 
 #[test]
-fn cold_is_read_from_the_device() {
+fn a_cold_source_is_read_from_the_device() {
     let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
     write_source(scratch.path());
     let args = [
@@ -171,7 +171,7 @@ fn cold_is_read_from_the_device() {
 }
 
 #[test]
-fn a_state_out_of_reach_is_shown_and_never_counted() {
+fn a_state_that_cannot_be_reached_is_shown_and_never_counted() {
     let Some(scratch) = testfs::fs(FsKind::Tmpfs) else { return };
     write_source(scratch.path());
     let output = race(&["source", ".", "--state", "cold", "--json", "out.json"], scratch.path());
@@ -186,9 +186,9 @@ fn a_state_out_of_reach_is_shown_and_never_counted() {
     }
 }
 
-/// Overlayfs, on which containers live, says that no file has a page in the cache.
+/// Overlayfs, which containers use, reports no page of any file in the cache.
 #[test]
-fn copies_of_which_no_page_can_be_counted_are_not_taken_for_shared_extents() {
+fn copies_without_countable_pages_are_not_reported_as_shared_extents() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "mounting an overlayfs takes root");
     }
@@ -217,7 +217,7 @@ fn copies_of_which_no_page_can_be_counted_are_not_taken_for_shared_extents() {
 }
 
 #[test]
-fn a_directory_is_its_files_one_after_another() {
+fn the_files_of_a_directory_are_copied_one_after_another() {
     testfs::each_fs(|kind, dir| {
         let tree = dir.join("tree");
         fs::create_dir_all(tree.join("below")).expect("made");
@@ -234,7 +234,7 @@ fn a_directory_is_its_files_one_after_another() {
 }
 
 #[test]
-fn the_time_is_kept_and_the_hopeless_left_out() {
+fn the_time_limit_holds_and_hopeless_variants_are_left_out() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("source"), testfs::random_bytes(40 << 20, 3)).expect("written");
     let args = [
@@ -260,7 +260,7 @@ fn the_time_is_kept_and_the_hopeless_left_out() {
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
     use rustix::process::Signal;
-    // While the source is made, while it is warmed, and in the heats.
+    // While the source is made, while it is warmed, and in the elimination rounds.
     for (signal, after_ms) in
         [(Signal::INT, 500), (Signal::TERM, 500), (Signal::INT, 50), (Signal::INT, 200)]
     {
@@ -276,7 +276,7 @@ fn an_interrupt_leaves_nothing_behind() {
             std::thread::sleep(Duration::from_millis(5));
         }
         std::thread::sleep(Duration::from_millis(after_ms));
-        assert_eq!(names_in(dir.path()).len(), 1, "all of it lies in one directory");
+        assert_eq!(names_in(dir.path()).len(), 1, "all files are in one directory");
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, signal).expect("sent");
         let output = child.wait_with_output().expect("it ends");

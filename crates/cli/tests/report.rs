@@ -8,7 +8,7 @@ fn haulage(args: &[&str]) -> Output {
     testfs::command(env!("CARGO_BIN_EXE_haulage")).args(args).output().expect("haulage runs")
 }
 
-/// A run directory of our own, since a page goes into it unless it is told where.
+/// A copy of the committed run directory: by default the page is written into it.
 fn small(home: &Path) -> PathBuf {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/runs/small");
     let run = home.join("small");
@@ -36,7 +36,7 @@ fn a_page_text_and_drawings_are_made() {
     let output = haulage(&["report", text(&run), "--text"]);
     let said = testfs::stdout(&output);
     assert!(said.contains("A little of everything"), "{said}");
-    assert!(!said.contains('\x1b'), "no colour where nobody looks");
+    assert!(!said.contains('\x1b'), "no colour without a terminal");
 
     let dir = home.path().join("figures");
     let output = haulage(&["report", text(&run), "--svg", text(&dir)]);
@@ -46,7 +46,7 @@ fn a_page_text_and_drawings_are_made() {
 }
 
 #[test]
-fn the_overhead_for_which_a_buffer_is_recommended_can_be_chosen() {
+fn epsilon_sets_the_overhead_of_the_recommended_buffer() {
     let home = tempfile::tempdir().expect("a directory");
     let run = small(home.path());
     let recommended = |args: &[&str]| {
@@ -55,7 +55,7 @@ fn the_overhead_for_which_a_buffer_is_recommended_can_be_chosen() {
         let (_, after) = said.split_once("256 KiB, warm: for ε = ").expect("a recommendation");
         after.split_once(" (").expect("an interval").0.to_owned()
     };
-    // Half the share takes twice the buffer.
+    // Half the overhead takes twice the buffer.
     assert_eq!(recommended(&[]), "1 % the buffer is 1011 KiB");
     assert_eq!(recommended(&["--epsilon", "2"]), "2 % the buffer is 506 KiB");
     assert_eq!(recommended(&["--epsilon", "4%"]), "4 % the buffer is 253 KiB");
@@ -74,7 +74,7 @@ fn two_runs_are_compared() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let check = |args: &[&str], status: i32, words: &str| {
         let output = haulage(args);
         let said = testfs::stderr(&output);
@@ -88,7 +88,7 @@ fn mistakes_are_told() {
 }
 
 #[test]
-fn a_tuning_becomes_a_page_beside_its_file() {
+fn the_page_of_a_tune_record_is_written_beside_it() {
     let home = tempfile::tempdir().expect("a directory");
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../record/ext4-ext4.json");
     let record = home.path().join("tuned.json");

@@ -115,9 +115,9 @@ const CLI: &[Layer] = &[
     layer("cp/invocation cp/units", "the program's name, and quantities as text"),
     layer("certify compare engines_command race report tune", "one subcommand each"),
     layer("bench", "runs an experiment, for certify as well"),
-    layer("scratch_guard", "removes scratch directories when a signal arrives"),
-    layer("terminal", "what is drawn and printed"),
-    layer("error_text signals", "errors on one line, and the signals that end a program"),
+    layer("scratch", "scratch directories, which are removed when a signal arrives"),
+    layer("terminal", "arguments, and text on a terminal"),
+    layer("error_text signals version", "errors on one line, the signals that end a program"),
 ];
 
 const REPORT: &[Layer] = &[

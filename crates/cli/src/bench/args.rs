@@ -1,25 +1,22 @@
-//! What a user asks of `haulage bench`.
+//! The arguments of `haulage bench`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use clap::error::ErrorKind;
 
-/// Run a whole experiment, and keep every sample.
+use super::measured_dirs::MeasuredDirs;
+use crate::terminal::command::{positive, random_seed, seconds};
+
+/// Run an experiment, and keep every sample.
 ///
-/// EXPERIMENT is the name of one that haulage brings along (see --list), or a TOML file of your own in
-/// the same form. All variants run in shuffled, interleaved rounds, in sessions that are processes of
-/// their own; the page cache is set and proved before each run, and each copy is compared with its
-/// source. Samples go to a run directory as they come, so that an experiment that was interrupted can
-/// be taken up again. Files are made only in one folder of ours in each --on directory, and removed in
-/// the end.
+/// EXPERIMENT is the name of a built-in experiment (see --list), or a TOML file in the same form. All
+/// variants run in shuffled, interleaved rounds. Each session is a process of its own. The state of the
+/// page cache is set and verified before each run. Each copy is compared with its source. Each sample
+/// is written to the run directory at once, so that an interrupted experiment can be resumed. In each
+/// --on directory, files are made only in one scratch directory, which is removed at the end.
 #[derive(Parser, Debug)]
 #[command(
-    name = "haulage bench",
-    bin_name = "haulage bench",
     infer_long_args = true,
     after_help = "Examples:\n  \
         haulage bench --list\n  \
@@ -27,142 +24,53 @@ use clap::error::ErrorKind;
         haulage bench closson-2007 --on /ssd --on /backup --scale 0.1 --dry-run\n  \
         haulage bench --resume runs/20260131T120000Z-host-engines"
 )]
-struct Args {
-    /// The experiment
+pub(super) struct Args {
+    /// A built-in experiment, or a file
     #[arg(value_name = "EXPERIMENT", required_unless_present_any = ["list", "resume"])]
-    experiment: Option<String>,
+    pub(super) experiment: Option<String>,
 
-    /// List the experiments that haulage brings along
+    /// List the built-in experiments
     #[arg(long)]
-    list: bool,
+    pub(super) list: bool,
 
-    /// Measure here; given twice, sources lie in the first directory and copies go to the second
-    /// [default: the current directory]
-    #[arg(long, value_name = "DIR")]
-    on: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) dirs: MeasuredDirs,
 
-    /// Multiply the sizes and numbers of files that are made for it by F
+    /// Multiply the sizes and numbers of the files that are made by F
     #[arg(long, value_name = "F", value_parser = factor, default_value = "1")]
-    scale: f64,
-
-    /// Run exactly N rounds of each cell, however long they take
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    rounds: Option<u32>,
-
-    /// Time for everything together; with --resume, from now on [default: what the experiment says, or
-    /// what is left of it]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    time: Option<f64>,
-
-    /// What the order of runs and the bytes of sources follow from [default: another one each time]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-
-    /// Where run directories are made
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    runs: PathBuf,
-
-    /// Say what would be run, how long it would take and how much room it needs
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Print every table and analysis before the answer in short; they are in the run directory anyhow
-    #[arg(long)]
-    details: bool,
-
-    /// Take up an experiment that was interrupted, in its run directory
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["experiment", "on", "scale", "seed", "runs"])]
-    resume: Option<PathBuf>,
-}
-
-/// What to do.
-#[derive(Debug)]
-pub(super) enum Request {
-    /// List the experiments.
-    List,
-    /// Run one.
-    Run(RunRequest),
-    /// Take one up again.
-    Resume(ResumeRequest),
-}
-
-/// An experiment to be run.
-#[derive(Debug)]
-pub(super) struct RunRequest {
-    pub(super) experiment: String,
-    pub(super) src_dir: PathBuf,
-    pub(super) dst_dir: PathBuf,
     pub(super) scale: f64,
+
+    /// Run N rounds of each cell, without a time limit unless --time is given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) rounds: Option<u32>,
+
+    /// The time for the whole experiment; with --resume, from now on [default: the time in the
+    /// experiment; with --resume, the rest of it]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(super) time: Option<Duration>,
+
+    /// The seed of the random order and contents [default: a random number]
+    #[arg(long, value_name = "N", default_value_t = random_seed(), hide_default_value = true)]
     pub(super) seed: u64,
+
+    /// The directory in which the run directory is made
+    #[arg(long, value_name = "DIR", default_value = "runs")]
     pub(super) runs: PathBuf,
+
+    /// Print what would be run, and the time and space that it would take
+    #[arg(long)]
     pub(super) dry_run: bool,
+
+    /// Print all tables and analyses before the summary; verdict.txt in the run directory always has
+    /// them
+    #[arg(long)]
     pub(super) details: bool,
-}
 
-/// An experiment to be taken up again, for so long or with so many rounds where that is said anew.
-#[derive(Debug)]
-pub(super) struct ResumeRequest {
-    pub(super) run: PathBuf,
-    pub(super) rounds: Option<u32>,
-    pub(super) time: Option<Duration>,
-    pub(super) dry_run: bool,
-    pub(super) details: bool,
-}
-
-/// The request in `args`; otherwise what to exit with, after it has been said why.
-pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
-    let name = OsString::from("haulage bench");
-    let args = Args::try_parse_from(std::iter::once(name).chain(args)).map_err(|error| {
-        match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // Nobody is left to be told when the help cannot be printed.
-                let _ = error.print();
-                ExitCode::SUCCESS
-            }
-            _ => complain(&crate::error_text::of_clap(&error, "haulage bench")),
-        }
-    })?;
-    let time = args.time.map(Duration::from_secs_f64);
-    if args.list {
-        return Ok(Request::List);
-    }
-    if let Some(run) = args.resume {
-        let Args { rounds, dry_run, details, .. } = args;
-        return Ok(Request::Resume(ResumeRequest { run, rounds, time, dry_run, details }));
-    }
-    let (src_dir, dst_dir) = match args.on.as_slice() {
-        [] => (PathBuf::from("."), PathBuf::from(".")),
-        [one] => (one.clone(), one.clone()),
-        [src, dst] => (src.clone(), dst.clone()),
-        _ => return Err(complain("--on can be given once or twice")),
-    };
-    Ok(Request::Run(RunRequest {
-        experiment: args.experiment.unwrap_or_default(),
-        src_dir,
-        dst_dir,
-        scale: args.scale,
-        rounds: args.rounds,
-        time,
-        seed: args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000)),
-        runs: args.runs,
-        dry_run: args.dry_run,
-        details: args.details,
-    }))
-}
-
-fn complain(words: &str) -> ExitCode {
-    eprintln!("haulage bench: {words}");
-    ExitCode::from(2)
+    /// Continue the interrupted experiment whose run directory is RUN
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["experiment", "on", "scale", "seed", "runs"])]
+    pub(super) resume: Option<PathBuf>,
 }
 
 fn factor(text: &str) -> Result<f64, &'static str> {
-    let factor = text.parse().ok().filter(|&factor| factor > 0.0 && factor <= 1e6);
-    factor.ok_or("it takes a number over 0, up to a million")
-}
-
-fn seconds(text: &str) -> Result<f64, &'static str> {
-    let seconds = text.parse().ok().filter(|&seconds| seconds > 0.0 && seconds <= 1e7);
-    seconds.ok_or("it takes a number of seconds over 0, up to 10 million")
+    positive(text, 1e6).ok_or("it takes a number over 0, up to a million")
 }

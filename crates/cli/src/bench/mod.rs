@@ -1,313 +1,169 @@
-//! `haulage bench EXPERIMENT`: a whole experiment, every sample kept.
+//! `haulage bench EXPERIMENT`: runs an experiment and keeps every sample.
 
 mod args;
+pub(crate) mod certificates;
+pub(crate) mod experiment;
+pub(crate) mod measured_dirs;
 mod plan;
-mod progress;
-mod short;
+mod progress_view;
+mod summary;
 pub(crate) mod table;
 
 use std::ffi::OsString;
-use std::io::Write;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use lab::bench::answer::{Delta, Verdict};
-use lab::bench::certificates::{Badge, Kept, Subject};
-use lab::bench::conduct::{self, Conduct, Limits, Places, Room};
+use lab::bench::certificates::{Badge, Kept};
+use lab::bench::conduct::Conduct;
 use lab::bench::definition::Definition;
-use lab::bench::deltas::Deltas;
 use lab::bench::library::{BUILT_IN, BuiltIn};
-use lab::bench::run_dir::{self, HowRun, Run, RunDir};
-use lab::environment::Environment;
-use lab::fixture::{self, Scratch};
-use lab::source::Source;
-use lab::state::{Prover, State};
+use lab::bench::run_dir::{self, HowRun, Run};
 
-use crate::scratch_guard::{ScratchGuard, report_abandoned};
-use crate::terminal::output;
-use args::{Request, ResumeRequest, RunRequest};
-use progress::Line;
+use crate::scratch::ScratchGuard;
+use crate::terminal::{command, output};
+use crate::version::VERSION;
+use args::Args;
+use experiment::{Purpose, Start};
+use progress_view::ProgressView;
 
-/// The commit that this program was built from, where the build could tell.
-const COMMIT: Option<&str> = option_env!("HAULAGE_COMMIT");
-
-/// Bytes of the file on which the prover of the page cache state tries itself.
-const PROVER_BYTES: usize = 4 << 20;
-
-/// Runs the command. Exit status 1 when the experiment could not be run or something that a run made
-/// was wrong, 2 for bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
-    let request = match args::parse(args) {
-        Ok(request) => request,
-        Err(exit) => return exit,
-    };
-    let done = match request {
-        Request::List => output::print(&plan::list(BUILT_IN)),
-        Request::Run(request) => run(&request),
-        Request::Resume(request) => resume(&request),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("haulage bench: {}", crate::error_text::one_line(&error));
-            ExitCode::FAILURE
-        }
-    }
+/// Runs the command. Exit status 1 if the experiment could not be run or a run made a wrong copy, 2 for
+/// bad usage.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    command::run("bench", arguments, |args: &Args| {
+        let text = match &args.resume {
+            _ if args.list => plan::list(BUILT_IN),
+            Some(path) => resume(args, path)?,
+            None => run(args)?,
+        };
+        output::print(&text)?;
+        Ok(ExitCode::SUCCESS)
+    })
 }
 
-/// One session of an experiment, or one of several runs at once: what this program is for its own
-/// children.
+/// One session of an experiment, or one copier of several at once: `bench` starts this program for it.
 pub(crate) fn session() -> ExitCode {
     if lab::bench::session::main() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn run(request: &RunRequest) -> anyhow::Result<()> {
-    let definition = load(&request.experiment)?.scaled(request.scale);
-    let time = match (request.time, request.rounds) {
+fn run(args: &Args) -> anyhow::Result<String> {
+    args.dirs.check()?;
+    let name = args.experiment.as_deref().unwrap_or_default();
+    let definition = load(name)?.scaled(args.scale);
+    let time = match (args.time, args.rounds) {
         (None, None) => Some(Duration::from_secs_f64(definition.minutes * 60.0)),
         (time, _) => time,
     };
-    if request.dry_run {
-        return output::print(&plan::of(&definition, request.rounds, time)?);
+    if args.dry_run {
+        return plan::of(&definition, args.rounds, time);
     }
     let how = HowRun {
-        schema: run_dir::SCHEMA,
-        // Whoever takes it up again may stand elsewhere.
-        src_dir: absolute(&request.src_dir)?,
-        dst_dir: absolute(&request.dst_dir)?,
-        seed: request.seed,
         seconds: time.map(|time| time.as_secs_f64()),
-        rounds: request.rounds,
-        scale: request.scale,
-        haulage_version: env!("CARGO_PKG_VERSION").to_owned(),
+        rounds: args.rounds,
+        scale: args.scale,
+        ..experiment::new_run(&args.dirs, args.seed)?
     };
-    conduct(&definition, &how, Begin::In(&request.runs), request.details)
+    measure(&definition, &how, Start::New { runs: &args.runs }, args.details)
 }
 
-fn resume(request: &ResumeRequest) -> anyhow::Result<()> {
-    let path = &request.run;
+fn resume(args: &Args, path: &Path) -> anyhow::Result<String> {
     let before = Run::read(path)?;
     let mut how = before.how.clone();
-    if request.rounds.is_some() || request.time.is_some() {
-        how.rounds = request.rounds;
-        how.seconds = request.time.map(|time| time.as_secs_f64());
+    if args.rounds.is_some() || args.time.is_some() {
+        how.rounds = args.rounds;
+        how.seconds = args.time.map(|time| time.as_secs_f64());
     } else if let Some(seconds) = &mut how.seconds {
         *seconds = (*seconds - before.measured_for().as_secs_f64()).max(0.0);
     }
-    if request.dry_run {
+    if args.dry_run {
         let time = how.seconds.map(Duration::from_secs_f64);
-        return output::print(&plan::of(&before.definition, how.rounds, time)?);
+        return plan::of(&before.definition, how.rounds, time);
     }
-    if how.haulage_version != env!("CARGO_PKG_VERSION") {
-        bail!(
-            "'{}' was begun by haulage {} and cannot be gone on with by {}",
-            path.display(),
-            how.haulage_version,
-            env!("CARGO_PKG_VERSION")
-        );
+    require_same_version_and_kernel(&before)?;
+    let definition = before.definition.clone();
+    measure(&definition, &how, Start::Resume(Box::new(before)), args.details)
+}
+
+fn require_same_version_and_kernel(before: &Run) -> anyhow::Result<()> {
+    let (path, version) = (before.path.display(), &before.how.haulage_version);
+    if version != VERSION {
+        bail!("'{path}' is a run of haulage {version}; haulage {VERSION} cannot resume it");
     }
     let kernel = lab::environment::kernel();
-    if before.environment["kernel"] != kernel.as_str() {
+    let kernel_before = &before.environment["kernel"];
+    if kernel_before != kernel.as_str() {
         bail!(
-            "'{}' was begun under another kernel, {}, and this is {kernel}: two runs are needed to \
-             compare the two",
-            path.display(),
-            before.environment["kernel"].as_str().unwrap_or("unknown")
+            "'{path}' is a run under kernel {}, and this is kernel {kernel}; to compare two kernels, make a \
+             run under each",
+            kernel_before.as_str().unwrap_or("unknown")
         );
     }
-    let definition = before.definition.clone();
-    conduct(&definition, &how, Begin::Again(Box::new(before)), request.details)
+    Ok(())
 }
 
-pub(crate) fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
-    std::fs::canonicalize(dir).with_context(|| format!("cannot open '{}'", dir.display()))
-}
-
-/// The experiment called `name`, or in the file of that name.
+/// The built-in experiment `name`, or the one in the file `name`.
 fn load(name: &str) -> anyhow::Result<Definition> {
     if let Some(built_in) = BuiltIn::by_name(name) {
         return Ok(built_in.definition()?);
     }
     if !name.contains('/') && !Path::new(name).exists() {
         let known: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).collect();
-        bail!(
-            "no experiment is called '{name}', and no file; there is {}",
-            lab::words::listed(&known)
-        );
+        let known = lab::words::listed(&known);
+        bail!("no experiment is called '{name}', and no file; the experiments are {known}");
     }
     let text = std::fs::read_to_string(name).with_context(|| format!("cannot read '{name}'"))?;
     Ok(Definition::parse(&text, name)?)
 }
 
-/// A run that is new, or was begun before.
-pub(crate) enum Begin<'b> {
-    /// A new one, whose directory is made in this one.
-    In(&'b Path),
-    /// One that was interrupted.
-    Again(Box<Run>),
-}
-
-fn conduct(
+/// Runs the experiment and returns its result as text.
+fn measure(
     definition: &Definition,
     how: &HowRun,
-    begin: Begin<'_>,
+    start: Start<'_>,
     details: bool,
-) -> anyhow::Result<()> {
-    let guard = ScratchGuard::install("bench").context("cannot watch for signals")?;
-    let kept = match &begin {
-        // What δ was when it was begun it remains.
-        Begin::Again(run) => Kept::read(&run.path.join(run_dir::files::CERTIFICATE)),
-        Begin::In(_) => certificate_for(how),
+) -> anyhow::Result<String> {
+    let certificate = match &start {
+        // δ must not change within a run.
+        Start::Resume(run) => Kept::read(&run.path.join(run_dir::files::CERTIFICATE)),
+        Start::New { .. } => certificates::find(how),
     };
-    let badge = kept.as_ref().map_or_else(Badge::none, |kept| {
-        kept.badge(&lab::environment::kernel(), env!("CARGO_PKG_VERSION"))
-    });
-    let task = Task {
-        command: "bench",
-        deltas: badge.deltas,
-        certificate: kept.as_ref(),
-        makes_certificate: false,
-    };
-    let done =
-        carry_out(definition, how, begin, &task, &guard, |conducted| {
-            let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
-            let dir = conducted.dir();
-            let mut line = Line::new("bench", &definition.name);
-            line.say("what the samples come to is worked out");
-            let samples = Run::read(dir.path())?;
-            let mut verdict = Verdict::of(definition, conducted.cells(), &delta, how.rounds)
-                .analysed(definition, samples.samples(), how.rounds);
-            line.clear();
-            verdict.certificate.clone_from(&badge.words);
-            dir.write(run_dir::files::VERDICT, &verdict)?;
-            let columns = output::columns();
-            let tables = table::render(definition, &verdict, columns);
-            let short = short::render(definition, &verdict, dir.path(), columns);
-            dir.write_text(run_dir::files::DETAILS, &format!("{tables}\n{short}"))?;
-            Ok(if details { format!("{tables}\n{short}") } else { short })
-        });
-    guard.wait_if_ending();
-    output::print(&done?)
+    let badge = certificate
+        .as_ref()
+        .map_or_else(Badge::none, |kept| kept.badge(&lab::environment::kernel(), VERSION));
+    let purpose = Purpose::Verdict { deltas: badge.deltas, certificate: certificate.as_ref() };
+    ScratchGuard::around("bench", |guard| {
+        experiment::run(definition, how, start, &purpose, guard, |conducted| {
+            conclude(definition, how, &badge, conducted, details)
+        })
+    })
 }
 
-/// The certificate of this machine and the file systems of a run, where there is one.
-fn certificate_for(how: &HowRun) -> Option<Kept> {
-    let subject = Subject::of(&how.src_dir, &how.dst_dir);
-    let (kernel, version) = (lab::environment::kernel(), env!("CARGO_PKG_VERSION"));
-    Badge::find(certificates_dir().as_deref(), &subject, &kernel, version).1
-}
-
-/// Where certificates are kept, by the XDG Base Directory Specification: `haulage/certificates` in the
-/// directory for state. `None` for a user without a home.
-pub(crate) fn certificates_dir() -> Option<PathBuf> {
-    let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
-    Some(state?.join("haulage/certificates"))
-}
-
-/// What an experiment is carried out for.
-pub(crate) struct Task<'t> {
-    /// What begins messages.
-    pub(crate) command: &'static str,
-    /// Differences up to these shares do not matter.
-    pub(crate) deltas: Deltas,
-    /// What is copied into the run directory.
-    pub(crate) certificate: Option<&'t Kept>,
-    /// Whether it makes a certificate, which cannot be gone on with.
-    pub(crate) makes_certificate: bool,
-}
-
-/// Carries an experiment out in scratch directories of its own, which are removed in the end, and
-/// returns what `finish` makes of it.
-pub(crate) fn carry_out<T>(
+/// Computes the verdict from the samples, and writes it to the run directory. Returns it as text.
+fn conclude(
     definition: &Definition,
     how: &HowRun,
-    begin: Begin<'_>,
-    task: &Task<'_>,
-    guard: &ScratchGuard,
-    finish: impl FnOnce(&Conduct<'_>) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
-    let (src, dst) = (&how.src_dir, &how.dst_dir);
-    let command = task.command;
-    let dirs = if src == dst { vec![dst] } else { vec![src, dst] };
-    if let Begin::Again(run) = &begin {
-        let run = absolute(&run.path)?;
-        dirs.iter().for_each(|dir| fixture::remove_left_by(&run, dir));
-    }
-    report_abandoned(command, dirs);
-    let src_scratch = guard.create_scratch(src, "bench")?;
-    let dst_scratch = if src == dst { None } else { Some(guard.create_scratch(dst, "bench")?) };
-    let room = Room::of(definition);
-    let dst_work = dst_scratch.as_ref().unwrap_or(&src_scratch);
-    // Two directories may share one file system and its room.
-    if device_of(src)? == device_of(dst)? {
-        src_scratch.require_space(room.src_bytes + room.dst_bytes)?;
-    } else {
-        src_scratch.require_space(room.src_bytes)?;
-        dst_work.require_space(room.dst_bytes)?;
-    }
-    plan::require_memory(&room)?;
-
-    let (dir, before) = match begin {
-        Begin::In(runs) => {
-            let environment = environment(definition, how, &src_scratch)?;
-            (RunDir::create(runs, definition, how, &environment)?, None)
-        }
-        Begin::Again(run) => (RunDir::open(run.path.clone())?, Some(run)),
-    };
-    if let Some(certificate) = task.certificate {
-        dir.write(run_dir::files::CERTIFICATE, certificate)?;
-    }
-    let path = dir.path().to_owned();
-    let owner = absolute(&path)?;
-    src_scratch.belongs_to(&owner)?;
-    dst_scratch.as_ref().map_or(Ok(()), |scratch| scratch.belongs_to(&owner))?;
-    let time = how.seconds.map(Duration::from_secs_f64);
-    let limits = Limits { time, rounds: how.rounds, deltas: task.deltas };
-    let places = Places { src: src_scratch.path(), dst: dst_work.path() };
-    let mut conducted = Conduct::new(definition, dir, places, limits, how.seed, before.as_deref());
-    let running = conducted.running();
-    let kept = match task.makes_certificate {
-        true => format!("; what was measured is kept in '{}'", path.display()),
-        false => {
-            format!(
-                "; what was measured is kept: haulage bench --resume {} goes on",
-                path.display()
-            )
-        }
-    };
-    guard.on_signal(move || conduct::end(&running), kept.clone());
-    let mut line = Line::new(command, &definition.name);
-    let result = conducted.run(&mut |progress| line.draw(progress));
-    line.clear();
-    guard.wait_if_ending();
-    result.map_err(|error| anyhow::anyhow!("{error}{kept}"))?;
-    finish(&conducted)
-}
-
-fn device_of(dir: &Path) -> anyhow::Result<u64> {
-    let metadata = std::fs::metadata(dir);
-    Ok(metadata.with_context(|| format!("cannot stat '{}'", dir.display()))?.dev())
-}
-
-fn environment(
-    definition: &Definition,
-    how: &HowRun,
-    scratch: &Scratch,
-) -> anyhow::Result<Environment> {
-    const NAME: &str = "prover";
-    let mut file = std::fs::File::from(scratch.create_file(NAME)?);
-    let mut bytes = vec![0; PROVER_BYTES];
-    fastrand::Rng::with_seed(how.seed).fill(&mut bytes);
-    let path = scratch.path().join(NAME);
-    file.write_all(&bytes).with_context(|| format!("cannot write '{}'", path.display()))?;
-    let cold = definition.parts.iter().any(|part| part.states.contains(&State::Cold));
-    let wanted = if cold { State::Cold } else { State::Warm };
-    let prover = Prover::try_on(&Source::open(&path)?, wanted)?;
-    scratch.remove_file(NAME)?;
-    Ok(Environment::look(&how.src_dir, &how.dst_dir, prover, how.seed, COMMIT))
+    badge: &Badge,
+    conducted: &Conduct<'_>,
+    details: bool,
+) -> anyhow::Result<String> {
+    let dir = conducted.dir();
+    let mut view = ProgressView::new("bench", &definition.name);
+    view.draw_text("computing the verdict");
+    let samples = Run::read(dir.path())?;
+    let delta = Delta { shares: badge.deltas, from: badge.delta_from.clone() };
+    let mut verdict = Verdict::of(definition, conducted.cells(), &delta, how.rounds).analysed(
+        definition,
+        samples.samples(),
+        how.rounds,
+    );
+    view.clear();
+    verdict.certificate.clone_from(&badge.words);
+    dir.write(run_dir::files::VERDICT, &verdict)?;
+    let columns = output::columns();
+    let summary = summary::render(definition, &verdict, dir.path(), columns);
+    let all = format!("{}\n{summary}", table::render(definition, &verdict, columns));
+    dir.write_text(run_dir::files::DETAILS, &all)?;
+    Ok(if details { all } else { summary })
 }

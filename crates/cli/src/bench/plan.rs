@@ -1,4 +1,4 @@
-//! What an experiment would do: before it is run, and what there is to run.
+//! The output of `--list` and `--dry-run`.
 
 use std::time::Duration;
 
@@ -11,14 +11,16 @@ use lab::bench::looks::SESSIONS_MIN;
 use lab::environment::memory_bytes;
 use lab::words;
 
-/// The experiments, a few lines each.
+use crate::terminal::text::counted;
+
+/// The built-in experiments, in a few lines each.
 pub(super) fn list(built_in: &[BuiltIn]) -> String {
     let mut text = String::new();
     for built_in in built_in {
-        let definition = built_in.definition().expect("a test reads all of them");
+        let definition = built_in.definition().expect("a test parses all of them");
         let minutes = words::duration(definition.minutes * 60.0);
         text.push_str(&format!(
-            "{}\n  {}\n  {}\n  {} in {} cells, {minutes} unless --time says otherwise\n",
+            "{}\n  {}\n  {}\n  {} in {} cells, {minutes} unless --time is given\n",
             definition.name,
             definition.title,
             definition.question,
@@ -29,7 +31,7 @@ pub(super) fn list(built_in: &[BuiltIn]) -> String {
     text
 }
 
-/// What a run of `definition` would be.
+/// What a run of `definition` would do, and the time and space that it needs.
 pub(super) fn of(
     definition: &Definition,
     rounds: Option<u32>,
@@ -43,7 +45,7 @@ pub(super) fn of(
     let round = estimate::seconds_of_rounds(definition);
     let least = round * f64::from(rounds.unwrap_or(SESSIONS_MIN));
     text.push_str(&format!(
-        "\n{} for sources and {} for what runs make; {} of memory to keep them in the page cache\n",
+        "\n{} for sources and {} for what the runs write; {} of memory to keep them in the page cache\n",
         words::bytes(room.src_bytes),
         words::bytes(room.dst_bytes),
         words::bytes(room.memory_bytes),
@@ -53,15 +55,14 @@ pub(super) fn of(
             format!("{} of each cell, about {}\n", counted(rounds as usize, "round"), words::duration(least))
         }
         (None, Some(time)) => format!(
-            "at most {}; the {SESSIONS_MIN} sessions of each cell without which there is no answer take \
-             about {}\n",
+            "at most {}; the {SESSIONS_MIN} sessions of each cell that an answer needs take about {}\n",
             words::duration(time.as_secs_f64()),
             words::duration(least),
         ),
-        (None, None) => format!("about {} at the least\n", words::duration(least)),
+        (None, None) => format!("at least about {}\n", words::duration(least)),
     });
     if time.is_some_and(|time| time.as_secs_f64() < least) {
-        text.push_str("that is more than the time allows: much would stay unresolved\n");
+        text.push_str("that is longer than the time limit: many comparisons would be unresolved\n");
     }
     require_memory(&room)?;
     Ok(text)
@@ -94,19 +95,14 @@ fn of_part(definition: &Definition, part: &Part) -> String {
     )
 }
 
-fn counted(count: usize, of: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {of}{plural}")
-}
-
-/// Refuses what would not fit into the page cache: runs would measure the swapping.
+/// Fails if the files do not fit into the page cache: runs would measure swapping.
 pub(super) fn require_memory(room: &Room) -> anyhow::Result<()> {
     let memory = memory_bytes();
-    // The rest of the machine needs some too.
+    // Other programs need memory too.
     if room.memory_bytes > memory / 10 * 8 {
         bail!(
-            "not enough memory: {} have to stay in the page cache and the machine has {}; --scale \
-             makes the files smaller",
+            "not enough memory: the files take {} of the page cache, and the machine has {}; --scale \
+             makes them smaller",
             words::bytes(room.memory_bytes),
             words::bytes(memory)
         );

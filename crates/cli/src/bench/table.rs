@@ -1,4 +1,4 @@
-//! The answer of an experiment as text: for each part a table of ratios, and sentences.
+//! The verdict of an experiment as text: for each part a table of ratios, and sentences.
 
 use lab::bench::analysis::Sheet;
 use lab::bench::answer::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
@@ -7,10 +7,10 @@ use lab::bench::workload;
 use lab::stats::Answer;
 use lab::words;
 
-use crate::terminal::text::wrapped_lines;
+use crate::terminal::text::{wrapped, wrapped_each};
 
-/// All of the verdict, with the parts' tables before their sentences, in lines of `columns` characters
-/// where no single word is longer.
+/// The whole verdict, with the parts' tables before their sentences, in lines of at most `columns`
+/// characters. A word that is longer has a line of its own.
 pub(super) fn render(definition: &Definition, verdict: &Verdict, columns: usize) -> String {
     let mut text = format!("{}\n{}\n", definition.title, definition.question);
     for (part, of) in verdict.parts.iter().zip(&definition.parts) {
@@ -21,19 +21,19 @@ pub(super) fn render(definition: &Definition, verdict: &Verdict, columns: usize)
     if !analysis.is_empty() {
         text.push_str("\nHow to read it\n");
         for paragraph in analysis.split("\n\n") {
-            push_wrapped(&mut text, &paragraph.replace('\n', " "), columns);
+            text.push_str(&wrapped(&paragraph.replace('\n', " "), columns, ""));
         }
     }
     if !verdict.notes.is_empty() {
         text.push('\n');
     }
     for note in &verdict.notes {
-        push_wrapped(&mut text, &format!("Note: {note}."), columns);
+        text.push_str(&wrapped(&format!("Note: {note}."), columns, ""));
     }
     text
 }
 
-/// δ, or one for each state.
+/// δ in percent, once if it is the same for both states.
 pub(crate) fn in_both_states(warm: f64, cold: f64) -> String {
     if warm == cold {
         return format!("{} %", percent(warm));
@@ -43,14 +43,12 @@ pub(crate) fn in_both_states(warm: f64, cold: f64) -> String {
 
 fn of_part(part: &PartVerdict, of: &Part, columns: usize) -> String {
     let mut text = String::new();
-    push_wrapped(&mut text, &format!("{}: {}", part.part, part.question), columns);
+    text.push_str(&wrapped(&format!("{}: {}", part.part, part.question), columns, ""));
     if part.cells.iter().any(|cell| !cell.variants.is_empty()) {
         text.push_str(&matrix(part, of, columns));
     }
-    for refused in refused(part) {
-        push_wrapped(&mut text, &refused, columns);
-    }
-    push_wrapped(&mut text, &part.sentence, columns);
+    text.push_str(&wrapped_each(&refused(part), columns));
+    text.push_str(&wrapped(&part.sentence, columns, ""));
     for finding in &part.analyses {
         text.push('\n');
         text.push_str(&of_sheet(&finding.sheet(), columns));
@@ -58,7 +56,7 @@ fn of_part(part: &PartVerdict, of: &Part, columns: usize) -> String {
     text
 }
 
-/// What does not work in any cell, and why.
+/// The variants that work in no cell, each with the reason.
 fn refused(part: &PartVerdict) -> Vec<String> {
     let Some(first) = part.cells.first() else { return Vec::new() };
     let everywhere =
@@ -70,17 +68,17 @@ fn refused(part: &PartVerdict) -> Vec<String> {
     first.variants.iter().enumerate().filter_map(of).collect()
 }
 
-/// A share in percent without more digits than it has.
+/// A fraction in percent, with one decimal unless that is 0.
 fn percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
-/// Columns side by side as far as they fit, and then the rest below, each time behind those that tell a row
-/// from the others.
+/// The columns of a sheet, in as many blocks one below another as the width needs. Each block repeats
+/// the columns that identify a row.
 fn of_sheet(sheet: &Sheet, columns: usize) -> String {
     let mut text = String::new();
-    push_wrapped(&mut text, &sheet.title, columns);
+    text.push_str(&wrapped(&sheet.title, columns, ""));
     let count = |text: &String| text.chars().count();
     let width = |column: usize| {
         let cells = sheet.rows.iter().map(|row| &row[column]);
@@ -92,7 +90,7 @@ fn of_sheet(sheet: &Sheet, columns: usize) -> String {
     let mut rest = 1;
     while rest < widths.len() && !sheet.rows.is_empty() {
         let mut block: Vec<usize> = (1..sheet.telling.min(rest)).collect();
-        // Where these alone fill a line the name has to do.
+        // If they fill half a line, only the name is repeated.
         if widths[0] + width_of(&block) > columns / 2 {
             block.clear();
         }
@@ -110,14 +108,11 @@ fn of_sheet(sheet: &Sheet, columns: usize) -> String {
             push_row(&mut text, &row[0], widths[0], &cells);
         }
     }
-    for sentence in &sheet.sentences {
-        push_wrapped(&mut text, sentence, columns);
-    }
-    text
+    text + &wrapped_each(&sheet.sentences, columns)
 }
 
-/// Columns for names of which the longest has so many: names are never cut, and one that takes more than
-/// two fifths of a line has a line of its own, with its row below.
+/// The columns for names of at most `longest` characters: up to two fifths of a line. A longer name is
+/// not cut; it has a line of its own above its row.
 fn name_columns(longest: usize, columns: usize) -> usize {
     longest.min(columns * 2 / 5)
 }
@@ -131,15 +126,8 @@ fn push_row(text: &mut String, name: &str, name_columns: usize, cells: &str) {
     text.push('\n');
 }
 
-/// A sentence on lines of its own.
-fn push_wrapped(text: &mut String, sentence: &str, columns: usize) {
-    for line in wrapped_lines(sentence, columns) {
-        text.push_str(&line);
-        text.push('\n');
-    }
-}
-
-/// Variants down, cells across: the median of the baseline, and for the others the ratio to it.
+/// A row for each variant and a column for each cell: the median of the baseline, and the ratios of
+/// the others to it.
 fn matrix(part: &PartVerdict, of: &Part, columns: usize) -> String {
     let variants: Vec<&str> =
         part.cells[0].variants.iter().map(|variant| variant.variant.as_str()).collect();
@@ -174,18 +162,18 @@ fn matrix(part: &PartVerdict, of: &Part, columns: usize) -> String {
             "{what} as a ratio to {}; < faster, > slower, = equivalent, ? unresolved",
             part.baseline
         );
-        push_wrapped(&mut text, &legend, columns);
+        text.push_str(&wrapped(&legend, columns, ""));
     }
     text
 }
 
-/// Calls that a run makes where the question is about one of them; otherwise 1.
+/// The calls of a run if the part measures the time of one call; otherwise 1.
 fn calls_of_run(part: &Part) -> u64 {
     let workload = workload::by_name(&part.workload);
     workload.and_then(|workload| workload.calls_of_run).unwrap_or(1)
 }
 
-/// What tells a cell from the part's other cells.
+/// The name of a cell within its part.
 fn head(part: &PartVerdict, cell: &CellVerdict) -> String {
     cell.cell.strip_prefix(&format!("{}/", part.part)).unwrap_or(&cell.cell).to_owned()
 }
@@ -224,11 +212,11 @@ mod tests {
         push_row(&mut text, "cp {src} {dst}", width, "  45 ms");
         let blank = " ".repeat(32);
         assert_eq!(text, format!("{long}\n{blank}  1.2 >\n{:<32}  45 ms\n", "cp {src} {dst}"));
-        assert_eq!(name_columns(20, 80), 20, "short ones take what they need");
+        assert_eq!(name_columns(20, 80), 20, "short names take their own width");
     }
 
     #[test]
-    fn rows_that_go_on_below_say_which_they_are() {
+    fn rows_of_a_later_block_repeat_their_names() {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let sheet = Sheet {
             title: "Title".to_owned(),

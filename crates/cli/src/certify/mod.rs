@@ -1,94 +1,69 @@
-//! `haulage certify`: the protocol against itself.
+//! `haulage certify`: runs the protocol of `bench` on comparisons whose truth is known.
 
 mod args;
-mod words;
+mod text;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use anyhow::Context;
 use lab::bench::certificate::{self, Certificate, Choice};
 use lab::bench::certificates::{Kept, Subject};
-use lab::bench::deltas::LEAST;
 use lab::bench::prover_check::{self, ProverCheck};
 use lab::bench::run_dir::{self, HowRun};
 use lab::state::Prover;
 
-use crate::bench::{self, Begin, Task};
-use crate::scratch_guard::ScratchGuard;
-use args::Request;
+use crate::bench::certificates;
+use crate::bench::experiment::{self, Purpose, Start};
+use crate::scratch::ScratchGuard;
+use crate::terminal::{command, output};
+use crate::version::VERSION;
+use args::Args;
 
-/// Runs the command. Exit status 1 when the machine is not certified, or that could not be found out;
-/// 2 for bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
-    let request = match args::parse(args) {
-        Ok(request) => request,
-        Err(exit) => return exit,
-    };
-    match certify(&request) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("haulage certify: {}", crate::error_text::one_line(&error));
-            ExitCode::FAILURE
-        }
-    }
+/// Runs the command. Exit status 1 if the machine is not certified or nothing could be measured, 2 for
+/// bad usage.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    command::run("certify", arguments, |args| {
+        let (kept, text) = ScratchGuard::around("certify", |guard| certify(args, guard))?;
+        output::print(&text)?;
+        Ok(if kept.certificate.passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
 }
 
-fn certify(request: &Request) -> anyhow::Result<bool> {
-    let guard = ScratchGuard::install("certify").context("cannot watch for signals")?;
-    let done = certify_guarded(request, &guard);
-    guard.wait_if_ending();
-    let (kept, text) = done?;
-    crate::terminal::output::print(&text)?;
-    Ok(kept.certificate.passes)
-}
-
-fn certify_guarded(request: &Request, guard: &ScratchGuard) -> anyhow::Result<(Kept, String)> {
-    let how = HowRun {
-        schema: run_dir::SCHEMA,
-        src_dir: bench::absolute(&request.src_dir)?,
-        dst_dir: bench::absolute(&request.dst_dir)?,
-        seed: request.seed,
-        seconds: Some(request.time.as_secs_f64()),
-        rounds: None,
-        scale: 1.0,
-        haulage_version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
+fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(Kept, String)> {
+    let mut how = experiment::new_run(&args.dirs, args.seed)?;
+    how.seconds = Some(args.time.as_secs_f64());
     let (prover, checks) = try_prover(&how, guard)?;
     let definition = certificate::experiment(&Choice {
         cold: prover.counts_pages && prover.drops_pages,
-        file_bytes_max: request.file_bytes_max,
-        cells_max: request.cells_max,
-        minutes: request.time.as_secs_f64() / 60.0,
+        file_bytes_max: args.max_size,
+        cells_max: args.cells.map_or(usize::MAX, usize::from),
+        minutes: args.time.as_secs_f64() / 60.0,
     });
-    let task =
-        Task { command: "certify", deltas: LEAST, certificate: None, makes_certificate: true };
-    let begun = std::time::Instant::now();
-    bench::carry_out(&definition, &how, Begin::In(&request.runs), &task, guard, |conducted| {
+    let start = Start::New { runs: &args.runs };
+    let begun = Instant::now();
+    experiment::run(&definition, &how, start, &Purpose::Certificate, guard, |conducted| {
         let kept = Kept {
             subject: Subject::of(&how.src_dir, &how.dst_dir),
             made: lab::bench::certificates::now(),
             kernel: lab::environment::kernel(),
-            haulage_version: env!("CARGO_PKG_VERSION").to_owned(),
+            haulage_version: VERSION.to_owned(),
             seconds: begun.elapsed().as_secs_f64(),
             seed: how.seed,
             certificate: Certificate::of(&definition, conducted.cells(), checks, None),
         };
-        conducted.dir().write(run_dir::files::CERTIFICATE, &kept)?;
-        let file = bench::certificates_dir().map(|dir| kept.keep(&dir)).transpose()?;
-        let text = if request.json {
-            let mut json = serde_json::to_string_pretty(&kept).context("cannot write JSON")?;
-            json.push('\n');
-            json
-        } else {
-            words::render(&kept, conducted.dir().path(), file.as_deref())
+        let run = conducted.dir();
+        run.write(run_dir::files::CERTIFICATE, &kept)?;
+        let file = certificates::dir().map(|dir| kept.keep(&dir)).transpose()?;
+        let text = match args.json {
+            true => output::json(&kept)?,
+            false => text::render(&kept, run.path(), file.as_deref(), output::columns()),
         };
         Ok((kept, text))
     })
 }
 
-/// The prover on the file system of the sources, and what others say of it.
+/// The prover of the page cache state on the file system of the sources, and independent checks of it.
 fn try_prover(how: &HowRun, guard: &ScratchGuard) -> anyhow::Result<(Prover, Vec<ProverCheck>)> {
     let scratch = guard.create_scratch(&how.src_dir, "bench")?;
     Ok(prover_check::check(&scratch, how.seed)?)

@@ -1,59 +1,50 @@
-//! `haulage compare FIRST SECOND`: what changed between two runs.
+//! `haulage compare FIRST SECOND`: reports what changed between two runs.
 
 mod args;
-mod words;
+mod text;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::Context;
 use lab::bench::certificates::Kept;
 use lab::bench::compare::Change;
 use lab::bench::deltas::{Deltas, LEAST};
 use lab::bench::run_dir::{Run, files};
 
-use args::Request;
+use crate::terminal::{command, output};
+use args::{Args, FailOn};
 
-/// Runs the command. Exit status 1 when something got slower, or nothing was compared, and that is to be a
-/// failure, or a run cannot be read; 2 for bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
-    let request = match args::parse(args) {
-        Ok(request) => request,
-        Err(exit) => return exit,
-    };
-    match compare(&request) {
-        Ok(change) if request.fail_on_slower && change.slower() => ExitCode::FAILURE,
-        // Whoever asks to be stopped is not to go on because nothing was looked at.
-        Ok(change) if request.fail_on_slower && change.cells.is_empty() => {
-            eprintln!("haulage compare: nothing was compared: the two runs have no cell in common");
-            ExitCode::FAILURE
-        }
-        Ok(_) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("haulage compare: {}", crate::error_text::one_line(&error));
-            ExitCode::FAILURE
-        }
-    }
+/// Runs the command. Exit status 1 if a run cannot be read; with `--fail-on slower` also if something
+/// is slower or nothing was compared. 2 for bad usage.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    command::run("compare", arguments, compare)
 }
 
-fn compare(request: &Request) -> anyhow::Result<Change> {
-    let first = Run::read(&request.first)?;
-    let second = Run::read(&request.second)?;
-    let deltas = match request.delta {
+fn compare(args: &Args) -> anyhow::Result<ExitCode> {
+    let first = Run::read(&args.first)?;
+    let second = Run::read(&args.second)?;
+    let deltas = match args.delta {
         Some(delta) => Deltas { warm: delta, cold: delta },
         None => deltas_of([&first, &second]),
     };
     let change = Change::of(&first, &second, deltas);
-    let text = if request.json {
-        serde_json::to_string_pretty(&change).context("cannot write JSON")? + "\n"
-    } else {
-        words::render(&change, [&first, &second])
+    let text = match args.json {
+        true => output::json(&change)?,
+        false => text::render(&change, [&first, &second], output::columns()),
     };
-    crate::terminal::output::print(&text)?;
-    Ok(change)
+    output::print(&text)?;
+    match args.fail_on {
+        None => Ok(ExitCode::SUCCESS),
+        Some(FailOn::Slower) if change.slower() => Ok(ExitCode::FAILURE),
+        // Without a comparison there is no proof that nothing is slower.
+        Some(FailOn::Slower) if change.cells.is_empty() => {
+            anyhow::bail!("nothing was compared: the two runs have no cell in common")
+        }
+        Some(FailOn::Slower) => Ok(ExitCode::SUCCESS),
+    }
 }
 
-/// The larger of what the certificates of both runs say.
+/// The larger differences of the certificates in both runs.
 fn deltas_of(runs: [&Run; 2]) -> Deltas {
     let kept = runs.map(|run| Kept::read(&run.path.join(files::CERTIFICATE)));
     kept.iter().flatten().map(|kept| kept.certificate.deltas).fold(LEAST, Deltas::larger)

@@ -1,92 +1,76 @@
-//! `haulage race [SRC] [DSTDIR]`: which way of copying wins here.
+//! `haulage race [SRC] [DSTDIR]`: measures every variant on one source, and reports the fastest.
 
 mod args;
-mod board;
-mod results;
+mod progress_view;
 mod table;
 
 use std::ffi::OsString;
-use std::io::Write;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::Context;
 use lab::fixture::Scratch;
 use lab::race::{Config, Report};
+use lab::rows::Rows;
 use lab::source::Source;
 use lab::verdict::Kind;
 
-use crate::scratch_guard::{ScratchGuard, report_abandoned};
-use crate::terminal::output;
-use args::Request;
-use board::Board;
-use results::Results;
+use crate::scratch::{ScratchGuard, random_source, report_abandoned};
+use crate::terminal::command;
+use crate::terminal::output::{self, ResultFile};
+use crate::version::COMMIT;
+use args::{Args, Operands};
+use progress_view::ProgressView;
 
-/// Bytes of the source that is made where none is named.
-const MADE_SOURCE_BYTES: u64 = 256 << 20;
+/// Bytes of the source that is made if the user names none.
+const MADE_SOURCE_BYTES: usize = 256 << 20;
 
-/// The commit that this program was built from, where the build could tell.
-const COMMIT: Option<&str> = option_env!("HAULAGE_COMMIT");
+/// Room for the metadata of the scratch files.
+const METADATA_BYTES: u64 = 16 << 20;
 
-/// Runs the command. Exit status 1 when the race could not be run, a copy was wrong, or no run had
-/// the state that was asked for; 2 for bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
+/// Runs the command. Exit status 1 if the race could not be run, a copy was wrong, or no run had the
+/// state that was asked for; 2 for bad usage.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let begun = Instant::now();
-    let request = match args::parse(args) {
-        Ok(request) => request,
-        Err(exit) => return exit,
-    };
-    match run(&request, begun) {
-        Ok(exit) => exit,
-        Err(error) => {
-            eprintln!("haulage race: {}", crate::error_text::one_line(&error));
-            ExitCode::FAILURE
-        }
-    }
+    command::run("race", arguments, |args| run(args, begun))
 }
 
-fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
-    let results = Results::open(request)?;
-    let guard = ScratchGuard::install("race").context("cannot watch for signals")?;
-    let report = race(request, begun, &guard);
-    guard.wait_if_ending();
-    let report = report?;
-    results.write(&report)?;
-    if !results.take_standard_output() {
-        print(&report, request)?;
+fn run(args: &Args, begun: Instant) -> anyhow::Result<ExitCode> {
+    let operands = args.operands()?;
+    let config = args.config(begun)?;
+    let open = |path: &PathBuf| ResultFile::open(path, operands.src.as_deref());
+    let json = args.json.as_ref().map(open).transpose()?;
+    let csv = args.csv.as_ref().map(open).transpose()?;
+    let report = ScratchGuard::around("race", |guard| race(&operands, &config, guard))?;
+    if let Some(json) = &json {
+        json.write(output::json(&report)?.as_bytes())?;
     }
-    Ok(exit_of(&report))
+    if let Some(csv) = &csv {
+        let mut rows = Rows::new(Vec::new());
+        report.samples.iter().try_for_each(|sample| rows.add(sample))?;
+        csv.write(&rows.into_inner())?;
+    }
+    if ![&json, &csv].into_iter().flatten().any(ResultFile::is_standard_output) {
+        output::print(&table::render(&report, operands.src.is_none(), output::columns()))?;
+    }
+    Ok(exit_status(&report))
 }
 
-fn race(request: &Request, begun: Instant, guard: &ScratchGuard) -> anyhow::Result<Report> {
-    report_abandoned("race", [&request.dst_dir]);
-    let scratch = guard.create_scratch(&request.dst_dir, "race")?;
-    let source = match &request.src {
+fn race(operands: &Operands, config: &Config, guard: &ScratchGuard) -> anyhow::Result<Report> {
+    report_abandoned("race", [&operands.dst_dir]);
+    let scratch = guard.create_scratch(&operands.dst_dir, "race")?;
+    let source = match &operands.src {
         Some(path) => Source::open(path)?,
-        None => made_source(&scratch, request.seed)?,
+        None => made_source(&scratch, config.seed)?,
     };
-    let config = Config {
-        state: request.state,
-        variants: request.variants.clone(),
-        named: request.named,
-        rounds: request.rounds,
-        time: request.time,
-        begun,
-        seed: request.seed,
-    };
-    let mut board = Board::new(headline(request, &source));
-    let report = {
-        let mut watch = |progress: &lab::race::Progress<'_>| board.draw(progress);
-        lab::race::run(&config, &source, &scratch, COMMIT, &mut watch)
-    };
-    board.clear();
+    let mut view = ProgressView::new(headline(operands, config, &source));
+    let report = lab::race::run(config, &source, &scratch, COMMIT, &mut |it| view.draw(it));
+    view.clear();
     Ok(report?)
 }
 
-/// A race without a counted run has failed; any other answer, "too close to call" too, is one.
-fn exit_of(report: &Report) -> ExitCode {
+/// A race without a counted run has failed. "Too close to call" is a result.
+fn exit_status(report: &Report) -> ExitCode {
     let counted =
         report.samples.iter().any(|sample| sample.measured.counted && sample.measured.verified);
     if report.verdict.kind == Kind::NoVerdict && !counted && !report.samples.is_empty() {
@@ -95,38 +79,19 @@ fn exit_of(report: &Report) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn headline(request: &Request, source: &Source) -> String {
-    let from = match &request.src {
+fn headline(operands: &Operands, config: &Config, source: &Source) -> String {
+    let from = match &operands.src {
         Some(path) => format!("'{}'", path.display()),
         None => "a file of random bytes".to_owned(),
     };
     let bytes = lab::words::bytes(source.whole().bytes);
-    let to = request.dst_dir.display();
-    format!("{bytes} from {from} to '{to}', {}", request.state.name())
+    let to = operands.dst_dir.display();
+    format!("{bytes} from {from} to '{to}', {}", config.state.name())
 }
 
-fn print(report: &Report, request: &Request) -> anyhow::Result<()> {
-    output::print(&table::render(report, request.src.is_none(), output::columns()))
-}
-
-/// A file of random bytes, in the scratch directory and removed with it. No file system can shorten
-/// those by compression, or find two equal blocks.
+/// A file of random bytes, in the scratch directory and removed with it.
 fn made_source(scratch: &Scratch, seed: u64) -> anyhow::Result<Source> {
     // The file, and a copy of it.
-    scratch.require_space(2 * MADE_SOURCE_BYTES + (16 << 20))?;
-    let name = "source";
-    let file: OwnedFd = scratch.create_file(name)?;
-    let path: PathBuf = scratch.path().join(name);
-    fill(&mut std::fs::File::from(file), &path, seed)?;
-    Ok(Source::open(&path)?)
-}
-
-fn fill(file: &mut std::fs::File, path: &Path, seed: u64) -> anyhow::Result<()> {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let mut block = vec![0; 1 << 20];
-    for _ in 0..MADE_SOURCE_BYTES >> 20 {
-        rng.fill(&mut block);
-        file.write_all(&block).with_context(|| format!("cannot write '{}'", path.display()))?;
-    }
-    Ok(())
+    scratch.require_space(2 * MADE_SOURCE_BYTES as u64 + METADATA_BYTES)?;
+    random_source(scratch, "source", MADE_SOURCE_BYTES, seed)
 }

@@ -1,35 +1,36 @@
-//! The table and the sentence at the end of a race.
+//! The result of a race as text: the table and the sentence.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use lab::race::Report;
 use lab::state::Proof;
 use lab::summary::{Standing, Summary};
 use lab::verdict::Verdict;
 use lab::words;
 
-use crate::terminal::output::{BOLD, DIM, styled};
-use crate::terminal::text::wrapped;
+use crate::terminal::output::{BEST, BOLD, DIM, styled};
+use crate::terminal::text::{counted, wrapped};
 
-const BEST: Style = AnsiColor::Green.on_default().bold();
-
-/// One column: its head, how its cell is made, and how readily it is given up where the terminal is
-/// narrow (0: never).
+/// One column. On a narrow terminal, the column with the least `expendable` is left out first; 0 is
+/// never left out.
 struct Column {
     head: &'static str,
     cell: fn(&Summary) -> String,
     expendable: u8,
 }
 
-/// The parts of the table: a title, and who belongs there by standing and by sharing extents.
+/// The sections of the table: the title, and the standing and sharing of extents of its rows.
 const SECTIONS: &[(&str, Standing, bool)] = &[
     ("", Standing::Raced, false),
     ("sharing extents with the source, which moves no bytes:", Standing::Raced, true),
-    ("in the heats only, on the start of the source:", Standing::Heat, false),
-    ("in the heats only, sharing extents:", Standing::Heat, true),
-    ("floors to compare with, which copy no file:", Standing::Floor, false),
+    ("in elimination rounds only, on the start of the source:", Standing::Heat, false),
+    ("in elimination rounds only, sharing extents:", Standing::Heat, true),
+    ("floors, which copy no file:", Standing::Floor, false),
 ];
 
-/// The columns after the variant, which is always shown.
+/// The head of the first column, which is always shown.
+const VARIANT: &str = "variant";
+
+/// The other columns.
 const COLUMNS: &[Column] = &[
     Column { head: "median", cell: |s| ns(s.elapsed_ns_median), expendable: 0 },
     Column { head: "MB/s", cell: rate, expendable: 0 },
@@ -41,12 +42,13 @@ const COLUMNS: &[Column] = &[
     Column { head: "in cache", cell: resident, expendable: 3 },
 ];
 
-/// The whole answer as text with colours, for `columns` columns.
+/// The whole result with styles, in lines of at most `columns` columns.
 pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> String {
     let mut out = heading(report, made_source, columns);
     let shown = columns_that_fit(report, columns);
     let widths = widths(report, &shown);
-    out.push_str(&styled(BOLD, &head_line(&shown, &widths)));
+    let heads = shown.iter().map(|column| column.head.to_owned());
+    out.push_str(&styled(BOLD, &line(VARIANT, heads, &widths)));
     for (title, standing, shares_extents) in SECTIONS {
         let belongs =
             |row: &&Summary| row.standing == *standing && row.shares_extents == *shares_extents;
@@ -55,14 +57,15 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
             out.push_str(&styled(DIM, title));
         }
         for row in rows {
-            out.push_str(&styled(style_of(row, report), &line(row, &shown, &widths)));
+            let cells = shown.iter().map(|column| (column.cell)(row));
+            out.push_str(&styled(style_of(row, report), &line(&row.variant, cells, &widths)));
         }
     }
     out.push_str(&remarks(report, columns));
     out.push('\n');
-    out.push_str(&styled(BOLD, &wrapped(&sentence(&report.verdict.sentence), columns, "")));
+    out.push_str(&styled(BOLD, &wrapped(&format!("{}.", report.verdict.sentence), columns, "")));
     if let Some(verdict) = &report.verdict_moving_bytes {
-        let text = format!("Of those that move bytes: {}.", verdict.sentence);
+        let text = format!("Of the variants that move bytes: {}.", verdict.sentence);
         out.push_str(&styled(BOLD, &wrapped(&text, columns, "")));
     }
     out
@@ -102,7 +105,7 @@ fn heading(report: &Report, made_source: bool, columns: usize) -> String {
         environment.dst.path,
         fs(&environment.dst),
         state(report),
-        plural(report.rounds, "round"),
+        counted(report.rounds as usize, "round"),
         words::nanoseconds(report.elapsed_ns as f64),
         environment.seed,
     );
@@ -130,58 +133,44 @@ fn state(report: &Report) -> String {
     }
 }
 
-/// The indices of the columns for which there is room; the most expendable go first.
-fn columns_that_fit(report: &Report, columns: usize) -> Vec<usize> {
-    let mut shown: Vec<usize> = (0..COLUMNS.len()).collect();
+/// The columns that fit.
+fn columns_that_fit(report: &Report, columns: usize) -> Vec<&'static Column> {
+    let mut shown: Vec<&Column> = COLUMNS.iter().collect();
     loop {
         let width: usize = widths(report, &shown).iter().map(|width| width + 2).sum();
-        let expendable = shown
-            .iter()
-            .copied()
-            .filter(|&index| COLUMNS[index].expendable > 0)
-            .min_by_key(|&index| COLUMNS[index].expendable);
-        match expendable {
-            Some(index) if width - 2 > columns => shown.retain(|&kept| kept != index),
+        match shown.iter().map(|column| column.expendable).filter(|&it| it > 0).min() {
+            Some(least) if width - 2 > columns => shown.retain(|it| it.expendable != least),
             _ => return shown,
         }
     }
 }
 
-/// The width of the variant's column, and those of the columns shown.
-fn widths(report: &Report, shown: &[usize]) -> Vec<usize> {
+/// The widths of the variant's column and of the columns `shown`.
+fn widths(report: &Report, shown: &[&Column]) -> Vec<usize> {
     let rows = || report.summary.iter().filter(|row| row.standing != Standing::Refused);
     let widest = |cell: &dyn Fn(&Summary) -> String, head: &str| {
         rows().map(|row| cell(row).chars().count()).chain([head.len()]).max().unwrap_or(0)
     };
-    let variant = widest(&|row| row.variant.clone(), "variant");
-    let others = shown.iter().map(|&index| widest(&COLUMNS[index].cell, COLUMNS[index].head));
+    let variant = widest(&|row| row.variant.clone(), VARIANT);
+    let others = shown.iter().map(|column| widest(&column.cell, column.head));
     std::iter::once(variant).chain(others).collect()
 }
 
-fn head_line(shown: &[usize], widths: &[usize]) -> String {
-    let mut line = format!("{:<width$}", "variant", width = widths[0]);
-    for (&index, width) in shown.iter().zip(&widths[1..]) {
-        line.push_str(&format!("  {:>width$}", COLUMNS[index].head));
-    }
-    line
+/// `name` and the cells of a row, in columns of `widths`.
+fn line(name: &str, cells: impl Iterator<Item = String>, widths: &[usize]) -> String {
+    let name = format!("{name:<width$}", width = widths[0]);
+    let cells = cells.zip(&widths[1..]).map(|(cell, width)| format!("  {cell:>width$}"));
+    name + &cells.collect::<String>()
 }
 
-fn line(row: &Summary, shown: &[usize], widths: &[usize]) -> String {
-    let mut line = format!("{:<width$}", row.variant, width = widths[0]);
-    for (&index, width) in shown.iter().zip(&widths[1..]) {
-        line.push_str(&format!("  {:>width$}", (COLUMNS[index].cell)(row)));
-    }
-    line
-}
-
-/// Who could not take part and why, and what else there is to know.
+/// The variants that did not work or were left out, with the reasons, and the notes.
 fn remarks(report: &Report, columns: usize) -> String {
     let mut out = String::new();
     let mut remark = |text: &str| out.push_str(&wrapped(text, columns, "  "));
     for row in &report.summary {
         match row.standing {
             Standing::Refused => {
-                remark(&format!("not here: {} ({})", row.variant, row.reason));
+                remark(&format!("does not work here: {} ({})", row.variant, row.reason));
             }
             Standing::Heat if row.reason.starts_with("left out") => {
                 remark(&format!("{} {}", row.variant, row.reason));
@@ -193,14 +182,6 @@ fn remarks(report: &Report, columns: usize) -> String {
         remark(&format!("note: {note}"));
     }
     if out.is_empty() { out } else { format!("\n{out}") }
-}
-
-fn sentence(text: &str) -> String {
-    format!("{text}.")
-}
-
-fn plural(count: u32, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn ns(value: Option<f64>) -> String {

@@ -1,22 +1,17 @@
-//! What a user asks of `haulage report`.
+//! The arguments of `haulage report`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::ErrorKind;
 
-/// Show what experiments came to: a page, drawings, or text.
+/// Show runs as a page, as figures or as text.
 ///
-/// RUN is a run directory that `haulage bench` made. Without other options a page is written into the
-/// first of them: one file that holds everything and asks nothing of the network. RUN may also be a file
-/// that `haulage tune --json` wrote; its page comes to lie beside it. Nothing is measured here, and the
-/// samples stay as they are.
+/// RUN is a run directory of 'haulage bench', or a file that 'haulage tune --json' wrote. Without
+/// options, one HTML page of all runs is written into the first run directory, or beside the first
+/// file. The page contains everything that it shows, and uses no network. The command measures nothing
+/// and does not change the samples.
 #[derive(Parser, Debug)]
 #[command(
-    name = "haulage report",
-    bin_name = "haulage report",
     infer_long_args = true,
     after_help = "Examples:\n  \
         haulage report runs/20260131T120000Z-host-engines\n  \
@@ -26,47 +21,43 @@ use clap::error::ErrorKind;
         haulage report --compare BEFORE AFTER -o change.html"
 )]
 pub(super) struct Args {
-    /// Run directories, or files of `haulage tune --json`
+    /// A run directory, or a file of 'haulage tune --json'
     #[arg(value_name = "RUN", required_unless_present = "compare")]
     pub(super) runs: Vec<PathBuf>,
 
-    /// Say first what changed from run A to run B
+    /// Show run A and run B, and first what changed from A to B
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "runs")]
     pub(super) compare: Vec<PathBuf>,
 
-    /// Write the page here [default: report.html in the first RUN]
+    /// Write the page to FILE [default: report.html in the first RUN]
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
 
-    /// Write figures as SVG into this directory, for papers
+    /// Write the figures to DIR as SVG
     #[arg(long, value_name = "DIR")]
     pub(super) svg: Option<PathBuf>,
 
-    /// Write figures as PNG into this directory
+    /// Write the figures to DIR as PNG
     #[arg(long, value_name = "DIR")]
     pub(super) png: Option<PathBuf>,
 
-    /// Print answers and figures as text
+    /// Print the results and figures as text
     #[arg(long)]
     pub(super) text: bool,
 
-    /// Recommend the buffer with which calls add this to what their bytes cost, 0.1 to 20 %
+    /// Recommend the buffer with which the system calls add PERCENT, from 0.1 to 20, to the time of
+    /// the bytes
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent)]
-    epsilon: f64,
+    pub(super) epsilon: f64,
 }
 
 impl Args {
-    /// The share that calls may add to what their bytes cost.
-    pub(super) fn epsilon(&self) -> f64 {
-        self.epsilon / 100.0
-    }
-
-    /// The runs, also those to compare.
+    /// The runs to show, those of `--compare` as well.
     pub(super) fn all_runs(&self) -> &[PathBuf] {
         if self.compare.is_empty() { &self.runs } else { &self.compare }
     }
 
-    /// Where the page goes; nowhere when only other things are asked for.
+    /// The file of the page. `None` if only figures or text are asked for.
     pub(super) fn page(&self) -> Option<PathBuf> {
         match &self.output {
             Some(file) => Some(file.clone()),
@@ -77,27 +68,12 @@ impl Args {
     }
 }
 
-/// A share in percent, with or without its sign, within the reach of the page's slider.
+/// Parses a percentage with or without its sign, and returns it as a fraction. The limits are those
+/// of the slider on the page.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
-        Ok(percent) if (0.1..=20.0).contains(&percent) => Ok(percent),
+        Ok(percent) if (0.1..=20.0).contains(&percent) => Ok(percent / 100.0),
         _ => Err("a number from 0.1 to 20 is wanted".to_owned()),
     }
-}
-
-/// The request in `args`; otherwise what to exit with, after it has been said why.
-pub(super) fn parse(args: Vec<OsString>) -> Result<Args, ExitCode> {
-    let name = OsString::from("haulage report");
-    Args::try_parse_from(std::iter::once(name).chain(args)).map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Nobody is left to be told when the help cannot be printed.
-            let _ = error.print();
-            ExitCode::SUCCESS
-        }
-        _ => {
-            eprintln!("haulage report: {}", crate::error_text::of_clap(&error, "haulage report"));
-            ExitCode::from(2)
-        }
-    })
 }

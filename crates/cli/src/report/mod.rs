@@ -1,4 +1,4 @@
-//! `haulage report RUN`: what an experiment came to, for people to look at.
+//! `haulage report RUN`: shows runs as a page, as figures or as text.
 
 mod args;
 
@@ -11,39 +11,29 @@ use lab::tune::{Record, Records};
 use report::static_figures::{self, Drawing};
 use report::{Report, Source};
 
+use crate::terminal::{command, output};
 use args::Args;
 
-/// Runs the command. Exit status 1 when a run cannot be read or something cannot be written, 2 for
-/// bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
-    let args = match args::parse(args) {
-        Ok(args) => args,
-        Err(exit) => return exit,
-    };
-    match make(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("haulage report: {}", crate::error_text::one_line(&error));
-            ExitCode::FAILURE
-        }
-    }
+/// Runs the command. Exit status 1 if a run cannot be read or a file cannot be written, 2 for bad usage.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    command::run("report", arguments, |args| make(args).map(|()| ExitCode::SUCCESS))
 }
 
 fn make(args: &Args) -> anyhow::Result<()> {
-    if let Some(records) = tuned(args)? {
+    if let Some(records) = tune_records(args)? {
         return show(args, &Report::of_tuning(records));
     }
     let sources: Vec<Source> =
         args.all_runs().iter().map(|run| Source::read(run)).collect::<Result<_, _>>()?;
     let report = match sources.first_chunk() {
-        Some(pair) if !args.compare.is_empty() => Report::comparing(pair, args.epsilon()),
-        _ => Report::of(&sources, args.epsilon()),
+        Some(pair) if !args.compare.is_empty() => Report::comparing(pair, args.epsilon),
+        _ => Report::of(&sources, args.epsilon),
     };
     show(args, &report)
 }
 
-/// What `haulage tune --json` wrote, where files are named rather than run directories.
-fn tuned(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
+/// The records in the files of `haulage tune --json`. `None` if the arguments are run directories.
+fn tune_records(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
     if args.runs.is_empty() || !args.runs.iter().all(|path| path.is_file()) {
         return Ok(None);
     }
@@ -69,13 +59,13 @@ fn show(args: &Args, report: &Report<'_>) -> anyhow::Result<()> {
         draw(report, args)?;
     }
     if args.text {
-        let text = report::text::render(report, crate::terminal::output::columns());
-        crate::terminal::output::print(&text)?;
+        let text = report::text::render(report, output::columns());
+        output::print(&text)?;
     }
     Ok(())
 }
 
-/// Pixels of a PNG for each unit of its drawing: 300 to the inch.
+/// Pixels of a PNG for each unit of its drawing: 300 per inch.
 const PNG_SCALE: f32 = 3.125;
 
 fn draw(report: &Report<'_>, args: &Args) -> anyhow::Result<()> {

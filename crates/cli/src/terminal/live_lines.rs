@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use anstyle::Style;
 use signal_hook::consts::SIGCONT;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -40,14 +41,19 @@ impl LiveLines {
         self.terminal
     }
 
-    /// Draws what `lines` returns for the terminal's columns and rows, unless the last redraw was less
-    /// than `redraw_after` ago.
-    pub(crate) fn draw(&mut self, lines: impl FnOnce(usize, usize) -> Vec<String>) {
+    /// Draws what `lines` returns for the terminal's number of rows, cut to its width. Does nothing if
+    /// the last redraw was less than `redraw_after` ago.
+    pub(crate) fn draw(&mut self, lines: impl FnOnce(usize) -> Vec<(Style, String)>) {
         if !self.terminal || self.drawn_at.is_some_and(|at| at.elapsed() < self.redraw_after) {
             return;
         }
         let (columns, rows) = terminal_size(&std::io::stderr());
-        let lines = lines(columns, rows);
+        let colours = anstream::stderr().current_choice() != anstream::ColorChoice::Never;
+        let styled = |(style, text): (Style, String)| {
+            let text = truncated(&text, columns.saturating_sub(1));
+            if colours { format!("{style}{text}{style:#}") } else { text }
+        };
+        let lines: Vec<String> = lines(rows).into_iter().map(styled).collect();
         self.forget_after_stop();
         // Each line overwrites the old one: to erase them first would flicker, and would fill the
         // scrollback of terminals that keep cleared lines.
@@ -94,7 +100,7 @@ fn width(line: &str) -> usize {
 }
 
 /// The start of `text` that fits into `columns`, without control characters.
-pub(crate) fn truncated(text: &str, columns: usize) -> String {
+fn truncated(text: &str, columns: usize) -> String {
     let mut left = columns;
     let fits = |c: &char| {
         let wide = c.width().unwrap_or(0);

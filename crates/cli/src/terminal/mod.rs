@@ -1,5 +1,6 @@
-//! What the commands of the lab share to write to a terminal.
+//! What the commands of the lab share: arguments, errors, and text on a terminal.
 
+pub(crate) mod command;
 pub(crate) mod live_lines;
 pub(crate) mod output;
 pub(crate) mod text;

@@ -1,14 +1,21 @@
-//! Standard output: writing to it, its width, and styles.
+//! Standard output and result files: writing to them, their width, and styles.
 
-use std::io::{IsTerminal, Write};
+use std::fs::{File, Metadata};
+use std::io::{IsTerminal, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-use anstyle::Style;
-use anyhow::Context;
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context, bail};
+use serde::Serialize;
 
 use super::live_lines;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// The style of the fastest variant.
+pub(crate) const BEST: Style = AnsiColor::Green.on_default().bold();
 
 /// The width of a text for a file or a pipe.
 const COLUMNS_OF_FILE: usize = 100;
@@ -19,11 +26,19 @@ const COLUMNS_MIN: usize = 40;
 /// Writes `text` to standard output, without styles unless it is a terminal. A reader that has closed
 /// the pipe is no error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    write_to_stdout(anstream::stdout().lock(), text.as_bytes())
+}
+
+fn write_to_stdout(mut out: impl Write, bytes: &[u8]) -> anyhow::Result<()> {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
     }
+}
+
+/// `value` as indented JSON that ends with a newline.
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n")
 }
 
 /// The columns that a text for standard output may take.
@@ -37,4 +52,67 @@ pub(crate) fn columns() -> usize {
 pub(crate) fn styled(style: Style, text: &str) -> String {
     let text = text.trim_end();
     format!("{style}{text}{style:#}\n")
+}
+
+/// Where an option such as `--json FILE` writes: a file, or standard output for `-`.
+pub(crate) enum ResultFile {
+    StandardOutput,
+    File(PathBuf, File),
+}
+
+impl ResultFile {
+    /// Opens `path` and keeps its content. Called before a measurement, so that a wrong path does not
+    /// cost the time of the measurement. `src`, which is measured, is refused.
+    pub(crate) fn open(path: &Path, src: Option<&Path>) -> anyhow::Result<ResultFile> {
+        if is_stream(path) {
+            return Ok(ResultFile::StandardOutput);
+        }
+        let cannot = || format!("cannot open '{}' for writing", path.display());
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(cannot)?;
+        let opened = identity(&file.metadata().with_context(cannot)?);
+        let src = src.and_then(|src| std::fs::metadata(src).ok());
+        if src.is_some_and(|src| identity(&src) == opened) {
+            bail!("'{}' is the source and cannot take the results", path.display());
+        }
+        Ok(ResultFile::File(path.to_owned(), file))
+    }
+
+    pub(crate) fn is_standard_output(&self) -> bool {
+        matches!(self, ResultFile::StandardOutput)
+    }
+
+    /// Whether a later write replaces an earlier one.
+    pub(crate) fn is_regular(&self) -> bool {
+        matches!(self, ResultFile::File(_, file) if file.metadata().is_ok_and(|it| it.is_file()))
+    }
+
+    /// Writes `bytes`. Replaces the content of a regular file.
+    pub(crate) fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
+        let ResultFile::File(path, file) = self else {
+            return write_to_stdout(std::io::stdout().lock(), bytes);
+        };
+        let mut out: &File = file;
+        let empty = match self.is_regular() {
+            true => out.rewind().and_then(|()| file.set_len(0)),
+            false => Ok(()),
+        };
+        let written = empty.and_then(|()| out.write_all(bytes));
+        written.with_context(|| format!("cannot write '{}'", path.display()))
+    }
+}
+
+/// Whether `path` stands for standard input or output.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Whether both paths lead to one file.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let of = |path: &Path| std::fs::metadata(path).ok().as_ref().map(identity);
+    of(one).is_some_and(|one| of(other) == Some(one))
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }

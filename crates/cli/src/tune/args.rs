@@ -1,189 +1,140 @@
-//! What a user asks of `haulage tune`.
+//! The arguments of `haulage tune`.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
 use clap::Parser;
-use clap::error::ErrorKind;
 
-/// Seconds for each pair where nobody says how long.
-const SECONDS: f64 = 180.0;
+use crate::terminal::command::{positive, random_seed, usage_error};
 
-/// Find out once which way of copying is the fastest between two directories, for every later copy.
+/// Find the fastest variants between directories, for later copies.
 ///
-/// For short and long files, in the page cache or not, one alone or several at once, and for
-/// --no-cache, every variant that works here copies made files; those that are far behind leave, and
-/// shuffled rounds decide between the rest. The page cache is set before each run and its state proved;
-/// each copy is compared with its source. What is best goes into the profile, and 'haulage cp' uses it
-/// from then on. The table says what not using it costs: going by the built-in default, by GNU cp's
-/// way, or by copy_file_range always.
+/// The search covers short and long files, in the page cache or not, one or several copies at once, and
+/// --no-cache. In each situation every variant copies files that are made for it. Elimination rounds
+/// drop slow variants, and shuffled final rounds decide among the rest. The state of the page cache is
+/// set and verified before each run, and each copy is compared with its source. The fastest variants
+/// are stored in the profile, which 'haulage cp' uses. The table reports how much slower the built-in
+/// default, GNU cp and copy_file_range alone are.
 ///
-/// With one directory copies stay within it. With several, copies from the first to each of the others
-/// are measured, one pair after another. Files are made in a directory of their own below each, and
-/// removed again. What is best for one file system pair says nothing of another, nor of another kernel.
+/// With one directory, copies within it are measured. With several, copies from the first to each of
+/// the others are measured, one pair after another. Files are made in a scratch directory below each,
+/// which is removed at the end. A result holds for one pair of file systems and one kernel.
 #[derive(Parser, Debug)]
 #[command(
-    name = "haulage tune",
-    bin_name = "haulage tune",
     infer_long_args = true,
-    after_help = "The profile is $XDG_CONFIG_HOME/haulage/profile.toml, by default below ~/.config, or \
-        the file that HAULAGE_PROFILE names. It may be edited by hand.\n\n\
+    after_help = "The profile is the file that HAULAGE_PROFILE names, or else \
+        $XDG_CONFIG_HOME/haulage/profile.toml, by default in ~/.config. It can be edited by hand.\n\n\
         Examples:\n  \
         haulage tune /data                    copies within /data\n  \
         haulage tune /data /backup /mnt/usb   from /data to each of the others\n  \
-        haulage tune /data /backup --dry-run  what that would take\n  \
-        haulage tune --show                   what is known\n  \
-        haulage tune --forget /mnt/usb        as if it had not been measured"
+        haulage tune /data /backup --dry-run  what would be measured\n  \
+        haulage tune --show                   the stored results\n  \
+        haulage tune --forget /mnt/usb        remove the results for /mnt/usb"
 )]
-struct Args {
-    /// The directory that is copied from, and those that are copied to [default: within the first]
+pub(super) struct Args {
+    /// The source directory, then the destination directories [default: copies within the first]
     #[arg(value_name = "DIR")]
     dirs: Vec<PathBuf>,
 
-    /// Time for each pair of directories; with less of it what matters most is measured, and with more
-    /// of it smaller differences are found
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = SECONDS,
+    /// The time for each pair of directories; less time covers only the most important situations, and
+    /// more time finds smaller differences
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "180",
           allow_negative_numbers = true, conflicts_with_all = ["show", "export", "import", "forget"])]
-    time: f64,
+    pub(super) time: Duration,
 
-    /// What the order of runs and the bytes of files follow from [default: another one each time]
-    #[arg(long, value_name = "N", conflicts_with_all = ["show", "export", "import", "forget"])]
-    seed: Option<u64>,
+    /// The seed of the random order and contents [default: a random number]
+    #[arg(long, value_name = "N", default_value_t = random_seed(), hide_default_value = true,
+          conflicts_with_all = ["show", "export", "import", "forget"])]
+    pub(super) seed: u64,
 
-    /// Only say what would be measured, and the time and room that it would take
+    /// Print what would be measured, and the time and space that it would take
     #[arg(long, conflicts_with_all = ["json", "show", "export", "import", "forget"])]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 
-    /// Write everything that was measured to FILE, for 'haulage report'; `-` is standard output, in
-    /// place of the table
+    /// Write all results to FILE as JSON, for 'haulage report'; `-` is standard output, which then gets
+    /// no table
     #[arg(long, value_name = "FILE", conflicts_with_all = ["show", "export", "import", "forget"])]
-    json: Option<PathBuf>,
+    pub(super) json: Option<PathBuf>,
 
-    /// Show what the profile holds
+    /// Print the profile
     #[arg(long, conflicts_with_all = ["export", "import", "forget", "dirs"])]
     show: bool,
 
-    /// Write the profile to FILE, or to standard output
+    /// Write the profile to FILE [default: standard output]
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
           conflicts_with_all = ["import", "forget", "dirs"])]
     export: Option<PathBuf>,
 
-    /// Take over what FILE, which was exported, holds for any machine; `-` is standard input. What was
-    /// measured on the same machine and file systems before is replaced
+    /// Add the exported profile FILE, with the results of all its machines; `-` is standard input.
+    /// Results for the same machine and file systems are replaced
     #[arg(long, value_name = "FILE", conflicts_with_all = ["forget", "dirs"])]
     import: Option<PathBuf>,
 
-    /// Forget what was measured on this machine on the file systems of each DIR, or all of it
+    /// Remove the results of this machine for the file systems of each DIR, or all of them
     #[arg(long)]
     forget: bool,
 }
 
-/// One of the things that the command does.
+/// What the command does.
 #[derive(Debug)]
 pub(super) enum Request {
-    Measure(Measure),
+    /// Search between each of these pairs of directories.
+    Measure(Vec<(PathBuf, PathBuf)>),
     Show,
-    Export(Target),
-    Import(Target),
-    /// Of these directories, or everything.
+    Export(PathBuf),
+    Import(PathBuf),
+    /// Forget the choices for these directories, or all.
     Forget(Vec<PathBuf>),
 }
 
-/// What to measure, and how.
-#[derive(Debug)]
-pub(super) struct Measure {
-    /// From where to where.
-    pub(super) pairs: Vec<(PathBuf, PathBuf)>,
-    pub(super) time: Duration,
-    pub(super) seed: u64,
-    pub(super) dry_run: bool,
-    pub(super) json: Option<Target>,
-}
-
-/// A file, or a standard stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    Stream,
-    File(PathBuf),
-}
-
-impl From<PathBuf> for Target {
-    fn from(path: PathBuf) -> Target {
-        if path == Path::new("-") { Target::Stream } else { Target::File(path) }
-    }
-}
-
-/// The request in `args`; otherwise what to exit with, after it has been said why.
-pub(super) fn parse(args: Vec<OsString>) -> Result<Request, ExitCode> {
-    let name = OsString::from("haulage tune");
-    let complain = |words: &str| {
-        eprintln!("haulage tune: {words}");
-        ExitCode::from(2)
-    };
-    let args = Args::try_parse_from(std::iter::once(name).chain(args)).map_err(|error| {
-        match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // Nobody is left to be told when the help cannot be printed.
-                let _ = error.print();
-                ExitCode::SUCCESS
-            }
-            _ => complain(&crate::error_text::of_clap(&error, "haulage tune")),
+impl Args {
+    pub(super) fn request(&self) -> anyhow::Result<Request> {
+        if self.show {
+            return Ok(Request::Show);
         }
-    })?;
-    request(args).map_err(|error| complain(&crate::error_text::one_line(&error)))
+        if let Some(file) = &self.export {
+            return Ok(Request::Export(file.clone()));
+        }
+        if let Some(file) = &self.import {
+            return Ok(Request::Import(file.clone()));
+        }
+        if self.forget {
+            return Ok(Request::Forget(self.dirs.clone()));
+        }
+        let pairs = match self.dirs.as_slice() {
+            [] => {
+                let text = "missing directory to measure in; see haulage tune --help";
+                return Err(usage_error(text.to_owned()));
+            }
+            [only] => vec![(only.clone(), only.clone())],
+            [src, dsts @ ..] => dsts.iter().map(|dst| (src.clone(), dst.clone())).collect(),
+        };
+        Ok(Request::Measure(pairs))
+    }
 }
 
-fn request(args: Args) -> anyhow::Result<Request> {
-    if args.show {
-        return Ok(Request::Show);
-    }
-    if let Some(file) = args.export {
-        return Ok(Request::Export(file.into()));
-    }
-    if let Some(file) = args.import {
-        return Ok(Request::Import(file.into()));
-    }
-    if args.forget {
-        return Ok(Request::Forget(args.dirs));
-    }
-    let pairs = match args.dirs.as_slice() {
-        [] => bail!("missing directory to measure in; see haulage tune --help"),
-        [only] => vec![(only.clone(), only.clone())],
-        [src, dsts @ ..] => dsts.iter().map(|dst| (src.clone(), dst.clone())).collect(),
-    };
-    Ok(Request::Measure(Measure {
-        pairs,
-        time: Duration::from_secs_f64(args.time),
-        seed: args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000)),
-        dry_run: args.dry_run,
-        json: args.json.map(Target::from),
-    }))
-}
-
-fn seconds(text: &str) -> Result<f64, &'static str> {
-    let seconds = text.parse().ok().filter(|&seconds| seconds > 0.0 && seconds <= 1e6);
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = positive(text, 1e6).map(Duration::from_secs_f64);
     seconds.ok_or("it takes a number of seconds over 0, up to a million")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::output::is_stream;
 
     fn parsed(line: &[&str]) -> Result<Request, String> {
         let args = Args::try_parse_from(std::iter::once(&"tune").chain(line))
             .map_err(|error| crate::error_text::of_clap(&error, "haulage tune"))?;
-        request(args).map_err(|error| crate::error_text::one_line(&error))
+        args.request().map_err(|error| crate::error_text::one_line(&error))
     }
 
     #[test]
     fn one_directory_is_both_ends_and_of_several_the_first_is_the_source() {
         let pairs = |line: &[&str]| match parsed(line) {
-            Ok(Request::Measure(measure)) => {
+            Ok(Request::Measure(pairs)) => {
                 let text = |path: PathBuf| path.display().to_string();
-                let pairs = measure.pairs.into_iter().map(|(src, dst)| (text(src), text(dst)));
+                let pairs = pairs.into_iter().map(|(src, dst)| (text(src), text(dst)));
                 pairs.map(|(src, dst)| format!("{src}>{dst}")).collect::<Vec<_>>().join(" ")
             }
             other => format!("{other:?}"),
@@ -195,9 +146,11 @@ mod tests {
     #[test]
     fn one_thing_at_a_time() {
         assert!(matches!(parsed(&["--show"]), Ok(Request::Show)));
-        assert!(matches!(parsed(&["--export"]), Ok(Request::Export(Target::Stream))));
-        assert!(matches!(parsed(&["--export", "x"]), Ok(Request::Export(Target::File(_)))));
-        assert!(matches!(parsed(&["--import", "-"]), Ok(Request::Import(Target::Stream))));
+        assert!(matches!(parsed(&["--export"]), Ok(Request::Export(to)) if is_stream(&to)));
+        assert!(matches!(parsed(&["--export", "x"]), Ok(Request::Export(to)) if !is_stream(&to)));
+        assert!(
+            matches!(parsed(&["--import", "-"]), Ok(Request::Import(from)) if is_stream(&from))
+        );
         assert!(matches!(parsed(&["--forget"]), Ok(Request::Forget(dirs)) if dirs.is_empty()));
         assert!(matches!(parsed(&["--forget", "a"]), Ok(Request::Forget(dirs)) if dirs.len() == 1));
         for line in [

@@ -1,267 +1,162 @@
-//! `haulage tune DIR [DIR]…`: measured once, then every copy goes the fastest way that is known.
+//! `haulage tune DIR [DIR]…`: searches for the fastest variants between directories, and stores them in
+//! the profile for `haulage cp`.
 
 mod args;
-mod board;
-mod comments;
-mod keep;
+mod directory_pair;
+mod profile_file;
+mod profile_text;
+mod progress_view;
 mod show;
 mod table;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use anyhow::Context;
-use engines::Variant;
-use engines::profile::{FileSystems, PairChoices, Profile};
-use lab::tune::{Case, Config, Plan, Record, Records};
-use tree::{PlannedFile, Predictor};
+use engines::profile::Profile;
+use lab::tune::{Event, Plan, Record, Records};
 
-use crate::scratch_guard::{ScratchGuard, report_abandoned};
-use crate::terminal::output::{columns, print};
-use args::{Measure, Request, Target};
-use board::Board;
+use crate::scratch::{ScratchGuard, report_abandoned};
+use crate::terminal::command;
+use crate::terminal::output::{ResultFile, columns, is_stream, json, print};
+use crate::version::COMMIT;
+use args::{Args, Request};
+use directory_pair::DirectoryPair;
+use profile_file::ProfileFile;
+use progress_view::ProgressView;
 
-/// The commit that this program was built from, where the build could tell.
-const COMMIT: Option<&str> = option_env!("HAULAGE_COMMIT");
-
-/// More files in flight than these wait for the medium, however many processors there are.
-const AT_ONCE_MAX: usize = 4;
-
-/// Runs the command. Exit status 1 when nothing could be measured, a copy was wrong, or the profile
-/// cannot be read or written; 2 for bad usage.
-pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
-    let request = match args::parse(args) {
-        Ok(request) => request,
-        Err(exit) => return exit,
-    };
-    let done = match &request {
-        Request::Measure(measure) if measure.dry_run => plan(measure),
-        Request::Measure(measure) => match tune(measure) {
-            Ok(exit) => return exit,
-            Err(error) => Err(error),
-        },
-        Request::Show => show::show(),
-        Request::Export(target) => keep::export(target),
-        Request::Import(target) => keep::import(target),
-        Request::Forget(dirs) => keep::forget(dirs),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&error);
-            ExitCode::FAILURE
+/// Runs the command. Exit status 1 if nothing could be measured, a copy was wrong, or the profile cannot
+/// be read or written; 2 for bad usage.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    command::run("tune", arguments, |args: &Args| {
+        match args.request()? {
+            Request::Measure(dirs) if args.dry_run => plan(args, &dirs),
+            Request::Measure(dirs) => return tune(args, &dirs),
+            Request::Show => show::show(),
+            Request::Export(path) => profile_file::export(&path),
+            Request::Import(path) => profile_file::import(&path),
+            Request::Forget(dirs) => profile_file::forget(&dirs),
         }
-    }
+        .map(|()| ExitCode::SUCCESS)
+    })
 }
 
-fn complain(error: &anyhow::Error) {
-    eprintln!("haulage tune: {}", crate::error_text::one_line(error));
-}
-
-/// Two open directories, and what is known of them.
-struct Site {
-    file_systems: FileSystems,
-    /// What copies do as long as the user has measured nothing.
-    unmeasured: Predictor,
-    /// What they do by the profile, where there is something for these two in it.
-    present: Option<Predictor>,
-    jobs: usize,
-}
-
-impl Site {
-    fn between(src_dir: &Path, dst_dir: &Path, profile: &Profile) -> anyhow::Result<Site> {
-        let open = |dir: &Path| -> anyhow::Result<std::os::fd::OwnedFd> {
-            use rustix::fs::{Mode, OFlags};
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            rustix::fs::open(dir, flags, Mode::empty())
-                .map_err(std::io::Error::from)
-                .with_context(|| format!("cannot open the directory '{}'", dir.display()))
-        };
-        let (src, dst) = (open(src_dir)?, open(dst_dir)?);
-        let file_systems = FileSystems::of(src.as_fd(), dst.as_fd());
-        let known: Vec<PairChoices> = keep::own(profile)
-            .into_iter()
-            .filter(|pair| pair.fits(&file_systems))
-            .cloned()
-            .collect();
-        let is_known = !known.is_empty();
-        Ok(Site {
-            present: is_known.then(|| Predictor::between(&file_systems, &known)),
-            unmeasured: Predictor::between(&file_systems, &[]),
-            file_systems,
-            jobs: std::thread::available_parallelism().map_or(1, usize::from),
-        })
-    }
-
-    fn config<'c>(
-        &self,
-        measure: &Measure,
-        (defaults, present): (&'c Defaults<'c>, &'c Present<'c>),
-    ) -> Config<'c> {
-        Config {
-            time: measure.time,
-            begun: Instant::now(),
-            seed: measure.seed,
-            at_once: self.jobs.clamp(2, AT_ONCE_MAX),
-            workers_max: self.jobs,
-            variants: Variant::proposed().into_iter().filter(Variant::is_copier).collect(),
-            defaults,
-            present,
-        }
-    }
-}
-
-type Defaults<'s> = dyn Fn(&Case) -> Vec<Variant> + 's;
-type Present<'s> = dyn Fn(&Case) -> Option<Variant> + 's;
-
-fn plan(measure: &Measure) -> anyhow::Result<()> {
+fn plan(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {
     let mut text = String::new();
-    for (src, dst) in &measure.pairs {
-        let site = Site::between(src, dst, &Profile::default())?;
-        let defaults = |case: &Case| site.defaults(case);
-        let plan = Plan::of(&site.config(measure, (&defaults, &|_| None)), src, dst)?;
-        text.push_str(&table::of_plan(&plan, &site.file_systems, measure.time, columns()));
+    for (src, dst) in dirs {
+        let pair = DirectoryPair::open(src, dst, &Profile::default())?;
+        let plan = pair.with_config(args, |config| Plan::of(config, src, dst))?;
+        text.push_str(&table::of_plan(&plan, &pair.file_systems, args.time, columns()));
     }
     print(&text)
 }
 
-/// What can be found out before is: a mistake that shows only after minutes is worth more than one word.
-fn tune(measure: &Measure) -> anyhow::Result<ExitCode> {
-    let place = keep::Place::find()?;
-    if place.is_none() && measure.json.is_none() {
-        anyhow::bail!(keep::why_there_is_none());
+/// Searches between each pair of `dirs`. Reports all mistakes that can be found without measuring first.
+fn tune(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<ExitCode> {
+    let profile_file = ProfileFile::find_writable()?;
+    if profile_file.is_none() && args.json.is_none() {
+        anyhow::bail!(profile_file::why_there_is_none());
     }
-    let profile = place.as_ref().map(keep::Place::read).transpose()?.unwrap_or_default();
-    let mut sites = Vec::new();
-    for (src, dst) in &measure.pairs {
-        sites.push(Site::between(src, dst, &profile)?);
-    }
-    let output = measure.json.as_ref().map(keep::Output::open).transpose()?;
-    let ends = measure.pairs.iter().flat_map(|(src, dst)| [src, dst]);
-    report_abandoned("tune", ends.collect::<BTreeSet<_>>());
-    let guard = ScratchGuard::install("tune").context("cannot watch for signals")?;
-    let mut records = Records::of(Vec::new());
-    let (mut kept, mut exit) = (0, ExitCode::SUCCESS);
-    for ((src, dst), site) in measure.pairs.iter().zip(&sites) {
-        if place.is_some() {
-            guard.set_note(what_stays(kept));
+    let profile = profile_file.as_ref().map(ProfileFile::read).transpose()?.unwrap_or_default();
+    let open = |(src, dst): &(PathBuf, PathBuf)| DirectoryPair::open(src, dst, &profile);
+    let pairs = dirs.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
+    let output = args.json.as_ref().map(|path| ResultFile::open(path, None)).transpose()?;
+    report_abandoned(
+        "tune",
+        dirs.iter().flat_map(|(src, dst)| [src, dst]).collect::<BTreeSet<_>>(),
+    );
+    ScratchGuard::around("tune", |guard| {
+        let mut tuning =
+            Tuning { args, profile_file, output, records: Records::of(Vec::new()), stored: 0 };
+        let mut all_answered = true;
+        for pair in &pairs {
+            all_answered &= tuning.tune_pair(pair, dirs.len() > 1, guard)?;
         }
-        let record = match tune_pair(measure, (src, dst), site, &guard) {
+        if let Some(output) = &tuning.output {
+            output.write(json(&tuning.records)?.as_bytes())?;
+        }
+        Ok(if all_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    })
+}
+
+/// The searches of one call of the command.
+struct Tuning<'t> {
+    args: &'t Args,
+    profile_file: Option<ProfileFile>,
+    output: Option<ResultFile>,
+    records: Records,
+    /// The pairs of directories whose results are in the profile.
+    stored: usize,
+}
+
+impl Tuning<'_> {
+    /// Searches between the directories of `pair` and stores the results. Returns whether there are
+    /// any. Reports an error of the search, so that the next pair can be tuned.
+    fn tune_pair(
+        &mut self,
+        pair: &DirectoryPair,
+        is_one_of_several: bool,
+        guard: &ScratchGuard,
+    ) -> anyhow::Result<bool> {
+        if self.profile_file.is_some() {
+            guard.set_note(note_on_interrupt(self.stored));
+        }
+        let record = match search(self.args, pair, guard) {
             Ok(record) => record,
-            // The next pair may do better.
             Err(error) => {
-                let between = format!("'{}' to '{}'", src.display(), dst.display());
-                let several = measure.pairs.len() > 1;
-                complain(&if several { error.context(between) } else { error });
-                exit = ExitCode::FAILURE;
-                continue;
+                let error = if is_one_of_several { error.context(pair.in_words()) } else { error };
+                command::report_error("tune", &error);
+                return Ok(false);
             }
         };
-        let choices = site.choices(&record);
+        let choices = pair.choices(&record);
         let is_answered = !choices.lines.is_empty();
-        // After each pair: an interrupt later on takes nothing of this one back.
-        let entered = place.as_ref().map(|place| place.enter(choices).map(|()| place.path()));
-        let entered = entered.transpose();
-        if measure.json != Some(Target::Stream) {
-            let path = entered.as_ref().ok().copied().flatten();
-            print(&table::of_record(&record, &site.file_systems, path, columns()))?;
+        // The profile is written after each pair, so that a later interrupt does not lose the result.
+        let profile_file = self.profile_file.as_ref();
+        let stored = profile_file.map_or(Ok(()), |file| file.enter(choices));
+        if !self.args.json.as_deref().is_some_and(is_stream) {
+            let path = profile_file.filter(|_| stored.is_ok()).map(ProfileFile::path);
+            print(&table::of_record(&record, &pair.file_systems, path, columns()))?;
         }
-        records.pairs.push(record);
-        if let Some(output) = &output {
-            output.write_so_far(&records)?;
+        self.records.pairs.push(record);
+        if let Some(output) = self.output.as_ref().filter(|output| output.is_regular()) {
+            output.write(json(&self.records)?.as_bytes())?;
         }
-        kept += usize::from(is_answered);
-        if let Err(error) = &entered {
-            complain(error);
+        self.stored += usize::from(is_answered);
+        if let Err(error) = &stored {
+            command::report_error("tune", error);
         }
-        if entered.is_err() || !is_answered {
-            exit = ExitCode::FAILURE;
-        }
-    }
-    if let Some(output) = output {
-        output.write(&records)?;
-    }
-    Ok(exit)
-}
-
-/// What an interrupt leaves of the profile, where `kept` pairs of directories are in it already. Half a
-/// search does not take the place of a whole one.
-fn what_stays(kept: usize) -> String {
-    match kept {
-        0 => " and the profile is as it was".to_owned(),
-        1 => "; what was found for the first pair is in the profile".to_owned(),
-        kept => format!("; what was found for the first {kept} pairs is in the profile"),
+        Ok(is_answered && stored.is_ok())
     }
 }
 
-fn tune_pair(
-    measure: &Measure,
-    (src_dir, dst_dir): (&Path, &Path),
-    site: &Site,
-    guard: &ScratchGuard,
-) -> anyhow::Result<Record> {
-    let defaults = |case: &Case| site.defaults(case);
-    let present = |case: &Case| site.present(case);
-    let config = site.config(measure, (&defaults, &present));
-    let plan = Plan::of(&config, src_dir, dst_dir)?;
-    let src = guard.create_scratch(src_dir, "tune")?;
-    let dst = guard.create_scratch(dst_dir, "tune")?;
-    let mut board = Board::new(&site.file_systems);
-    let record = {
-        // What an interrupt has to say is not drawn over.
-        let mut watch = |event: &lab::tune::Event<'_>| {
+/// What the message of an interrupt says of the profile. The results of an interrupted search are not
+/// stored.
+fn note_on_interrupt(stored: usize) -> String {
+    match stored {
+        0 => "; the profile is unchanged".to_owned(),
+        1 => "; the profile has the results of the first pair".to_owned(),
+        stored => format!("; the profile has the results of the first {stored} pairs"),
+    }
+}
+
+fn search(args: &Args, pair: &DirectoryPair, guard: &ScratchGuard) -> anyhow::Result<Record> {
+    let mut record = pair.with_config(args, |config| {
+        let plan = Plan::of(config, &pair.src, &pair.dst)?;
+        let src = guard.create_scratch(&pair.src, "tune")?;
+        let dst = guard.create_scratch(&pair.dst, "tune")?;
+        let mut view = ProgressView::new(&pair.file_systems);
+        let mut watch = |event: &Event<'_>| {
+            // Nothing is drawn over the message of an interrupt.
             guard.wait_if_ending();
-            board.show(event);
+            view.show(event);
         };
-        lab::tune::run(&config, &plan, &src, &dst, COMMIT, &mut watch)
-    };
-    guard.wait_if_ending();
-    board.clear();
-    let mut record = record?;
-    site.name_rule(&mut record);
+        let record = lab::tune::run(config, &plan, &src, &dst, COMMIT, &mut watch);
+        guard.wait_if_ending();
+        view.clear();
+        record
+    })?;
+    pair.name_rule(&mut record);
     Ok(record)
-}
-
-impl Site {
-    /// What a copy tries without a profile of the user's.
-    fn defaults(&self, case: &Case) -> Vec<Variant> {
-        let (situation, bytes) = (case.situation, case.file_bytes);
-        self.unmeasured.variants(&PlannedFile { situation, bytes, jobs: self.jobs })
-    }
-
-    /// What it goes by after an earlier search.
-    fn present(&self, case: &Case) -> Option<Variant> {
-        let (situation, bytes) = (case.situation, case.file_bytes);
-        let ways =
-            self.present.as_ref()?.variants(&PlannedFile { situation, bytes, jobs: self.jobs });
-        ways.into_iter().next()
-    }
-
-    /// Says of each situation what the rule has there: the first of its ways that works.
-    fn name_rule(&self, record: &mut Record) {
-        let refused: Vec<String> = record.refused.iter().map(|it| it.variant.clone()).collect();
-        for finding in &mut record.situations {
-            let Some(situation) = finding.situation() else { continue };
-            let prospect = PlannedFile { situation, bytes: finding.file_bytes, jobs: self.jobs };
-            let ways = self.unmeasured.rule_variants(&prospect);
-            let mut ways = ways.iter().map(ToString::to_string);
-            finding.rule = ways.find(|way| !refused.contains(way));
-        }
-    }
-
-    /// What goes into the profile.
-    fn choices(&self, record: &Record) -> PairChoices {
-        let FileSystems { src, dst, same } = self.file_systems.clone();
-        PairChoices {
-            src,
-            dst,
-            same: Some(same),
-            kernel: Some(keep::release()),
-            lines: record.lines(),
-        }
-    }
 }

@@ -1,22 +1,23 @@
-//! `haulage tune --show`: what the profile holds.
+//! `haulage tune --show`: prints the profile.
 
 use engines::mount::Mount;
 use engines::profile::{Line, Machine, PairChoices, Profile};
 use lab::words;
 
-use super::keep::{Place, own, release};
+use super::profile_file::{ProfileFile, kernel_release, pairs_of_this_machine};
 use crate::error_text::printable;
 use crate::terminal::output::print;
+use crate::terminal::text::counted;
 
-/// Prints it: what holds on this machine, and what else there is.
+/// Prints the choices for this machine, and a line for each other machine.
 pub(super) fn show() -> anyhow::Result<()> {
-    let place = Place::needed()?;
-    let profile = place.read()?;
-    let there = if place.path().exists() { "" } else { " (not there yet)" };
-    let mut text = format!("{}{there}\n", place.path().display());
-    let pairs = own(&profile);
+    let file = ProfileFile::needed()?;
+    let profile = file.read()?;
+    let there = if file.path().exists() { "" } else { " (does not exist yet)" };
+    let mut text = format!("{}{there}\n", file.path().display());
+    let pairs = pairs_of_this_machine(&profile);
     if pairs.is_empty() {
-        text.push_str("nothing was measured on this machine; the built-in profile serves\n");
+        text.push_str("nothing was measured on this machine; the built-in profile is used\n");
     }
     let mounts = Mount::all();
     for pair in pairs {
@@ -26,7 +27,7 @@ pub(super) fn show() -> anyhow::Result<()> {
     print(&text)
 }
 
-/// A line of what a profile says, which may have come from elsewhere.
+/// A line of a profile, which may come from another user: control characters are replaced.
 fn row(text: &str) -> String {
     format!("{}\n", printable(text.trim_end()))
 }
@@ -40,7 +41,7 @@ fn of_pair(pair: &PairChoices, mounts: &[Mount]) -> String {
     let date = pair.lines.iter().find_map(|line| line.choice.measured.date.as_deref());
     let date = date.map(|date| format!(", measured {date}")).unwrap_or_default();
     let mut text = format!("\n{}", row(&format!("{place}{date}")));
-    for change in pair.changes_listed(mounts, &release()) {
+    for change in pair.changes_listed(mounts, &kernel_release()) {
         text.push_str(&row(&format!("  stale: {change}")));
     }
     let mut lines: Vec<&Line> = pair.lines.iter().collect();
@@ -73,10 +74,9 @@ fn of_others(profile: &Profile) -> String {
     let mut text = String::new();
     for other in profile.machines.iter().filter(|other| !other.machine.fits(&this)) {
         let host = other.machine.host.as_deref().unwrap_or("a machine without a name");
-        let pairs = other.pairs.len();
-        let plural = if pairs == 1 { "" } else { "s" };
+        let pairs = counted(other.pairs.len(), "pair");
         text.push('\n');
-        text.push_str(&row(&format!("{host}, another machine: {pairs} pair{plural}")));
+        text.push_str(&row(&format!("{host}, another machine: {pairs}")));
     }
     text
 }

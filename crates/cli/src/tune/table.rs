@@ -1,26 +1,26 @@
-//! What a search came to, as a table that fits 80 columns.
+//! The plan and the results of a search, as tables that fit 80 columns.
 
 use std::path::Path;
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
 use engines::profile::FileSystems;
 use lab::tune::{Finding, Loss, Plan, Record, Way};
 use lab::words;
 
-use crate::terminal::output::{BOLD, DIM, styled};
+use crate::terminal::output::{BEST, BOLD, DIM, styled};
 use crate::terminal::text::wrapped;
 
 /// The most columns of a paragraph, however wide the terminal is.
 const PARAGRAPH_COLUMNS_MAX: usize = 80;
 
-const BEST: Style = AnsiColor::Green.on_default().bold();
-
-/// Columns of a situation within its class of sizes.
+/// Columns of a situation within its size class.
 const SITUATION: usize = 19;
 
-/// The most columns of a way that leave room for the rest. What is longer has a line of its own.
-const WAY_MAX: usize = 22;
+/// The head of the chosen variants.
+const VARIANT: &str = "best variant";
+
+/// The most columns of a variant. A longer one has a line of its own.
+const VARIANT_MAX: usize = 22;
 
 /// Columns of each loss.
 const LOSS: usize = 9;
@@ -28,13 +28,14 @@ const LOSS: usize = 9;
 /// Columns of a rate.
 const RATE: usize = 7;
 
-/// The plan in words.
+/// The plan of a search, for `--dry-run`.
 pub(super) fn of_plan(
     plan: &Plan,
     file_systems: &FileSystems,
     time: Duration,
     columns: usize,
 ) -> String {
+    let columns = columns.min(PARAGRAPH_COLUMNS_MAX);
     let mut out = styled(BOLD, &file_systems.in_words());
     for planned in &plan.cases {
         let words = planned.case.words();
@@ -51,71 +52,67 @@ pub(super) fn of_plan(
             }
             Some(why) => {
                 let text = format!("  {words}: not measured: {why}");
-                out.push_str(&styled(
-                    DIM,
-                    wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "    ").trim_end(),
-                ));
+                out.push_str(&styled(DIM, &wrapped(&text, columns, "    ")));
             }
         }
     }
     let (src, dst) = (words::bytes(plan.src_bytes), words::bytes(plan.dst_bytes));
     let text = format!(
-        "{} of {} situations in at most {}; {src} of room for the sources and {dst} for copies of \
-         them, all of which is given back",
+        "{} of {} situations in at most {}; {src} of room for the sources and {dst} for their \
+         copies, which are removed at the end",
         plan.measured().count(),
         plan.cases.len(),
         words::duration(time.as_secs_f64()),
     );
-    out + &wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "")
+    out + &wrapped(&text, columns, "")
 }
 
-/// The answers, and what not using them costs. `profile` is where they are kept.
+/// The results, and how much slower other variants are. `profile` is where they are stored.
 pub(super) fn of_record(
     record: &Record,
     file_systems: &FileSystems,
     profile: Option<&Path>,
     columns: usize,
 ) -> String {
+    let columns = columns.min(PARAGRAPH_COLUMNS_MAX);
     let measured: Vec<&Finding> =
         record.situations.iter().filter(|finding| finding.choice.is_some()).collect();
     let mut out = styled(BOLD, &heading(record, measured.len(), file_systems));
     if measured.is_empty() {
         out.push_str("nothing could be measured\n");
     } else {
-        let ways = measured.iter().filter_map(|finding| finding.chosen());
-        let way = ways.map(|way| way.name.chars().count()).max().unwrap_or(0).clamp(8, WAY_MAX);
-        out.push_str(&styled(DIM, &head(way)));
+        let chosen = measured.iter().filter_map(|finding| finding.chosen());
+        let width = chosen
+            .map(|way| way.name.chars().count())
+            .max()
+            .unwrap_or(0)
+            .clamp(VARIANT.len(), VARIANT_MAX);
+        out.push_str(&styled(DIM, &head(width)));
         for (size, no_cache) in classes(&measured) {
             out.push_str(&format!("{}\n", class(size, no_cache)));
             let of_class = |it: &&&Finding| it.size == size && it.no_cache == no_cache;
             for finding in measured.iter().filter(of_class) {
-                out.push_str(&row(finding, way));
+                out.push_str(&row(finding, width));
             }
         }
-        out.push_str(&wrapped(LEGEND, columns.min(PARAGRAPH_COLUMNS_MAX), ""));
+        out.push_str(&wrapped(LEGEND, columns, ""));
     }
     for text in remarks(record) {
-        out.push_str(&styled(
-            DIM,
-            wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "  ").trim_end(),
-        ));
+        out.push_str(&styled(DIM, &wrapped(&text, columns, "  ")));
     }
     if let Some(path) = profile {
         let text = match measured.len() {
-            0 => "The profile is as it was.".to_owned(),
-            _ => format!("haulage cp uses this from now on: '{}'", path.display()),
+            0 => "The profile is unchanged.".to_owned(),
+            _ => format!("haulage cp now uses these results: '{}'", path.display()),
         };
-        out.push_str(&styled(
-            BOLD,
-            wrapped(&text, columns.min(PARAGRAPH_COLUMNS_MAX), "").trim_end(),
-        ));
+        out.push_str(&styled(BOLD, &wrapped(&text, columns, "")));
     }
     out
 }
 
-const LEGEND: &str = "MB/s are of one file, of each where there are several. The last three columns \
-    say by how many percent a copy takes longer that goes by the built-in default, as GNU cp goes, or \
-    by copy_file_range always, with half the width of the 95 % interval; '?' where that is too wide.";
+const LEGEND: &str = "MB/s is the rate of one file, also with several in flight. The last three columns \
+    are the percentages by which a copy takes longer with the built-in default, with GNU cp's engines, \
+    and with copy_file_range alone, with half the width of the 95 % interval. '?': it is too wide.";
 
 fn heading(record: &Record, measured: usize, file_systems: &FileSystems) -> String {
     let all = record.situations.len();
@@ -123,12 +120,12 @@ fn heading(record: &Record, measured: usize, file_systems: &FileSystems) -> Stri
     format!("{}: {measured} of {all} situations in {time}", file_systems.in_words())
 }
 
-fn head(way: usize) -> String {
+fn head(width: usize) -> String {
     let losses = ["default", "GNU cp", "c_f_range"].map(|head| format!(" {head:>LOSS$}"));
-    format!("{:<SITUATION$} {:<way$} {:>RATE$}{}", "situation", "best way", "MB/s", losses.concat())
+    format!("{:<SITUATION$} {:<width$} {:>RATE$}{}", "situation", VARIANT, "MB/s", losses.concat())
 }
 
-fn row(finding: &Finding, way: usize) -> String {
+fn row(finding: &Finding, width: usize) -> String {
     let Some(chosen) = finding.chosen() else { return String::new() };
     let rate =
         |way: &Way| way.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")));
@@ -140,22 +137,22 @@ fn row(finding: &Finding, way: usize) -> String {
             format!(" {cell:>LOSS$}")
         });
     // Padded first: escape sequences have no width.
-    let name = match chosen.name.chars().count() > way {
-        true => format!("{}\n{:width$}", chosen.name, "", width = SITUATION + 1 + way),
-        false => format!("{:<way$}", chosen.name),
+    let name = match chosen.name.chars().count() > width {
+        true => format!("{}\n{:indent$}", chosen.name, "", indent = SITUATION + 1 + width),
+        false => format!("{:<width$}", chosen.name),
     };
     let gains = finding.choice.as_deref() != Some(finding.default.as_str());
     let name = if gains { format!("{BEST}{name}{BEST:#}") } else { name };
     format!("{situation:<SITUATION$} {name} {rate:>RATE$}{}\n", losses.concat())
 }
 
-/// The situation without its class of sizes.
+/// The situation without its size class.
 fn within_class(finding: &Finding) -> String {
     let in_flight = if finding.in_flight == "one" { "alone" } else { "several" };
     format!("{}, {in_flight}", finding.residency)
 }
 
-/// Half an interval, in percent, from which on the estimate is not worth a look.
+/// Half the width of an interval, in percent, above which the estimate is not printed.
 const HALF_MAX: f64 = 200.0;
 
 /// As `12 ±3`.
@@ -168,11 +165,10 @@ pub(super) fn of_loss(loss: Loss) -> String {
                 return format!("{percent:.0}");
             }
             if half > HALF_MAX {
-                // So few and noisy rounds tell nothing.
                 return "?".to_owned();
             }
             let half = if half < 0.95 { format!("{half:.1}") } else { format!("{half:.0}") };
-            // No zero is under zero.
+            // -0 is printed as 0.
             format!("{} ±{half}", format!("{percent:.0}").replace("-0", "0"))
         }
         Loss::SharesExtents => "shares".to_owned(),
@@ -181,7 +177,7 @@ pub(super) fn of_loss(loss: Loss) -> String {
     }
 }
 
-/// The classes that are in the table, each with whether the copies leave nothing in the page cache.
+/// The size classes in the table, each with whether it is for --no-cache.
 fn classes<'f>(measured: &[&'f Finding]) -> Vec<(&'f str, bool)> {
     let of = |finding: &&'f Finding| (finding.file_bytes, finding.size.as_str(), finding.no_cache);
     let mut classes: Vec<(u64, &str, bool)> = measured.iter().map(of).collect();
@@ -192,7 +188,7 @@ fn classes<'f>(measured: &[&'f Finding]) -> Vec<(&'f str, bool)> {
     classes
 }
 
-/// `16M to 256M` as it stands above its rows.
+/// `16M to 256M` as the heading of its rows.
 fn class(size: &str, no_cache: bool) -> String {
     let class = format!("files of {size}").replace("of up", "up").replace("of over", "over");
     class + if no_cache { ", --no-cache" } else { "" }
@@ -202,8 +198,8 @@ fn remarks(record: &Record) -> Vec<String> {
     let mut remarks = Vec::new();
     if shares_extents(record) {
         remarks.push(
-            "Here files can share their blocks, and haulage cp does that first, as GNU cp does. The \
-             ways above are for copies that may not, or that copy a part."
+            "Files can share extents here. haulage cp tries that first, as GNU cp does. The variants \
+             above are for copies that may not share, or that copy a part of a file."
                 .to_owned(),
         );
     }
@@ -225,14 +221,14 @@ fn remarks(record: &Record) -> Vec<String> {
     let open = record.situations.iter().filter(open).count();
     if open > 0 {
         remarks.push(format!(
-            "In {open} of them there was too little time to try every way, or to tell those apart that \
-             are close; there the default stays where nothing was shown to be faster."
+            "In {open} of them the time was too short to try every variant, or to tell close ones apart. The \
+             default is kept if no variant was shown to be faster."
         ));
     }
     remarks
 }
 
-/// Whether any way came to share the source's extents.
+/// Whether a variant shared the extents of the source.
 fn shares_extents(record: &Record) -> bool {
     record.situations.iter().flat_map(|finding| &finding.ways).any(|way| way.shares_extents)
 }

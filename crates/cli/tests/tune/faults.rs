@@ -1,4 +1,4 @@
-//! What goes wrong around a search.
+//! Faults around a search.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -38,17 +38,17 @@ fn an_interrupt_leaves_nothing_behind() {
         assert_eq!(output.status.signal(), Some(signal.as_raw()), "{}", stderr(&output));
         let said = stderr(&output);
         let last = said.lines().last();
-        let expected = "haulage tune: interrupted; its scratch files are removed and the profile is as \
-                        it was";
+        let expected = "haulage tune: interrupted; its scratch files are removed; the profile is \
+                        unchanged";
         assert_eq!(last, Some(expected));
         assert!(names_in(&src).is_empty() && names_in(&dst).is_empty(), "{after_ms} ms");
-        assert!(!home.profile().exists(), "what is not finished is not kept");
+        assert!(!home.profile().exists(), "an unfinished search is not stored");
     }
 }
 
-/// That a disk is full says nothing of the way that met it, and nothing is learnt of what comes after.
+/// A full disk proves nothing about the variant that found it, and stores no result.
 #[test]
-fn a_disk_that_is_full_is_told_and_nothing_is_learnt() {
+fn a_full_disk_is_reported_and_stores_no_result() {
     let full = Costs { full_after_writes: Some(300), ..Costs::default() };
     let Some(full) = SlowFs::mount(full) else { return };
     let _alone = alone();
@@ -71,7 +71,7 @@ fn a_disk_that_is_full_is_told_and_nothing_is_learnt() {
     let complaint = said.lines().find(|line| line.contains("No space left on device"));
     let between = format!("haulage tune: '{}' to '{}': ", text(&work), text(full.path()));
     assert!(complaint.is_some_and(|line| line.starts_with(&between)), "{said}");
-    // The next pair is none the worse for it, and is in profile and record.
+    // The next pair succeeds, and is in the profile and the record.
     let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
     let pairs: Vec<_> = profile.pairs_of(&Machine::this()).collect();
     assert_eq!(pairs.len(), 1, "{said}");
@@ -83,7 +83,7 @@ fn a_disk_that_is_full_is_told_and_nothing_is_learnt() {
 }
 
 #[test]
-fn what_has_no_answer_is_no_success() {
+fn a_search_without_an_answer_fails() {
     let home = Home::new();
     let output = home.tune(&[text(&home.work()), "--time", "0.001"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
@@ -92,7 +92,7 @@ fn what_has_no_answer_is_no_success() {
 }
 
 #[test]
-fn what_a_killed_search_leaves_is_told_once() {
+fn the_directories_of_a_killed_search_are_reported_once() {
     let home = Home::new();
     let work = home.work();
     let mut child = home
@@ -109,7 +109,7 @@ fn what_a_killed_search_leaves_is_told_once() {
     child.kill().and_then(|()| child.wait()).expect("killed");
     let left = names_in(&work);
     assert_eq!(left.len(), 2, "sources and copies");
-    // Both ends are the same directory. Whether the time suffices for an answer is another matter.
+    // Source and destination are the same directory. The time may be too short for an answer.
     let said = stderr(&home.tune(&[text(&work), "--time", "1"]));
     for name in &left {
         let line = format!(
@@ -118,7 +118,7 @@ fn what_a_killed_search_leaves_is_told_once() {
         );
         assert_eq!(said.lines().filter(|said| **said == line).count(), 1, "{said}");
     }
-    assert_eq!(names_in(&work), left, "it may be somebody else's");
+    assert_eq!(names_in(&work), left, "they may belong to another process");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn bad_usage_is_one_clear_line() {
         ("HAULAGE_PROFILE", "/dev/null/below", "cannot write '/dev/null/below': Not a directory"),
         ("HAULAGE_PROFILE", "/sys/profile.toml", "cannot write '/sys/profile.toml': "),
     ] {
-        // The last can be made by root where /sys is not mounted read-only: there is nothing to see.
+        // Root can create the last one where /sys is not mounted read-only.
         let writable = value.starts_with("/sys") && rustix::process::geteuid().is_root();
         if writable {
             continue;

@@ -1,8 +1,8 @@
-//! `haulage tune` as a user runs it, and what `haulage cp` does with what it found.
+//! `haulage tune` as a user runs it, and `haulage cp` with its results.
 
-mod board;
 mod faults;
-mod keeping;
+mod profile;
+mod progress;
 mod search;
 
 use std::fs;
@@ -12,14 +12,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use testfs::stdout;
 
-/// A home of its own for each test, so that nobody's own profile is read or written.
+/// A home directory for each test, so that no profile of a user is read or written.
 struct Home {
     dir: tempfile::TempDir,
 }
 
 impl Home {
     fn new() -> Home {
-        // In memory, where the time does not depend on what else a disk has to do.
+        // In memory, where the time does not depend on other uses of a disk.
         let memory = Path::new("/dev/shm");
         let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
         Home { dir: dir.expect("a directory") }
@@ -48,7 +48,7 @@ impl Home {
     }
 }
 
-/// Searches disturb each other: whoever has to find something waits until nobody else does.
+/// Searches disturb each other: a test that needs an answer waits for the other ones.
 fn alone() -> MutexGuard<'static, ()> {
     static SEARCHING: Mutex<()> = Mutex::new(());
     SEARCHING.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! What a search finds, where it is known what is best.
+//! Searches whose best variant is known.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -18,7 +18,7 @@ use tree::{PlannedFile, Predictor};
 
 use crate::{Home, alone, stderr, text, too_long};
 
-/// What a record says of a situation: its size, residency and number in flight, and whether it is for
+/// The finding of a record for a situation: size, residency, number in flight, and whether it is for
 /// --no-cache.
 fn finding<'j>(
     record: &'j Value,
@@ -34,8 +34,8 @@ fn finding<'j>(
     situations.iter().find(is_it).expect("every situation is in the record")
 }
 
-/// What `haulage tune` of `dirs` finds of a situation in the first of these times, in seconds, that is
-/// enough: other tests may keep the machine busy. And what it said.
+/// The finding of `haulage tune` on `dirs` for a situation, and the output. `times`, in seconds, are
+/// tried until one is long enough: other tests may keep the machine busy.
 fn found_in_time(
     home: &Home,
     dirs: &[&str],
@@ -56,17 +56,17 @@ fn found_in_time(
     panic!("no choice: {found:#}");
 }
 
-/// Each write takes this long, so that their number is nearly all that matters.
+/// Each write takes this long, so that a copy's time depends on the number of its writes.
 const WRITE_TAKES: Duration = Duration::from_millis(1);
 
 #[test]
-fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
+fn tune_finds_a_better_variant_than_the_default_and_cp_uses_it() {
     let _alone = alone();
     let costs = Costs { write_time: WRITE_TAKES, direct_io: true, ..Costs::default() };
     let Some(slow) = SlowFs::mount(costs) else { return };
     let home = Home::new();
     let work = home.work();
-    // The longest files that are copied often enough in the time.
+    // The longest files of which enough copies fit the time.
     let dirs = [text(&work), text(slow.path())];
     let situation = ("1M to 16M", "resident", "one", false);
     let (found, output) = found_in_time(&home, &dirs, situation, &["40", "80", "200"]);
@@ -76,8 +76,8 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
     let default = found["default"].as_str().expect("a default");
     assert_ne!(choice, default, "{found:#}");
 
-    // Every proposed variant, by the number of writes that a copy takes: what is chosen takes hardly
-    // more than the best, and the default many more.
+    // The chosen variant takes hardly more writes than the best of all proposed variants, and the
+    // default takes many more.
     let src = work.join("src");
     const SRC_BYTES: usize = 8 << 20;
     fs::write(&src, testfs::random_bytes(SRC_BYTES, 1)).expect("written");
@@ -114,14 +114,14 @@ fn it_learns_what_is_best_where_the_default_is_not_and_cp_goes_that_way() {
     assert!(untuned >= 2 * tuned, "{default} takes {untuned} writes, {choice} {tuned}");
 }
 
-/// The search of `haulage tune` within `dir`, in one situation alone: in all of them it would take minutes.
+/// The search of `haulage tune` within `dir`, in one situation: all of them would take minutes.
 fn search_in_one(dir: &Path, situation: Situation, time: Duration) -> Record {
     let opened = fs::File::open(dir).expect("a directory");
-    let outlook = Predictor::between(&FileSystems::of(opened.as_fd(), opened.as_fd()), &[]);
+    let predictor = Predictor::between(&FileSystems::of(opened.as_fd(), opened.as_fd()), &[]);
     let jobs = 2;
     let ways = |case: &Case| {
         let (situation, bytes) = (case.situation, case.file_bytes);
-        outlook.variants(&PlannedFile { situation, bytes, jobs })
+        predictor.variants(&PlannedFile { situation, bytes, jobs })
     };
     let config = Config {
         time,
@@ -140,7 +140,7 @@ fn search_in_one(dir: &Path, situation: Situation, time: Duration) -> Record {
     lab::tune::run(&config, &plan, &src, &dst, None, &mut |_| {}).expect("searched")
 }
 
-/// Has `record`, of a search within `dir`, be what `haulage cp` knows.
+/// Stores `record`, of a search within `dir`, in the profile that `haulage cp` reads.
 fn enter(home: &Home, dir: &Path, record: &Record) {
     let opened = fs::File::open(dir).expect("a directory");
     let FileSystems { src, dst, same } = FileSystems::of(opened.as_fd(), opened.as_fd());
@@ -150,10 +150,10 @@ fn enter(home: &Home, dir: &Path, record: &Record) {
     profile.write(&home.profile()).expect("written");
 }
 
-/// With --no-cache the default leads every byte through this machine, past its page cache. A server that
-/// copies by itself is many times as fast, and leaves no page here either.
+/// With --no-cache the default moves every byte through this machine, and bypasses its page cache. A
+/// server that copies by itself is many times as fast, and leaves no page here either.
 #[test]
-fn it_learns_that_a_server_copies_by_itself() {
+fn tune_finds_that_a_server_copies_by_itself() {
     let _alone = alone();
     let costs = Costs {
         write_time: Duration::from_millis(3),
@@ -165,7 +165,7 @@ fn it_learns_that_a_server_copies_by_itself() {
     let (src, dst) = (server.path().join("src"), server.path().join("dst"));
     const SRC_BYTES: usize = 4 << 20;
     let bytes = testfs::random_bytes(SRC_BYTES, 1);
-    // What was served of it, and what --debug says.
+    // The bytes that the server copied, and the output of --debug.
     let copy = || {
         fs::write(&src, &bytes).expect("written");
         let before = server.served_bytes();
@@ -188,7 +188,7 @@ fn it_learns_that_a_server_copies_by_itself() {
         in_flight: InFlight::One,
         no_cache: true,
     };
-    // A machine that is busy needs more time for as many runs; what they tell is the same.
+    // A busy machine needs more time for the same number of runs.
     let mut found = Value::Null;
     for seconds in [10, 30, 90] {
         let record = search_in_one(server.path(), situation, Duration::from_secs(seconds));
@@ -199,7 +199,7 @@ fn it_learns_that_a_server_copies_by_itself() {
         }
     }
     assert!(names_in(server.path()).is_empty());
-    // How many workers ask the server for it makes no difference that is larger than chance.
+    // The number of workers that ask the server makes no significant difference.
     let asks_server = |way: &Value| {
         way.as_str().is_some_and(|way| way.split('@').next() == Some("copy_file_range"))
     };
@@ -215,9 +215,9 @@ fn it_learns_that_a_server_copies_by_itself() {
     assert!(said.contains(&way), "{said}");
 }
 
-/// The same server, slow: the default leaves the copy to it, as is right with most.
+/// The same server, but slow. The default leaves the copy to it, which is right for most servers.
 #[test]
-fn it_learns_that_a_server_is_slow_to_copy_by_itself() {
+fn tune_finds_that_a_server_is_slow_to_copy_by_itself() {
     let _alone = alone();
     let costs = Costs { served_mib_time: Some(Duration::from_millis(25)), ..Costs::default() };
     let Some(server) = SlowFs::mount(costs) else { return };
@@ -251,22 +251,23 @@ fn it_learns_that_a_server_is_slow_to_copy_by_itself() {
 }
 
 #[test]
-fn the_time_is_kept_and_the_table_says_what_was_not_measured() {
+fn the_time_limit_holds_and_the_table_lists_what_was_not_measured() {
     let home = Home::new();
     let work = home.work();
     let begun = Instant::now();
     let output = home.tune(&[text(&work), "--time", "10"]);
     let took = begun.elapsed();
     assert!(output.status.success(), "{}", stderr(&output));
-    // Machines that run other tests at the same time are slow to start and to remove files.
+    // A machine that runs other tests is slow to start and to remove files.
     assert!(took < Duration::from_secs(20), "{took:?}");
     let table = stdout(&output);
-    for expected in ["situation", "best way", "MB/s", "GNU cp", "Not measured", "allow --time"] {
+    for expected in ["situation", "best variant", "MB/s", "GNU cp", "Not measured", "allow --time"]
+    {
         assert!(table.contains(expected), "{expected} in\n{table}");
     }
     assert_eq!(too_long(&table), Vec::<&str>::new());
     assert!(names_in(&work).is_empty());
-    // A line for each situation, since there is no terminal.
+    // Without a terminal there is a line for each situation.
     assert!(stderr(&output).starts_with("haulage tune: 1 of "), "{}", stderr(&output));
     let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
     let pairs: Vec<_> = profile.pairs_of(&Machine::this()).collect();
@@ -278,7 +279,7 @@ fn the_time_is_kept_and_the_table_says_what_was_not_measured() {
 }
 
 #[test]
-fn a_dry_run_says_what_it_would_take_and_makes_nothing() {
+fn a_dry_run_prints_time_and_space_and_creates_nothing() {
     let home = Home::new();
     let work = home.work();
     let output = home.tune(&[text(&work), "--dry-run"]);

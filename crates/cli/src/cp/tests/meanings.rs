@@ -141,7 +141,7 @@ const MEANINGS: &[(&str, Change)] = &[
     ("-n -i a b", |copy| copy.options.ask = true),
     ("-i -n a b", |copy| copy.options.existing = Existing::Skip),
     ("-n -i -u a b", |copy| {
-        (copy.options.ask, copy.options.existing) = (true, Existing::ReplaceOlder)
+        (copy.options.ask, copy.options.existing) = (true, Existing::ReplaceOlder);
     }),
     ("-i -f a b", |copy| (copy.options.ask, copy.options.force) = (true, true)),
     ("-nf a b", |copy| (copy.options.existing, copy.options.force) = (Existing::Skip, true)),
@@ -156,7 +156,7 @@ const MEANINGS: &[(&str, Change)] = &[
     ("--backup=none a b", |_| ()),
     ("--backup=no a b", |_| ()),
     ("--update=none --update=all -b a b", |copy| {
-        copy.options.backup = backup(BackupKind::Existing, "~")
+        copy.options.backup = backup(BackupKind::Existing, "~");
     }),
     ("-n -i -b a b", |copy| {
         (copy.options.ask, copy.options.backup) = (true, backup(BackupKind::Existing, "~"));
@@ -176,7 +176,7 @@ const MEANINGS: &[(&str, Change)] = &[
         (copy.options.reflink, copy.options.sparse) = (Reflink::Never, Sparse::Always);
     }),
     ("--reflink=always --reflink=auto --sparse=always a b", |copy| {
-        copy.options.sparse = Sparse::Always
+        copy.options.sparse = Sparse::Always;
     }),
     // What is said.
     ("-vv a b", |copy| copy.options.verbose = true),

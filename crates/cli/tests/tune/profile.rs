@@ -1,4 +1,4 @@
-//! The profile on its way in and out, and changed where it is.
+//! The profile: shown, imported, exported and changed.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use testfs::{names_in, stdout};
 use crate::{Home, stderr, text};
 
 #[test]
-fn what_changed_since_is_shown() {
+fn changes_since_the_measurement_are_shown() {
     use std::os::fd::AsFd;
     let home = Home::new();
     let opened = fs::File::open(home.work()).expect("a directory");
@@ -35,7 +35,7 @@ fn what_changed_since_is_shown() {
     let changed = shown_with(&profile);
     let now = rustix::system::uname().release().to_string_lossy().into_owned();
     let kernel = format!("  stale: the kernel was 2.6.32 then and is {now}\n");
-    // Of what is not mounted there is nothing else to tell.
+    // A file system that is not mounted has no other change.
     assert_eq!(changed.matches(&kernel).count(), 2, "{changed}");
     let mount = format!("  stale: the options of {place} were rw,before then and are {options}\n");
     assert_eq!(changed.matches("  stale: the options").count(), 1, "{changed}");
@@ -73,7 +73,7 @@ fn two_machines(dir: &Path) -> Profile {
 }
 
 #[test]
-fn a_profile_goes_out_and_in_and_is_forgotten() {
+fn a_profile_is_exported_imported_and_forgotten() {
     let (from, to) = (Home::new(), Home::new());
     let work = to.work();
     let profile = two_machines(&work);
@@ -85,7 +85,7 @@ fn a_profile_goes_out_and_in_and_is_forgotten() {
 
     let imported = to.tune(&["--import", text(&file)]);
     assert!(imported.status.success(), "{}", stderr(&imported));
-    assert!(stdout(&imported).starts_with("3 pairs of file systems taken over"));
+    assert!(stdout(&imported).starts_with("3 pairs of file systems imported"));
     let read = || Profile::read(&to.profile()).expect("a profile").expect("there").profile;
     let variants = |profile: &Profile| -> Vec<String> {
         let pairs = profile.machines.iter().flat_map(|machine| &machine.pairs);
@@ -99,7 +99,7 @@ fn a_profile_goes_out_and_in_and_is_forgotten() {
     for expected in ["mmap:8M", "sendfile", "far, another machine: 1 pair"] {
         assert!(shown.contains(expected), "{expected} in\n{shown}");
     }
-    // Once more changes nothing.
+    // A second import changes nothing.
     assert!(to.tune(&["--import", text(&file)]).status.success());
     assert_eq!(variants(&read()), ["mmap:8M", "sendfile", "splice"]);
 
@@ -112,7 +112,7 @@ fn a_profile_goes_out_and_in_and_is_forgotten() {
 }
 
 #[test]
-fn of_several_that_change_it_at_once_none_is_lost() {
+fn concurrent_changes_are_not_lost() {
     const SEVERAL: usize = 12;
     let home = Home::new();
     let children: Vec<_> = (0..SEVERAL)
@@ -136,7 +136,7 @@ fn of_several_that_change_it_at_once_none_is_lost() {
 }
 
 #[test]
-fn what_a_user_wrote_into_it_stays() {
+fn the_text_of_a_user_is_kept() {
     let home = Home::new();
     fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
     let own = "version = 1\n\n# The archive, by hand.\n[[machine]] # any\n[[machine.pair]]\n\
@@ -151,14 +151,14 @@ fn what_a_user_wrote_into_it_stays() {
     assert!(after.starts_with(head) && after.ends_with(tail), "{after}");
     let profile = Profile::read(&home.profile()).expect("a profile").expect("there").profile;
     assert_eq!(profile.machines.len(), 3, "{after}");
-    // What was there comes back when the rest is forgotten, to the byte.
+    // After --forget the text of the user is the same, byte by byte.
     assert!(home.tune(&["--forget"]).status.success());
     let forgotten = fs::read_to_string(home.profile()).expect("read");
     assert!(forgotten.ends_with(tail) && !forgotten.contains("mmap:8M"), "{forgotten}");
 }
 
 #[test]
-fn a_damaged_profile_is_not_written_over() {
+fn a_damaged_profile_is_not_overwritten() {
     let home = Home::new();
     let work = home.work();
     fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
@@ -180,7 +180,7 @@ fn a_damaged_profile_is_not_written_over() {
         assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
     }
     assert_eq!(fs::read_to_string(home.profile()).expect("read"), "version = 1\nnonsense");
-    // A damaged file is not taken over either.
+    // A damaged file is not imported either.
     fs::remove_file(home.profile()).expect("removed");
     fs::write(&file, "version = 7\n").expect("written");
     let output = home.tune(&["--import", text(&file)]);
@@ -190,7 +190,7 @@ fn a_damaged_profile_is_not_written_over() {
 }
 
 #[test]
-fn a_link_that_was_made_before_its_profile_stays() {
+fn a_dangling_link_at_the_profile_is_followed() {
     let home = Home::new();
     fs::create_dir_all(home.profile().parent().expect("a directory")).expect("made");
     symlink("../dotfiles/profile.toml", home.profile()).expect("a link");
@@ -203,7 +203,7 @@ fn a_link_that_was_made_before_its_profile_stays() {
 }
 
 #[test]
-fn what_would_be_lost_is_refused() {
+fn a_change_that_would_lose_data_is_refused() {
     let home = Home::new();
     two_machines(&home.work()).write(&home.profile()).expect("written");
     let before = fs::read_to_string(home.profile()).expect("read");
@@ -221,7 +221,7 @@ fn what_would_be_lost_is_refused() {
         assert!(said.contains(expected) && said.lines().count() == 1, "{args:?}: {said}");
     }
     assert_eq!(fs::read_to_string(home.profile()).expect("read"), before);
-    // Two of which each can be read, and both together could not.
+    // Each of the two fits the limit on the length, and both together do not.
     let imported = ["/a", "/b"].map(|mount_point| {
         let long = home.dir.path().join("long.toml");
         let side = format!("src = {{ mount_point = \"{mount_point}\" }}");
@@ -233,12 +233,12 @@ fn what_would_be_lost_is_refused() {
     assert!(imported[0].status.success(), "{}", stderr(&imported[0]));
     let said = stderr(&imported[1]);
     assert!(said.ends_with(": it is longer than 8388608 bytes\n"), "{said}");
-    assert!(Profile::read(&home.profile()).is_ok(), "it is as it was");
+    assert!(Profile::read(&home.profile()).is_ok(), "it is unchanged");
 }
 
-/// A profile may come from anybody, and a terminal would obey what it holds.
+/// A profile may come from another user, and a terminal obeys control characters.
 #[test]
-fn nothing_in_a_profile_commands_a_terminal() {
+fn a_profile_cannot_control_the_terminal() {
     let home = Home::new();
     let file = home.dir.path().join("foreign.toml");
     let id = Machine::this().id.expect("it has one");
@@ -269,7 +269,7 @@ fn nothing_in_a_profile_commands_a_terminal() {
 }
 
 #[test]
-fn what_is_for_no_file_system_in_particular_is_not_forgotten_with_one() {
+fn a_choice_for_all_file_systems_is_not_forgotten_with_one() {
     let home = Home::new();
     let work = home.work();
     let mut profile = two_machines(&work);

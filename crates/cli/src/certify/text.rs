@@ -8,15 +8,15 @@ use lab::bench::deltas::{DELTA_LEAST, Deltas};
 use lab::words;
 
 use crate::bench::table::in_both_states;
-use crate::terminal::text::wrapped_lines;
+use crate::terminal::text::wrapped_each;
 
-/// What was asked and found, and what follows.
-pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>) -> String {
+/// The criteria and their results, the figures, and the conclusion.
+pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>, columns: usize) -> String {
     let certificate = &kept.certificate;
     let badge = kept.badge(&kept.kernel, &kept.haulage_version);
     let cells = certificate.cells.len();
     let mut lines = vec![
-        "Can what is measured here be believed?".to_owned(),
+        "Can measurements on this machine be trusted?".to_owned(),
         format!("{cells} comparisons whose truth is known, in {}.", words::duration(kept.seconds)),
         String::new(),
     ];
@@ -39,27 +39,27 @@ pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>) -> String {
     match file {
         Some(file) => lines.push(format!("Kept for later verdicts: {}", file.display())),
         None => lines.push(
-            "Not kept for later verdicts: neither XDG_STATE_HOME nor HOME says where".to_owned(),
+            "Not kept for later verdicts: neither XDG_STATE_HOME nor HOME is an absolute path"
+                .to_owned(),
         ),
     }
-    let columns = crate::terminal::output::columns();
-    lines.iter().flat_map(|line| wrapped_lines(line, columns)).map(|line| line + "\n").collect()
+    wrapped_each(&lines, columns)
 }
 
 fn figures(certificate: &Certificate) -> Vec<String> {
     let mut lines = Vec::new();
     let p95 = [certificate.same_distance_p95, certificate.same_distance_cold_p95];
-    let said: Vec<String> = ["warm", "cold"]
+    let distances: Vec<String> = ["warm", "cold"]
         .iter()
         .zip(p95)
         .filter_map(|(state, p95)| Some(format!("{} {state}", percent(p95?))))
         .collect();
-    if !said.is_empty() {
+    if !distances.is_empty() {
         let Deltas { warm, cold } = certificate.deltas;
         lines.push(format!(
-            "Nineteen of twenty equal arms measured to within 5 % differ by less than {}; differences up to {} do not matter \
-             (the larger of that and {}).",
-            said.join(" and "),
+            "Of equal variants that are measured to within 5 %, 95 % differ by less than {}. Differences up to {} \
+             do not matter (the larger of that and {}).",
+            distances.join(" and "),
             in_both_states(warm, cold),
             percent(DELTA_LEAST)
         ));
@@ -68,19 +68,19 @@ fn figures(certificate: &Certificate) -> Vec<String> {
         (certificate.smallest_effect_median, certificate.smallest_effect_p90)
     {
         lines.push(format!(
-            "In the time that each had, half of the cells would find a difference of {} in four \
-             cases of five, and nine of ten cells one of {}.",
+            "In its time, half of the cells find a difference of {} with a probability of 80 %, and 90 % of the \
+             cells find one of {}.",
             percent(median),
             percent(p90)
         ));
     }
     lines.push(format!(
-        "95 % intervals hold the truth: of equal arms in {}.",
+        "95 % intervals contain the true ratio of equal variants in {}.",
         share_in_words(certificate.same_held)
     ));
     for slower in certificate.slower.iter().filter(|slower| slower.found.of > 0) {
         lines.push(format!(
-            "Slower by {}: found {}; told from no difference {}; intervals hold the truth {}.",
+            "Slower by {}: found {}; shown to differ {}; intervals contain the true ratio {}.",
             percent(slower.by),
             share_in_words(slower.found),
             share_in_words(slower.told_from_none),
@@ -92,21 +92,19 @@ fn figures(certificate: &Certificate) -> Vec<String> {
         .iter()
         .any(|slower| slower.by <= certificate.deltas.warm && slower.found.of > 0)
     {
-        lines.push(
-            "(What is not larger than the difference that matters is not to be found.)".to_owned(),
-        );
+        lines.push("(A difference that does not matter is not reported.)".to_owned());
     }
     lines
 }
 
-/// What can be done about a failure.
+/// What the user can do if the machine is not certified.
 fn advice(certificate: &Certificate) -> String {
     let missed = certificate.criteria.iter().any(|it| it.passed.is_none());
     let words = if missed {
-        "Not everything was measured: more time (--time), or more room, would tell."
+        "Some criteria were not measured: they need more time (--time) or more space."
     } else {
-        "A quieter machine, or more time (--time), may help; until then take small differences here for \
-         none."
+        "An idle machine, or more time (--time), may help. Until then, do not trust small differences on \
+         this machine."
     };
     words.to_owned()
 }

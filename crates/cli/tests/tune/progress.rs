@@ -1,4 +1,4 @@
-//! What a terminal gets while it is measured.
+//! The progress on a terminal.
 
 use std::fs::File;
 use std::io::Read;
@@ -38,7 +38,7 @@ fn plain(line: &str) -> String {
 }
 
 #[test]
-fn it_fits_the_terminal_and_an_interrupt_has_the_last_word() {
+fn the_progress_fits_the_terminal_and_an_interrupt_prints_the_last_line() {
     let home = Home::new();
     let work = home.work();
     let (master, terminal) = open_terminal((24, 80));
@@ -51,7 +51,7 @@ fn it_fits_the_terminal_and_an_interrupt_has_the_last_word() {
     let reader = rustix::io::fcntl_dupfd_cloexec(&master, 0).expect("a second handle");
     let reader = std::thread::spawn(move || {
         let (mut reader, mut bytes) = (File::from(reader), Vec::new());
-        // EIO is the end: the last who had the terminal open has gone.
+        // EIO is the end: no process has the terminal open any more.
         let _ = reader.read_to_end(&mut bytes);
         String::from_utf8(bytes).expect("text")
     });
@@ -62,26 +62,27 @@ fn it_fits_the_terminal_and_an_interrupt_has_the_last_word() {
     child.wait().expect("it ends");
     let text = reader.join().expect("the reader ends");
 
-    let message = "\rhaulage tune: interrupted; its scratch files are removed and the profile is as it \
-                   was\r\n";
+    let message =
+        "\rhaulage tune: interrupted; its scratch files are removed; the profile is unchanged\r\n";
     let lines: Vec<String> = text.lines().map(plain).collect();
     let last = &lines[lines.len().saturating_sub(12)..];
-    let drawn = text.strip_suffix(message).unwrap_or_else(|| panic!("no last word: {last:?}"));
+    let drawn =
+        text.strip_suffix(message).unwrap_or_else(|| panic!("no message at the end: {last:?}"));
     let lines: Vec<String> = drawn.lines().map(plain).collect();
     assert!(lines.iter().all(|line| line.chars().count() < 80), "{lines:?}");
     let narrow = &lines[lines.len() - 10..];
     assert!(narrow.iter().all(|line| line.chars().count() < 40), "{narrow:?}");
     let headline = "haulage tune: within ";
     assert!(narrow.iter().any(|line| line.starts_with(headline)), "{narrow:?}");
-    // The time that is left, and who is in front.
+    // The time that is left, and the leading variants.
     let shown = |what: &str| lines.iter().any(|line| line.contains(what));
-    assert!(shown(" s left: ") && shown(" MB/s ") && shown("heat 1"), "{lines:?}");
+    assert!(shown(" s left: ") && shown(" MB/s ") && shown("elimination round 1"), "{lines:?}");
     assert!(names_in(&work).is_empty());
 }
 
-/// Whoever stopped it has used the terminal meanwhile.
+/// While the process is stopped, the shell writes to the terminal.
 #[test]
-fn after_a_stop_nothing_is_drawn_over() {
+fn after_a_stop_nothing_is_overwritten() {
     let home = Home::new();
     let work = home.work();
     let (master, terminal) = open_terminal((24, 80));
@@ -101,7 +102,7 @@ fn after_a_stop_nothing_is_drawn_over() {
             sink.lock().expect("text").push_str(&String::from_utf8_lossy(&bytes[..read]));
         }
     });
-    // Whether each drawing from `start` on went over the one before.
+    // Whether each drawing from `start` on replaced the one before.
     let drawings_over = |start: usize| -> Vec<bool> {
         let seen = seen.lock().expect("text");
         let headlines = seen.match_indices("\x1b[1mhaulage tune: within ");
@@ -128,7 +129,7 @@ fn after_a_stop_nothing_is_drawn_over() {
     child.0.wait().expect("it ends");
 }
 
-/// Does not outlive a test that fails.
+/// A child that is killed if its test fails.
 struct Killed(Child);
 
 impl Drop for Killed {

@@ -1,10 +1,12 @@
-//! Removes the scratch directories of a measurement when a signal ends it.
+//! The scratch directories of a measurement. They are removed when a signal ends it.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use anyhow::Context;
 use lab::fixture::{Remover, Scratch};
+use lab::source::Source;
 use signal_hook::iterator::Signals;
 
 /// The scratch directories of this process, and the thread that waits for signals.
@@ -14,7 +16,7 @@ pub(crate) struct ScratchGuard {
 
 #[derive(Default)]
 struct Cleanup {
-    /// Ends the processes that would go on writing.
+    /// Ends the processes that write to the directories.
     stop: Option<Box<dyn Fn() + Send>>,
     removers: Vec<Remover>,
     /// The end of the message.
@@ -22,9 +24,21 @@ struct Cleanup {
 }
 
 impl ScratchGuard {
+    /// Calls `measure` with a guard whose messages start with `command`. If a signal arrives, the
+    /// process ends and this does not return.
+    pub(crate) fn around<T>(
+        command: &'static str,
+        measure: impl FnOnce(&ScratchGuard) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let guard = ScratchGuard::install(command).context("cannot watch for signals")?;
+        let done = measure(&guard);
+        guard.wait_if_ending();
+        done
+    }
+
     /// Starts a thread that waits for signals, so that a signal does not wait for the copy of a large
-    /// file to end. It sleeps while runs are timed. Messages start with `command`.
-    pub(crate) fn install(command: &'static str) -> std::io::Result<ScratchGuard> {
+    /// file to end. It sleeps while runs are timed.
+    fn install(command: &'static str) -> std::io::Result<ScratchGuard> {
         let mut signals = Signals::new(crate::signals::ending())?;
         let cleanup = Arc::new(Mutex::new(Cleanup::default()));
         let slot = Arc::clone(&cleanup);
@@ -50,7 +64,7 @@ impl ScratchGuard {
         Ok(ScratchGuard { cleanup })
     }
 
-    /// Makes a scratch directory in `dir` for the command `command`. No signal can arrive between its
+    /// Creates a scratch directory for `command` in `dir`. No signal can arrive between its
     /// creation and its registration.
     pub(crate) fn create_scratch(
         &self,
@@ -94,4 +108,27 @@ pub(crate) fn report_abandoned<'d>(command: &str, dirs: impl IntoIterator<Item =
             "haulage {command}: '{left}' was left behind by a run that was killed; remove it"
         );
     }
+}
+
+/// Creates the file `name` of `bytes` random bytes in `scratch`. File systems can neither compress them
+/// nor find two equal blocks.
+///
+/// # Errors
+/// If the file exists or cannot be written.
+pub(crate) fn random_source(
+    scratch: &Scratch,
+    name: &str,
+    bytes: usize,
+    seed: u64,
+) -> anyhow::Result<Source> {
+    let mut file = std::fs::File::from(scratch.create_file(name)?);
+    let path = scratch.path().join(name);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut block = vec![0; bytes.min(1 << 20)];
+    for start in (0..bytes).step_by(1 << 20) {
+        let block = &mut block[..(bytes - start).min(1 << 20)];
+        rng.fill(block);
+        file.write_all(block).with_context(|| format!("cannot write '{}'", path.display()))?;
+    }
+    Ok(Source::open(&path)?)
 }

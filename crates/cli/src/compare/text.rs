@@ -1,4 +1,4 @@
-//! What changed, as text.
+//! The changes between two runs as text.
 
 use lab::bench::compare::{CellChange, Change};
 use lab::bench::run_dir::Run;
@@ -6,14 +6,13 @@ use lab::stats::Answer;
 use lab::words;
 
 use crate::bench::table::in_both_states;
-use crate::terminal::output::columns;
-use crate::terminal::text::wrapped_lines;
+use crate::terminal::text::wrapped_each;
 
-/// Cells of one run only that are named one by one.
+/// The most cells of only one run that are named.
 const NAMED_MAX: usize = 20;
 
-/// The differences around the runs, then those of the runs.
-pub(super) fn render(change: &Change, runs: [&Run; 2]) -> String {
+/// The differences of the environments, then those of the cells.
+pub(super) fn render(change: &Change, runs: [&Run; 2], columns: usize) -> String {
     let mut lines: Vec<String> = ["First", "Second"]
         .iter()
         .zip(runs)
@@ -22,9 +21,9 @@ pub(super) fn render(change: &Change, runs: [&Run; 2]) -> String {
         })
         .collect();
     lines.push(String::new());
-    lines.extend(around(change));
+    lines.extend(of_environments(change));
     lines.push(String::new());
-    let mut text = fill(&lines);
+    let mut text = wrapped_each(&lines, columns);
     text.push_str(&table(&change.cells));
     let mut lines = vec![summary(change)];
     for (which, names) in [("first", &change.only_in_first), ("second", &change.only_in_second)] {
@@ -36,26 +35,20 @@ pub(super) fn render(change: &Change, runs: [&Run; 2]) -> String {
         }
     }
     lines.push(
-        "The runs were made at different times and not interleaved: whatever else changed between them \
-         is in the ratios, and not in the intervals."
+        "The runs were made at different times and not interleaved. The ratios include all other changes \
+         between them, and the intervals do not."
             .to_owned(),
     );
-    text.push_str(&fill(&lines));
+    text.push_str(&wrapped_each(&lines, columns));
     text
 }
 
-fn fill(lines: &[String]) -> String {
-    lines.iter().flat_map(|line| wrapped_lines(line, columns())).map(|line| line + "\n").collect()
-}
-
-fn around(change: &Change) -> Vec<String> {
+fn of_environments(change: &Change) -> Vec<String> {
     let mut lines = Vec::new();
     if change.environment.is_empty() {
-        lines.push(
-            "Machine, file systems and haulage were the same, as far as is known.".to_owned(),
-        );
+        lines.push("No difference of machine, file systems or haulage is known.".to_owned());
     } else {
-        lines.push("What else differs:".to_owned());
+        lines.push("The environments differ:".to_owned());
     }
     for difference in &change.environment {
         let lab::bench::compare::Difference { field, first, second } = difference;
@@ -63,7 +56,7 @@ fn around(change: &Change) -> Vec<String> {
     }
     if let Some(ratio) = change.probe_ratio {
         lines.push(format!(
-            "A piece of work that is always the same took {} x the time in the second run.",
+            "A constant workload took {} x the time in the second run.",
             words::three_digits(ratio)
         ));
     }
@@ -106,7 +99,7 @@ fn summary(change: &Change) -> String {
         return "The two runs have no cell in common.".to_owned();
     }
     format!(
-        "Of {} in both runs, in the second: {} faster, {} slower, {} equivalent, {} unresolved. \
+        "Of {} comparisons, {} are faster in the second run, {} slower, {} equivalent and {} unresolved. \
          Differences up to {} do not matter.",
         change.cells.len(),
         count(Answer::Faster),

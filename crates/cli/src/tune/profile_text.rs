@@ -1,14 +1,14 @@
-//! Changing the text of a profile and leaving alone what its user wrote in it.
+//! Edits the text of a profile, and keeps the comments and the layout of its user.
 
 use engines::profile::{MachineChoices, PairChoices, Profile};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
 
-/// The text of `after` with the comments and the layout of `text`, which holds `before`. What is new
-/// has the usual layout; where it takes the place of something, it takes over the comment above that.
+/// The text of `after` with the comments and the layout of `text`, which is that of `before`. New parts
+/// have the default layout. A part that replaces another keeps the comment above it.
 pub(super) fn edited(text: &str, before: &Profile, after: &Profile) -> String {
-    // Whatever layout there is, what the result says comes first.
-    let says_it = |text: &String| Profile::parse(text).is_ok_and(|read| read.profile == *after);
-    edit(text, before, after).filter(says_it).unwrap_or_else(|| after.to_toml())
+    // If an unusual layout makes the result differ from `after`, the layout is lost.
+    let is_right = |text: &String| Profile::parse(text).is_ok_and(|read| read.profile == *after);
+    edit(text, before, after).filter(is_right).unwrap_or_else(|| after.to_toml())
 }
 
 fn edit(text: &str, before: &Profile, after: &Profile) -> Option<String> {
@@ -44,7 +44,7 @@ fn edit(text: &str, before: &Profile, after: &Profile) -> Option<String> {
 const MACHINE: &str = "machine";
 const PAIR: &str = "pair";
 
-/// The tables `[[key]]`, which leave `table`.
+/// Removes the tables `[[key]]` from `table` and returns them.
 fn taken(table: &mut Table, key: &str) -> ArrayOfTables {
     match table.remove(key) {
         Some(Item::ArrayOfTables(tables)) => tables,
@@ -66,7 +66,7 @@ fn generated_pair(pair: &PairChoices) -> Option<Table> {
     taken(&mut machine, PAIR).get(0).cloned()
 }
 
-/// A table without a place of its own is written behind the one that it is listed after.
+/// Tables without a position are written in the order of their list.
 fn forget_positions(table: &mut Table) {
     table.set_position(None);
     for (_, item) in table.iter_mut() {
@@ -143,12 +143,12 @@ variant = "mmap:8M"
     }
 
     #[test]
-    fn what_stays_stays_as_it_is() {
+    fn unchanged_parts_keep_their_text() {
         check(|_| {}, BEFORE);
     }
 
     #[test]
-    fn a_new_measurement_takes_the_old_ones_place_and_the_comment_above_it() {
+    fn a_new_measurement_replaces_the_old_one_and_keeps_the_comment_above_it() {
         let (head, rest) =
             BEFORE.split_once("variant = \"splice\"   # as fast as anything\n").unwrap();
         let head = head.replace("same   =   true", "same = true");
@@ -157,7 +157,7 @@ variant = "mmap:8M"
     }
 
     #[test]
-    fn another_pair_comes_first_and_another_machine_before_all() {
+    fn a_new_pair_is_first_and_a_new_machine_before_all_others() {
         let pair = PairChoices { src: side("btrfs", None), ..films("sendfile") };
         let text = "\n[[machine.pair]]\nsrc = { type = \"btrfs\" }\nsame = true\n\n\
             [[machine.pair.choice]]\nvariant = \"sendfile\"\n";
@@ -174,7 +174,7 @@ variant = "mmap:8M"
     }
 
     #[test]
-    fn what_is_forgotten_goes_with_its_comments() {
+    fn a_forgotten_pair_is_removed_with_its_comments() {
         let (head, rest) = BEFORE.split_once("\n# The disk with").unwrap();
         let (_, rest) = rest.split_once("\n# By hand.").unwrap();
         let expected = format!("{head}\n# By hand.{rest}");
@@ -182,7 +182,7 @@ variant = "mmap:8M"
     }
 
     #[test]
-    fn another_layout_is_written_anew() {
+    fn an_unusual_layout_is_replaced() {
         let text = "version = 1\nmachine = [{ id = \"a\", pair = [{ same = true }] }]\n";
         let before = Profile::parse(text).expect("right").profile;
         let mut after = before.clone();

@@ -1,0 +1,23 @@
+//! The certificates of this machine.
+
+use std::path::PathBuf;
+
+use lab::bench::certificates::{Badge, Kept, Subject};
+use lab::bench::run_dir::HowRun;
+
+use crate::version::VERSION;
+
+/// The certificate for this machine and the file systems of a run, if there is one.
+pub(super) fn find(how: &HowRun) -> Option<Kept> {
+    let subject = Subject::of(&how.src_dir, &how.dst_dir);
+    Badge::find(dir().as_deref(), &subject, &lab::environment::kernel(), VERSION).1
+}
+
+/// The directory of the certificates: `haulage/certificates` in the state directory of the XDG Base
+/// Directory Specification. `None` for a user without a home directory.
+pub(crate) fn dir() -> Option<PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    Some(state?.join("haulage/certificates"))
+}

@@ -1,0 +1,187 @@
+//! Runs an experiment in scratch directories, for `bench` and `certify`.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use lab::bench::certificates::Kept;
+use lab::bench::conduct::{self, Conduct, Limits, Places, Room};
+use lab::bench::definition::Definition;
+use lab::bench::deltas::{Deltas, LEAST};
+use lab::bench::run_dir::{self, HowRun, Run, RunDir};
+use lab::environment::Environment;
+use lab::fixture::{self, Scratch};
+use lab::state::{Prover, State};
+
+use super::measured_dirs::{MeasuredDirs, absolute};
+use super::plan;
+use super::progress_view::ProgressView;
+use crate::scratch::{ScratchGuard, random_source, report_abandoned};
+use crate::version::{COMMIT, VERSION};
+
+/// Bytes of the file on which the prover of the page cache state is tried.
+const PROVER_BYTES: usize = 4 << 20;
+
+/// Whether a run is new.
+pub(crate) enum Start<'s> {
+    /// Its run directory is made in `runs`.
+    New { runs: &'s Path },
+    /// It was interrupted.
+    Resume(Box<Run>),
+}
+
+/// What an experiment is run for.
+pub(crate) enum Purpose<'p> {
+    /// A verdict, in which differences up to `deltas` do not matter. The certificate is copied into the
+    /// run directory.
+    Verdict { deltas: Deltas, certificate: Option<&'p Kept> },
+    /// A certificate. An interrupted run for one cannot be resumed.
+    Certificate,
+}
+
+impl Purpose<'_> {
+    fn command(&self) -> &'static str {
+        match self {
+            Purpose::Verdict { .. } => "bench",
+            Purpose::Certificate => "certify",
+        }
+    }
+
+    fn deltas(&self) -> Deltas {
+        match self {
+            Purpose::Verdict { deltas, .. } => *deltas,
+            Purpose::Certificate => LEAST,
+        }
+    }
+
+    /// What a message says of an interrupted run.
+    fn note_on_interrupt(&self, run: &Path) -> String {
+        let run = run.display();
+        match self {
+            Purpose::Verdict { .. } => {
+                format!("; its samples are kept; continue with: haulage bench --resume {run}")
+            }
+            Purpose::Certificate => format!("; its samples are kept in '{run}'"),
+        }
+    }
+}
+
+/// How a new run in `dirs` is made, without limits and at full scale.
+pub(crate) fn new_run(dirs: &MeasuredDirs, seed: u64) -> anyhow::Result<HowRun> {
+    let [src_dir, dst_dir] = dirs.absolute()?;
+    Ok(HowRun {
+        schema: run_dir::SCHEMA,
+        src_dir,
+        dst_dir,
+        seed,
+        seconds: None,
+        rounds: None,
+        scale: 1.0,
+        haulage_version: VERSION.to_owned(),
+    })
+}
+
+/// Runs an experiment, and calls `finish` with its results before the scratch directories are removed.
+pub(crate) fn run<T>(
+    definition: &Definition,
+    how: &HowRun,
+    start: Start<'_>,
+    purpose: &Purpose<'_>,
+    guard: &ScratchGuard,
+    finish: impl FnOnce(&Conduct<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let scratch = ScratchPair::create(definition, how, &start, purpose, guard)?;
+    let (dir, before) = match start {
+        Start::New { runs } => {
+            let environment = environment(definition, how, &scratch.src)?;
+            (RunDir::create(runs, definition, how, &environment)?, None)
+        }
+        Start::Resume(run) => (RunDir::open(run.path.clone())?, Some(run)),
+    };
+    if let Purpose::Verdict { certificate: Some(certificate), .. } = purpose {
+        dir.write(run_dir::files::CERTIFICATE, certificate)?;
+    }
+    scratch.belong_to(&absolute(dir.path())?)?;
+    let note = purpose.note_on_interrupt(dir.path());
+    let time = how.seconds.map(Duration::from_secs_f64);
+    let limits = Limits { time, rounds: how.rounds, deltas: purpose.deltas() };
+    let places = Places { src: scratch.src.path(), dst: scratch.dst().path() };
+    let mut conducted = Conduct::new(definition, dir, places, limits, how.seed, before.as_deref());
+    let running = conducted.running();
+    guard.on_signal(move || conduct::end(&running), note.clone());
+    let mut view = ProgressView::new(purpose.command(), &definition.name);
+    let result = conducted.run(&mut |progress| view.draw(progress));
+    view.clear();
+    guard.wait_if_ending();
+    result.map_err(|error| anyhow!("{error}{note}"))?;
+    finish(&conducted)
+}
+
+/// The scratch directories of sources and copies: one directory if both are measured in the same.
+struct ScratchPair {
+    src: Scratch,
+    dst: Option<Scratch>,
+}
+
+impl ScratchPair {
+    /// Creates them, if there is enough room and memory for the experiment.
+    fn create(
+        definition: &Definition,
+        how: &HowRun,
+        start: &Start<'_>,
+        purpose: &Purpose<'_>,
+        guard: &ScratchGuard,
+    ) -> anyhow::Result<ScratchPair> {
+        let (src, dst) = (&how.src_dir, &how.dst_dir);
+        let dirs = if src == dst { vec![dst] } else { vec![src, dst] };
+        if let Start::Resume(run) = start {
+            let run = absolute(&run.path)?;
+            dirs.iter().for_each(|dir| fixture::remove_left_by(&run, dir));
+        }
+        report_abandoned(purpose.command(), dirs);
+        let create = |dir| guard.create_scratch(dir, "bench");
+        let scratch = ScratchPair {
+            src: create(src)?,
+            dst: if src == dst { None } else { Some(create(dst)?) },
+        };
+        let room = Room::of(definition);
+        // Two directories may share one file system and its room.
+        if device_of(src)? == device_of(dst)? {
+            scratch.src.require_space(room.src_bytes + room.dst_bytes)?;
+        } else {
+            scratch.src.require_space(room.src_bytes)?;
+            scratch.dst().require_space(room.dst_bytes)?;
+        }
+        plan::require_memory(&room)?;
+        Ok(scratch)
+    }
+
+    fn dst(&self) -> &Scratch {
+        self.dst.as_ref().unwrap_or(&self.src)
+    }
+
+    /// Names the run directory in them, so that a resumed run finds what a killed one left.
+    fn belong_to(&self, run: &Path) -> Result<(), lab::Error> {
+        self.src.belongs_to(run)?;
+        self.dst.as_ref().map_or(Ok(()), |scratch| scratch.belongs_to(run))
+    }
+}
+
+fn device_of(dir: &Path) -> anyhow::Result<u64> {
+    let metadata = std::fs::metadata(dir);
+    Ok(metadata.with_context(|| format!("cannot stat '{}'", dir.display()))?.dev())
+}
+
+fn environment(
+    definition: &Definition,
+    how: &HowRun,
+    scratch: &Scratch,
+) -> anyhow::Result<Environment> {
+    let name = "prover";
+    let source = random_source(scratch, name, PROVER_BYTES, how.seed)?;
+    let cold = definition.parts.iter().any(|part| part.states.contains(&State::Cold));
+    let prover = Prover::try_on(&source, if cold { State::Cold } else { State::Warm })?;
+    scratch.remove_file(name)?;
+    Ok(Environment::look(&how.src_dir, &how.dst_dir, prover, how.seed, COMMIT))
+}

@@ -1,0 +1,86 @@
+//! The progress of a race on a terminal. It is drawn between runs and never during one, so that it
+//! does not disturb a measurement.
+
+use std::time::Duration;
+
+use anstyle::Style;
+use lab::race::{Line, Progress};
+use lab::words;
+
+use crate::terminal::live_lines::LiveLines;
+use crate::terminal::output::{BEST, BOLD, DIM};
+use crate::terminal::text::{counted, stage_in_words};
+
+/// Short runs end more often than an eye can follow.
+const REDRAW_AFTER: Duration = Duration::from_millis(80);
+
+/// A few lines at the bottom of the terminal on standard error; nothing if that is no terminal.
+pub(super) struct ProgressView {
+    headline: String,
+    live: LiveLines,
+}
+
+impl ProgressView {
+    pub(super) fn new(headline: String) -> ProgressView {
+        ProgressView { headline, live: LiveLines::new(REDRAW_AFTER) }
+    }
+
+    pub(super) fn draw(&mut self, progress: &Progress<'_>) {
+        let headline = &self.headline;
+        self.live.draw(|rows| lines(headline, progress, rows));
+    }
+
+    /// Erases the lines: the table follows.
+    pub(super) fn clear(&mut self) {
+        self.live.clear();
+    }
+}
+
+fn lines(headline: &str, progress: &Progress<'_>, rows: usize) -> Vec<(Style, String)> {
+    let mut lines =
+        vec![(BOLD, format!("haulage race: {headline}")), (Style::new(), current_run(progress))];
+    // The lines above, one below, and the line of the cursor.
+    let room = rows.saturating_sub(4).max(1);
+    let best = progress.standings.iter().find(|line| !line.floor).map(|line| &line.variant);
+    let shown = match progress.standings.len() {
+        all if all <= room => all,
+        _ => room - 1,
+    };
+    for line in &progress.standings[..shown] {
+        let style = match line {
+            line if Some(&line.variant) == best => BEST,
+            line if line.running => Style::new(),
+            _ => DIM,
+        };
+        lines.push((style, standing(line)));
+    }
+    if shown < progress.standings.len() {
+        lines.push((DIM, format!("  and {} more", progress.standings.len() - shown)));
+    }
+    lines
+}
+
+fn current_run(progress: &Progress<'_>) -> String {
+    let stage = stage_in_words(progress.stage, progress.round);
+    let left = match progress.left {
+        Some(left) if left < Duration::from_secs(100_000) => {
+            format!("about {} s left", left.as_secs_f64().ceil())
+        }
+        _ => format!("{:.0} s so far", progress.elapsed.as_secs_f64()),
+    };
+    format!("{stage}, {left}: {}", progress.variant)
+}
+
+fn standing(line: &Line) -> String {
+    let rate = line.bytes as f64 * 1e3 / line.median_ns.max(1.0);
+    let mark = if line.floor { " (floor)" } else { "" };
+    let out = if line.running { "" } else { "  out" };
+    let name = format!("{}{mark}", line.variant);
+    // Elimination rounds copy different lengths, so that only their rates can be compared.
+    let (time, runs) = match line.in_final {
+        true => (words::nanoseconds(line.median_ns), counted(line.runs, "run")),
+        false => (String::new(), counted(line.runs, "round")),
+    };
+    let rate = words::grouped(&format!("{rate:.0}"));
+    format!("  {name:<30} {rate:>7} MB/s {time:>9} {runs:>8}{out}")
+}

@@ -1,0 +1,103 @@
+//! Two directories to search between, and the variants that copies between them use now.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context;
+use engines::Variant;
+use engines::profile::{FileSystems, PairChoices, Profile};
+use lab::tune::{Case, Config, Record};
+use rustix::fs::{Mode, OFlags};
+use tree::{PlannedFile, Predictor};
+
+use super::args::Args;
+use super::profile_file::{kernel_release, pairs_of_this_machine};
+
+/// The most copies in flight. More of them wait for the medium, on any number of processors.
+const COPIES_IN_FLIGHT_MAX: usize = 4;
+
+pub(super) struct DirectoryPair {
+    pub(super) src: PathBuf,
+    pub(super) dst: PathBuf,
+    pub(super) file_systems: FileSystems,
+    /// What copies use without a profile of the user.
+    unmeasured: Predictor,
+    /// What copies use by the profile, if it has choices for these file systems.
+    present: Option<Predictor>,
+    jobs: usize,
+}
+
+impl DirectoryPair {
+    pub(super) fn open(src: &Path, dst: &Path, profile: &Profile) -> anyhow::Result<DirectoryPair> {
+        let (src_fd, dst_fd) = (open_dir(src)?, open_dir(dst)?);
+        let file_systems = FileSystems::of(src_fd.as_fd(), dst_fd.as_fd());
+        let known: Vec<PairChoices> = pairs_of_this_machine(profile)
+            .into_iter()
+            .filter(|pair| pair.fits(&file_systems))
+            .cloned()
+            .collect();
+        Ok(DirectoryPair {
+            src: src.to_owned(),
+            dst: dst.to_owned(),
+            present: (!known.is_empty()).then(|| Predictor::between(&file_systems, &known)),
+            unmeasured: Predictor::between(&file_systems, &[]),
+            file_systems,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        })
+    }
+
+    /// Calls `call` with the configuration of a search between them that starts now.
+    pub(super) fn with_config<T>(&self, args: &Args, call: impl FnOnce(&Config<'_>) -> T) -> T {
+        let defaults = |case: &Case| self.unmeasured.variants(&self.planned_file(case));
+        let present = |case: &Case| {
+            let variants = self.present.as_ref()?.variants(&self.planned_file(case));
+            variants.into_iter().next()
+        };
+        call(&Config {
+            time: args.time,
+            begun: Instant::now(),
+            seed: args.seed,
+            at_once: self.jobs.clamp(2, COPIES_IN_FLIGHT_MAX),
+            workers_max: self.jobs,
+            variants: Variant::proposed().into_iter().filter(Variant::is_copier).collect(),
+            defaults: &defaults,
+            present: &present,
+        })
+    }
+
+    fn planned_file(&self, case: &Case) -> PlannedFile {
+        PlannedFile { situation: case.situation, bytes: case.file_bytes, jobs: self.jobs }
+    }
+
+    /// Enters for each situation the first variant of the rule that works there.
+    pub(super) fn name_rule(&self, record: &mut Record) {
+        let refused: Vec<String> = record.refused.iter().map(|it| it.variant.clone()).collect();
+        for finding in &mut record.situations {
+            let Some(situation) = finding.situation() else { continue };
+            let planned = PlannedFile { situation, bytes: finding.file_bytes, jobs: self.jobs };
+            let variants = self.unmeasured.rule_variants(&planned);
+            let mut names = variants.iter().map(ToString::to_string);
+            finding.rule = names.find(|name| !refused.contains(name));
+        }
+    }
+
+    /// The results as the profile stores them.
+    pub(super) fn choices(&self, record: &Record) -> PairChoices {
+        let FileSystems { src, dst, same } = self.file_systems.clone();
+        let kernel = Some(kernel_release());
+        PairChoices { src, dst, same: Some(same), kernel, lines: record.lines() }
+    }
+
+    /// `'SRC' to 'DST'`.
+    pub(super) fn in_words(&self) -> String {
+        format!("'{}' to '{}'", self.src.display(), self.dst.display())
+    }
+}
+
+fn open_dir(dir: &Path) -> anyhow::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(dir, flags, Mode::empty())
+        .map_err(std::io::Error::from)
+        .with_context(|| format!("cannot open the directory '{}'", dir.display()))
+}

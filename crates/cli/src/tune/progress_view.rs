@@ -1,0 +1,102 @@
+//! The progress of a search: a few lines that are redrawn on a terminal, and otherwise a line for each
+//! situation.
+
+use std::time::Duration;
+
+use anstyle::Style;
+use engines::profile::FileSystems;
+use lab::tune::{Event, Finding, Progress};
+use lab::words;
+
+use crate::terminal::live_lines::LiveLines;
+use crate::terminal::output::{BEST, BOLD, DIM};
+use crate::terminal::text::stage_in_words;
+
+const REDRAW_AFTER: Duration = Duration::from_millis(100);
+
+/// The most leading candidates that are shown.
+const LEADERS_MAX: usize = 6;
+
+/// The most findings that are shown, the latest ones.
+const FINDINGS_MAX: usize = 4;
+
+pub(super) struct ProgressView {
+    headline: String,
+    live: LiveLines,
+    findings: Vec<String>,
+}
+
+impl ProgressView {
+    pub(super) fn new(file_systems: &FileSystems) -> ProgressView {
+        let headline = format!("haulage tune: {}", file_systems.in_words());
+        ProgressView { headline, live: LiveLines::new(REDRAW_AFTER), findings: Vec::new() }
+    }
+
+    pub(super) fn show(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Run(progress) => {
+                let (headline, findings) = (&self.headline, &self.findings);
+                self.live.draw(|rows| lines(headline, findings, progress, rows));
+            }
+            Event::Found { finding, number, of } => {
+                let line = in_words(finding);
+                if self.live.are_shown() {
+                    self.findings.push(line);
+                } else {
+                    eprintln!("haulage tune: {number} of {of}: {line}");
+                }
+            }
+        }
+    }
+
+    /// Erases the lines: the table follows.
+    pub(super) fn clear(&mut self) {
+        self.live.clear();
+    }
+}
+
+fn in_words(finding: &Finding) -> String {
+    match finding.chosen() {
+        Some(way) => format!("{}: {}, {}", finding.words, way.name, rate(way.megabytes_per_second)),
+        None => format!("{}: not measured: {}", finding.words, finding.why_not),
+    }
+}
+
+fn rate(megabytes_per_second: Option<f64>) -> String {
+    let rate = megabytes_per_second.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
+    format!("{} MB/s", words::grouped(&rate))
+}
+
+fn lines(
+    headline: &str,
+    findings: &[String],
+    progress: &Progress<'_>,
+    rows: usize,
+) -> Vec<(Style, String)> {
+    let mut lines = vec![(BOLD, headline.to_owned())];
+    // The four lines that are always there, and the line of the cursor.
+    let room = rows.saturating_sub(5);
+    let leaders = progress.leaders.len().min(LEADERS_MAX).min(room.max(1));
+    let shown = findings.len().min(FINDINGS_MAX).min(room.saturating_sub(leaders));
+    for line in &findings[findings.len() - shown..] {
+        lines.push((DIM, format!("  {line}")));
+    }
+    let left = progress.left.as_secs_f64().ceil();
+    let (number, of) = (progress.number, progress.of);
+    let case = progress.case.words();
+    lines.push((Style::new(), format!("{number} of {of}, {left} s left: {case}")));
+    let stage = stage_in_words(progress.stage, progress.round);
+    // At a later visit the number starts again, and an answer may change.
+    let stage = match progress.visit {
+        0 | 1 => stage,
+        visit => format!("{stage}, visit {visit}"),
+    };
+    lines.push((DIM, stage));
+    for (place, (name, ns)) in progress.leaders.iter().take(leaders).enumerate() {
+        let megabytes = progress.case.file_bytes as f64 * 1e3 / ns.max(1.0);
+        let (rate, time) = (rate(Some(megabytes)), words::nanoseconds(*ns));
+        let style = if place == 0 { BEST } else { Style::new() };
+        lines.push((style, format!("  {name:<30} {rate:>12} {time:>9} a file")));
+    }
+    lines
+}
