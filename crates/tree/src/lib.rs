@@ -5,8 +5,8 @@
 //! [`Receipt`] an entry. It prints nothing and knows no message.
 //!
 //! Both ends are anchored on directory descriptors. A name is looked up in a directory that is
-//! open, one component at a time, and what was opened is compared with what was looked at, so
-//! that nobody who swaps names while a copy runs can lead it elsewhere.
+//! open, one component at a time, and what was opened is compared with what was looked at, so that
+//! nobody who swaps names while a copy runs can lead it elsewhere.
 
 mod concurrency;
 mod copy;

@@ -1,4 +1,4 @@
-//! Copies the data of one file: as a clone, by extents, without zeros, or as it is.
+//! Copies the data of one file: as a clone, by extents, without blocks of zeros, or as a whole.
 
 use engines::Meter;
 
@@ -16,7 +16,8 @@ use crate::request::Sparse;
 /// Copies all data from `files.src` to `files.dst`.
 ///
 /// # Errors
-/// What happened, after the bytes that were moved before were counted in `Diagnostic::Incomplete`.
+/// The failure; `Diagnostic::Incomplete`, after the failure was reported, if the destination is
+/// left with part of the data.
 pub(crate) fn copy_data(
     cx: &DataContext<'_>,
     worker: &mut DataWorker,
@@ -63,7 +64,7 @@ pub(crate) fn copy_data(
             verified: None,
         },
     };
-    if !reliable || cx.rate_limit.is_some() || !copy.is_cloned_at_once() {
+    if !reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
         cx.report.deferred_init();
     }
     let copied = copy.all();
@@ -82,13 +83,13 @@ pub(crate) fn copy_data(
         Err(diagnostic) => {
             let counted =
                 matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-            let leaves_part =
+            let is_incomplete =
                 is_regular(files.dst_stat) && !counted && !files.atomic && !old_data_remains;
             if cx.report.keeps_receipts() {
                 let diagnostic = diagnostic.clone();
                 worker.failed_data = Some(FailedData { data: report, diagnostic });
             }
-            if !leaves_part {
+            if !is_incomplete {
                 return Err(diagnostic);
             }
             cx.report.report(diagnostic);
@@ -110,7 +111,7 @@ impl FileCopy<'_, '_, '_> {
                 return self.complete(size);
             }
         } else {
-            self.clone_nothing()?;
+            self.clone_empty()?;
         }
         if !self.is_small() {
             if !self.cx.report.is_deferred_init_done() && !self.is_brief() {
@@ -127,7 +128,8 @@ impl FileCopy<'_, '_, '_> {
         self.complete(size)
     }
 
-    /// Copies in the way that the option on holes and the source's own holes make the right one.
+    /// Copies by extents, without zeros, or as a whole, by `--sparse` and the holes of the source.
+    /// Holes are trusted on reliable file systems only.
     fn copy_by_options(&mut self, size: u64) -> Result<(), Diagnostic> {
         let sparse = self.cx.options.sparse;
         let looks_sparse = is_sparse(self.files.src_stat) && (self.reliable || !self.is_pseudo());

@@ -1,4 +1,4 @@
-//! Opening the destination of a file.
+//! Opens or creates the destination of a file.
 
 use std::os::fd::OwnedFd;
 
@@ -7,10 +7,11 @@ use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
 use super::context::DestinationContext;
-use super::existing::{Found, may_be_removed, refuse_untrusted_link, remove};
+use super::existing::{may_be_removed, refuse_untrusted_link, remove};
+use super::state::Found;
 use crate::entry::Entry;
 use crate::fs::{
-    FileId, Reliability, Trust, is_regular, look_at_new, open_looked_at, open_looked_at_on,
+    FileId, Reliability, Trust, is_regular, open_looked_at, open_looked_at_on, stat_new,
 };
 use crate::metadata::NewMode;
 use crate::report::{Action, Diagnostic, failed};
@@ -21,7 +22,7 @@ pub(crate) struct Opened<'j> {
     pub(crate) fd: OwnedFd,
     pub(crate) stat: Stat,
     pub(crate) new: bool,
-    /// It has yet to come to its name.
+    /// Set if the file does not have its final name yet (`--atomic`).
     pub(crate) atomic: Option<AtomicFile<'j>>,
 }
 
@@ -52,26 +53,32 @@ pub(crate) fn open_destination<'j>(
     look_at_created(entry, opened, src)
 }
 
-/// The new file `fd`, looked at.
+/// The new file `fd`, with its attributes.
 pub(crate) fn look_at_created<'j>(
     entry: &Entry<'_>,
     fd: OwnedFd,
     src: &Stat,
 ) -> Result<Opened<'j>, Diagnostic> {
-    let stat = look_at_new(&fd, src).map_err(failed(Action::Fstat, &entry.dst))?;
+    let stat = stat_new(&fd, src).map_err(failed(Action::Fstat, &entry.dst))?;
     Ok(Opened { fd, stat, new: true, atomic: None })
 }
 
-/// Opens what stands at the destination for writing; `None` where a new file is to take its place.
+/// Opens the existing destination for writing; `None` if a new file has to be created.
 pub(crate) fn open_old<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
     (found, reliability): (&Found, Reliability),
 ) -> Result<Option<Opened<'j>>, Diagnostic> {
     match open_existing(cx, entry, (found, reliability))? {
-        Ok(fd) => return look_at(entry, fd, found).map(Some),
+        Ok(fd) => {
+            let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
+            if FileId::of(found.effective()) != FileId::of(&stat) {
+                return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
+            }
+            return Ok(Some(Opened { fd, stat, new: false, atomic: None }));
+        }
         Err(Errno::NOENT) => {}
-        // Only what is no regular file has no such device.
+        // ENXIO means a device or a fifo.
         Err(Errno::NXIO) if is_regular(found.effective()) => {
             return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
         }
@@ -94,17 +101,8 @@ pub(crate) fn refuse_dangling(
     Ok(())
 }
 
-/// Looks at what was opened, which must be what was found before.
-fn look_at<'j>(entry: &Entry<'_>, fd: OwnedFd, found: &Found) -> Result<Opened<'j>, Diagnostic> {
-    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    if FileId::of(found.effective()) != FileId::of(&stat) {
-        return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
-    }
-    Ok(Opened { fd, stat, new: false, atomic: None })
-}
-
-/// Opens an existing destination for writing, its contents untouched. The outer error is ours, the
-/// inner one the kernel's.
+/// Opens an existing destination for writing, without truncating it. The inner error is that of
+/// openat(2).
 fn open_existing(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
@@ -124,8 +122,7 @@ fn open_existing(
         Err(NotFollowed::Errno(Errno::STALE)) => {
             Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() })
         }
-        Err(NotFollowed::Untrusted) => Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() }),
-        Err(NotFollowed::Errno(errno)) => Ok(Err(errno)),
+        Err(error) => Ok(Err(error.into_errno(&entry.dst)?)),
         Ok(fd) => Ok(Ok(fd)),
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn is_left_out(options: &Options, report: &Reporter<'_>, entry: &Entr
     if filter.is_empty() {
         return false;
     }
-    // For patterns that end in a slash; a link is none unless what it leads to is copied.
+    // Patterns that end in a slash match directories. A link counts if it is followed.
     let is_directory = match entry.listed_as {
         FileType::Directory => true,
         FileType::Unknown | FileType::Symlink => {
@@ -33,7 +33,7 @@ pub(crate) fn is_left_out(options: &Options, report: &Reporter<'_>, entry: &Entr
     left_out
 }
 
-/// Whether any directory on `path`, which begins below the directory of `entry`, is left out.
+/// Whether any directory on `path`, which starts below the directory of `entry`, is left out.
 pub(crate) fn is_path_left_out(options: &Options, entry: &Entry<'_>, path: &Path) -> bool {
     let top = match entry.src.shown {
         DisplayPath::In(dir_path) => {

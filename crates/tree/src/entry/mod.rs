@@ -1,4 +1,4 @@
-//! One entry to copy, as the walk finds it, before anything is done at its destination.
+//! One entry to copy, as the walk finds it, and its open source.
 
 pub(crate) mod filtered;
 pub(crate) mod operand;
@@ -26,17 +26,17 @@ pub(crate) struct Entry<'a> {
     pub(crate) operand: &'a Operand,
     /// This is the operand itself.
     pub(crate) is_operand: bool,
-    /// What its directory says it is.
+    /// Its type in the directory listing.
     pub(crate) listed_as: FileType,
-    /// The source's name stands for what it leads to, should it be a symbolic link.
+    /// If the source is a symbolic link, its target is copied.
     pub(crate) src_through_link: bool,
     /// The only file system to enter.
     pub(crate) device: Option<u64>,
-    /// What is made in the destination's directory gets an access control list from it.
+    /// The destination's directory has a default access control list.
     pub(crate) inherits_acl: bool,
-    /// Nobody else may give or take names in the destination's directory as yet.
+    /// No other user may create or remove names in the destination's directory.
     pub(crate) private: bool,
-    /// When it was first looked at, if receipts are kept.
+    /// When the copy of the entry started, if receipts are kept.
     pub(crate) started: Option<Instant>,
 }
 
@@ -50,21 +50,21 @@ impl Entry<'_> {
         report.observer.finished(receipt);
     }
 
-    /// Whether another entry of the run may be another name of this one, and become a link.
+    /// Whether another entry of the run may be a hard link to the same file, and become one again.
     pub(crate) fn may_have_links(&self, options: &Options, src_stat: &Stat) -> bool {
         let copies = matches!(options.make, Make::Copy | Make::AttributesOnly);
-        // A symbolic link that is followed gives its file one name more than the inode knows of.
+        // A symbolic link that is followed is another name of its file, which st_nlink omits.
         let several = src_stat.st_nlink > 1 || options.follow.follows(self.is_operand);
         options.preserve.links && copies && several && self.dst_dir.is_some()
     }
 
-    /// Whether later entries of the run are compared with the file that is made of this one.
+    /// Whether later entries of the run are compared with the copy of this one.
     pub(crate) fn is_compared_later(&self, options: &Options, src_stat: &Stat) -> bool {
         self.is_operand || options.backup.is_some() || self.may_have_links(options, src_stat)
     }
 }
 
-/// How long ago an entry was begun, in nanoseconds.
+/// Nanoseconds since the copy of an entry started.
 pub(crate) fn elapsed_ns(started: Option<Instant>) -> u64 {
     started.map_or(0, |started| u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

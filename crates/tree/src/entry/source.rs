@@ -15,7 +15,7 @@ pub(crate) struct OpenSource {
     pub(crate) stat: Stat,
 }
 
-/// A source that has been opened, and the file for its copy, unless that is yet to be created.
+/// A source that has been opened, and the file for its copy if that was created already.
 pub(crate) struct Prepared {
     pub(crate) source: OpenSource,
     pub(crate) created: Option<OwnedFd>,
@@ -23,14 +23,15 @@ pub(crate) struct Prepared {
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-/// Opens a source that its directory calls a regular file, if that is what it is.
+/// Opens a source that its directory lists as a regular file. `None` if it cannot be opened, or is
+/// something else.
 pub(crate) fn open_listed_source(fs_types: &mut FsTypes, entry: &Entry<'_>) -> Option<OpenSource> {
     let flags = READ | OFlags::NOFOLLOW;
     let (fd, stat) = open_listed(fs_types, entry.src.dir, entry.src.name, flags)?;
     Some(OpenSource { fd, stat })
 }
 
-/// Opens the file that `stat` describes.
+/// Opens the source, which must still be the file that `stat` describes.
 pub(crate) fn open_source(entry: &Entry<'_>, stat: &Stat) -> Result<OpenSource, Diagnostic> {
     open_source_on(Reliability::Unknown, entry, stat)
 }

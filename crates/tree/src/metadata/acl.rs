@@ -8,8 +8,8 @@ use super::mode::sets_attributes_later;
 use crate::fs::{ACL_DEFAULT, Handle, acl_mode, may_have_any};
 use crate::request::{ModeRule, Options};
 
-/// Whether it matters that what is made has an access control list from its directory: it loses that, or
-/// gets no permissions at last that the list withholds.
+/// Whether it matters that what is made has an access control list from its directory: it loses
+/// that, or gets no permissions at last that the list withholds.
 pub(crate) fn inherited_acl_matters(options: &Options) -> bool {
     options.preserve.mode == ModeRule::Fresh || sets_attributes_later(options)
 }
@@ -21,8 +21,8 @@ pub(crate) fn has_default_acl(options: &Options, dir: BorrowedFd<'_>) -> bool {
         && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
 }
 
-/// What the list that `dir` gives to what is made in it withholds. A directory that was just made has the
-/// list by which it was made.
+/// What the list that `dir` gives to what is made in it withholds. A directory that was just made
+/// has the list by which it was made.
 pub(crate) fn denied_by_default_acl(dir: Handle<'_>) -> Mode {
     let list = dir.get(ACL_DEFAULT);
     list.map_or(Mode::empty(), |list| Mode::from_raw_mode(0o777) & !acl_mode(&list))

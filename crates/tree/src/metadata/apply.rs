@@ -1,4 +1,5 @@
-//! Gives a copy the attributes of its source: owner, extended attributes and access control lists, mode, times.
+//! Gives a copy the attributes of its source: owner, extended attributes and access control lists,
+//! mode, times.
 //!
 //! In that order. A change of owner clears set-user-ID and capabilities, so both come after it;
 //! times come last because all else may touch them.
@@ -183,8 +184,8 @@ fn mode_with(name: &CStr, value: &[u8], before: Mode) -> Option<Mode> {
     }
 }
 
-/// Takes away those of the lists `acls` that the target has and the source has not: they came from the
-/// directory, or were there before.
+/// Takes away those of the lists `acls` that the target has and the source has not: they came from
+/// the directory, or were there before.
 fn remove_foreign_acls(
     cx: MetadataContext<'_>,
     target: Target<'_>,
@@ -215,8 +216,8 @@ fn set_named_context(cx: MetadataContext<'_>, target: Target<'_>, lost: &mut Vec
 }
 
 /// An extended attribute could not be kept. Whether that is worth a word depends on who asked: `-a`
-/// asks for everything that can be had, and what a file system or the user's rank cannot have is
-/// no surprise; a full disk is.
+/// asks for everything that can be had, and what a file system or the user's rank cannot have is no
+/// surprise; a full disk is.
 fn xattr_lost(
     cx: MetadataContext<'_>,
     target: Target<'_>,
@@ -284,8 +285,8 @@ fn set_mode(
     }
 }
 
-/// What the list that a new target has from its directory withholds. The target was made without most
-/// permissions, so that its own list no longer tells.
+/// What the list that a new target has from its directory withholds. The target was made without
+/// most permissions, so that its own list no longer tells.
 fn denied_by_parent(cx: MetadataContext<'_>, target: Target<'_>) -> Mode {
     let keeps = target.new && target.inherits_acl && !drops_inherited_acl(cx.options, true);
     if keeps { denied_by_default_acl(Handle::Path(target.place.dir)) } else { Mode::empty() }

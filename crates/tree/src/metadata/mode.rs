@@ -36,8 +36,8 @@ pub(crate) fn sets_attributes_later(options: &Options) -> bool {
         || options.preserve.xattr != Keep::No
 }
 
-/// Whether what is made loses the list that its directory gives it: with `--no-preserve=mode` its mode
-/// is that of one without. Until the list is gone it lets nobody in.
+/// Whether what is made loses the list that its directory gives it: with `--no-preserve=mode` its
+/// mode is that of one without. Until the list is gone it lets nobody in.
 pub(crate) fn drops_inherited_acl(options: &Options, inherits_acl: bool) -> bool {
     inherits_acl && options.preserve.mode == ModeRule::Fresh
 }

@@ -7,9 +7,9 @@ use super::set::{MetadataContext, SPECIAL_BITS, Source, Target, change_owner, se
 use crate::fs::{ACL_ACCESS, Class};
 use crate::report::{Diagnostic, Loss, OldAttribute};
 
-/// Gives `target`, which is to replace the file `old`, what that would keep if it were written into:
-/// owner, extended attributes and access control list, permissions. What writing takes away from a
-/// file is not given back. What cannot be given is told of, and returned.
+/// Gives `target`, which is to replace the file `old`, what that would keep if it were written
+/// into: owner, extended attributes and access control list, permissions. What writing takes away
+/// from a file is not given back. What cannot be given is told of, and returned.
 pub(crate) fn apply_replaced(
     cx: MetadataContext<'_>,
     old: Source<'_>,

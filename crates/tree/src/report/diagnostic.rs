@@ -202,8 +202,8 @@ pub enum Diagnostic {
         /// The link.
         dst: PathBuf,
     },
-    /// The destination, inside a directory, is a symbolic link that belongs to neither the user
-    /// who copies nor root.
+    /// The destination, inside a directory, is a symbolic link that belongs to neither the user who
+    /// copies nor root.
     ForeignSymlink {
         /// The link.
         dst: PathBuf,
@@ -283,8 +283,8 @@ pub enum Diagnostic {
         /// Without it the copy is a failure.
         required: bool,
     },
-    /// The profile that says which ways are the fastest cannot be used; the copy goes by what is built
-    /// in.
+    /// The profile that says which ways are the fastest cannot be used; the copy goes by what is
+    /// built in.
     ProfileUnusable {
         /// Where it is.
         path: PathBuf,

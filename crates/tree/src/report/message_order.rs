@@ -1,8 +1,8 @@
 //! Messages about operands that are copied together come in the order of the operands.
 //!
-//! What is said of the first of those that are not done with is told at once. What is said of a later
-//! one is kept until all before it are done with. Where copies have to be on the medium one is done
-//! with when it is there, which may be long after it was written.
+//! What is said of the first of those that are not done with is told at once. What is said of a
+//! later one is kept until all before it are done with. Where copies have to be on the medium one
+//! is done with when it is there, which may be long after it was written.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -51,7 +51,8 @@ impl MessageOrder {
         }
     }
 
-    /// Keeps the operand that this thread is at from being done with before [`MessageOrder::release`].
+    /// Keeps the operand that this thread is at from being done with before
+    /// [`MessageOrder::release`].
     pub(crate) fn hold(&self) -> PendingMessages {
         let at = AT.get();
         if let Some(at) = at {

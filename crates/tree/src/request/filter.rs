@@ -1,9 +1,9 @@
 //! Which entries of a tree are left out: rules of the command line, and ignore files.
 //!
-//! Both are written as in gitignore(5), and matched with the path below the operand. Of the rules the
-//! first that matches decides, as with rsync, which has options of the same names. Where none does,
-//! the ignore files are asked, the last one first; in each the last pattern that matches decides, as
-//! with git.
+//! Both are written as in gitignore(5), and matched with the path below the operand. Of the rules
+//! the first that matches decides, as with rsync, which has options of the same names. Where none
+//! does, the ignore files are asked, the last one first; in each the last pattern that matches
+//! decides, as with git.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

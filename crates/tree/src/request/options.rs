@@ -55,9 +55,9 @@ pub struct Options {
     pub verbose: bool,
     /// Announce how each file was copied and which were skipped.
     pub debug: bool,
-    /// How many workers may copy at once: entries of a tree, and parts of a large file. Unless given, as
-    /// many as the process may use processors; for the entries of a tree up to eight times as many,
-    /// where it is measured that they help.
+    /// How many workers may copy at once: entries of a tree, and parts of a large file. Unless
+    /// given, as many as the process may use processors; for the entries of a tree up to eight
+    /// times as many, where it is measured that they help.
     pub jobs: Option<NonZeroUsize>,
     /// How data is moved, where that works; what suits the files best unless given.
     pub engine: Option<Variant>,
@@ -315,8 +315,7 @@ pub enum Reflink {
 pub enum Context {
     /// As the kernel gives it.
     Inherit,
-    /// The default of the destination's place, which is what the kernel's policy gives a new
-    /// file.
+    /// The default of the destination's place, which is what the kernel's policy gives a new file.
     Default,
     /// This one.
     Named(OsString),

@@ -1,4 +1,4 @@
-//! Registries that all workers share, each with its own lock.
+//! What all workers of a run share, each part with its own lock.
 
 pub(crate) mod copied_inodes;
 pub(crate) mod creation_locks;

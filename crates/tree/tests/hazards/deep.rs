@@ -68,8 +68,9 @@ fn levels_and_files(root: &Path) -> (usize, usize) {
     }
 }
 
-/// Removes a chain of directories, which `remove_dir_all` could not: it opens one a level. To remove
-/// a directory takes the kernel longer the deeper it is, so pieces of the chain are moved up first.
+/// Removes a chain of directories, which `remove_dir_all` could not: it opens one a level. To
+/// remove a directory takes the kernel longer the deeper it is, so pieces of the chain are moved up
+/// first.
 fn remove(root: &Path) {
     let top = openat(CWD, root, OFlags::DIRECTORY, Mode::empty()).expect("the root");
     loop {

@@ -1,5 +1,5 @@
-//! Each way in which copiers have lost data, and what must happen here instead. A test is named
-//! for what went wrong elsewhere; classes that only concern one engine are tried with the engines,
+//! Each way in which copiers have lost data, and what must happen here instead. A test is named for
+//! what went wrong elsewhere; classes that only concern one engine are tried with the engines,
 //! those that need an injected error with the command.
 
 mod ahead;

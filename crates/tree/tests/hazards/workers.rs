@@ -20,8 +20,8 @@ pub(crate) fn with_jobs(jobs: usize, options: Options) -> Options {
     Options { jobs: NonZeroUsize::new(jobs), ..options }
 }
 
-/// A tree in which the work hangs as unevenly as it can: a flat directory, a deep one, many that are
-/// nearly empty, and hard links from each to another.
+/// A tree in which the work hangs as unevenly as it can: a flat directory, a deep one, many that
+/// are nearly empty, and hard links from each to another.
 fn make_tree(root: &Path, random: &mut fastrand::Rng) {
     let mut files = Vec::new();
     let mut at = root.join("deep");

@@ -1,5 +1,6 @@
-//! Classes of patterns, `[a-c]`, which the matcher reads in another way than git does: it knows neither
-//! backslashes nor names such as `[:digit:]` in them, and lets those that are negated match a slash.
+//! Classes of patterns, `[a-c]`, which the matcher reads in another way than git does: it knows
+//! neither backslashes nor names such as `[:digit:]` in them, and lets those that are negated match
+//! a slash.
 
 use std::ops::RangeInclusive;
 
