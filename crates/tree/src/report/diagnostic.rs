@@ -1,16 +1,18 @@
-//! Everything that a copy has to complain of, as values. `cli` alone turns them into words.
+//! Failures, warnings and notices as values. `cli` turns them into words.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engines::Errno;
 use engines::profile::{Mistake, Problem};
 
-/// Something that went wrong, or that the user should know.
+use crate::fs::Place;
+
+/// A failure, a warning or a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Diagnostic {
     /// One call on one file failed.
     Failed {
-        /// What was tried.
+        /// The action that failed.
         action: Action,
         /// The file.
         path: PathBuf,
@@ -26,8 +28,7 @@ pub enum Diagnostic {
         /// The error.
         errno: Errno,
     },
-    /// The blocks could not be shared, for a reason other than that it is not supported, or nothing
-    /// but sharing would do.
+    /// A clone failed for another reason than missing support, or was required.
     Clone {
         /// The source.
         src: PathBuf,
@@ -38,7 +39,7 @@ pub enum Diagnostic {
     },
     /// A hard link could not be made.
     HardLink {
-        /// What was to be linked to.
+        /// The target of the link.
         src: PathBuf,
         /// The link.
         dst: PathBuf,
@@ -47,7 +48,7 @@ pub enum Diagnostic {
     },
     /// A symbolic link to the source could not be made.
     SymbolicLink {
-        /// What was to be linked to.
+        /// The target of the link.
         src: PathBuf,
         /// The link.
         dst: PathBuf,
@@ -72,7 +73,7 @@ pub enum Diagnostic {
         /// Bytes that it had when it was opened.
         bytes_expected: u64,
     },
-    /// The source's length or time of modification moved while it was copied.
+    /// The source's length or modification time changed while it was copied.
     Changed {
         /// The source.
         src: PathBuf,
@@ -84,39 +85,38 @@ pub enum Diagnostic {
         /// Bytes that it holds.
         bytes: u64,
     },
-    /// A copy is not what its source is.
+    /// A copy differs from its source.
     Differs {
         /// The source.
         src: PathBuf,
         /// The destination.
         dst: PathBuf,
-        /// The first byte that differs, or that only one of them has, counted from 0.
+        /// The offset of the first byte that differs or that only one of them has.
         at: u64,
     },
-    /// This cannot be read a second time, so that nobody can say whether the copy is right.
+    /// This file cannot be read a second time, so that the copy cannot be verified.
     Unverifiable {
         /// The source or the destination.
         path: PathBuf,
     },
-    /// The run was interrupted while a copy was read back.
+    /// The run was interrupted while a copy was verified.
     InterruptedUnverified {
-        /// The destination, which is complete as far as is known.
+        /// The destination, which is complete but not verified.
         dst: PathBuf,
     },
-    /// The run was interrupted before the copy was whole, and its name is as it was.
+    /// The run was interrupted before the copy was complete. Its name was not changed.
     InterruptedBefore {
         /// The destination.
         dst: PathBuf,
     },
-    /// A symbolic link leads to a file whose name only the kernel knows, so that no other can take
-    /// it over.
+    /// The target of a symbolic link has no name that a new file could take, as in /proc.
     NameUnknown {
         /// The link.
         dst: PathBuf,
     },
-    /// A file was replaced by one that lacks something of what it had.
+    /// A file was replaced by one without some of its attributes.
     NotTakenOver {
-        /// What is lost.
+        /// The lost attribute.
         what: OldAttribute,
         /// The destination.
         dst: PathBuf,
@@ -138,7 +138,7 @@ pub enum Diagnostic {
         /// The directory.
         path: PathBuf,
     },
-    /// A directory is met without leave to copy directories.
+    /// A directory was found without `--recursive`.
     OmittingDirectory {
         /// The directory.
         src: PathBuf,
@@ -154,120 +154,120 @@ pub enum Diagnostic {
     IntoItself {
         /// The operand.
         src: PathBuf,
-        /// What is being made of it.
+        /// Its destination.
         dst: PathBuf,
     },
-    /// A followed symbolic link leads to a directory that it is in.
+    /// The target of a followed symbolic link is a directory that contains the link.
     CyclicSymlink {
         /// The link.
         src: PathBuf,
     },
-    /// A directory stands where something else is to go.
+    /// The destination of another file is an existing directory.
     DirectoryInTheWay {
         /// The source.
         src: PathBuf,
         /// The destination.
         dst: PathBuf,
     },
-    /// Something else stands where a directory is to go.
+    /// The destination of a directory is another existing file.
     NonDirectoryInTheWay {
         /// The source.
         src: PathBuf,
         /// The destination.
         dst: PathBuf,
     },
-    /// The record of the run is kept at the destination.
+    /// The destination is the record of the run.
     Record {
         /// The source.
         src: PathBuf,
         /// The destination.
         dst: PathBuf,
     },
-    /// The source is where the record of the run is kept, and grows while it is copied.
+    /// The source is the record of the run, which grows while it is copied.
     SourceIsRecord {
         /// The source.
         src: PathBuf,
     },
-    /// Two operands would go to one name.
+    /// Two operands have the same destination.
     JustCreated {
         /// The second source.
         src: PathBuf,
         /// The destination of both.
         dst: PathBuf,
     },
-    /// The destination is a symbolic link that appeared while the copy ran.
+    /// The destination is a symbolic link that was created during the run.
     JustCreatedSymlink {
         /// The source.
         src: PathBuf,
         /// The link.
         dst: PathBuf,
     },
-    /// The destination, inside a directory, is a symbolic link that belongs to neither the user who
-    /// copies nor root.
+    /// The destination in a directory is a symbolic link that belongs neither to the caller nor to
+    /// root.
     ForeignSymlink {
         /// The link.
         dst: PathBuf,
     },
-    /// The destination is a symbolic link to nothing.
+    /// The destination is a dangling symbolic link.
     DanglingSymlink {
         /// The link.
         dst: PathBuf,
     },
-    /// A file operand stands twice.
+    /// An operand is given twice.
     SourceTwice {
         /// The operand.
         src: PathBuf,
         /// It is a directory.
         directory: bool,
     },
-    /// One directory was met twice, and directories have no hard links.
+    /// A directory would be copied a second time, and directories have no hard links.
     DirectoryTwice {
-        /// Where it would have gone.
+        /// The second destination.
         dst: PathBuf,
-        /// Where it went before.
+        /// The first destination.
         first: PathBuf,
     },
-    /// The backup of the destination would take the source's place.
+    /// The backup of the destination would replace the source.
     BackupDestroysSource {
         /// The source.
         src: PathBuf,
         /// The destination.
         dst: PathBuf,
     },
-    /// The backup of the destination would replace what this run has made.
+    /// The backup of the destination would replace a file that this run created.
     BackupDestroysCopy {
         /// The destination.
         dst: PathBuf,
-        /// The name that its backup would have had.
+        /// The name of the backup.
         backup: PathBuf,
     },
-    /// A relative symbolic link would lead nowhere from there.
+    /// A relative symbolic link can be created in the working directory only.
     RelativeSymlinkElsewhere {
-        /// The link that was to be made.
+        /// The link.
         dst: PathBuf,
     },
-    /// The destination exists and that is an error.
+    /// The destination exists, and `--update=none-fail` was given.
     NotReplacing {
         /// The destination.
         dst: PathBuf,
     },
-    /// The source is of no kind that is known.
+    /// The source has an unknown file type.
     UnknownKind {
         /// The source.
         src: PathBuf,
     },
-    /// The place where several sources or a `-t` should go is no directory.
+    /// The target of several sources or of `-t` is not a directory.
     Target {
         /// The operand.
         path: PathBuf,
         /// Why.
         errno: Errno,
-        /// It was named as a directory rather than being the last operand.
+        /// It was given with `-t`, not as the last operand.
         named: bool,
     },
-    /// Whole names of sources can only be appended to a directory.
+    /// `--parents` was given without a target directory.
     ParentsNeedDirectory,
-    /// Part of the path to be made below the target directory is no directory.
+    /// A part of a `--parents` path below the target directory is not a directory.
     ParentNotDirectory {
         /// The part.
         path: PathBuf,
@@ -280,37 +280,36 @@ pub enum Diagnostic {
         dst: PathBuf,
         /// The error.
         errno: Errno,
-        /// Without it the copy is a failure.
+        /// The option required the attribute.
         required: bool,
     },
-    /// The profile that says which ways are the fastest cannot be used; the copy goes by what is
-    /// built in.
+    /// The profile cannot be used; the built-in one is used.
     ProfileUnusable {
-        /// Where it is.
+        /// The profile.
         path: PathBuf,
         /// Why.
         problem: Problem,
     },
-    /// A line of the profile is of no use and is passed over.
+    /// A line of the profile is unusable and ignored.
     ProfileLine {
-        /// Where the profile is.
+        /// The profile.
         path: PathBuf,
         /// The line, and why.
         mistake: Mistake,
     },
     /// Nothing in the profile was measured on this machine.
     ProfileForeign {
-        /// Where it is.
+        /// The profile.
         path: PathBuf,
     },
     /// A line of the profile is used although the system has changed since it was measured.
     ProfileStale {
-        /// What has, in words.
+        /// What has changed, in words.
         changes: Vec<String>,
     },
 }
 
-/// What a new file should have from the one that it replaces.
+/// An attribute that a new file gets from the file that it replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OldAttribute {
     /// Owner, group or both.
@@ -326,9 +325,9 @@ pub enum OldAttribute {
 pub enum Severity {
     /// The exit status is 1.
     Failure,
-    /// The exit status is what it would have been.
+    /// The exit status does not change.
     Warning,
-    /// The same, and the copy is what was asked for: a person may want to know, a script need not.
+    /// The exit status does not change, and the copy is as asked for.
     Notice,
 }
 
@@ -350,16 +349,16 @@ impl Diagnostic {
     }
 }
 
-/// What was tried on a file when a call failed.
+/// The action on a file that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Looking at it, source or destination.
+    /// stat(2) of the source or the destination.
     Stat,
-    /// Looking at a parent of the source whose attributes are to be copied.
+    /// Opening a parent directory of the source for `--parents`.
     ParentAttributes,
     /// Opening a regular file or a stream for reading.
     OpenForReading,
-    /// Looking at what was opened.
+    /// fstat(2) of an open file.
     Fstat,
     /// Opening a directory of the source.
     EnterDirectory,
@@ -373,27 +372,27 @@ pub enum Action {
     Read,
     /// Writing data.
     Write,
-    /// Emptying a file before it is written.
+    /// Truncating a file before it is written.
     Truncate,
-    /// Giving a file the length that a hole at its end makes.
+    /// Extending a file by a hole at its end.
     Extend,
-    /// Waiting until it is on the medium.
+    /// Syncing it.
     Sync,
-    /// Closing a file, which is when some file systems tell of failed writes.
+    /// Closing a file, when some file systems report failed writes.
     Close,
-    /// Making a regular file or opening it for writing.
+    /// Creating a regular file or opening it for writing.
     CreateRegular,
-    /// Making a directory.
+    /// Creating a directory.
     CreateDirectory,
-    /// Making a directory on the way to the destination.
+    /// Creating a directory of `--parents`.
     CreateParent,
-    /// Making a symbolic link that is a copy of one.
+    /// Creating a symbolic link as a copy of one.
     CreateSymlink,
-    /// Making a fifo.
+    /// Creating a fifo.
     CreateFifo,
-    /// Making a socket or a device.
+    /// Creating a socket or a device.
     CreateSpecial,
-    /// Giving a new file the name of the old one.
+    /// Renaming a new file over the old one.
     Replace,
     /// Removing an existing destination.
     Remove,
@@ -403,10 +402,24 @@ pub enum Action {
     UnBackup,
     /// Setting owner and group.
     Ownership,
-    /// Setting permissions or an access control list to the source's.
+    /// Setting permissions or an access control list.
     Permissions,
     /// Setting times.
     Times,
     /// Setting the security context.
     Context,
+}
+
+/// Makes the diagnostic of a failed call on the file at `place`.
+pub(crate) fn failed<'p>(
+    action: Action,
+    place: &'p Place<'p>,
+) -> impl FnOnce(Errno) -> Diagnostic + use<'p> {
+    move |errno| Diagnostic::Failed { action, path: place.path(), errno }
+}
+
+/// Makes the diagnostic of a failed call on `path`.
+pub(crate) fn failed_at(action: Action, path: &Path) -> impl FnOnce(Errno) -> Diagnostic + use<> {
+    let path = path.to_owned();
+    move |errno| Diagnostic::Failed { action, path, errno }
 }
