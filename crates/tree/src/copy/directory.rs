@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
 
 use super::context::CopyContext;
 use super::directory_pair::DirectoryPair;
@@ -24,7 +24,7 @@ use crate::fs::{
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
-use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, failed};
+use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Result, failed};
 use crate::request::Follow;
 use crate::security::open_through_symlink;
 use crate::shared::CreationLock;
@@ -40,24 +40,23 @@ pub(crate) enum Next {
 pub(crate) fn enter_directory(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     found: Option<&Found>,
-) -> Result<Next, Diagnostic> {
-    refuse_repetition(cx, entry, src_stat)?;
-    if is_repeated_operand(cx, entry, src_stat)? {
-        skipped(cx, entry, src_stat);
+) -> Result<Next> {
+    refuse_repetition(cx, entry)?;
+    if is_repeated_operand(cx, entry)? {
+        skipped(cx, entry);
         return Ok(Next::Done);
     }
     let dst = match found {
         Some(found) => open_found(cx, entry, found),
-        None => create(cx, entry, src_stat),
+        None => create(cx, entry),
     };
-    let dst = dst.inspect_err(|_| forget_operand(cx, entry, src_stat))?;
+    let dst = dst.inspect_err(|_| forget_operand(cx, entry))?;
     let through_link = found.is_some_and(|found| found.through_link);
     let dst_path = destination_path(entry, &dst, through_link)?;
-    let is_other_fs = entry.device.is_some_and(|device| device != FileId::of(src_stat).dev);
+    let is_other_fs = entry.device.is_some_and(|device| device != FileId::of(&entry.src_stat).dev);
     let failures = Mutex::default();
-    let src = match open_source(entry, src_stat) {
+    let src = match open_source(entry) {
         Ok(src) => {
             if cx.options.dry_run {
                 // Listing sets the access time; only the owner may avoid that.
@@ -78,7 +77,7 @@ pub(crate) fn enter_directory(
         && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
     let src_through_link =
         entry.src_through_link && entry.src.stat(false).is_ok_and(|stat| is_symlink(&stat));
-    let id = FileId::of(src_stat);
+    let id = FileId::of(&entry.src_stat);
     let src_path = match entry.src.shown {
         DisplayPath::Operand(path) => DirPath::source(path, id),
         DisplayPath::In(dir_path) | DisplayPath::Directory(dir_path) => {
@@ -98,9 +97,9 @@ pub(crate) fn enter_directory(
     dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
     let pair = DirectoryPair {
         private,
-        src: Dir::new(src, src_stat, src_path, src_through_link),
+        src: Dir::new(src, &entry.src_stat, src_path, src_through_link),
         dst: dst_dir,
-        src_stat: *src_stat,
+        src_stat: entry.src_stat,
         dst_stat: dst.stat,
         new: found.is_none(),
         mode: dst.mode,
@@ -116,12 +115,8 @@ pub(crate) fn enter_directory(
 
 /// Refuses a source directory that this run created, or that the walk is in already: the copy would
 /// not end.
-fn refuse_repetition(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<(), Diagnostic> {
-    let id = FileId::of(src_stat);
+fn refuse_repetition(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<()> {
+    let id = FileId::of(&entry.src_stat);
     if cx.destination.operands.is_created_root(id) {
         return Err(into_itself(cx, entry, &entry.src.path(), entry.dst.path()));
     }
@@ -159,16 +154,13 @@ fn is_in_link(path: &Path) -> bool {
 }
 
 /// Whether a directory operand is given twice with the same destination, which is a warning.
-fn is_repeated_operand(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<bool, Diagnostic> {
+fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<bool> {
     if !entry.is_operand || !entry.operand.into_directory {
         return Ok(false);
     }
     let dst = entry.dst.path();
-    let Some(first) = cx.destination.operands.directory_before(FileId::of(src_stat), &dst) else {
+    let Some(first) = cx.destination.operands.directory_before(FileId::of(&entry.src_stat), &dst)
+    else {
         return Ok(false);
     };
     if first == dst {
@@ -182,18 +174,14 @@ fn is_repeated_operand(
 }
 
 /// The operand failed, so that the next one of its name is not a repetition.
-fn forget_operand(cx: &CopyContext<'_>, entry: &Entry<'_>, src_stat: &Stat) {
+fn forget_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) {
     if entry.is_operand && entry.operand.into_directory {
-        cx.destination.operands.forget_directory(FileId::of(src_stat), &entry.dst.path());
+        cx.destination.operands.forget_directory(FileId::of(&entry.src_stat), &entry.dst.path());
     }
 }
 
 /// Opens the existing destination directory.
-fn open_found(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    found: &Found,
-) -> Result<OpenDirectory, Diagnostic> {
+fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<OpenDirectory> {
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     let fd = if found.through_link {
         match entry.dst.trust {
@@ -238,16 +226,19 @@ fn is_private(cx: &CopyContext<'_>, entry: &Entry<'_>, made: &OpenDirectory) -> 
         && (entry.private || fs_type::is_on_reliable_fs(made.fd.as_fd()))
 }
 
-fn create(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<OpenDirectory, Diagnostic> {
+fn create(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<OpenDirectory> {
     if let Some(dry_run) = cx.dry_run() {
-        return dry_run_create(cx, dry_run, entry, src_stat);
+        return dry_run_create(cx, dry_run, entry);
     }
-    let create =
-        || create_and_open(cx, &entry.dst, src_stat, Action::CreateDirectory, entry.inherits_acl);
+    let create = || {
+        create_and_open(
+            cx,
+            &entry.dst,
+            &entry.src_stat,
+            Action::CreateDirectory,
+            entry.inherits_acl,
+        )
+    };
     let created = match entry.dst.trust {
         Trust::Created => create()?,
         Trust::Operand | Trust::PreExisting => {
@@ -267,14 +258,13 @@ fn dry_run_create(
     cx: &CopyContext<'_>,
     dry_run: &DryRun,
     entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<OpenDirectory, Diagnostic> {
+) -> Result<OpenDirectory> {
     let (fd, stat) = create_placeholder(dry_run, &entry.dst, Action::CreateDirectory)?;
     let (src, dst) = (entry.src.path(), entry.dst.path());
     if dry_run.record_directory(dst.clone()) {
         cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
     }
-    if let Some(below) = path_to_itself(cx.options, dry_run, entry, FileId::of(src_stat))
+    if let Some(below) = path_to_itself(cx.options, dry_run, entry, FileId::of(&entry.src_stat))
         && !entry.operand.into_itself.swap(true, Ordering::Relaxed)
     {
         let below = below.as_os_str();
@@ -285,7 +275,7 @@ fn dry_run_create(
 }
 
 /// Opens the source directory, which must be the one that `src_stat` describes.
-fn open_source(entry: &Entry<'_>, src_stat: &Stat) -> Result<OwnedFd, Diagnostic> {
+fn open_source(entry: &Entry<'_>) -> Result<OwnedFd> {
     let (dir, name) = (entry.src.dir, entry.src.name);
     let opened = if entry.src_through_link {
         open_operand(dir, name)
@@ -296,18 +286,14 @@ fn open_source(entry: &Entry<'_>, src_stat: &Stat) -> Result<OwnedFd, Diagnostic
     };
     let fd = opened.map_err(failed(Action::EnterDirectory, &entry.src))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    if FileId::of(&stat) != FileId::of(src_stat) || !is_directory(&stat) {
+    if FileId::of(&stat) != FileId::of(&entry.src_stat) || !is_directory(&stat) {
         return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
     }
     Ok(fd)
 }
 
 /// The path by which the destination is opened again, for hard links to a file in it.
-fn destination_path(
-    entry: &Entry<'_>,
-    dst: &OpenDirectory,
-    through_link: bool,
-) -> Result<DirPath, Diagnostic> {
+fn destination_path(entry: &Entry<'_>, dst: &OpenDirectory, through_link: bool) -> Result<DirPath> {
     let Some(parent) = entry.dst_dir else {
         // The only operand.
         return Ok(DirPath::top(&entry.dst.path(), Some(hold(entry, dst)?)));
@@ -334,7 +320,7 @@ fn ends_in_parent(name: &CStr) -> bool {
 }
 
 /// Keeps the directory open for the whole run.
-fn hold(entry: &Entry<'_>, dst: &OpenDirectory) -> Result<Anchor, Diagnostic> {
+fn hold(entry: &Entry<'_>, dst: &OpenDirectory) -> Result<Anchor> {
     let held = dst.fd.try_clone().map_err(|error| {
         let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::MFILE);
         failed(Action::EnterDestination, &entry.dst)(errno)

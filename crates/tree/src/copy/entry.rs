@@ -17,11 +17,12 @@ use crate::destination::dry_run::{DryRun, EarlierOperand, check_earlier_operand}
 use crate::destination::existing::{Decision, decide};
 use crate::destination::state::{DestinationState, Lookup, look_up};
 use crate::entry::{
-    Entry, OpenSource, Prepared, bytes_to_copy, copies_data, elapsed_ns, open_listed_source,
+    Entry, ListedEntry, OpenSource, Prepared, bytes_to_copy, copies_data, elapsed_ns,
+    open_listed_source,
 };
 use crate::fs::{FileId, Trust, is_directory, is_symlink, kind};
 use crate::metadata::kept;
-use crate::report::{Action, Announcement, Diagnostic, Method, failed};
+use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
 use crate::shared::Claimant;
 
@@ -30,7 +31,7 @@ use crate::shared::Claimant;
 pub(crate) fn copy_entry(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
+    entry: &ListedEntry<'_>,
     prepared: Option<Prepared>,
 ) -> Next {
     let next = try_copy(cx, worker, entry, prepared).unwrap_or_else(|diagnostic| {
@@ -46,7 +47,7 @@ pub(crate) fn copy_entry(
 fn report_failed_entry(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
+    entry: &ListedEntry<'_>,
     diagnostic: Diagnostic,
 ) {
     let is_repeated = matches!(diagnostic, Diagnostic::IntoItself { .. })
@@ -72,16 +73,17 @@ fn report_failed_entry(
 fn try_copy(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
+    listed: &ListedEntry<'_>,
     prepared: Option<Prepared>,
-) -> Result<Next, Diagnostic> {
+) -> Result<Next> {
     let (src_stat, opened, created) = match prepared {
         Some(Prepared { source, created }) => (source.stat, Some(source), created),
         None => {
-            let (src_stat, opened) = look_at_source(cx, worker, entry)?;
+            let (src_stat, opened) = look_at_source(cx, worker, listed)?;
             (src_stat, opened, None)
         }
     };
+    let entry = &Entry::new(listed, src_stat);
     worker.data.progress.due(bytes_to_copy(cx.options, &src_stat));
     if cx.options.record == Some(FileId::of(&src_stat)) {
         return Err(Diagnostic::SourceIsRecord { src: entry.src.path() });
@@ -89,17 +91,17 @@ fn try_copy(
     if is_directory(&src_stat) && !cx.options.recursive {
         return Err(Diagnostic::OmittingDirectory { src: entry.src.path() });
     }
-    if is_repeated_operand(cx, entry, &src_stat) {
+    if is_repeated_operand(cx, entry) {
         cx.report.report(Diagnostic::SourceTwice { src: entry.src.path(), directory: false });
-        skipped(cx, entry, &src_stat);
+        skipped(cx, entry);
         return Ok(Next::Done);
     }
-    let Some(mut state) = prepare_destination(cx, worker, entry, &src_stat)? else {
+    let Some(mut state) = prepare_destination(cx, worker, entry)? else {
         return Ok(Next::Done);
     };
     let backup = state.backup.take();
     let copied = if is_directory(&src_stat) {
-        enter_directory(cx, entry, &src_stat, state.found.as_deref())
+        enter_directory(cx, entry, state.found.as_deref())
             .inspect(|_| backup::note_created(cx.destination, &entry.dst))
     } else {
         cx.report.announce(|| Announcement::Copied {
@@ -109,7 +111,7 @@ fn try_copy(
         });
         state.source = state.source.or(opened.map(Box::new));
         state.created = created;
-        make(cx, worker, entry, &src_stat, state).map(|()| Next::Done)
+        make(cx, worker, entry, state).map(|()| Next::Done)
     };
     match &copied {
         Ok(_) => cx.destination.stale.remove_for(cx.options, cx.security(), entry),
@@ -124,18 +126,17 @@ fn prepare_destination(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<Option<DestinationState>, Diagnostic> {
-    let earlier = match is_directory(src_stat) {
+) -> Result<Option<DestinationState>> {
+    let earlier = match is_directory(&entry.src_stat) {
         true => EarlierOperand::None,
         false => check_earlier_operand(cx.dry_run(), cx.options, entry)?,
     };
     if let EarlierOperand::Skipped = earlier {
-        skipped(cx, entry, src_stat);
+        skipped(cx, entry);
         return Ok(None);
     }
     backup::refresh(cx.destination, &entry.dst);
-    let existing = match look_up(cx.destination, entry, src_stat)? {
+    let existing = match look_up(cx.destination, entry)? {
         Lookup::Absent => {
             let is_backed_up = matches!(earlier, EarlierOperand::Copy);
             let backup = if is_backed_up { back_up_copy(cx, entry)? } else { None };
@@ -146,11 +147,11 @@ fn prepare_destination(
         }
         Lookup::Found(existing) => existing,
     };
-    match decide(cx.destination, entry, src_stat, existing)? {
+    match decide(cx.destination, entry, existing)? {
         Decision::Proceed(state) => return Ok(Some(state)),
-        Decision::Skip => skipped(cx, entry, src_stat),
+        Decision::Skip => skipped(cx, entry),
         Decision::UpToDate(verified) => {
-            link_up_to_date(cx, worker, entry, src_stat, verified)?;
+            link_up_to_date(cx, worker, entry, verified)?;
             cx.destination.stale.remove_for(cx.options, cx.security(), entry);
         }
     }
@@ -161,8 +162,8 @@ fn prepare_destination(
 fn look_at_source(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
-) -> Result<(Stat, Option<OpenSource>), Diagnostic> {
+    entry: &ListedEntry<'_>,
+) -> Result<(Stat, Option<OpenSource>)> {
     // Nothing exists in a directory that this run created, so a file that is listed as regular will
     // be read. If it cannot be opened, or is not regular, the usual order of calls finds out. After
     // a hard link the next entry probably is one too, and is not read.
@@ -178,12 +179,12 @@ fn look_at_source(
 }
 
 /// Whether a file operand is given twice by the same name.
-fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>, src_stat: &Stat) -> bool {
+fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) -> bool {
     entry.is_operand
         && entry.operand.into_directory
-        && !is_directory(src_stat)
+        && !is_directory(&entry.src_stat)
         && cx.options.backup.is_none()
-        && cx.destination.operands.is_repeated_file(FileId::of(src_stat), entry.src.name)
+        && cx.destination.operands.is_repeated_file(FileId::of(&entry.src_stat), entry.src.name)
 }
 
 /// Copies an entry that is no directory, or links it to an earlier copy or to its source.
@@ -191,13 +192,12 @@ fn make(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     state: DestinationState,
-) -> Result<(), Diagnostic> {
+) -> Result<()> {
     let linked = state.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
     let old = state.old();
-    let LinkOrCopy::Copy(claimant) = link_or_claim(cx, worker, entry, src_stat, old)? else {
+    let LinkOrCopy::Copy(claimant) = link_or_claim(cx, worker, entry, old)? else {
         return Ok(());
     };
     worker.last_was_linked = false;
@@ -205,26 +205,26 @@ fn make(
     let dst = match cx.options.make {
         Make::HardLink => {
             method = Method::Linked;
-            Some(special::link_source(cx, entry, src_stat, old)?)
+            Some(special::link_source(cx, entry, old)?)
         }
         Make::SymbolicLink => {
             method = Method::SymbolicLink;
-            special::link_to_name(cx, entry, src_stat, old)?
+            special::link_to_name(cx, entry, old)?
         }
-        Make::Copy | Make::AttributesOnly if !copies_data(cx.options, src_stat) => {
+        Make::Copy | Make::AttributesOnly if !copies_data(cx.options, &entry.src_stat) => {
             let dst;
-            (dst, lost) = if is_symlink(src_stat) {
-                special::copy_symlink(cx, entry, src_stat, old)?
+            (dst, lost) = if is_symlink(&entry.src_stat) {
+                special::copy_symlink(cx, entry, old)?
             } else {
-                special::copy_node(cx, entry, src_stat, old)?
+                special::copy_node(cx, entry, old)?
             };
             dst
         }
         Make::Copy | Make::AttributesOnly if cx.options.dry_run => {
-            Some(dry_run_file(cx, entry, src_stat, state)?)
+            Some(dry_run_file(cx, entry, state)?)
         }
         Make::Copy | Make::AttributesOnly => {
-            let copied = copy_file(cx, worker, entry, src_stat, state)?;
+            let copied = copy_file(cx, worker, entry, state)?;
             (data, lost) = (copied.data, copied.lost);
             Some(copied.dst)
         }
@@ -233,7 +233,7 @@ fn make(
         publish_copy(cx, entry, claimant, dst, link);
     }
     if cx.report.keeps_receipts() {
-        let mut receipt = entry.receipt(kind(src_stat), method);
+        let mut receipt = entry.receipt(kind(&entry.src_stat), method);
         if method == Method::Copied {
             receipt.kept = kept(cx.options, receipt.kind, &lost);
             receipt.lost = lost;
@@ -278,7 +278,7 @@ fn restore(cx: &CopyContext<'_>, entry: &Entry<'_>, backup: &BackedUp) {
 }
 
 /// The backup that a dry run would make of the copy of another operand.
-fn back_up_copy(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<Option<BackedUp>, Diagnostic> {
+fn back_up_copy(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<Option<BackedUp>> {
     let Some(backup) = &cx.options.backup else { return Ok(None) };
     // The identity of the file matters for simple backups only.
     let id = cx.dry_run().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);

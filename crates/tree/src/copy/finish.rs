@@ -1,7 +1,5 @@
 //! The end of an entry: what the run remembers of the copy, and the receipts of skipped entries.
 
-use rustix::fs::Stat;
-
 use super::context::CopyContext;
 use crate::destination::backup;
 use crate::entry::Entry;
@@ -21,19 +19,14 @@ pub(super) fn remember(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
 }
 
 /// Writes the receipt of an entry whose destination stays as it is.
-pub(super) fn skipped(cx: &CopyContext<'_>, entry: &Entry<'_>, src_stat: &Stat) {
-    skipped_as(cx, entry, src_stat, None);
+pub(super) fn skipped(cx: &CopyContext<'_>, entry: &Entry<'_>) {
+    skipped_as(cx, entry, None);
 }
 
 /// The same for a destination that was compared with its source, if it was.
-pub(super) fn skipped_as(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    src_stat: &Stat,
-    verified: Option<Verified>,
-) {
+pub(super) fn skipped_as(cx: &CopyContext<'_>, entry: &Entry<'_>, verified: Option<Verified>) {
     if cx.report.keeps_receipts() {
-        let receipt = entry.receipt(kind(src_stat), Method::Skipped);
+        let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);
         entry.finish(cx.report, Receipt { verified, ..receipt });
     }
 }

@@ -2,7 +2,6 @@
 
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::Stat;
 use rustix::io::{self, Errno};
 
 use super::context::{CopyContext, CopyWorker};
@@ -12,7 +11,7 @@ use crate::destination::state::NameState;
 use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
 use crate::fs::{FileId, is_symlink, kind};
-use crate::report::{Action, Diagnostic, Method, Verified, failed};
+use crate::report::{Action, Diagnostic, Method, Result, Verified, failed};
 use crate::shared::{Claim, Claimant, FirstCopy};
 
 /// What becomes of the destination.
@@ -29,19 +28,18 @@ pub(super) fn link_or_claim<'r>(
     cx: &'r CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<LinkOrCopy<'r>, Diagnostic> {
-    if !entry.may_have_links(cx.options, src_stat) {
+) -> Result<LinkOrCopy<'r>> {
+    if !entry.may_have_links(cx.options, &entry.src_stat) {
         return Ok(LinkOrCopy::Copy(None));
     }
     let mut lost = None;
     loop {
-        match cx.destination.links.claim(FileId::of(src_stat), lost.as_ref()) {
+        match cx.destination.links.claim(FileId::of(&entry.src_stat), lost.as_ref()) {
             Claim::First(claimant) => return Ok(LinkOrCopy::Copy(Some(claimant))),
             Claim::Copied(made) => {
                 worker.last_was_linked = true;
-                if link_to_earlier(cx, worker, entry, src_stat, &made, old)? {
+                if link_to_earlier(cx, worker, entry, &made, old)? {
                     return Ok(LinkOrCopy::Linked);
                 }
                 lost = Some(made);
@@ -56,10 +54,9 @@ fn link_to_earlier(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     made: &FirstCopy,
     old: NameState,
-) -> Result<bool, Diagnostic> {
+) -> Result<bool> {
     let error = |errno| Diagnostic::HardLink { src: made.path(), dst: entry.dst.path(), errno };
     let same = entry.dst_dir.is_some_and(|dst_dir| dst_dir.is(&made.dir));
     let from = if same || cx.options.dry_run {
@@ -94,7 +91,7 @@ fn link_to_earlier(
     }
     remember(cx, entry, made.id);
     if cx.report.keeps_receipts() {
-        entry.finish(cx.report, entry.receipt(kind(src_stat), Method::Linked));
+        entry.finish(cx.report, entry.receipt(kind(&entry.src_stat), Method::Linked));
     }
     Ok(true)
 }
@@ -119,17 +116,14 @@ pub(super) fn link_up_to_date(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     verified: Option<Verified>,
-) -> Result<(), Diagnostic> {
-    if src_stat.st_nlink < 2 {
-        skipped_as(cx, entry, src_stat, verified);
+) -> Result<()> {
+    if entry.src_stat.st_nlink < 2 {
+        skipped_as(cx, entry, verified);
         return Ok(());
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    let LinkOrCopy::Copy(claimant) =
-        link_or_claim(cx, worker, entry, src_stat, NameState::Occupied)?
-    else {
+    let LinkOrCopy::Copy(claimant) = link_or_claim(cx, worker, entry, NameState::Occupied)? else {
         return Ok(());
     };
     if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)
@@ -137,6 +131,6 @@ pub(super) fn link_up_to_date(
     {
         claimant.publish(dst_dir, entry.dst.name, FileId::of(&existing));
     }
-    skipped_as(cx, entry, src_stat, verified);
+    skipped_as(cx, entry, verified);
     Ok(())
 }

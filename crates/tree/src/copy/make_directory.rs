@@ -10,7 +10,7 @@ use crate::metadata::{
     NewMode, denied_by_default_acl, drops_inherited_acl, is_created_private, set_permissions,
     sets_attributes_later,
 };
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{ModeRule, Options};
 
 /// Permissions to create names, which other users do not get while the directory is being filled.
@@ -45,7 +45,7 @@ pub(crate) fn create_and_open(
     src_stat: &Stat,
     action: Action,
     inherits_acl: bool,
-) -> Result<OpenDirectory, Diagnostic> {
+) -> Result<OpenDirectory> {
     let mut mode = new_mode(cx.options, src_stat, cx.umask, inherits_acl);
     if action == Action::CreateParent && cx.options.preserve.mode == ModeRule::Fresh {
         // The user did not name this directory, so the sticky bit is not copied.

@@ -20,7 +20,7 @@ use crate::fs::{
     is_directory, is_symlink, join, open_for_search,
 };
 use crate::metadata::{Source, Target, apply, has_default_acl, sets_attributes_later};
-use crate::report::{Action, Announcement, Diagnostic, failed, failed_at};
+use crate::report::{Action, Announcement, Diagnostic, Result, failed, failed_at};
 use crate::request::ModeRule;
 use crate::security::open_through_symlink;
 
@@ -94,7 +94,7 @@ pub(crate) fn descend(
     target_path: &Path,
     src: &[u8],
     previous: Parents,
-) -> Result<Parents, Diagnostic> {
+) -> Result<Parents> {
     let mut previous = previous.0.into_iter();
     let mut parents = Parents::default();
     for end in directory_ends(src) {
@@ -143,7 +143,7 @@ fn enter_or_create(
     name: &CStr,
     (src_path, operand): (&Path, &Path),
     dst_path: PathBuf,
-) -> Result<Level, Diagnostic> {
+) -> Result<Level> {
     let place = Place::new(above.fd, name, DisplayPath::Operand(&dst_path), Trust::PreExisting);
     let inherits_acl = sets_attributes_later(cx.options) && has_default_acl(cx.options, above.fd);
     let existing = match place.stat(false) {
@@ -207,7 +207,7 @@ fn create(
     above_is_new: bool,
     src_path: &Path,
     src_stat: &Stat,
-) -> Result<OpenDirectory, Diagnostic> {
+) -> Result<OpenDirectory> {
     let placeholder = |(fd, stat)| OpenDirectory { fd, stat, mode: None };
     let (created, is_first) = match cx.dry_run() {
         None => {
@@ -247,7 +247,7 @@ fn enter_existing(
     cx: &CopyContext<'_>,
     place: &Place<'_>,
     existing: &Stat,
-) -> Result<(OwnedFd, Stat), Diagnostic> {
+) -> Result<(OwnedFd, Stat)> {
     let opened = if is_symlink(existing) {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match open_through_symlink(cx.security(), place.dir, place.name, flags, None) {

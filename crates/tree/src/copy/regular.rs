@@ -20,13 +20,13 @@ use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
 use crate::destination::state::DestinationState;
-use crate::entry::{Entry, OpenSource, open_source, open_source_on};
+use crate::entry::{Entry, ListedEntry, OpenSource, open_source, open_source_on};
 use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular, stat_new};
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
     sets_attributes_later,
 };
-use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, failed};
+use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, Result, failed};
 use crate::request::{Make, Reflink};
 
 /// A copied file.
@@ -42,16 +42,15 @@ pub(crate) fn copy_file(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     mut state: DestinationState,
-) -> Result<FileCopied, Diagnostic> {
-    if !is_regular(src_stat) {
+) -> Result<FileCopied> {
+    if !is_regular(&entry.src_stat) {
         // Opening a fifo waits for a writer.
         cx.report.deferred_init();
     }
     let opened = match state.source.take() {
         Some(source) => *source,
-        None => open_source_on(worker.data.fs_types.reliability(src_stat), entry, src_stat)?,
+        None => open_source_on(worker.data.fs_types.reliability(&entry.src_stat), entry)?,
     };
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
@@ -109,7 +108,7 @@ pub(crate) fn copy_file(
 }
 
 /// The mode that a new file is created with, and its final one.
-fn new_mode(cx: &CopyContext<'_>, entry: &Entry<'_>, src: &Stat) -> NewMode {
+fn new_mode(cx: &CopyContext<'_>, entry: &ListedEntry<'_>, src: &Stat) -> NewMode {
     let mut mode = new_file_mode(cx.options, src, cx.umask, entry.inherits_acl);
     let settable = mode.wanted.contains(Mode::WUSR);
     let drops_inherited_acl = drops_inherited_acl(cx.options, entry.inherits_acl);
@@ -130,7 +129,7 @@ fn new_mode(cx: &CopyContext<'_>, entry: &Entry<'_>, src: &Stat) -> NewMode {
 /// Creates the file that [`copy_file`] fills later, in a private directory; `None` on an error.
 pub(crate) fn create_prepared(
     cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
+    entry: &ListedEntry<'_>,
     src: &Stat,
 ) -> Option<OwnedFd> {
     openat(entry.dst.dir, entry.dst.name, NEW, new_mode(cx, entry, src).initial).ok()
@@ -144,7 +143,7 @@ fn fill(
     (src, src_stat): (BorrowedFd<'_>, &Stat),
     (dst, journal): (&Opened<'_>, Option<&mut Journal>),
     mode: NewMode,
-) -> Result<(Option<DataReport>, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<DataReport>, Vec<Loss>)> {
     let mut data = None;
     if cx.options.make != Make::AttributesOnly {
         let files = Files {
@@ -206,12 +205,11 @@ fn fill(
 pub(crate) fn dry_run_file(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     mut state: DestinationState,
-) -> Result<FileId, Diagnostic> {
+) -> Result<FileId> {
     // Opening a device or a fifo has effects.
-    if is_regular(src_stat) && state.source.is_none() {
-        open_source(entry, src_stat)?;
+    if is_regular(&entry.src_stat) && state.source.is_none() {
+        open_source(entry)?;
     }
     let atomic = is_atomic(cx.destination, entry, &state);
     if atomic {

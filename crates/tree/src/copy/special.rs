@@ -20,16 +20,15 @@ use crate::fs::{FileId, Handle, Place, Trust, fs_type, is_symlink, kind, may_hav
 use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
 };
-use crate::report::{Action, Announcement, Diagnostic, Loss, failed};
+use crate::report::{Action, Announcement, Diagnostic, Loss, Result, failed};
 use crate::request::{Context, Keep, ModeRule, Options};
 
 /// Creates a symbolic link with the same target. Returns the new file where it matters.
 pub(crate) fn copy_symlink(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<FileId>, Vec<Loss>)> {
     // Reading a link sets its access time.
     let text = match cx.dry_run() {
         None => readlinkat(entry.src.dir, entry.src.name, Vec::new())
@@ -38,17 +37,16 @@ pub(crate) fn copy_symlink(
     };
     create_or_replace(cx, entry, old, |name| symlinkat(&*text, entry.dst.dir, name))
         .map_err(failed(Action::CreateSymlink, &entry.dst))?;
-    finish_like_source(cx, entry, src_stat, None)
+    finish_like_source(cx, entry, None)
 }
 
 /// Creates a fifo, socket or device like the source. Nothing is opened, so nothing can block.
 pub(crate) fn copy_node(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
-    let kind = kind(src_stat);
+) -> Result<(Option<FileId>, Vec<Loss>)> {
+    let kind = kind(&entry.src_stat);
     let action = match kind {
         FileType::Fifo => Action::CreateFifo,
         FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice => {
@@ -56,28 +54,27 @@ pub(crate) fn copy_node(
         }
         _ => return Err(Diagnostic::UnknownKind { src: entry.src.path() }),
     };
-    let mode = new_file_mode(cx.options, src_stat, cx.umask, entry.inherits_acl);
+    let mode = new_file_mode(cx.options, &entry.src_stat, cx.umask, entry.inherits_acl);
     let device = match kind {
         // The number of the device itself, not of the one that it is on.
-        FileType::CharacterDevice | FileType::BlockDevice => src_stat.st_rdev,
+        FileType::CharacterDevice | FileType::BlockDevice => entry.src_stat.st_rdev,
         _ => 0,
     };
     let make = |name: &CStr| mknodat(entry.dst.dir, name, kind, mode.initial, device);
     create_or_replace(cx, entry, old, make).map_err(failed(action, &entry.dst))?;
     let later = is_created_private(cx.options, entry.inherits_acl);
-    finish_like_source(cx, entry, src_stat, later.then_some(mode.wanted))
+    finish_like_source(cx, entry, later.then_some(mode.wanted))
 }
 
 /// Makes the destination a hard link to the source (`-l`).
 pub(crate) fn link_source(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<FileId, Diagnostic> {
+) -> Result<FileId> {
     let error =
         |errno| Diagnostic::HardLink { src: entry.src.path(), dst: entry.dst.path(), errno };
-    let flags = if is_symlink(src_stat) || !entry.src_through_link {
+    let flags = if is_symlink(&entry.src_stat) || !entry.src_through_link {
         AtFlags::empty()
     } else {
         AtFlags::SYMLINK_FOLLOW
@@ -93,7 +90,7 @@ pub(crate) fn link_source(
         may_have_another_name(
             cx.security().caller,
             dry_run,
-            (&entry.src, src_stat),
+            (&entry.src, &entry.src_stat),
             follow,
             &entry.dst,
         )
@@ -103,10 +100,10 @@ pub(crate) fn link_source(
         cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
     }
     if cx.options.dry_run {
-        return Ok(FileId::of(src_stat));
+        return Ok(FileId::of(&entry.src_stat));
     }
     let made = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    if FileId::of(&made) != FileId::of(src_stat) {
+    if FileId::of(&made) != FileId::of(&entry.src_stat) {
         // The name of the source was given to another file meanwhile.
         let _ = entry.dst.unlink();
         return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
@@ -118,9 +115,8 @@ pub(crate) fn link_source(
 pub(crate) fn link_to_name(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<Option<FileId>, Diagnostic> {
+) -> Result<Option<FileId>> {
     let text = entry.src.path();
     if !text.has_root() && !is_working_directory(&entry.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: entry.dst.path() });
@@ -131,7 +127,7 @@ pub(crate) fn link_to_name(
         dst: entry.dst.path(),
         errno,
     })?;
-    let source = Source { handle: None, stat: src_stat };
+    let source = Source { handle: None, stat: &entry.src_stat };
     let (made, _lost) = finish(cx, entry, source, FileType::Symlink, None)?;
     Ok(made)
 }
@@ -178,22 +174,23 @@ fn is_working_directory(place: &Place<'_>) -> bool {
 fn finish_like_source(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     mode: Option<Mode>,
-) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<FileId>, Vec<Loss>)> {
     // If the source cannot be opened, only the attributes in its stat are copied.
-    let reads = !cx.options.dry_run && reads_xattrs(cx.options, kind(src_stat));
+    let reads = !cx.options.dry_run && reads_xattrs(cx.options, kind(&entry.src_stat));
     let src = match entry.src_through_link {
         _ if !reads => None,
-        true => hold(&entry.src, OFlags::empty()).ok().filter(|held| is_same(held, src_stat)),
+        true => {
+            hold(&entry.src, OFlags::empty()).ok().filter(|held| is_same(held, &entry.src_stat))
+        }
         false if may_have_any(entry.src.dir, entry.src.name) => {
             hold(&entry.src, OFlags::NOFOLLOW).ok()
         }
         false => None,
     };
     let source =
-        Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: src_stat };
-    finish(cx, entry, source, kind(src_stat), mode)
+        Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: &entry.src_stat };
+    finish(cx, entry, source, kind(&entry.src_stat), mode)
 }
 
 /// Sets the attributes of a new file through an O_PATH descriptor. A symbolic link in a private
@@ -204,7 +201,7 @@ fn finish(
     source: Source<'_>,
     made: FileType,
     mode: Option<Mode>,
-) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<FileId>, Vec<Loss>)> {
     if let Some(dry_run) = cx.dry_run() {
         return Ok((Some(dry_run.new_id()), Vec::new()));
     }

@@ -8,12 +8,12 @@ use rustix::io;
 
 use super::file_copy::{FileCopy, observer};
 use crate::fs::Place;
-use crate::report::{Chosen, ChosenBy, Diagnostic, Offload, SparseDetection};
+use crate::report::{Chosen, ChosenBy, Offload, Result, SparseDetection};
 use crate::request::{Reflink, Sparse};
 
 impl FileCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible.
-    pub(super) fn try_clone_all(&mut self, size: u64) -> Result<bool, Diagnostic> {
+    pub(super) fn try_clone_all(&mut self, size: u64) -> Result<bool> {
         let Some(clone) = &mut self.chains.clone else {
             self.test_clone_for_debug();
             return Ok(false);
@@ -46,7 +46,7 @@ impl FileCopy<'_, '_, '_> {
 
     /// For a file without blocks, tests only whether clones are supported: for `--reflink=always`
     /// and for `--debug`.
-    pub(super) fn clone_empty(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn clone_empty(&mut self) -> Result<()> {
         let required = self.cx.options.reflink == Reflink::Always;
         let wanted =
             self.cx.options.reflink != Reflink::Never && self.cx.options.sparse != Sparse::Never;

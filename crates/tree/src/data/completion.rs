@@ -6,12 +6,12 @@ use super::engine_choice::chains::ChainId;
 use super::file_copy::{BUFFER_BYTES, FileCopy};
 use super::transfer::Ended;
 use crate::fs::{file_bytes, mtime};
-use crate::report::Diagnostic;
+use crate::report::{Diagnostic, Result};
 
 impl FileCopy<'_, '_, '_> {
     /// Checks the source again, and reads past the length that it had at first if there may be more
     /// data.
-    pub(super) fn complete(&mut self, size: u64) -> Result<(), Diagnostic> {
+    pub(super) fn complete(&mut self, size: u64) -> Result<()> {
         if self.at < size {
             return self.ended_early(size);
         }
@@ -34,7 +34,7 @@ impl FileCopy<'_, '_, '_> {
 
     /// Reads after the length that the source had at first. A file that another process appends to
     /// is read once more; a file whose length is not known, as in /proc, to its end.
-    fn read_past(&mut self, size: u64) -> Result<(), Diagnostic> {
+    fn read_past(&mut self, size: u64) -> Result<()> {
         loop {
             let len = self.next_piece(self.at + BUFFER_BYTES as u64, ChainId::ReadWrite)?;
             let moved = self.span(Span::at(self.at, len), ChainId::ReadWrite);
@@ -46,7 +46,7 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// The source ended before the length that it had when it was opened.
-    fn ended_early(&mut self, size: u64) -> Result<(), Diagnostic> {
+    fn ended_early(&mut self, size: u64) -> Result<()> {
         if self.is_pseudo() && file_bytes(&self.src_now()?) == size {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use super::journal::Journal;
 use super::page_cache::Footprint;
 use super::worker::{DataWorker, FailedData, FsPair};
 use crate::fs::{FileId, file_bytes, is_regular, is_reliable};
-use crate::report::{DataReport, Diagnostic, Offload, ProgressTracker, SparseDetection};
+use crate::report::{DataReport, Diagnostic, Offload, ProgressTracker, Result, SparseDetection};
 use crate::request::Sparse;
 
 /// Copies all data from `files.src` to `files.dst`.
@@ -23,7 +23,7 @@ pub(crate) fn copy_data(
     worker: &mut DataWorker,
     files: &Files<'_>,
     journal: Option<&mut Journal>,
-) -> Result<DataReport, Diagnostic> {
+) -> Result<DataReport> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let src = worker.endpoint(files.src, src_dev);
     let dst = worker.endpoint(files.dst, dst_dev);
@@ -103,7 +103,7 @@ pub(crate) fn copy_data(
 }
 
 impl FileCopy<'_, '_, '_> {
-    fn all(&mut self) -> Result<(), Diagnostic> {
+    fn all(&mut self) -> Result<()> {
         let size = file_bytes(self.files.src_stat);
         let regular = self.is_regular();
         if regular && size > 0 {
@@ -130,7 +130,7 @@ impl FileCopy<'_, '_, '_> {
 
     /// Copies by extents, without zeros, or as a whole, by `--sparse` and the holes of the source.
     /// Holes are trusted on reliable file systems only.
-    fn copy_by_options(&mut self, size: u64) -> Result<(), Diagnostic> {
+    fn copy_by_options(&mut self, size: u64) -> Result<()> {
         let sparse = self.cx.options.sparse;
         let looks_sparse = is_sparse(self.files.src_stat) && (self.reliable || !self.is_pseudo());
         if looks_sparse && self.reliable {

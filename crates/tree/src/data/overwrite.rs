@@ -13,13 +13,13 @@ use super::engine_choice::endpoint::Endpoint;
 use super::file_copy::FileCopy;
 use super::files::Files;
 use crate::fs::{BTRFS, FileId, XFS, file_bytes, is_regular};
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Result, failed};
 use crate::request::{Options, Reflink};
 
 impl Files<'_> {
     /// Truncates the destination, which is known not to be the source. With `--reflink=always` a
     /// clone is tested first, so that the contents stay if it is refused.
-    fn truncate(&self, options: &Options) -> Result<(), Diagnostic> {
+    fn truncate(&self, options: &Options) -> Result<()> {
         if options.reflink == Reflink::Always && is_regular(self.src_stat) {
             let tested = test_clone(self.src, self.dst_place).unwrap_or(Ok(()));
             tested.map_err(|errno| self.clone_error(errno))?;
@@ -39,7 +39,7 @@ impl Files<'_> {
         dst: Endpoint<'_>,
         may_clone: bool,
         clone_over: &mut CloneOverPolicy,
-    ) -> Result<bool, Diagnostic> {
+    ) -> Result<bool> {
         // An empty destination is truncated too, which sets its times.
         if self.new || !is_regular(self.dst_stat) {
             return Ok(false);
@@ -85,7 +85,7 @@ impl Files<'_> {
 impl FileCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible. Afterwards old contents are replaced
     /// or truncated.
-    pub(super) fn clone_all(&mut self, size: u64) -> Result<bool, Diagnostic> {
+    pub(super) fn clone_all(&mut self, size: u64) -> Result<bool> {
         if !self.old_data_remains {
             return self.try_clone_all(size);
         }

@@ -16,7 +16,7 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use crate::fs::{FileId, descriptors, is_regular};
 use crate::lock::lock;
-use crate::report::{Action, Diagnostic, PendingMessages, Receipt, Reporter, failed_at};
+use crate::report::{Action, PendingMessages, Receipt, Reporter, Result, failed_at};
 use crate::request::Options;
 
 /// Files that a worker syncs together. More were not faster.
@@ -126,7 +126,7 @@ impl<'r> Syncer<'r> {
         &self,
         dir: BorrowedFd<'_>,
         path: impl FnOnce() -> PathBuf,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<()> {
         if !self.durable {
             return Ok(());
         }

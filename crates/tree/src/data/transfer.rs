@@ -11,7 +11,7 @@ use super::holes;
 use super::page_cache;
 use super::zeros::copy_without_zeros;
 use crate::fs::{file_bytes, is_regular};
-use crate::report::{Action, Diagnostic, SparseDetection, failed};
+use crate::report::{Action, Diagnostic, Result, SparseDetection, failed};
 use crate::request::Sparse;
 
 /// Bytes between two checks for an interrupt: one second of a slow disk, and a thousand times the
@@ -27,7 +27,7 @@ const PAST_CACHE_BYTES_MIN: u64 = 4 << 20;
 
 impl FileCopy<'_, '_, '_> {
     /// Copies up to the offset `end`, or to the end of the source.
-    fn copy_to(&mut self, end: u64, chain: ChainId) -> Result<(), Diagnostic> {
+    fn copy_to(&mut self, end: u64, chain: ChainId) -> Result<()> {
         while self.at < end {
             let len = self.next_piece(end, chain)?;
             let moved = self.span(Span::at(self.at, len), chain);
@@ -47,7 +47,7 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// Copies data up to the offset `end` by the chain for its length.
-    pub(super) fn copy_data(&mut self, end: u64) -> Result<(), Diagnostic> {
+    pub(super) fn copy_data(&mut self, end: u64) -> Result<()> {
         let bytes = end.saturating_sub(self.at);
         if bytes == 0 {
             return Ok(());
@@ -84,7 +84,7 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// Copies up to the offset `end` without blocks of zeros.
-    pub(super) fn copy_nonzero_to(&mut self, end: u64) -> Result<(), Diagnostic> {
+    pub(super) fn copy_nonzero_to(&mut self, end: u64) -> Result<()> {
         let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
         self.report.offload.offload = "avoided";
@@ -107,7 +107,7 @@ impl FileCopy<'_, '_, '_> {
 
     /// Copies the extents that lseek(2) reports as data. Holes are skipped, or filled with zeros
     /// with `--sparse=never`.
-    pub(super) fn copy_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
+    pub(super) fn copy_extents(&mut self, size: u64) -> Result<()> {
         while self.at < size {
             let extent = match holes::next_data(self.files.src, self.at, size) {
                 Ok(extent) => extent,
@@ -136,7 +136,7 @@ impl FileCopy<'_, '_, '_> {
         Ok(())
     }
 
-    fn without_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
+    fn without_extents(&mut self, size: u64) -> Result<()> {
         match self.cx.options.sparse {
             Sparse::Never => self.copy_data(size),
             Sparse::Auto | Sparse::Always => self.copy_nonzero_to(size),
@@ -144,7 +144,7 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// Continues after a hole.
-    fn skip_to(&mut self, offset: u64) -> Result<(), Diagnostic> {
+    fn skip_to(&mut self, offset: u64) -> Result<()> {
         if self.cx.options.sparse != Sparse::Never {
             self.report.hole_bytes += offset - self.at;
             self.advance(offset - self.at);
@@ -164,7 +164,7 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// Copies from file offset to file offset until the source ends: pipes, devices, terminals.
-    pub(super) fn copy_stream(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn copy_stream(&mut self) -> Result<()> {
         self.report.offload.offload =
             if may_offload(self.cx.options) { "unsupported" } else { "avoided" };
         // A regular file is read to its length: while another process appends to it, the copy onto
@@ -217,7 +217,7 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// Translates an engine's stop: whether the source has ended, or the error of this file.
-    pub(super) fn check_stop(&self, moved: Moved) -> Result<Ended, Diagnostic> {
+    pub(super) fn check_stop(&self, moved: Moved) -> Result<Ended> {
         let (side, errno) = match moved.stop {
             Stop::Done => return Ok(Ended::No),
             Stop::Eof => return Ok(Ended::Yes),
@@ -236,12 +236,12 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// The current attributes of the source.
-    pub(super) fn src_now(&self) -> Result<Stat, Diagnostic> {
+    pub(super) fn src_now(&self) -> Result<Stat> {
         fstat(self.files.src).map_err(failed(Action::Fstat, self.files.src_place))
     }
 
     /// Extends the destination by a hole at its end.
-    pub(super) fn extend_to_end(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn extend_to_end(&mut self) -> Result<()> {
         if self.report.hole_bytes == 0 {
             return Ok(());
         }
@@ -251,7 +251,7 @@ impl FileCopy<'_, '_, '_> {
 
     /// The length of the next piece for `chain`, up to the offset `end`. Before it, waits for the
     /// rate limit, checks for an interrupt, and drops pages of earlier pieces.
-    pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64, Diagnostic> {
+    pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64> {
         let at_once = self.fine_grained && self.chains.get(chain).offloads;
         let mut piece_bytes = if at_once { FINE_PIECE_BYTES } else { PIECE_BYTES };
         if let Some(rate_limit) = &self.cx.rate_limit {
@@ -280,7 +280,7 @@ impl FileCopy<'_, '_, '_> {
         }
     }
 
-    fn check_interrupt(&self) -> Result<(), Diagnostic> {
+    fn check_interrupt(&self) -> Result<()> {
         if self.cx.report.interrupted() {
             let dst = self.files.dst_place.path();
             return Err(match self.files.atomic {

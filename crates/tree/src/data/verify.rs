@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::files::Files;
 use crate::fs::{Handle, Place, TMPFS, file_system, is_regular};
-use crate::report::{Action, Diagnostic, Reporter, Verified, failed};
+use crate::report::{Action, Diagnostic, Reporter, Result, Verified, failed};
 
 /// Bytes that are compared at once. Those of both files fit into a processor's cache.
 const BLOCK_BYTES: usize = 128 << 10;
@@ -23,7 +23,7 @@ const BLOCK_BYTES: usize = 128 << 10;
 ///
 /// # Errors
 /// The first difference, and failures to read.
-pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verified, Diagnostic> {
+pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verified> {
     for (place, stat) in [(files.src_place, files.src_stat), (files.dst_place, files.dst_stat)] {
         if !is_regular(stat) {
             return Err(Diagnostic::Unverifiable { path: place.path() });
@@ -54,7 +54,7 @@ pub(crate) fn compare_existing(
     report: &Reporter<'_>,
     src: (BorrowedFd<'_>, &Place<'_>),
     dst: (BorrowedFd<'_>, &Place<'_>),
-) -> Result<Option<Verified>, Diagnostic> {
+) -> Result<Option<Verified>> {
     let Ok(past_cache) = drop_cache(dst.0) else { return Ok(None) };
     let interrupted = || Diagnostic::InterruptedBefore { dst: dst.1.path() };
     Ok(match compare(report, src, dst, interrupted)? {
@@ -76,7 +76,7 @@ fn compare(
     (src, src_place): (BorrowedFd<'_>, &Place<'_>),
     (dst, dst_place): (BorrowedFd<'_>, &Place<'_>),
     interrupted: impl Fn() -> Diagnostic,
-) -> Result<Compared, Diagnostic> {
+) -> Result<Compared> {
     let mut buffers = vec![0; 2 * BLOCK_BYTES];
     let (src_buffer, dst_buffer) = buffers.split_at_mut(BLOCK_BYTES);
     let (mut at, mut hash) = (0, Xxh3::new());
@@ -122,7 +122,7 @@ fn read_block<'b>(
     buffer: &'b mut [u8],
     at: u64,
     place: &Place<'_>,
-) -> Result<&'b [u8], Diagnostic> {
+) -> Result<&'b [u8]> {
     let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
     Ok(&buffer[..filled])
 }

@@ -13,7 +13,7 @@ use super::page_cache::PendingDrops;
 use super::sync::PendingSyncs;
 use crate::concurrency::Permit;
 use crate::fs::{FileId, FsTypes, Place};
-use crate::report::{Action, DataReport, Diagnostic, Receipt, WorkerProgress, failed};
+use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
 
 /// The data of a file whose copy failed, for its receipt.
@@ -72,7 +72,7 @@ impl DataWorker {
         cx: &DataContext<'_>,
         fd: OwnedFd,
         place: &Place<'_>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<()> {
         if !cx.options.durable {
             return close(fd).map_err(failed(Action::Close, place));
         }

@@ -24,7 +24,7 @@ use crate::data::sync::sync_file;
 use crate::entry::Entry;
 use crate::fs::{FileId, Handle, Trust, file_bytes, is_regular};
 use crate::metadata::NewMode;
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Make, Reflink};
 use crate::security::{Resolved, resolve_symlink};
 
@@ -99,7 +99,7 @@ pub(crate) fn open_atomic<'j>(
     entry: &'j Entry<'_>,
     state: &DestinationState,
     (src, mode): (&Stat, NewMode),
-) -> Result<(OwnedFd, AtomicFile<'j>), Diagnostic> {
+) -> Result<(OwnedFd, AtomicFile<'j>)> {
     let mut atomic = find_final_name(cx, entry, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
     if cx.options.resume
@@ -142,7 +142,7 @@ pub(crate) fn check(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     state: &DestinationState,
-) -> Result<(), Diagnostic> {
+) -> Result<()> {
     find_final_name(cx, entry, state).map(drop)
 }
 
@@ -156,7 +156,7 @@ fn find_final_name<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
-) -> Result<AtomicFile<'j>, Diagnostic> {
+) -> Result<AtomicFile<'j>> {
     let here = FinalName::Here(entry.dst.dir, entry.dst.name);
     let Some(found) = state.found.as_deref() else {
         return Ok(AtomicFile::new(here, None, None));
@@ -198,7 +198,7 @@ fn find_behind_link(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     found: &Found,
-) -> Result<Resolved, Diagnostic> {
+) -> Result<Resolved> {
     let named = entry.dst.trust == Trust::Operand;
     if !named {
         refuse_untrusted_link(cx, entry, found)?;
@@ -240,7 +240,7 @@ impl<'j> AtomicFile<'j> {
         cx: &DestinationContext<'_>,
         entry: &Entry<'_>,
         fd: &OwnedFd,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<()> {
         if cx.options.durable {
             // After a crash the name must not stand for a file whose data was not written.
             sync_file(fd.as_fd()).map_err(failed(Action::Sync, &entry.dst))?;
@@ -297,7 +297,7 @@ impl<'j> AtomicFile<'j> {
         entry: &Entry<'_>,
         fd: &OwnedFd,
         replaced: FileId,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<()> {
         let (dir, name) = (self.final_name.dir(), self.final_name.name());
         if self.temp_name.is_none() {
             // No other process can have locked a file without a name.

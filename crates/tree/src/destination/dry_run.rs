@@ -23,7 +23,7 @@ use crate::fs::{
     split,
 };
 use crate::lock::lock;
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{BackupKind, Existing, Follow, Options};
 
 /// What would have been created so far.
@@ -89,7 +89,7 @@ pub(crate) fn create_placeholder(
     dry_run: &DryRun,
     dst: &Place<'_>,
     action: Action,
-) -> Result<(OwnedFd, Stat), Diagnostic> {
+) -> Result<(OwnedFd, Stat)> {
     may_create(dst, action)?;
     if dst.trust != Trust::Created
         && let Ok(above) = stat_above(dst)
@@ -100,17 +100,14 @@ pub(crate) fn create_placeholder(
 }
 
 /// A placeholder for the directory `dst`, which exists if the one above it would.
-pub(crate) fn open_placeholder(
-    dst: &Place<'_>,
-    action: Action,
-) -> Result<(OwnedFd, Stat), Diagnostic> {
+pub(crate) fn open_placeholder(dst: &Place<'_>, action: Action) -> Result<(OwnedFd, Stat)> {
     let fd = placeholder_dir().map_err(failed(action, dst))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
     Ok((fd, stat))
 }
 
 /// The error of creating a file at the free name `dst`, as far as it can be known.
-pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<(), Diagnostic> {
+pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<()> {
     check_parent(dst).map_err(failed(action, dst))?;
     if dst.trust != Trust::Created
         && dst.name.to_bytes().ends_with(b"/")
@@ -160,7 +157,7 @@ pub(crate) fn check_earlier_operand(
     dry_run: Option<&DryRun>,
     options: &Options,
     entry: &Entry<'_>,
-) -> Result<EarlierOperand, Diagnostic> {
+) -> Result<EarlierOperand> {
     let Some(dry_run) = dry_run else { return Ok(EarlierOperand::None) };
     let several = entry.is_operand && entry.operand.into_directory && !options.parents;
     if !several || !lock(&dry_run.files).contains(entry.dst.name) {

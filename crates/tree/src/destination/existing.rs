@@ -18,7 +18,7 @@ use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
     FileId, Trust, file_bytes, is_directory, is_regular, is_symlink, mtime, open_looked_at, split,
 };
-use crate::report::{Action, Announcement, Diagnostic, Question, Verified, failed};
+use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
 
 /// What is done with an existing destination.
@@ -36,22 +36,21 @@ pub(crate) enum Decision {
 pub(crate) fn decide(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
-    src: &Stat,
     found: Box<Found>,
-) -> Result<Decision, Diagnostic> {
+) -> Result<Decision> {
     let keeps = matches!(cx.options.existing, Existing::Skip | Existing::Fail);
     if keeps
-        && !is_directory(src)
-        && let Some(kept) = check_update_options(cx, entry, src, &found)?
+        && !is_directory(&entry.src_stat)
+        && let Some(kept) = check_update_options(cx, entry, &found)?
     {
         return Ok(kept);
     }
-    match check_same_file(cx.options, entry, src, &found)? {
+    match check_same_file(cx.options, entry, &found)? {
         SameFile::Different => {}
         SameFile::AlreadyDone => {
             if cx.options.ask {
                 // GNU cp asks, although the answer changes nothing.
-                check_update_options(cx, entry, src, &found)?;
+                check_update_options(cx, entry, &found)?;
             }
             return Ok(Decision::Skip);
         }
@@ -59,37 +58,36 @@ pub(crate) fn decide(
             return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
         }
     }
-    if !is_directory(src)
-        && let Some(kept) = check_update_options(cx, entry, src, &found)?
+    if !is_directory(&entry.src_stat)
+        && let Some(kept) = check_update_options(cx, entry, &found)?
     {
         return Ok(kept);
     }
     if cx.options.record == Some(FileId::of(found.effective())) {
         return Err(Diagnostic::Record { src: entry.src.path(), dst: entry.dst.path() });
     }
-    check_kinds(cx, entry, src, &found)?;
-    if is_directory(src) && is_directory(found.effective()) {
+    check_kinds(cx, entry, &found)?;
+    if is_directory(&entry.src_stat) && is_directory(found.effective()) {
         return Ok(Decision::Proceed(DestinationState::existing(found)));
     }
-    remove_or_back_up(cx, entry, src, found)
+    remove_or_back_up(cx, entry, found)
 }
 
 /// Applies the options that keep an existing destination: `--resume`, `--update`, `-i`.
 fn check_update_options(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
-    src: &Stat,
     found: &Found,
-) -> Result<Option<Decision>, Diagnostic> {
+) -> Result<Option<Decision>> {
     let skipped = || {
         cx.report.announce_debug(|| Announcement::Skipped { dst: entry.dst.path() });
     };
     if cx.options.resume
-        && is_complete(cx.options, src, found)
-        && let Some(verified) = verify_existing(cx, entry, src, found)?
+        && is_complete(cx.options, &entry.src_stat, found)
+        && let Some(verified) = verify_existing(cx, entry, found)?
     {
         skipped();
-        if cx.dry_run.is_none() && src.st_nlink > 1 {
+        if cx.dry_run.is_none() && entry.src_stat.st_nlink > 1 {
             // A killed run may have left a temporary link, before the rename to this name.
             remove_stale(&cx.security, &entry.src, &entry.dst);
         }
@@ -99,7 +97,7 @@ fn check_update_options(
         Existing::Replace => {}
         Existing::ReplaceOlder => {
             // This includes a directory, which is kept because it is newer.
-            if mtime(found.effective()) >= mtime(src) {
+            if mtime(found.effective()) >= mtime(&entry.src_stat) {
                 skipped();
                 return Ok(Some(Decision::UpToDate(None)));
             }
@@ -135,9 +133,8 @@ fn is_complete(options: &Options, src: &Stat, found: &Found) -> bool {
 fn verify_existing(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
-    src: &Stat,
     found: &Found,
-) -> Result<Option<Option<Verified>>, Diagnostic> {
+) -> Result<Option<Option<Verified>>> {
     if !cx.options.verify {
         return Ok(Some(None));
     }
@@ -145,7 +142,7 @@ fn verify_existing(
         return Ok(None);
     }
     cx.report.deferred_init();
-    let src = open_source(entry, src)?;
+    let src = open_source(entry)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
     let Ok(dst) = open_looked_at(entry.dst.dir, entry.dst.name, flags, &found.link) else {
         return Ok(None);
@@ -174,14 +171,9 @@ fn question(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) -> Qu
 
 /// Refuses to replace a directory by another file or another file by a directory, and to replace
 /// the copy of another operand.
-fn check_kinds(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    src: &Stat,
-    found: &Found,
-) -> Result<(), Diagnostic> {
+fn check_kinds(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<()> {
     let dst = found.effective();
-    if is_directory(src) {
+    if is_directory(&entry.src_stat) {
         // With a backup another file gives its name to the directory.
         if !is_directory(dst) && cx.options.backup.is_none() {
             let (src, dst) = (entry.src.path(), entry.dst.path());
@@ -210,16 +202,15 @@ fn check_kinds(
 fn remove_or_back_up(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
-    src: &Stat,
     found: Box<Found>,
-) -> Result<Decision, Diagnostic> {
+) -> Result<Decision> {
     let options = cx.options;
     if let Some(backup) = &options.backup {
-        refuse_to_destroy_source(entry, src, backup)?;
-        let source = open_first(cx, entry, src)?;
+        refuse_to_destroy_source(entry, backup)?;
+        let source = open_first(cx, entry)?;
         let id = FileId::of(&found.link);
         // A directory has no hard links.
-        let keeps_name = options.atomic && !is_directory(src);
+        let keeps_name = options.atomic && !is_directory(&entry.src_stat);
         let method = match (cx.dry_run.is_some(), keeps_name) {
             (true, _) => BackupMethod::DryRun,
             (false, true) => BackupMethod::Link,
@@ -240,16 +231,16 @@ fn remove_or_back_up(
     // Other hard links of the destination must keep their data, and a special file must not be
     // written to. But with attributes only no data may be lost.
     let replace = (options.preserve.links && found.effective().st_nlink > 1)
-        || (follows_none && !is_regular(src));
+        || (follows_none && !is_regular(&entry.src_stat));
     // The copy that another operand made of the same source is kept.
-    let is_its_copy = || cx.links.is_copy(FileId::of(src), FileId::of(&found.link));
+    let is_its_copy = || cx.links.is_copy(FileId::of(&entry.src_stat), FileId::of(&found.link));
     if !options.remove_destination && (!replace || options.make == Make::AttributesOnly)
         || is_its_copy()
     {
         return Ok(Decision::Proceed(DestinationState::existing(found)));
     }
-    let source = open_first(cx, entry, src)?;
-    if options.atomic && !is_directory(src) {
+    let source = open_first(cx, entry)?;
+    if options.atomic && !is_directory(&entry.src_stat) {
         let existing = DestinationState::existing(without_target(found));
         return Ok(Decision::Proceed(DestinationState { replace: true, source, ..existing }));
     }
@@ -264,20 +255,16 @@ fn without_target(found: Box<Found>) -> Box<Found> {
 
 /// Opens a source whose data is copied, before the destination is changed: if the source cannot be
 /// read, the destination must stay.
-fn open_first(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    src: &Stat,
-) -> Result<Option<Box<OpenSource>>, Diagnostic> {
+fn open_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<Box<OpenSource>>> {
     let copies = matches!(cx.options.make, Make::Copy | Make::AttributesOnly);
-    if !copies || !copies_data(cx.options, src) {
+    if !copies || !copies_data(cx.options, &entry.src_stat) {
         return Ok(None);
     }
     // Opening a device or a fifo has effects.
-    if cx.dry_run.is_some() && !is_regular(src) {
+    if cx.dry_run.is_some() && !is_regular(&entry.src_stat) {
         return Ok(None);
     }
-    let opened = open_source(entry, src).inspect_err(|_| {
+    let opened = open_source(entry).inspect_err(|_| {
         // GNU cp announces the copy of every file before its error.
         let (src, dst) = (entry.src.path(), entry.dst.path());
         cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
@@ -286,7 +273,7 @@ fn open_first(
 }
 
 /// Removes the destination's name.
-pub(crate) fn remove(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<(), Diagnostic> {
+pub(crate) fn remove(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<()> {
     let removed = if cx.dry_run.is_some() { Ok(()) } else { entry.dst.unlink() };
     match removed {
         Ok(()) => {
@@ -299,11 +286,7 @@ pub(crate) fn remove(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<(
 }
 
 /// `cp -b a~ a` would rename `a` over its source.
-fn refuse_to_destroy_source(
-    entry: &Entry<'_>,
-    src: &Stat,
-    backup: &Backup,
-) -> Result<(), Diagnostic> {
+fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
     if backup.kind == BackupKind::Numbered
         || split(entry.src.name).1 != backup::simple_name(split(entry.dst.name).1, backup)
     {
@@ -312,7 +295,7 @@ fn refuse_to_destroy_source(
     let name = backup::simple_name(entry.dst.name.to_bytes(), backup);
     let existing = statat(entry.dst.dir, OsStr::from_bytes(&name), AtFlags::SYMLINK_NOFOLLOW);
     match existing {
-        Ok(existing) if FileId::of(&existing) == FileId::of(src) => {
+        Ok(existing) if FileId::of(&existing) == FileId::of(&entry.src_stat) => {
             Err(Diagnostic::BackupDestroysSource { src: entry.src.path(), dst: entry.dst.path() })
         }
         _ => Ok(()),
@@ -331,7 +314,7 @@ pub(crate) fn refuse_untrusted_link(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     found: &Found,
-) -> Result<(), Diagnostic> {
+) -> Result<()> {
     if entry.dst.trust == Trust::Created || cx.security.changed_during_run(&found.link) {
         let (src, dst) = (entry.src.path(), entry.dst.path());
         return Err(Diagnostic::JustCreatedSymlink { src, dst });

@@ -14,7 +14,7 @@ use crate::fs::{
     FileId, Reliability, Trust, is_regular, open_looked_at, open_looked_at_on, stat_new,
 };
 use crate::metadata::NewMode;
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::security::{NotFollowed, open_through_symlink};
 
 /// An open destination.
@@ -36,7 +36,7 @@ pub(crate) fn open_destination<'j>(
     found: Option<(&Found, Reliability)>,
     dangling: bool,
     (src, mode): (&Stat, NewMode),
-) -> Result<Opened<'j>, Diagnostic> {
+) -> Result<Opened<'j>> {
     if let Some(found) = found
         && let Some(opened) = open_old(cx, entry, found)?
     {
@@ -58,7 +58,7 @@ pub(crate) fn look_at_created<'j>(
     entry: &Entry<'_>,
     fd: OwnedFd,
     src: &Stat,
-) -> Result<Opened<'j>, Diagnostic> {
+) -> Result<Opened<'j>> {
     let stat = stat_new(&fd, src).map_err(failed(Action::Fstat, &entry.dst))?;
     Ok(Opened { fd, stat, new: true, atomic: None })
 }
@@ -68,7 +68,7 @@ pub(crate) fn open_old<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
     (found, reliability): (&Found, Reliability),
-) -> Result<Option<Opened<'j>>, Diagnostic> {
+) -> Result<Option<Opened<'j>>> {
     match open_existing(cx, entry, (found, reliability))? {
         Ok(fd) => {
             let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
@@ -93,7 +93,7 @@ pub(crate) fn refuse_dangling(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     dangling: bool,
-) -> Result<(), Diagnostic> {
+) -> Result<()> {
     let written_through = cx.options.through_dangling_symlink && !cx.options.atomic;
     if dangling && (!written_through || entry.dst.trust != Trust::Operand) {
         return Err(Diagnostic::DanglingSymlink { dst: entry.dst.path() });
@@ -107,7 +107,7 @@ fn open_existing(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     (found, reliability): (&Found, Reliability),
-) -> Result<io::Result<OwnedFd>, Diagnostic> {
+) -> Result<io::Result<OwnedFd>> {
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     if !found.through_link {
         let flags = WRITE | OFlags::NOFOLLOW;

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, Stat, statat};
 use super::state::Found;
 use crate::entry::Entry;
 use crate::fs::{FileId, is_directory, is_symlink, split};
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Result, failed};
 use crate::request::{Follow, Make, Options};
 
 /// How source and destination are related.
@@ -26,18 +26,17 @@ pub(crate) enum SameFile {
 pub(super) fn check_same_file(
     options: &Options,
     entry: &Entry<'_>,
-    src: &Stat,
     found: &Found,
-) -> Result<SameFile, Diagnostic> {
-    if is_directory(src) {
+) -> Result<SameFile> {
+    if is_directory(&entry.src_stat) {
         let dst = found.target.as_ref().unwrap_or(&found.link);
-        let same = FileId::of(src) == FileId::of(dst);
+        let same = FileId::of(&entry.src_stat) == FileId::of(dst);
         return Ok(if same { SameFile::Same } else { SameFile::Different });
     }
     let looked = entry.src_through_link.then(|| entry.src.stat(false)).transpose();
-    let src_link = looked.map_err(failed(Action::Stat, &entry.src))?.unwrap_or(*src);
-    let src_target = if !is_symlink(src) {
-        Some(*src)
+    let src_link = looked.map_err(failed(Action::Stat, &entry.src))?.unwrap_or(entry.src_stat);
+    let src_target = if !is_symlink(&entry.src_stat) {
+        Some(entry.src_stat)
     } else if is_symlink(&found.link) {
         // Two symbolic links are the same file only as links.
         None
@@ -50,7 +49,7 @@ pub(super) fn check_same_file(
         dst_link: &found.link,
         dst_target: found.target.as_ref(),
         entry,
-        follows: !is_symlink(src) && options.follow != Follow::Never,
+        follows: !is_symlink(&entry.src_stat) && options.follow != Follow::Never,
     };
     Ok(decide(&ends, options))
 }

@@ -9,7 +9,7 @@ use super::backup::BackedUp;
 use super::context::DestinationContext;
 use crate::entry::{Entry, OpenSource, copies_data};
 use crate::fs::{FileId, Trust, is_directory, is_symlink};
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Existing, Make};
 
 /// A destination that exists.
@@ -41,11 +41,7 @@ pub(crate) enum Lookup {
 }
 
 /// Looks at the destination of `entry`.
-pub(crate) fn look_up(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    src: &Stat,
-) -> Result<Lookup, Diagnostic> {
+pub(crate) fn look_up(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Lookup> {
     let options = cx.options;
     if entry.dst.trust == Trust::Created {
         // A directory that this run created holds only entries of this run. If a name exists after
@@ -63,29 +59,33 @@ pub(crate) fn look_up(
     }
     let stays = options.backup.is_none() && !options.remove_destination;
     let through_link = stays
-        && if is_directory(src) {
+        && if is_directory(&entry.src_stat) {
             options.keep_directory_symlink
         } else {
-            matches!(options.make, Make::Copy | Make::AttributesOnly) && copies_data(options, src)
+            matches!(options.make, Make::Copy | Make::AttributesOnly)
+                && copies_data(options, &entry.src_stat)
         };
     let spared = options.existing == Existing::Skip;
-    let compares = stays && is_directory(src) && !spared;
+    let compares = stays && is_directory(&entry.src_stat) && !spared;
     if !through_link && !compares {
         return Ok(Lookup::Found(Box::new(Found { link, target: None, through_link: false })));
     }
     match entry.dst.stat(true) {
         Ok(target) => {
             // A directory is not copied through a link to something else.
-            let through_link = through_link && (!is_directory(src) || is_directory(&target));
+            let through_link =
+                through_link && (!is_directory(&entry.src_stat) || is_directory(&target));
             Ok(Lookup::Found(Box::new(Found { link, target: Some(target), through_link })))
         }
-        Err(Errno::NOENT) if through_link && !is_directory(src) => {
+        Err(Errno::NOENT) if through_link && !is_directory(&entry.src_stat) => {
             refuse_just_created_link(cx, entry, &link)?;
             Ok(Lookup::DanglingSymlink)
         }
         // With `--force` a loop of links is removed, and needs no target.
         Err(errno)
-            if through_link && !is_directory(src) && !(errno == Errno::LOOP && options.force) =>
+            if through_link
+                && !is_directory(&entry.src_stat)
+                && !(errno == Errno::LOOP && options.force) =>
         {
             Err(failed(Action::Stat, &entry.dst)(errno))
         }
@@ -139,7 +139,7 @@ fn refuse_just_created_link(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     link: &Stat,
-) -> Result<(), Diagnostic> {
+) -> Result<()> {
     if entry.is_operand && cx.operands.was_made(&entry.dst, FileId::of(link)) {
         let (src, dst) = (entry.src.path(), entry.dst.path());
         return Err(Diagnostic::JustCreatedSymlink { src, dst });

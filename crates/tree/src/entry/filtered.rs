@@ -6,13 +6,17 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::Entry;
+use super::ListedEntry;
 use crate::fs::{DisplayPath, is_directory};
 use crate::report::{Announcement, Reporter};
 use crate::request::Options;
 
 /// Whether `entry` is left out, which is announced with `--debug`.
-pub(crate) fn is_left_out(options: &Options, report: &Reporter<'_>, entry: &Entry<'_>) -> bool {
+pub(crate) fn is_left_out(
+    options: &Options,
+    report: &Reporter<'_>,
+    entry: &ListedEntry<'_>,
+) -> bool {
     let filter = &options.filter;
     let DisplayPath::In(dir_path) = entry.src.shown else { return false };
     if filter.is_empty() {
@@ -34,7 +38,7 @@ pub(crate) fn is_left_out(options: &Options, report: &Reporter<'_>, entry: &Entr
 }
 
 /// Whether any directory on `path`, which starts below the directory of `entry`, is left out.
-pub(crate) fn is_path_left_out(options: &Options, entry: &Entry<'_>, path: &Path) -> bool {
+pub(crate) fn is_path_left_out(options: &Options, entry: &ListedEntry<'_>, path: &Path) -> bool {
     let top = match entry.src.shown {
         DisplayPath::In(dir_path) => {
             PathBuf::from(OsString::from_vec(dir_path.below_operand(entry.src.name)))

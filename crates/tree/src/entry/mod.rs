@@ -8,6 +8,7 @@ pub(crate) use filtered::{is_left_out, is_path_left_out};
 pub(crate) use operand::{Operand, source_name};
 pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_source, open_source_on};
 
+use std::ops::Deref;
 use std::time::Instant;
 
 use rustix::fs::{FileType, Stat};
@@ -16,8 +17,8 @@ use crate::fs::{DirPath, Place, file_bytes, is_regular, kind};
 use crate::report::{Method, Receipt, Reporter};
 use crate::request::{Make, Options};
 
-/// One entry to copy.
-pub(crate) struct Entry<'a> {
+/// One entry to copy, as the walk finds it.
+pub(crate) struct ListedEntry<'a> {
     pub(crate) src: Place<'a>,
     pub(crate) dst: Place<'a>,
     /// The destination's directory, if it can be opened again for another name of the same file.
@@ -40,7 +41,27 @@ pub(crate) struct Entry<'a> {
     pub(crate) started: Option<Instant>,
 }
 
-impl Entry<'_> {
+/// An entry, and the attributes of its source when that was looked at.
+pub(crate) struct Entry<'a> {
+    listed: &'a ListedEntry<'a>,
+    pub(crate) src_stat: Stat,
+}
+
+impl<'a> Entry<'a> {
+    pub(crate) fn new(listed: &'a ListedEntry<'a>, src_stat: Stat) -> Entry<'a> {
+        Entry { listed, src_stat }
+    }
+}
+
+impl<'a> Deref for Entry<'a> {
+    type Target = ListedEntry<'a>;
+
+    fn deref(&self) -> &ListedEntry<'a> {
+        self.listed
+    }
+}
+
+impl ListedEntry<'_> {
     pub(crate) fn receipt(&self, kind: FileType, method: Method) -> Receipt {
         Receipt::new(self.src.path(), self.dst.path(), kind, method)
     }

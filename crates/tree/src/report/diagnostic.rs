@@ -7,306 +7,114 @@ use engines::profile::{Mistake, Problem};
 
 use crate::fs::Place;
 
+/// The result of a step in the copy of an entry.
+pub(crate) type Result<T, E = Diagnostic> = std::result::Result<T, E>;
+
 /// A failure, a warning or a notice.
+///
+/// Fields have the same meaning in all variants: `src` is the source, `dst` the destination, `path`
+/// the file in question, and `errno` the error of the failed call.
+#[expect(missing_docs, reason = "the fields are explained above or with their variant")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Diagnostic {
     /// One call on one file failed.
-    Failed {
-        /// The action that failed.
-        action: Action,
-        /// The file.
-        path: PathBuf,
-        /// The call's error.
-        errno: Errno,
-    },
-    /// Copying the data failed in a call that serves both files, which does not say on which side.
-    Copy {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-    },
+    Failed { action: Action, path: PathBuf, errno: Errno },
+    /// Copying the data failed in a call on both files, which does not say on which side.
+    Copy { src: PathBuf, dst: PathBuf, errno: Errno },
     /// A clone failed for another reason than missing support, or was required.
-    Clone {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-    },
-    /// A hard link could not be made.
-    HardLink {
-        /// The target of the link.
-        src: PathBuf,
-        /// The link.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-    },
-    /// A symbolic link to the source could not be made.
-    SymbolicLink {
-        /// The target of the link.
-        src: PathBuf,
-        /// The link.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-    },
-    /// The destination holds only part of the data, after an error that was reported before.
-    Incomplete {
-        /// The destination.
-        dst: PathBuf,
-        /// Bytes that it holds, counted from the start.
-        bytes: u64,
-        /// Bytes that the source had when it was opened.
-        bytes_expected: u64,
-    },
-    /// The source became shorter, or ended before its own length, while it was copied.
-    Shrank {
-        /// The source.
-        src: PathBuf,
-        /// Bytes copied.
-        bytes: u64,
-        /// Bytes that it had when it was opened.
-        bytes_expected: u64,
-    },
+    Clone { src: PathBuf, dst: PathBuf, errno: Errno },
+    /// The hard link `dst` to `src` could not be created.
+    HardLink { src: PathBuf, dst: PathBuf, errno: Errno },
+    /// The symbolic link `dst` to `src` could not be created.
+    SymbolicLink { src: PathBuf, dst: PathBuf, errno: Errno },
+    /// The destination has only the first `bytes` of the data, after an error that was reported
+    /// before. The source had `bytes_expected` when it was opened.
+    Incomplete { dst: PathBuf, bytes: u64, bytes_expected: u64 },
+    /// The source became shorter, or ended before its own length, while it was copied. `bytes` were
+    /// copied; it had `bytes_expected` when it was opened.
+    Shrank { src: PathBuf, bytes: u64, bytes_expected: u64 },
     /// The source's length or modification time changed while it was copied.
-    Changed {
-        /// The source.
-        src: PathBuf,
-    },
-    /// The run was interrupted while this file was written.
-    Interrupted {
-        /// The destination, which is incomplete.
-        dst: PathBuf,
-        /// Bytes that it holds.
-        bytes: u64,
-    },
-    /// A copy differs from its source.
-    Differs {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// The offset of the first byte that differs or that only one of them has.
-        at: u64,
-    },
+    Changed { src: PathBuf },
+    /// The run was interrupted while this file was written. It has `bytes` of the data.
+    Interrupted { dst: PathBuf, bytes: u64 },
+    /// A copy differs from its source. `at` is the offset of the first byte that differs or that
+    /// only one of them has.
+    Differs { src: PathBuf, dst: PathBuf, at: u64 },
     /// This file cannot be read a second time, so that the copy cannot be verified.
-    Unverifiable {
-        /// The source or the destination.
-        path: PathBuf,
-    },
-    /// The run was interrupted while a copy was verified.
-    InterruptedUnverified {
-        /// The destination, which is complete but not verified.
-        dst: PathBuf,
-    },
+    Unverifiable { path: PathBuf },
+    /// The run was interrupted while a copy was verified. The copy is complete but not verified.
+    InterruptedUnverified { dst: PathBuf },
     /// The run was interrupted before the copy was complete. Its name was not changed.
-    InterruptedBefore {
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// The target of a symbolic link has no name that a new file could take, as in /proc.
-    NameUnknown {
-        /// The link.
-        dst: PathBuf,
-    },
-    /// A file was replaced by one without some of its attributes.
-    NotTakenOver {
-        /// The lost attribute.
-        what: OldAttribute,
-        /// The destination.
-        dst: PathBuf,
-        /// Why.
-        errno: Errno,
-    },
+    InterruptedBefore { dst: PathBuf },
+    /// The target of the symbolic link `dst` has no name that a new file could take, as in /proc.
+    NameUnknown { dst: PathBuf },
+    /// A file was replaced by one without the attribute `what`.
+    NotTakenOver { what: OldAttribute, dst: PathBuf, errno: Errno },
     /// The source was replaced by another file between looking at it and opening it.
-    SourceReplaced {
-        /// The source.
-        src: PathBuf,
-    },
+    SourceReplaced { src: PathBuf },
     /// The destination was replaced by another file between looking at it and opening it.
-    DestinationReplaced {
-        /// The destination.
-        dst: PathBuf,
-    },
+    DestinationReplaced { dst: PathBuf },
     /// A directory was moved away, or replaced by another, while the copy was below it.
-    DirectoryMoved {
-        /// The directory.
-        path: PathBuf,
-    },
+    DirectoryMoved { path: PathBuf },
     /// A directory was found without `--recursive`.
-    OmittingDirectory {
-        /// The directory.
-        src: PathBuf,
-    },
+    OmittingDirectory { src: PathBuf },
     /// Source and destination are one file.
-    SameFile {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// A directory would be copied into itself.
-    IntoItself {
-        /// The operand.
-        src: PathBuf,
-        /// Its destination.
-        dst: PathBuf,
-    },
-    /// The target of a followed symbolic link is a directory that contains the link.
-    CyclicSymlink {
-        /// The link.
-        src: PathBuf,
-    },
+    SameFile { src: PathBuf, dst: PathBuf },
+    /// A directory would be copied into itself. `src` is the operand, `dst` its destination.
+    IntoItself { src: PathBuf, dst: PathBuf },
+    /// The target of the followed symbolic link `src` is a directory that contains the link.
+    CyclicSymlink { src: PathBuf },
     /// The destination of another file is an existing directory.
-    DirectoryInTheWay {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
+    DirectoryInTheWay { src: PathBuf, dst: PathBuf },
     /// The destination of a directory is another existing file.
-    NonDirectoryInTheWay {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
+    NonDirectoryInTheWay { src: PathBuf, dst: PathBuf },
     /// The destination is the record of the run.
-    Record {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
+    Record { src: PathBuf, dst: PathBuf },
     /// The source is the record of the run, which grows while it is copied.
-    SourceIsRecord {
-        /// The source.
-        src: PathBuf,
-    },
-    /// Two operands have the same destination.
-    JustCreated {
-        /// The second source.
-        src: PathBuf,
-        /// The destination of both.
-        dst: PathBuf,
-    },
+    SourceIsRecord { src: PathBuf },
+    /// Two operands have the same destination. `src` is the second one.
+    JustCreated { src: PathBuf, dst: PathBuf },
     /// The destination is a symbolic link that was created during the run.
-    JustCreatedSymlink {
-        /// The source.
-        src: PathBuf,
-        /// The link.
-        dst: PathBuf,
-    },
+    JustCreatedSymlink { src: PathBuf, dst: PathBuf },
     /// The destination in a directory is a symbolic link that belongs neither to the caller nor to
     /// root.
-    ForeignSymlink {
-        /// The link.
-        dst: PathBuf,
-    },
+    ForeignSymlink { dst: PathBuf },
     /// The destination is a dangling symbolic link.
-    DanglingSymlink {
-        /// The link.
-        dst: PathBuf,
-    },
-    /// An operand is given twice.
-    SourceTwice {
-        /// The operand.
-        src: PathBuf,
-        /// It is a directory.
-        directory: bool,
-    },
-    /// A directory would be copied a second time, and directories have no hard links.
-    DirectoryTwice {
-        /// The second destination.
-        dst: PathBuf,
-        /// The first destination.
-        first: PathBuf,
-    },
+    DanglingSymlink { dst: PathBuf },
+    /// An operand, a file or a `directory`, is given twice.
+    SourceTwice { src: PathBuf, directory: bool },
+    /// A directory would be copied a second time, and directories have no hard links. `first` is
+    /// its first destination, `dst` the second one.
+    DirectoryTwice { dst: PathBuf, first: PathBuf },
     /// The backup of the destination would replace the source.
-    BackupDestroysSource {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// The backup of the destination would replace a file that this run created.
-    BackupDestroysCopy {
-        /// The destination.
-        dst: PathBuf,
-        /// The name of the backup.
-        backup: PathBuf,
-    },
-    /// A relative symbolic link can be created in the working directory only.
-    RelativeSymlinkElsewhere {
-        /// The link.
-        dst: PathBuf,
-    },
+    BackupDestroysSource { src: PathBuf, dst: PathBuf },
+    /// The backup of the destination would replace the file `backup` that this run created.
+    BackupDestroysCopy { dst: PathBuf, backup: PathBuf },
+    /// The relative symbolic link `dst` can be created in the working directory only.
+    RelativeSymlinkElsewhere { dst: PathBuf },
     /// The destination exists, and `--update=none-fail` was given.
-    NotReplacing {
-        /// The destination.
-        dst: PathBuf,
-    },
+    NotReplacing { dst: PathBuf },
     /// The source has an unknown file type.
-    UnknownKind {
-        /// The source.
-        src: PathBuf,
-    },
-    /// The target of several sources or of `-t` is not a directory.
-    Target {
-        /// The operand.
-        path: PathBuf,
-        /// Why.
-        errno: Errno,
-        /// It was given with `-t`, not as the last operand.
-        named: bool,
-    },
+    UnknownKind { src: PathBuf },
+    /// The target of several sources or of `-t` is not a directory. `named`: it was given with
+    /// `-t`, not as the last operand.
+    Target { path: PathBuf, errno: Errno, named: bool },
     /// `--parents` was given without a target directory.
     ParentsNeedDirectory,
     /// A part of a `--parents` path below the target directory is not a directory.
-    ParentNotDirectory {
-        /// The part.
-        path: PathBuf,
-    },
-    /// An extended attribute could not be set.
-    Xattr {
-        /// The attribute's name.
-        name: Vec<u8>,
-        /// The destination.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-        /// The option required the attribute.
-        required: bool,
-    },
-    /// The profile cannot be used; the built-in one is used.
-    ProfileUnusable {
-        /// The profile.
-        path: PathBuf,
-        /// Why.
-        problem: Problem,
-    },
-    /// A line of the profile is unusable and ignored.
-    ProfileLine {
-        /// The profile.
-        path: PathBuf,
-        /// The line, and why.
-        mistake: Mistake,
-    },
-    /// Nothing in the profile was measured on this machine.
-    ProfileForeign {
-        /// The profile.
-        path: PathBuf,
-    },
+    ParentNotDirectory { path: PathBuf },
+    /// The extended attribute `name` could not be set. `required`: the option named extended
+    /// attributes.
+    Xattr { name: Vec<u8>, dst: PathBuf, errno: Errno, required: bool },
+    /// The profile `path` cannot be used; the built-in one is used.
+    ProfileUnusable { path: PathBuf, problem: Problem },
+    /// A line of the profile `path` is unusable and ignored.
+    ProfileLine { path: PathBuf, mistake: Mistake },
+    /// Nothing in the profile `path` was measured on this machine.
+    ProfileForeign { path: PathBuf },
     /// A line of the profile is used although the system has changed since it was measured.
-    ProfileStale {
-        /// What has changed, in words.
-        changes: Vec<String>,
-    },
+    /// `changes` says how, in words.
+    ProfileStale { changes: Vec<String> },
 }
 
 /// An attribute that a new file gets from the file that it replaces.

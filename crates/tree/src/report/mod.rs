@@ -7,7 +7,7 @@ pub(crate) mod progress;
 pub(crate) mod receipt;
 pub(crate) mod reporter;
 
-pub(crate) use diagnostic::{Action, Diagnostic, OldAttribute, failed, failed_at};
+pub(crate) use diagnostic::{Action, Diagnostic, OldAttribute, Result, failed, failed_at};
 pub(crate) use message_order::PendingMessages;
 pub(crate) use observer::{Announcement, Observer, Question};
 pub(crate) use progress::{ProgressTracker, WorkerProgress};

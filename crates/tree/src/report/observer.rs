@@ -60,74 +60,33 @@ pub trait Observer: Sync {
 /// A question of `--interactive`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Replace this file?
-    Overwrite {
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// This file is not writable: remove it, or try to write?
-    OverwriteUnwritable {
-        /// The destination.
-        dst: PathBuf,
-        /// Its permissions.
-        mode: Mode,
-        /// It would be removed.
-        removing: bool,
-    },
+    /// Replace the destination `dst`?
+    #[expect(missing_docs, reason = "explained above")]
+    Overwrite { dst: PathBuf },
+    /// The destination `dst` with the permissions `mode` is not writable. Remove it, if `removing`,
+    /// or try to write?
+    #[expect(missing_docs, reason = "explained above")]
+    OverwriteUnwritable { dst: PathBuf, mode: Mode, removing: bool },
 }
 
-/// A message of `--verbose` or `--debug`.
+/// A message of `--verbose` or `--debug`. `src` is the source, `dst` the destination.
+#[expect(missing_docs, reason = "the fields are explained above or with their variant")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// An entry is copied.
-    Copied {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// The backup of the existing file.
-        backup: Option<PathBuf>,
-    },
+    /// An entry is copied. `backup` is the backup of the existing file.
+    Copied { src: PathBuf, dst: PathBuf, backup: Option<PathBuf> },
     /// A directory of `--parents` was created.
-    ParentMade {
-        /// The source's directory.
-        src: PathBuf,
-        /// The new directory.
-        dst: PathBuf,
-    },
+    ParentMade { src: PathBuf, dst: PathBuf },
     /// An existing destination was removed.
-    Removed {
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// The copy failed, and the backup was renamed back.
-    Restored {
-        /// The former name of the backup.
-        backup: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
+    Removed { dst: PathBuf },
+    /// The copy failed, and the file was renamed from `backup` back to `dst`.
+    Restored { backup: PathBuf, dst: PathBuf },
     /// An existing destination was kept. `--debug` only.
-    Skipped {
-        /// The destination.
-        dst: PathBuf,
-    },
+    Skipped { dst: PathBuf },
     /// An entry was left out by [`Options::filter`](crate::Options::filter). `--debug` only.
-    LeftOut {
-        /// The source.
-        src: PathBuf,
-    },
+    LeftOut { src: PathBuf },
     /// How a regular file's data was copied, in the terms of GNU cp. `--debug` only.
     Data(Offload),
-    /// Which engines copied it, and why. `--debug` only.
-    Engine {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// The variant that was tried first.
-        chosen: Chosen,
-        /// All attempts.
-        attempts: Vec<Attempt>,
-    },
+    /// Which engines copied it: the variant that was chosen, and all attempts. `--debug` only.
+    Engine { src: PathBuf, dst: PathBuf, chosen: Chosen, attempts: Vec<Attempt> },
 }

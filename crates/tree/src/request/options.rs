@@ -9,8 +9,8 @@ use engines::profile::Location;
 use super::filter::Filter;
 use crate::fs::FileId;
 
-/// How to copy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How to copy. The default is GNU cp without options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Copy directories with their entries, and re-create special files.
     pub recursive: bool,
@@ -82,46 +82,6 @@ pub struct Options {
     pub record: Option<FileId>,
 }
 
-impl Default for Options {
-    /// GNU cp without options.
-    fn default() -> Options {
-        Options {
-            recursive: false,
-            follow: Follow::Always,
-            make: Make::Copy,
-            copy_contents: false,
-            preserve: Preserve::default(),
-            existing: Existing::Replace,
-            ask: false,
-            force: false,
-            remove_destination: false,
-            backup: None,
-            sparse: Sparse::Auto,
-            reflink: Reflink::Auto,
-            parents: false,
-            strip_trailing_slashes: false,
-            keep_directory_symlink: false,
-            through_dangling_symlink: false,
-            one_file_system: false,
-            context: Context::Inherit,
-            verbose: false,
-            debug: false,
-            jobs: None,
-            engine: None,
-            profile: Location::None,
-            atomic: false,
-            durable: false,
-            verify: false,
-            resume: false,
-            no_cache: false,
-            dry_run: false,
-            limit_rate: None,
-            filter: Filter::default(),
-            record: None,
-        }
-    }
-}
-
 impl Options {
     /// Whether a symbolic link at a destination may be followed.
     pub(crate) fn may_write_through(&self) -> bool {
@@ -162,13 +122,14 @@ impl Options {
 }
 
 /// Which symbolic links of the source are followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Follow {
     /// None.
     Never,
     /// Those named on the command line.
     CommandLine,
     /// All.
+    #[default]
     Always,
 }
 
@@ -184,9 +145,10 @@ impl Follow {
 }
 
 /// What is created for a source that is not a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Make {
     /// A copy of data and attributes.
+    #[default]
     Copy,
     /// A file without the source's data, with the attributes asked for.
     AttributesOnly,
@@ -197,7 +159,7 @@ pub enum Make {
 }
 
 /// The attributes that are copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preserve {
     /// Permission bits and access control lists.
     pub mode: ModeRule,
@@ -216,25 +178,11 @@ pub struct Preserve {
     pub quiet: bool,
 }
 
-impl Default for Preserve {
-    /// The permissions without those of the umask.
-    fn default() -> Preserve {
-        Preserve {
-            mode: ModeRule::Umask,
-            ownership: false,
-            timestamps: false,
-            links: false,
-            context: Keep::No,
-            xattr: Keep::No,
-            quiet: false,
-        }
-    }
-}
-
 /// The mode of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ModeRule {
     /// The source's permissions less the umask for new files; an existing file keeps its own.
+    #[default]
     Umask,
     /// The source's mode, exactly.
     Preserve,
@@ -243,9 +191,10 @@ pub enum ModeRule {
 }
 
 /// Whether to keep an attribute that not every file system supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
     /// Do not copy it.
+    #[default]
     No,
     /// Keep it where possible; failing to does not change the exit status.
     IfPossible,
@@ -254,9 +203,10 @@ pub enum Keep {
 }
 
 /// What happens to an existing destination that is not a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// Replace it.
+    #[default]
     Replace,
     /// Replace it if it is older than the source, else keep it.
     ReplaceOlder,
@@ -287,9 +237,10 @@ pub enum BackupKind {
 }
 
 /// Where the copy gets holes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sparse {
     /// Where the source has them.
+    #[default]
     Auto,
     /// Wherever a block is all zeros.
     Always,
@@ -298,9 +249,10 @@ pub enum Sparse {
 }
 
 /// Whether files are cloned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reflink {
     /// Where the file system can.
+    #[default]
     Auto,
     /// Always; otherwise the copy fails.
     Always,
@@ -309,9 +261,10 @@ pub enum Reflink {
 }
 
 /// The security context of new files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Context {
     /// The kernel's.
+    #[default]
     Inherit,
     /// The default of the destination's path, which the kernel's policy gives new files.
     Default,

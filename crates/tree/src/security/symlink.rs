@@ -11,7 +11,7 @@ use super::context::Security;
 use crate::fs::{
     FileId, Place, file_system, is_pseudo, is_symlink, open_for_search, open_looked_at,
 };
-use crate::report::Diagnostic;
+use crate::report::{Diagnostic, Result};
 
 /// Why a link was not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum NotFollowed {
 
 impl NotFollowed {
     /// The error of the call; a link at `dst` that is not trusted ends the copy of the entry.
-    pub(crate) fn into_errno(self, dst: &Place<'_>) -> Result<Errno, Diagnostic> {
+    pub(crate) fn into_errno(self, dst: &Place<'_>) -> Result<Errno> {
         match self {
             NotFollowed::Untrusted => Err(Diagnostic::ForeignSymlink { dst: dst.path() }),
             NotFollowed::Errno(errno) => Ok(errno),

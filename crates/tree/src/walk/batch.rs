@@ -18,7 +18,7 @@ use crate::copy::context::CopyContext;
 use crate::copy::directory::Next;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::regular::create_prepared;
-use crate::entry::{Entry, Prepared, is_left_out, open_listed_source};
+use crate::entry::{ListedEntry, Prepared, is_left_out, open_listed_source};
 use crate::fs::file_bytes;
 use crate::request::{Make, Options, Reflink};
 
@@ -68,7 +68,7 @@ fn batches_files(cx: &CopyContext<'_>) -> bool {
 impl TreeWalk<'_> {
     /// Whether `entry` may start a batch: it is listed as a regular file, and goes to a directory
     /// that only this run changes.
-    pub(super) fn may_batch(&self, worker: &Worker, entry: &Entry<'_>) -> bool {
+    pub(super) fn may_batch(&self, worker: &Worker, entry: &ListedEntry<'_>) -> bool {
         self.batch_files > 1
             && entry.listed_as == FileType::RegularFile
             && entry.private
@@ -212,7 +212,7 @@ impl TreeWalk<'_> {
 
 impl Prepared {
     /// Removes the file that was created and will not be filled.
-    fn remove_created(&self, entry: &Entry<'_>) {
+    fn remove_created(&self, entry: &ListedEntry<'_>) {
         if self.created.is_some() {
             // The directory is private, so the name is still that of this file.
             let _ = entry.dst.unlink();
@@ -221,7 +221,7 @@ impl Prepared {
 
     /// Looks at the source again. The created file is removed if it would be created differently
     /// now. `None` if the source cannot be looked at.
-    fn refreshed(mut self, cx: &CopyContext<'_>, entry: &Entry<'_>) -> Option<Prepared> {
+    fn refreshed(mut self, cx: &CopyContext<'_>, entry: &ListedEntry<'_>) -> Option<Prepared> {
         let before = self.source.stat;
         let Ok(now) = fstat(&self.source.fd) else {
             self.remove_created(entry);
@@ -238,7 +238,7 @@ impl Prepared {
 }
 
 /// Whether the file for the copy of `stat` may be created before its turn.
-fn may_create_ahead(cx: &CopyContext<'_>, entry: &Entry<'_>, stat: &Stat) -> bool {
+fn may_create_ahead(cx: &CopyContext<'_>, entry: &ListedEntry<'_>, stat: &Stat) -> bool {
     // A source with several names may become a hard link to an earlier copy.
     file_bytes(stat) <= FILE_BYTES_MAX && !entry.may_have_links(cx.options, stat)
 }

@@ -23,7 +23,7 @@ use crate::data::context::DataContext;
 use crate::destination::context::DestinationContext;
 use crate::destination::partial::DirectoryMarker;
 use crate::destination::{backup, stale_partials};
-use crate::entry::{Entry, Operand, source_name};
+use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
     Anchor, DirPath, DisplayPath, Place, Trust, c_name, is_directory, is_regular, join,
     last_component, last_component_verbatim, open_for_search, trim_slashes,
@@ -365,7 +365,7 @@ impl OperandEntry<'_> {
         };
         let src_shown = DisplayPath::Operand(&operand.src);
         let dst_shown = DisplayPath::Operand(&operand.dst);
-        let entry = Entry {
+        let entry = ListedEntry {
             src: Place::new(CWD, &src_name, src_shown, Trust::Operand),
             dst: Place::new(self.dir, &dst_name, dst_shown, self.trust),
             dst_dir: self.dst_dir,

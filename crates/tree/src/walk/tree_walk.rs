@@ -12,7 +12,7 @@ use crate::copy::context::CopyContext;
 use crate::copy::directory::Next;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::entry::copy_entry;
-use crate::entry::{Entry, Operand, Prepared};
+use crate::entry::{ListedEntry, Operand, Prepared};
 use crate::fs::{DisplayPath, Place, Trust};
 
 /// The walk through the tree of one operand.
@@ -35,7 +35,7 @@ impl TreeWalk<'_> {
     pub(super) fn copy_one(
         &self,
         worker: &mut Worker,
-        entry: &Entry<'_>,
+        entry: &ListedEntry<'_>,
         prepared: Option<Prepared>,
     ) -> Next {
         worker.entries += 1;
@@ -55,11 +55,11 @@ impl TreeWalk<'_> {
         pair: &'s DirectoryPair,
         name: &'s CString,
         listed_as: FileType,
-    ) -> Entry<'s> {
+    ) -> ListedEntry<'s> {
         let (src_shown, dst_shown) =
             (DisplayPath::In(&pair.src.dir_path), DisplayPath::In(&pair.dst.dir_path));
         let trust = if pair.new { Trust::Created } else { Trust::PreExisting };
-        Entry {
+        ListedEntry {
             src: Place::new(pair.src.fd(), name, src_shown, Trust::PreExisting),
             dst: Place::new(pair.dst.fd(), name, dst_shown, trust),
             dst_dir: Some(&pair.dst.dir_path),
