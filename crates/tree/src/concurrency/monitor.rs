@@ -289,17 +289,17 @@ mod tests {
 
     #[test]
     fn an_idle_worker_and_a_long_file_end_a_trial() {
-        let begun = Reading { at: Instant::now(), cpu: Duration::ZERO, units: 0 };
+        let start = Reading { at: Instant::now(), cpu: Duration::ZERO, units: 0 };
         for steps in 0..8 {
             for is_starved in [true, false] {
                 let mut monitor = monitor(limits(2, 2));
-                monitor.phase = Phase::Steady(begun);
+                monitor.phase = Phase::Steady(start);
                 for step in 1..=steps {
-                    let at = begun.at + Duration::from_millis(10 * step);
-                    monitor.step(false, Reading { at, ..begun });
+                    let at = start.at + Duration::from_millis(10 * step);
+                    monitor.step(false, Reading { at, ..start });
                 }
-                let at = begun.at + Duration::from_secs(1);
-                let now = Reading { at, ..begun };
+                let at = start.at + Duration::from_secs(1);
+                let now = Reading { at, ..start };
                 let next = match is_starved {
                     true => monitor.step(true, now),
                     false => monitor.restart(now),

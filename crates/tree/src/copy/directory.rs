@@ -18,9 +18,9 @@ use crate::destination::dry_run::{DryRun, create_placeholder, path_to_itself};
 use crate::destination::state::Found;
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
-    ACL_DEFAULT, Anchor, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place, Trust, dir,
-    enter, enter_destination, fs_type, is_directory, is_symlink, join, kind, open_destination,
-    open_operand, split, trim_slashes,
+    ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place,
+    Trust, dir, enter, enter_destination, fs_type, is_directory, is_symlink, join, kind,
+    open_destination, open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
@@ -44,7 +44,7 @@ pub(crate) fn enter_directory(
 ) -> Result<Next> {
     refuse_repetition(cx, entry)?;
     if is_repeated_operand(cx, entry)? {
-        skipped(cx, entry);
+        skipped(cx, entry, None);
         return Ok(Next::Done);
     }
     let dst = match found {
@@ -214,8 +214,6 @@ fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<
     }
     Ok(OpenDirectory { fd, stat, mode: None })
 }
-
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Whether only the caller and root may create or remove names in a new directory. Owners and
 /// permissions are not reliable on network file systems and some others.

@@ -39,7 +39,7 @@ pub(crate) fn copy_entry(
         Next::Done
     });
     if let Next::Done = next {
-        worker.data.progress.settle();
+        worker.data.progress.finish_entry();
     }
     next
 }
@@ -84,7 +84,7 @@ fn try_copy(
         }
     };
     let entry = &Entry::new(listed, src_stat);
-    worker.data.progress.due(bytes_to_copy(cx.options, &src_stat));
+    worker.data.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     if cx.options.record == Some(FileId::of(&src_stat)) {
         return Err(Diagnostic::SourceIsRecord { src: entry.src.path() });
     }
@@ -93,7 +93,7 @@ fn try_copy(
     }
     if is_repeated_operand(cx, entry) {
         cx.report.report(Diagnostic::SourceTwice { src: entry.src.path(), directory: false });
-        skipped(cx, entry);
+        skipped(cx, entry, None);
         return Ok(Next::Done);
     }
     let Some(mut state) = prepare_destination(cx, worker, entry)? else {
@@ -132,7 +132,7 @@ fn prepare_destination(
         false => check_earlier_operand(cx.dry_run(), cx.options, entry)?,
     };
     if let EarlierOperand::Skipped = earlier {
-        skipped(cx, entry);
+        skipped(cx, entry, None);
         return Ok(None);
     }
     backup::refresh(cx.destination, &entry.dst);
@@ -149,7 +149,7 @@ fn prepare_destination(
     };
     match decide(cx.destination, entry, existing)? {
         Decision::Proceed(state) => return Ok(Some(state)),
-        Decision::Skip => skipped(cx, entry),
+        Decision::Skip => skipped(cx, entry, None),
         Decision::UpToDate(verified) => {
             link_up_to_date(cx, worker, entry, verified)?;
             cx.destination.stale.remove_for(cx.options, cx.security(), entry);

@@ -18,13 +18,9 @@ pub(super) fn remember(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
     }
 }
 
-/// Writes the receipt of an entry whose destination stays as it is.
-pub(super) fn skipped(cx: &CopyContext<'_>, entry: &Entry<'_>) {
-    skipped_as(cx, entry, None);
-}
-
-/// The same for a destination that was compared with its source, if it was.
-pub(super) fn skipped_as(cx: &CopyContext<'_>, entry: &Entry<'_>, verified: Option<Verified>) {
+/// Writes the receipt of an entry whose destination stays as it is, with the result of comparing them if
+/// they were compared.
+pub(super) fn skipped(cx: &CopyContext<'_>, entry: &Entry<'_>, verified: Option<Verified>) {
     if cx.report.keeps_receipts() {
         let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);
         entry.finish(cx.report, Receipt { verified, ..receipt });

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use rustix::io::{self, Errno};
 
 use super::context::{CopyContext, CopyWorker};
-use super::finish::{remember, skipped_as};
+use super::finish::{remember, skipped};
 use crate::destination::existing::remove;
 use crate::destination::state::NameState;
 use crate::destination::temporary::replace_by;
@@ -119,7 +119,7 @@ pub(super) fn link_up_to_date(
     verified: Option<Verified>,
 ) -> Result<()> {
     if entry.src_stat.st_nlink < 2 {
-        skipped_as(cx, entry, verified);
+        skipped(cx, entry, verified);
         return Ok(());
     }
     let existing = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
@@ -131,6 +131,6 @@ pub(super) fn link_up_to_date(
     {
         claimant.publish(dst_dir, entry.dst.name, FileId::of(&existing));
     }
-    skipped_as(cx, entry, verified);
+    skipped(cx, entry, verified);
     Ok(())
 }

@@ -9,14 +9,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, Stat, fstat, statat};
 use rustix::io::{self, Errno};
 
 use super::context::CopyContext;
 use super::make_directory::{OpenDirectory, create_and_open};
 use crate::destination::dry_run;
 use crate::fs::{
-    Anchor, DirPath, DisplayPath, FileId, Handle, Place, Trust, c_name, enter_for_search,
+    Anchor, DirPath, DisplayPath, FileId, Handle, Place, SEARCH, Trust, c_name, enter_for_search,
     is_directory, is_symlink, join, open_for_search,
 };
 use crate::metadata::{Source, Target, apply, has_default_acl, sets_attributes_later};
@@ -249,8 +249,7 @@ fn enter_existing(
     existing: &Stat,
 ) -> Result<(OwnedFd, Stat)> {
     let opened = if is_symlink(existing) {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match open_through_symlink(cx.security(), place.dir, place.name, flags, None) {
+        match open_through_symlink(cx.security(), place.dir, place.name, SEARCH, None) {
             Err(error) => Err(error.into_errno(place)?),
             Ok(fd) => Ok(fd),
         }

@@ -20,7 +20,7 @@ use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
 use crate::destination::state::DestinationState;
-use crate::entry::{Entry, ListedEntry, OpenSource, open_source, open_source_on};
+use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
 use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular, stat_new};
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
@@ -50,7 +50,7 @@ pub(crate) fn copy_file(
     }
     let opened = match state.source.take() {
         Some(source) => *source,
-        None => open_source_on(worker.data.fs_types.reliability(&entry.src_stat), entry)?,
+        None => open_source(worker.data.fs_types.reliability(&entry.src_stat), entry)?,
     };
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
@@ -209,7 +209,7 @@ pub(crate) fn dry_run_file(
 ) -> Result<FileId> {
     // Opening a device or a fifo has effects.
     if is_regular(&entry.src_stat) && state.source.is_none() {
-        open_source(entry)?;
+        open_source(Reliability::Unknown, entry)?;
     }
     let atomic = is_atomic(cx.destination, entry, &state);
     if atomic {

@@ -58,21 +58,14 @@ impl ReplacedFile {
 enum FinalName<'j> {
     Here(BorrowedFd<'j>, &'j CStr),
     /// The target of a symbolic link at the destination.
-    BehindLink(OwnedFd, CString),
+    LinkTarget(OwnedFd, CString),
 }
 
 impl FinalName<'_> {
-    fn dir(&self) -> BorrowedFd<'_> {
+    fn parts(&self) -> (BorrowedFd<'_>, &CStr) {
         match self {
-            FinalName::Here(dir, _) => *dir,
-            FinalName::BehindLink(dir, _) => dir.as_fd(),
-        }
-    }
-
-    fn name(&self) -> &CStr {
-        match self {
-            FinalName::Here(_, name) => name,
-            FinalName::BehindLink(_, name) => name,
+            FinalName::Here(dir, name) => (*dir, name),
+            FinalName::LinkTarget(dir, name) => (dir.as_fd(), name),
         }
     }
 }
@@ -105,10 +98,9 @@ pub(crate) fn open_atomic<'j>(
     if cx.options.resume
         && long
         && cx.options.reflink != Reflink::Always
-        && may_resume(&entry.src, atomic.final_name.dir(), atomic.final_name.name())
+        && may_resume(&entry.src, atomic.final_name.parts())
     {
-        let (dir, name) = (atomic.final_name.dir(), atomic.final_name.name());
-        let partial = resume_or_create(dir, name, src, cx.security.caller.euid);
+        let partial = resume_or_create(atomic.final_name.parts(), src, cx.security.caller.euid);
         if let Some(partial) = partial.map_err(failed(Action::CreateRegular, &entry.dst))? {
             atomic.temp_name = Some(partial.name);
             atomic.journal = Some(partial.journal);
@@ -118,14 +110,14 @@ pub(crate) fn open_atomic<'j>(
     }
     // A file that gets the attributes of an old one is private until it has them.
     let mode = if atomic.old.is_some() { Mode::RUSR | Mode::WUSR } else { mode.initial };
-    let opened = open_unnamed(atomic.final_name.dir(), mode).or_else(|errno| {
+    let (dir, name) = atomic.final_name.parts();
+    let opened = openat(dir, c".", FLAGS | OFlags::TMPFILE, mode).or_else(|errno| {
         // EISDIR: kernels before 3.11 do not know O_TMPFILE, and refuse to open a directory for
         // writing.
         if !matches!(errno, Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) {
             return Err(errno);
         }
         let flags = FLAGS | OFlags::CREATE | OFlags::EXCL;
-        let (dir, name) = (atomic.final_name.dir(), atomic.final_name.name());
         let (name, fd) = create_temporary(&cx.security, &entry.src, (dir, name), |name| {
             let fd = openat(dir, name, flags, mode)?;
             lock_created(&fd, dir, name)?;
@@ -148,10 +140,6 @@ pub(crate) fn check(
 
 const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-fn open_unnamed(dir: BorrowedFd<'_>, mode: Mode) -> io::Result<OwnedFd> {
-    openat(dir, c".", FLAGS | OFlags::TMPFILE, mode)
-}
-
 fn find_final_name<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
@@ -167,7 +155,7 @@ fn find_final_name<'j>(
     }
     let (final_name, held) = if found.through_link {
         let entry = find_behind_link(cx, entry, found)?;
-        (FinalName::BehindLink(entry.dir, entry.name), entry.held)
+        (FinalName::LinkTarget(entry.dir, entry.name), entry.held)
     } else {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = openat(entry.dst.dir, entry.dst.name, flags, Mode::empty());
@@ -225,7 +213,7 @@ impl<'j> AtomicFile<'j> {
     /// Removes a partial file that differs from its source.
     pub(crate) fn discard(&mut self) {
         if std::mem::take(&mut self.resumable) {
-            partial::clear(self.final_name.dir(), self.final_name.name());
+            partial::clear(self.final_name.parts());
         }
     }
 
@@ -252,18 +240,18 @@ impl<'j> AtomicFile<'j> {
             None => self.take_new_name(fd).map_err(failed(Action::CreateRegular, &entry.dst)),
             Some(replaced) => self.take_over(cx, entry, fd, replaced),
         }?;
-        if let FinalName::BehindLink(dir, _) = &self.final_name {
+        if let FinalName::LinkTarget(dir, _) = &self.final_name {
             // The walk does not sync this directory.
             cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
         }
         if self.resumable {
-            partial::clear(self.final_name.dir(), self.final_name.name());
+            partial::clear(self.final_name.parts());
         }
         Ok(())
     }
 
     fn take_new_name(&mut self, fd: &OwnedFd) -> io::Result<()> {
-        let (dir, name) = (self.final_name.dir(), self.final_name.name());
+        let (dir, name) = self.final_name.parts();
         let Some(temp_name) = self.temp_name.as_deref() else { return link(fd, dir, name) };
         match renameat_with(dir, temp_name, dir, name, RenameFlags::NOREPLACE) {
             // Network file systems have no RENAME_NOREPLACE, but hard links.
@@ -298,7 +286,7 @@ impl<'j> AtomicFile<'j> {
         fd: &OwnedFd,
         replaced: FileId,
     ) -> Result<()> {
-        let (dir, name) = (self.final_name.dir(), self.final_name.name());
+        let (dir, name) = self.final_name.parts();
         if self.temp_name.is_none() {
             // No other process can have locked a file without a name.
             let _ = lock_temporary(fd);
@@ -326,7 +314,7 @@ impl<'j> AtomicFile<'j> {
 impl Drop for AtomicFile<'_> {
     fn drop(&mut self) {
         if let Some(temp_name) = self.temp_name.as_ref().filter(|_| !self.resumable) {
-            let _ = unlinkat(self.final_name.dir(), &**temp_name, AtFlags::empty());
+            let _ = unlinkat(self.final_name.parts().0, &**temp_name, AtFlags::empty());
         }
     }
 }

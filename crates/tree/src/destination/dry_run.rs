@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Mode, OFlags, Stat, StatxAttributes, StatxFlags, accessat, fstat, openat,
-    readlinkat, statat, statx,
+    Access, AtFlags, CWD, Stat, StatxAttributes, StatxFlags, accessat, fstat, readlinkat, statat,
+    statx,
 };
 use rustix::io::{self, Errno};
 
@@ -258,8 +258,7 @@ pub(crate) fn path_to_itself(
 
 /// The path of the destination below the source.
 fn path_below(entry: &Entry<'_>) -> Option<PathBuf> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let src = openat(entry.src.dir, entry.src.name, flags, Mode::empty()).ok()?;
+    let src = open_for_search(entry.src.dir, entry.src.name).ok()?;
     let above = path_of(entry.dst.dir)?;
     let dst = above.join(OsStr::from_bytes(split(entry.dst.name).1));
     Some(dst.strip_prefix(path_of(src.as_fd())?).ok()?.to_owned())

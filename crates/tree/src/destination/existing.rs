@@ -16,7 +16,8 @@ use super::temporary::remove_stale;
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
-    FileId, Trust, file_bytes, is_directory, is_regular, is_symlink, mtime, open_looked_at, split,
+    FileId, Reliability, Trust, file_bytes, is_directory, is_regular, is_symlink, mtime,
+    open_looked_at, split,
 };
 use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
@@ -142,9 +143,10 @@ fn verify_existing(
         return Ok(None);
     }
     cx.report.deferred_init();
-    let src = open_source(entry)?;
+    let src = open_source(Reliability::Unknown, entry)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let Ok(dst) = open_looked_at(entry.dst.dir, entry.dst.name, flags, &found.link) else {
+    let (dir, name) = (entry.dst.dir, entry.dst.name);
+    let Ok(dst) = open_looked_at(Reliability::Unknown, dir, name, flags, &found.link) else {
         return Ok(None);
     };
     if fstat(&dst).map_or(true, |now| FileId::of(&now) != FileId::of(&found.link)) {
@@ -264,7 +266,7 @@ fn open_first(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<Option<B
     if cx.dry_run.is_some() && !is_regular(&entry.src_stat) {
         return Ok(None);
     }
-    let opened = open_source(entry).inspect_err(|_| {
+    let opened = open_source(Reliability::Unknown, entry).inspect_err(|_| {
         // GNU cp announces the copy of every file before its error.
         let (src, dst) = (entry.src.path(), entry.dst.path());
         cx.report.announce(|| Announcement::Copied { src, dst, backup: None });

@@ -10,9 +10,7 @@ use super::context::DestinationContext;
 use super::existing::{may_be_removed, refuse_untrusted_link, remove};
 use super::state::Found;
 use crate::entry::Entry;
-use crate::fs::{
-    FileId, Reliability, Trust, is_regular, open_looked_at, open_looked_at_on, stat_new,
-};
+use crate::fs::{FileId, Reliability, Trust, is_regular, open_looked_at, stat_new};
 use crate::metadata::NewMode;
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::security::{NotFollowed, open_through_symlink};
@@ -111,10 +109,10 @@ fn open_existing(
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     if !found.through_link {
         let flags = WRITE | OFlags::NOFOLLOW;
-        return Ok(open_looked_at_on(reliability, dir, name, flags, &found.link));
+        return Ok(open_looked_at(reliability, dir, name, flags, &found.link));
     }
     if entry.dst.trust == Trust::Operand {
-        return Ok(open_looked_at(dir, name, WRITE, found.effective()));
+        return Ok(open_looked_at(Reliability::Unknown, dir, name, WRITE, found.effective()));
     }
     refuse_untrusted_link(cx, entry, found)?;
     match open_through_symlink(&cx.security, dir, name, WRITE, Some(FileId::of(found.effective())))

@@ -45,7 +45,7 @@ pub(crate) fn is_own_name(name: &CStr) -> bool {
 
 /// Whether `name` in `dir` may have a partial file. Not if files of those names are copied from the
 /// directory of `src`.
-pub(crate) fn may_resume(src: &Place<'_>, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+pub(crate) fn may_resume(src: &Place<'_>, (dir, name): (BorrowedFd<'_>, &CStr)) -> bool {
     names(name).is_some_and(|(partial, journal)| {
         !is_source_name(src, dir, &partial) && !is_source_name(src, dir, &journal)
     })
@@ -54,8 +54,7 @@ pub(crate) fn may_resume(src: &Place<'_>, dir: BorrowedFd<'_>, name: &CStr) -> b
 /// Opens the partial file of `name` in `dir`, or creates one. `None` when another run uses it, or
 /// another file that must stay has its name.
 pub(crate) fn resume_or_create(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
+    (dir, name): (BorrowedFd<'_>, &CStr),
     src: &Stat,
     euid: u32,
 ) -> io::Result<Option<PartialFile>> {
@@ -106,7 +105,7 @@ pub(crate) fn is_private(stat: &Stat, euid: u32) -> bool {
 }
 
 /// Removes the partial file and the journal of `name`.
-pub(crate) fn clear(dir: BorrowedFd<'_>, name: &CStr) {
+pub(crate) fn clear((dir, name): (BorrowedFd<'_>, &CStr)) {
     if let Some((partial, journal)) = names(name) {
         let _ = unlinkat(dir, &*partial, AtFlags::empty());
         let _ = unlinkat(dir, &*journal, AtFlags::empty());
@@ -214,7 +213,7 @@ mod tests {
         let mut stat = fstat(&src).expect("its state");
         let resume_or_create = |stat: &Stat| {
             let euid = rustix::process::geteuid().as_raw();
-            resume_or_create(at.as_fd(), c"name", stat, euid).expect("no error")
+            resume_or_create((at.as_fd(), c"name"), stat, euid).expect("no error")
         };
         let chunk_bytes = usize::try_from(CHUNK_BYTES).expect("it fits into memory");
         let mut partial = resume_or_create(&stat).expect("no other run uses it");

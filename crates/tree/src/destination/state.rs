@@ -65,8 +65,8 @@ pub(crate) fn look_up(cx: &DestinationContext<'_>, entry: &Entry<'_>) -> Result<
             matches!(options.make, Make::Copy | Make::AttributesOnly)
                 && copies_data(options, &entry.src_stat)
         };
-    let spared = options.existing == Existing::Skip;
-    let compares = stays && is_directory(&entry.src_stat) && !spared;
+    let is_kept = options.existing == Existing::Skip;
+    let compares = stays && is_directory(&entry.src_stat) && !is_kept;
     if !through_link && !compares {
         return Ok(Lookup::Found(Box::new(Found { link, target: None, through_link: false })));
     }

@@ -6,7 +6,7 @@ pub(crate) mod source;
 
 pub(crate) use filtered::{is_left_out, is_path_left_out};
 pub(crate) use operand::{Operand, source_name};
-pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_source, open_source_on};
+pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_source};
 
 use std::ops::Deref;
 use std::time::Instant;

@@ -6,7 +6,7 @@ use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use super::{Entry, ListedEntry};
-use crate::fs::{FileId, FsTypes, Reliability, open_listed, open_looked_at_on};
+use crate::fs::{FileId, FsTypes, Reliability, open_listed, open_looked_at};
 use crate::report::{Action, Diagnostic, Result, failed};
 
 /// An open source, and what it was when it was opened.
@@ -34,31 +34,19 @@ pub(crate) fn open_listed_source(
     Some(OpenSource { fd, stat })
 }
 
-/// Opens the source, which must still be the file that `stat` describes.
-pub(crate) fn open_source(entry: &Entry<'_>) -> Result<OpenSource> {
-    open_source_on(Reliability::Unknown, entry)
-}
-
-pub(crate) fn open_source_on(reliability: Reliability, entry: &Entry<'_>) -> Result<OpenSource> {
-    let fd = open_for_reading(reliability, entry)?;
-    let now = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    if FileId::of(&now) != FileId::of(&entry.src_stat) {
-        return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
-    }
-    Ok(OpenSource { fd, stat: now })
-}
-
-fn open_for_reading(reliability: Reliability, entry: &Entry<'_>) -> Result<OwnedFd> {
-    let mut flags = READ;
-    if !entry.src_through_link {
-        flags |= OFlags::NOFOLLOW;
-    }
-    let opened =
-        open_looked_at_on(reliability, entry.src.dir, entry.src.name, flags, &entry.src_stat);
-    opened.map_err(|errno| match errno {
-        Errno::LOOP if !entry.src_through_link => {
-            Diagnostic::SourceReplaced { src: entry.src.path() }
-        }
+/// Opens the source, which must still be the file that `entry.src_stat` describes.
+pub(crate) fn open_source(reliability: Reliability, entry: &Entry<'_>) -> Result<OpenSource> {
+    let (dir, name) = (entry.src.dir, entry.src.name);
+    let flags = if entry.src_through_link { READ } else { READ | OFlags::NOFOLLOW };
+    let replaced = || Diagnostic::SourceReplaced { src: entry.src.path() };
+    let opened = open_looked_at(reliability, dir, name, flags, &entry.src_stat);
+    let fd = opened.map_err(|errno| match errno {
+        Errno::LOOP if !entry.src_through_link => replaced(),
         errno => failed(Action::OpenForReading, &entry.src)(errno),
-    })
+    })?;
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
+    if FileId::of(&stat) != FileId::of(&entry.src_stat) {
+        return Err(replaced());
+    }
+    Ok(OpenSource { fd, stat })
 }

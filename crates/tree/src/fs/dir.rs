@@ -13,7 +13,11 @@ use super::name::c_name;
 use super::stat::FileId;
 use super::xattr::Handle;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// Open flags for a directory that is listed.
+pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Open flags for a directory that is not listed, which need no permission to do that.
+pub(crate) const SEARCH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Opens a directory that the user named, and follows symbolic links.
 pub(crate) fn open_operand(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
@@ -22,7 +26,7 @@ pub(crate) fn open_operand(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Owned
 
 /// Opens a directory with O_PATH, which needs no permission to list it.
 pub(crate) fn open_for_search(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
-    openat(dir, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    openat(dir, name, SEARCH, Mode::empty())
 }
 
 /// Opens a destination directory; with O_PATH if it may not be listed.
@@ -32,10 +36,7 @@ pub(crate) fn open_destination(
     flags: OFlags,
 ) -> io::Result<OwnedFd> {
     match openat(dir, name, DIRECTORY | flags, Mode::empty()) {
-        Err(Errno::ACCESS) => {
-            let flags = flags | OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            openat(dir, name, flags, Mode::empty())
-        }
+        Err(Errno::ACCESS) => openat(dir, name, SEARCH | flags, Mode::empty()),
         result => result,
     }
 }
@@ -63,7 +64,7 @@ pub(crate) fn enter(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
 
 /// The same with O_PATH, for a directory that may not be listed.
 pub(crate) fn enter_for_search(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
-    open_beneath(dir, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
+    open_beneath(dir, name, SEARCH)
 }
 
 /// Opens `name`, a single component. openat2(2) guarantees that nothing outside `dir` is reached;

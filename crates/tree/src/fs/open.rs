@@ -19,16 +19,6 @@ use super::xattr::Handle;
 /// # Errors
 /// Those of openat(2); ENXIO also for a fifo without a reader.
 pub(crate) fn open_looked_at(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    flags: OFlags,
-    stat: &Stat,
-) -> io::Result<OwnedFd> {
-    open_looked_at_on(Reliability::Unknown, dir, name, flags, stat)
-}
-
-/// The same on a file system that may be known to be reliable.
-pub(crate) fn open_looked_at_on(
     reliability: Reliability,
     dir: BorrowedFd<'_>,
     name: &CStr,
@@ -138,8 +128,8 @@ mod tests {
         let (seen, whole) = (stat_new(&fd, &like).expect("seen"), fstat(&fd).expect("seen"));
         let fields = |stat: &Stat| {
             let owner = (stat.st_uid, stat.st_gid, stat.st_mode, stat.st_nlink);
-            let room = (stat.st_size, stat.st_blocks, stat.st_blksize, stat.st_rdev);
-            (FileId::of(stat), owner, room)
+            let blocks = (stat.st_size, stat.st_blocks, stat.st_blksize, stat.st_rdev);
+            (FileId::of(stat), owner, blocks)
         };
         assert_eq!(fields(&seen), fields(&whole));
     }

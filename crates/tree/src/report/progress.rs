@@ -178,13 +178,13 @@ impl WorkerProgress {
     }
 
     /// Starts an entry of `bytes`.
-    pub(crate) fn due(&mut self, bytes: u64) {
+    pub(crate) fn start_entry(&mut self, bytes: u64) {
         self.due_bytes = bytes;
         self.started_at = self.counters.as_ref().map_or(0, |(_, counters)| counters.meter.get());
     }
 
     /// Finishes the entry. Bytes that were not copied count as skipped.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn finish_entry(&mut self) {
         let Some((_, counters)) = &self.counters else { return };
         // Only this worker writes the counter.
         counters.entries.store(counters.entries.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

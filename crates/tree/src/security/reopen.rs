@@ -3,12 +3,11 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::OFlags;
 use rustix::io::{self, Errno};
 
 use super::context::Security;
 use super::symlink::{NotFollowed, open_through_symlink};
-use crate::fs::{Anchor, DirPath, enter_for_search, open_for_search};
+use crate::fs::{Anchor, DirPath, SEARCH, enter_for_search, open_for_search};
 
 /// Opens the directory at `dir_path` again, from its anchor down. A symbolic link is followed only
 /// where one was followed before, and only to the same directory.
@@ -40,10 +39,9 @@ fn reopen(security: &Security, dir_path: &DirPath) -> io::Result<OwnedFd> {
     };
     let mut dir = open_for_search(held.as_fd(), c".")?;
     for (name, target) in steps.iter().rev() {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         dir = match target {
             None => enter_for_search(dir.as_fd(), name)?,
-            Some(_) => open_through_symlink(security, dir.as_fd(), name, flags, *target).map_err(
+            Some(_) => open_through_symlink(security, dir.as_fd(), name, SEARCH, *target).map_err(
                 |error| match error {
                     NotFollowed::Untrusted => Errno::STALE,
                     NotFollowed::Errno(errno) => errno,

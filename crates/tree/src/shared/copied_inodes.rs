@@ -157,22 +157,24 @@ mod tests {
     #[test]
     fn inserted_sources_are_found_and_no_others() {
         let mut random = fastrand::Rng::with_seed(3);
-        let homes: Vec<DirPath> = (0..40).map(|_| DirPath::top(Path::new("t"), None)).collect();
+        let directories: Vec<DirPath> =
+            (0..40).map(|_| DirPath::top(Path::new("t"), None)).collect();
         let (mut copies, mut expected) = (CopiedInodes::default(), HashMap::new());
         for number in 0..20_000 {
             let mut id = || FileId { dev: random.u64(..3), ino: random.u64(..15_000) };
             let (src, copy) = (id(), id());
-            let (home, name) = (random.usize(..homes.len()), CString::new(format!("n{number}")));
+            let (directory, name) =
+                (random.usize(..directories.len()), CString::new(format!("n{number}")));
             let name = name.expect("no zero");
-            copies.insert(src, &homes[home], &name, copy);
-            expected.insert(src, (home, name, copy));
+            copies.insert(src, &directories[directory], &name, copy);
+            expected.insert(src, (directory, name, copy));
         }
         for (dev, ino) in (0..4).flat_map(|dev| (0..15_000).map(move |ino| (dev, ino))) {
             let src = FileId { dev, ino };
             let (found, expected) = (copies.get(src), expected.get(&src));
             assert_eq!(found.is_some(), expected.is_some(), "{src:?}");
-            if let (Some(found), Some((home, name, copy))) = (found, expected) {
-                assert!(found.dir.is(&homes[*home]), "{src:?}");
+            if let (Some(found), Some((directory, name, copy))) = (found, expected) {
+                assert!(found.dir.is(&directories[*directory]), "{src:?}");
                 assert_eq!((&found.name, found.id), (name, *copy), "{src:?}");
             }
         }
@@ -180,11 +182,11 @@ mod tests {
 
     #[test]
     fn a_million_sources_take_some_forty_bytes_each() {
-        let home = DirPath::top(Path::new("t"), None);
+        let directory = DirPath::top(Path::new("t"), None);
         let mut copies = CopiedInodes::default();
         for ino in 0..1_000_000 {
             let id = FileId { dev: 1, ino };
-            copies.insert(id, &home, c"file.txt", id);
+            copies.insert(id, &directory, c"file.txt", id);
         }
         assert_eq!(copies.directories.len(), 1);
         let bytes = copies.entries.len() * size_of::<Entry>()

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io;
 
 use crate::entry::bytes_to_copy;
-use crate::fs::{Buffer, FileId, Listing, is_directory, kind};
+use crate::fs::{Buffer, DIRECTORY, FileId, Listing, is_directory, kind};
 use crate::request::{Follow, Make, Options, Request};
 
 /// Directories that are open at once beside the first. The copy needs the other descriptors.
@@ -96,8 +96,6 @@ struct Level {
     id: FileId,
     listing: Listing,
 }
-
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Walk<'_> {
     fn operand(
@@ -245,11 +243,11 @@ mod tests {
         std::os::unix::fs::symlink(dir.path(), deepest.join("loop")).expect("a link");
         let options = Options::archive();
         let all = true;
-        let due = Totals { entries: 80 + 600 + 1, bytes: 800 + 600, all };
-        assert_eq!(count(dir.path(), &options), due);
+        let expected = Totals { entries: 80 + 600 + 1, bytes: 800 + 600, all };
+        assert_eq!(count(dir.path(), &options), expected);
         let follow = Options { follow: Follow::Always, ..Options::archive() };
-        let due = Totals { entries: 80 + 600, bytes: 800 + 600, all };
-        assert_eq!(count(dir.path(), &follow), due);
+        let expected = Totals { entries: 80 + 600, bytes: 800 + 600, all };
+        assert_eq!(count(dir.path(), &follow), expected);
         let links = Options { make: Make::HardLink, ..Options::archive() };
         assert_eq!(count(dir.path(), &links), Totals { entries: 681, bytes: 0, all });
         let flat = Options { recursive: false, ..Options::archive() };

@@ -162,19 +162,19 @@ fn named(name: &[u8]) -> Option<fn(&u8) -> bool> {
 mod tests {
     use super::*;
 
-    fn check(given: &str, due: Result<&str, InvalidGlob>) {
+    fn check(given: &str, expected: Result<&str, InvalidGlob>) {
         let written = Class::read(given.as_bytes()).map(|class| {
             assert_eq!(class.bytes, given.len(), "{given}");
             let mut out = Vec::new();
             class.write(given.as_bytes(), &mut out);
             String::from_utf8(out).expect("text")
         });
-        assert_eq!(written.as_deref(), due.as_ref().map(|due| *due), "{given}");
+        assert_eq!(written.as_deref(), expected.as_ref().map(|expected| *expected), "{given}");
     }
 
     #[test]
     fn classes_are_written_as_the_matcher_reads_them() {
-        for (given, due) in [
+        for (given, expected) in [
             ("[ab]", Ok("[ab]")),
             ("[a-c]", Ok("[a-c]")),
             ("[!a]", Ok("[!/a]")),
@@ -198,7 +198,7 @@ mod tests {
             ("[a\\", Err(InvalidGlob::Unclosed)),
             ("[[:nothing:]]", Err(InvalidGlob::Unnamed)),
         ] {
-            check(given, due);
+            check(given, expected);
         }
     }
 }
