@@ -13,6 +13,9 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::fs::{FileId, ctime, file_bytes, mtime};
 
+/// A shorter file gets no journal: it is copied again in milliseconds.
+pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;
+
 /// The shortest chunk that is worth a record.
 pub(crate) const CHUNK_BYTES_MIN: u64 = 1 << 20;
 

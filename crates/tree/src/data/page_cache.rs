@@ -44,6 +44,15 @@ pub(crate) const HELD_FILES_MAX: usize = 16;
 /// Bytes of those files.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
+/// Pages of one sample, which takes a fifth of a microsecond. All of 256 MiB takes half a
+/// millisecond with small pages.
+const SAMPLE_PAGES: u64 = 16;
+
+/// One sample for as many bytes, within these bounds.
+const SAMPLE_EVERY_BYTES: u64 = 4 << 20;
+const SAMPLES_MIN: u64 = 3;
+const SAMPLES_MAX: u64 = 16;
+
 /// How much of a file of `bytes` is in the page cache, by samples: counting all pages of a large
 /// file takes as long as copying a part. If it has trusted holes, samples of data are taken. `None`
 /// if that is unknown.
@@ -68,15 +77,6 @@ pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64, has_holes: bool) -> Opt
     }
     (looked_at > 0).then(|| Residency::of(cached_pages, looked_at))
 }
-
-/// Pages of one sample, which takes a fifth of a microsecond. All of 256 MiB takes half a
-/// millisecond with small pages.
-const SAMPLE_PAGES: u64 = 16;
-
-/// One sample for as many bytes, within these bounds.
-const SAMPLE_EVERY_BYTES: u64 = 4 << 20;
-const SAMPLES_MIN: u64 = 3;
-const SAMPLES_MAX: u64 = 16;
 
 /// The pages of a copy in progress.
 pub(crate) struct Footprint<'f> {

@@ -15,11 +15,11 @@ use rustix::fs::{
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
-use super::existing::{may_be_removed, refuse_untrusted_link};
-use super::partial::{self, FILE_BYTES_MIN, may_resume, resume_or_create};
-use super::state::{DestinationState, Found};
+use super::existing::may_be_removed;
+use super::partial::{self, may_resume, resume_or_create};
+use super::state::{DestinationState, Found, refuse_untrusted_link};
 use super::temporary::{create_temporary, lock_created, lock_temporary};
-use crate::data::journal::Journal;
+use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::sync_file;
 use crate::entry::Entry;
 use crate::fs::{FileId, Handle, Trust, file_bytes, is_regular};

@@ -16,8 +16,8 @@ use super::temporary::remove_stale;
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
-    FileId, Reliability, Trust, file_bytes, is_directory, is_regular, is_symlink, mtime,
-    open_looked_at, split,
+    FileId, Reliability, file_bytes, is_directory, is_regular, is_symlink, mtime, open_looked_at,
+    split,
 };
 use crate::report::{Action, Announcement, Diagnostic, Question, Result, Verified, failed};
 use crate::request::{Backup, BackupKind, Existing, Follow, Make, Options};
@@ -308,21 +308,4 @@ fn refuse_to_destroy_source(entry: &Entry<'_>, backup: &Backup) -> Result<()> {
 /// or on a broken disk, the new file could not be created either.
 pub(crate) fn may_be_removed(errno: Errno) -> bool {
     !matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)
-}
-
-/// Refuses to write through a symbolic link in a directory unless it existed before the run and its
-/// owner is trusted.
-pub(crate) fn refuse_untrusted_link(
-    cx: &DestinationContext<'_>,
-    entry: &Entry<'_>,
-    found: &Found,
-) -> Result<()> {
-    if entry.dst.trust == Trust::Created || cx.security.changed_during_run(&found.link) {
-        let (src, dst) = (entry.src.path(), entry.dst.path());
-        return Err(Diagnostic::JustCreatedSymlink { src, dst });
-    }
-    if !cx.security.is_owner_trusted(&found.link) {
-        return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() });
-    }
-    Ok(())
 }

@@ -7,8 +7,8 @@ use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
 use super::context::DestinationContext;
-use super::existing::{may_be_removed, refuse_untrusted_link, remove};
-use super::state::Found;
+use super::existing::{may_be_removed, remove};
+use super::state::{Found, refuse_untrusted_link};
 use crate::entry::Entry;
 use crate::fs::{FileId, Reliability, Trust, is_regular, open_looked_at, stat_new};
 use crate::metadata::NewMode;

@@ -16,9 +16,6 @@ use super::temporary::{is_source_name, temp_name};
 use crate::data::journal::{Journal, MAGIC};
 use crate::fs::{FileId, Place, is_regular};
 
-/// A shorter file gets no journal: it is copied again in milliseconds.
-pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;
-
 /// The first bytes of the marker of a directory.
 const MARKER: &[u8; 8] = b"haulage/";
 

@@ -1,4 +1,5 @@
-//! What exists at a destination: nothing, a file, or a dangling symbolic link.
+//! What exists at a destination: nothing, a file, or a dangling symbolic link. [`look_up`] decides
+//! whether a symbolic link is written through; [`refuse_untrusted_link`] whether it is trusted.
 
 use std::os::fd::OwnedFd;
 
@@ -143,6 +144,23 @@ fn refuse_just_created_link(
     if entry.is_operand && cx.operands.was_made(&entry.dst, FileId::of(link)) {
         let (src, dst) = (entry.src.path(), entry.dst.path());
         return Err(Diagnostic::JustCreatedSymlink { src, dst });
+    }
+    Ok(())
+}
+
+/// Refuses to write through a symbolic link in a directory unless it existed before the run and its
+/// owner is trusted.
+pub(crate) fn refuse_untrusted_link(
+    cx: &DestinationContext<'_>,
+    entry: &Entry<'_>,
+    found: &Found,
+) -> Result<()> {
+    if entry.dst.trust == Trust::Created || cx.security.changed_during_run(&found.link) {
+        let (src, dst) = (entry.src.path(), entry.dst.path());
+        return Err(Diagnostic::JustCreatedSymlink { src, dst });
+    }
+    if !cx.security.is_owner_trusted(&found.link) {
+        return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() });
     }
     Ok(())
 }

@@ -1,19 +1,21 @@
 //! One entry to copy, as the walk finds it, and its open source.
 
-pub(crate) mod filtered;
-pub(crate) mod operand;
-pub(crate) mod source;
+mod filtered;
+mod source;
 
 pub(crate) use filtered::{is_left_out, is_path_left_out};
-pub(crate) use operand::{Operand, source_name};
 pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_source};
 
+use std::ffi::OsStr;
 use std::ops::Deref;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use rustix::fs::{FileType, Stat};
 
-use crate::fs::{DirPath, Place, file_bytes, is_regular, kind};
+use crate::fs::{DirPath, Place, file_bytes, is_regular, kind, trim_slashes};
 use crate::report::{Method, Receipt, Reporter};
 use crate::request::{Make, Options};
 
@@ -103,4 +105,21 @@ pub(crate) fn copies_data(options: &Options, src: &Stat) -> bool {
         FileType::Symlink | FileType::Directory => false,
         _ => !options.recursive || options.copy_contents,
     }
+}
+
+/// A source operand and the destination of its copy.
+#[derive(Debug)]
+pub(crate) struct Operand {
+    pub(crate) src: PathBuf,
+    pub(crate) dst: PathBuf,
+    /// The destination is a name in a directory that the user named.
+    pub(crate) into_directory: bool,
+    /// It was reported that the operand would be copied into itself. That is reported once.
+    pub(crate) into_itself: AtomicBool,
+}
+
+/// The name of a source operand that is copied into a directory.
+pub(crate) fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] {
+    let bytes = source.as_bytes();
+    if options.strip_trailing_slashes { trim_slashes(bytes) } else { bytes }
 }
