@@ -325,7 +325,7 @@ fn copy_exactly(cx: &CopyContext<'_>, worker: &mut Worker, source: &[u8], dst: &
     let syncer = &cx.data.syncer;
     match opened {
         Some(dir) => {
-            syncer.sync_directory(dir.as_fd(), || PathBuf::from(OsStr::from_bytes(parent)))
+            syncer.sync_directory(dir.as_fd(), || PathBuf::from(OsStr::from_bytes(parent)));
         }
         // Nothing was created, unless the name is that of a directory, such as `..`. The walk has
         // synced what is in it, and its own name existed before.
