@@ -1,6 +1,6 @@
 //! Copies files and trees: what to copy, in which order, with which metadata.
 //!
-//! [`copy`] takes a [`Request`] (names) and [`Options`] (those of GNU cp, and more). It tells an
+//! [`copy()`] takes a [`Request`] (names) and [`Options`] (those of GNU cp, and more). It tells an
 //! [`Observer`] what it does: diagnostics as typed values, questions, announcements and one
 //! [`Receipt`] for each entry. It prints nothing.
 //!

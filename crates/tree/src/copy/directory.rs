@@ -35,8 +35,8 @@ pub(crate) enum Next {
     Enter(Arc<DirectoryPair>, Listing),
 }
 
-/// Creates or opens the destination of a directory, and opens the source. `None` for a repeated
-/// operand, which is skipped.
+/// Creates or opens the destination of a directory, and opens the source. A repeated operand is
+/// skipped.
 pub(crate) fn enter_directory(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
@@ -77,27 +77,14 @@ pub(crate) fn enter_directory(
         && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
     let src_through_link =
         entry.src_through_link && entry.src.stat(false).is_ok_and(|stat| is_symlink(&stat));
-    let id = FileId::of(&entry.src_stat);
-    let src_path = match entry.src.shown {
-        DisplayPath::Operand(path) => DirPath::source(path, id),
-        DisplayPath::In(dir_path) | DisplayPath::Directory(dir_path) => {
-            dir_path.child(entry.src.name, Some(id))
-        }
-    };
     let private = found.is_none() && is_private(cx, entry, &dst);
-    let (mut src_creation_lock, mut dst_creation_lock) =
-        (CreationLock::default(), CreationLock::default());
-    if private {
-        dst_creation_lock = cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat));
-        if id.dev == FileId::of(&dst.stat).dev {
-            src_creation_lock = cx.creation_locks.of(dst.fd.as_fd(), id);
-        }
-    }
+    let (src_creation_lock, dst_creation_lock) =
+        if private { creation_locks(cx, entry, &dst) } else { <_>::default() };
     let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_path, through_link);
     dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
     let pair = DirectoryPair {
         private,
-        src: Dir::new(src, &entry.src_stat, src_path, src_through_link),
+        src: Dir::new(src, &entry.src_stat, source_path(entry), src_through_link),
         dst: dst_dir,
         src_stat: entry.src_stat,
         dst_stat: dst.stat,
@@ -111,6 +98,30 @@ pub(crate) fn enter_directory(
         dst_creation_lock,
     };
     Ok(Next::Enter(Arc::new(pair), listing))
+}
+
+fn source_path(entry: &Entry<'_>) -> DirPath {
+    let id = FileId::of(&entry.src_stat);
+    match entry.src.shown {
+        DisplayPath::Operand(path) => DirPath::source(path, id),
+        DisplayPath::In(dir) | DisplayPath::Directory(dir) => dir.child(entry.src.name, Some(id)),
+    }
+}
+
+/// The locks for sharing blocks with files of the source, and for creating files in the
+/// destination.
+fn creation_locks(
+    cx: &CopyContext<'_>,
+    entry: &Entry<'_>,
+    dst: &OpenDirectory,
+) -> (CreationLock, CreationLock) {
+    let (src_id, dst_id) = (FileId::of(&entry.src_stat), FileId::of(&dst.stat));
+    let dst_lock = cx.creation_locks.of(dst.fd.as_fd(), dst_id);
+    let src_lock = match src_id.dev == dst_id.dev {
+        true => cx.creation_locks.of(dst.fd.as_fd(), src_id),
+        false => CreationLock::default(),
+    };
+    (src_lock, dst_lock)
 }
 
 /// Refuses a source directory that this run created, or that the walk is in already: the copy would

@@ -18,8 +18,8 @@ pub(super) fn remember(cx: &CopyContext<'_>, entry: &Entry<'_>, dst: FileId) {
     }
 }
 
-/// Writes the receipt of an entry whose destination stays as it is, with the result of comparing them if
-/// they were compared.
+/// Writes the receipt of an entry whose destination stays as it is, with the result of comparing
+/// them if they were compared.
 pub(super) fn skipped(cx: &CopyContext<'_>, entry: &Entry<'_>, verified: Option<Verified>) {
     if cx.report.keeps_receipts() {
         let receipt = entry.receipt(kind(&entry.src_stat), Method::Skipped);

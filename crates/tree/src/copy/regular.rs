@@ -21,13 +21,14 @@ use crate::destination::open::{
 };
 use crate::destination::state::DestinationState;
 use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
-use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular, stat_new};
+use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular};
 use crate::metadata::{
     NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
     sets_attributes_later,
 };
 use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, Result, failed};
 use crate::request::{Make, Reflink};
+use crate::shared::DestinationGuard;
 
 /// A copied file.
 pub(crate) struct FileCopied {
@@ -37,7 +38,7 @@ pub(crate) struct FileCopied {
     pub(crate) lost: Vec<Loss>,
 }
 
-/// Copies data and attributes of the file that `src_stat` describes.
+/// Copies data and attributes of a file.
 pub(crate) fn copy_file(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
@@ -54,26 +55,11 @@ pub(crate) fn copy_file(
     };
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
-    let mut _write_lock = None;
-    let mut dst = if let Some(fd) = state.created.take() {
-        look_at_created(entry, fd, &src_now)?
-    } else if is_atomic(cx.destination, entry, &state) {
-        let (fd, atomic) = open_atomic(cx.destination, entry, &state, (&src_now, mode))?;
+    // In this order: the file is closed before the lock is released.
+    let (_write_lock, mut dst) = open_or_create(cx, worker, entry, &mut state, (&src_now, mode))?;
+    if let Some(atomic) = &dst.atomic {
         mode.initial = atomic.created_mode(mode.initial);
-        let stat = stat_new(&fd, &src_now).map_err(failed(Action::Fstat, &entry.dst))?;
-        Opened { fd, stat, new: true, atomic: Some(atomic) }
-    } else {
-        if state.replace {
-            remove(cx.destination, entry)?;
-            state.found = None;
-        }
-        let found = state.found.as_deref();
-        // Before fstat(2): another worker that writes to the file may change its attributes.
-        _write_lock =
-            found.map(|found| cx.destination_locks.lock_file(FileId::of(found.effective())));
-        let found = found.map(|found| (found, worker.data.fs_types.reliability(found.effective())));
-        open_destination(cx.destination, entry, found, state.dangling, (&src_now, mode))?
-    };
+    }
     let _shown = worker.data.progress.show(&entry.dst, file_bytes(&src_now), dst.atomic.is_some());
     // Both files are open and nothing is lost yet: descriptors of one file are recognised reliably.
     let old = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref());
@@ -105,6 +91,35 @@ pub(crate) fn copy_file(
         worker.data.close(cx.data, dst.fd, &entry.dst)?;
     }
     Ok(FileCopied { dst: id, data, lost })
+}
+
+/// Opens or creates the destination. An existing one is locked, so that no other worker writes to
+/// it.
+fn open_or_create<'c, 'j>(
+    cx: &'c CopyContext<'_>,
+    worker: &CopyWorker,
+    entry: &'j Entry<'_>,
+    state: &mut DestinationState,
+    (src_now, mode): (&Stat, NewMode),
+) -> Result<(Option<DestinationGuard<'c>>, Opened<'j>)> {
+    if let Some(fd) = state.created.take() {
+        return Ok((None, look_at_created(entry, fd, src_now)?));
+    }
+    if is_atomic(cx.destination, entry, state) {
+        let (fd, atomic) = open_atomic(cx.destination, entry, state, (src_now, mode))?;
+        let opened = look_at_created(entry, fd, src_now)?;
+        return Ok((None, Opened { atomic: Some(atomic), ..opened }));
+    }
+    if state.replace {
+        remove(cx.destination, entry)?;
+        state.found = None;
+    }
+    let found = state.found.as_deref();
+    // Locked before fstat(2): a worker that writes to the file may change its attributes.
+    let lock = found.map(|found| cx.destination_locks.lock_file(FileId::of(found.effective())));
+    let found = found.map(|found| (found, worker.data.fs_types.reliability(found.effective())));
+    let opened = open_destination(cx.destination, entry, found, state.dangling, (src_now, mode))?;
+    Ok((lock, opened))
 }
 
 /// The mode that a new file is created with, and its final one.

@@ -9,12 +9,11 @@ use rustix::fs::Stat;
 use super::clone_over::CloneOverPolicy;
 use super::context::DataContext;
 use super::engine_choice::chains::{ChainId, VariantChains};
-use super::engine_choice::endpoint::Endpoint;
 use super::files::Files;
 use super::journal::Journal;
 use super::page_cache::{Footprint, residency};
 use crate::concurrency::Permit;
-use crate::fs::{BTRFS, EXT4, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular};
+use crate::fs::{BTRFS, EXT4, Endpoint, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular};
 use crate::report::{Attempt, DataReport, Reporter};
 use crate::request::Sparse;
 

@@ -9,10 +9,9 @@ use rustix::io::retry_on_intr;
 
 use super::clone::test_clone;
 use super::clone_over::CloneOverPolicy;
-use super::engine_choice::endpoint::Endpoint;
 use super::file_copy::FileCopy;
 use super::files::Files;
-use crate::fs::{BTRFS, FileId, XFS, file_bytes, is_regular};
+use crate::fs::{BTRFS, Endpoint, FileId, XFS, file_bytes, is_regular};
 use crate::report::{Action, Result, failed};
 use crate::request::{Options, Reflink};
 

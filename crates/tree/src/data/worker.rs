@@ -7,12 +7,11 @@ use engines::sys::close;
 use super::clone_over::CloneOverPolicy;
 use super::context::DataContext;
 use super::engine_choice::chains::VariantChains;
-use super::engine_choice::endpoint::Endpoint;
 use super::engine_choice::rule::RuleVariants;
 use super::page_cache::PendingDrops;
 use super::sync::PendingSyncs;
 use crate::concurrency::Permit;
-use crate::fs::{FileId, FsTypes, Place};
+use crate::fs::{Endpoint, FileId, FsTypes, Place};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
 

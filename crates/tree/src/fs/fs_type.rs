@@ -66,6 +66,15 @@ pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Option<u64> {
     fstatfs(fd).ok().map(|statfs| statfs.f_type as u64 & 0xffff_ffff)
 }
 
+/// An open file and its file system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Endpoint<'f> {
+    pub(crate) fd: BorrowedFd<'f>,
+    pub(crate) dev: u64,
+    /// The number that statfs(2) gives its file system.
+    pub(crate) fs_type: Option<u64>,
+}
+
 /// The types of the file systems that a worker has used, by device number: a handful at most.
 #[derive(Debug, Default)]
 pub(crate) struct FsTypes(Vec<(u64, Option<u64>)>);

@@ -21,7 +21,7 @@ pub(crate) use dir::{
 };
 pub(crate) use dir_path::{Anchor, DirPath, join};
 pub(crate) use fs_type::{
-    BTRFS, EXT4, FsTypes, Reliability, TMPFS, XFS, file_system, is_pseudo, is_reliable,
+    BTRFS, EXT4, Endpoint, FsTypes, Reliability, TMPFS, XFS, file_system, is_pseudo, is_reliable,
 };
 pub(crate) use name::{c_name, last_component, last_component_verbatim, split, trim_slashes};
 pub(crate) use open::{open_listed, open_looked_at, stat_new};

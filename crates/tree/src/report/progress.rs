@@ -109,21 +109,14 @@ pub(crate) struct WorkerCounters {
 #[derive(Debug, Default)]
 struct File {
     busy: bool,
-    dir: Dir,
+    /// `None` if `name` is the whole path.
+    dir: Option<DirPath>,
     /// Reused from file to file.
     name: Vec<u8>,
     bytes_expected: u64,
     atomic: bool,
     /// The meter at its start.
     started_at: u64,
-}
-
-#[derive(Debug, Default)]
-enum Dir {
-    /// The name is the whole path.
-    #[default]
-    None,
-    DirPath(DirPath),
 }
 
 impl WorkerCounters {
@@ -140,8 +133,8 @@ impl WorkerCounters {
         let name = OsStr::from_bytes(&file.name);
         file.busy.then(|| CurrentFile {
             dst: match &file.dir {
-                Dir::None => Path::new(name).to_owned(),
-                Dir::DirPath(dir_path) => join(&dir_path.path(), name),
+                None => Path::new(name).to_owned(),
+                Some(dir_path) => join(&dir_path.path(), name),
             },
             bytes: self.meter.get().saturating_sub(file.started_at),
             bytes_expected: file.bytes_expected,
@@ -213,13 +206,13 @@ impl WorkerProgress {
             DisplayPath::In(dir_path) => {
                 file.name.extend_from_slice(dst.name.to_bytes());
                 // Most files are in the directory of the previous one.
-                if !matches!(&file.dir, Dir::DirPath(shown) if shown.is(dir_path)) {
-                    file.dir = Dir::DirPath(dir_path.clone());
+                if !file.dir.as_ref().is_some_and(|shown| shown.is(dir_path)) {
+                    file.dir = Some(dir_path.clone());
                 }
             }
             DisplayPath::Operand(path) => {
                 file.name.extend_from_slice(path.as_os_str().as_bytes());
-                file.dir = Dir::None;
+                file.dir = None;
             }
             DisplayPath::Directory(_) => unreachable!("a directory has no data"),
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use engines::profile::Residency;
 use engines::{Chain, Variant};
 
-use super::endpoint::Endpoint;
 use super::profile_lines::{LineChoice, ProfileLines};
 use super::profiles::EngineContext;
 use super::rule::{EARLY_VARIANTS, RuleVariants, WorkerLoad, read_write};
+use crate::fs::Endpoint;
 use crate::report::{Chosen, ChosenBy};
 use crate::request::Options;
 

@@ -3,7 +3,6 @@
 //! started variants.
 
 pub(crate) mod chains;
-pub(crate) mod endpoint;
 pub(crate) mod prediction;
 mod profile_lines;
 pub(crate) mod profiles;

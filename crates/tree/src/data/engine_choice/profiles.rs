@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use engines::profile::{FileSystems, Location, Machine, PairChoices, Problem, Profile};
 
-use super::endpoint::Endpoint;
 use super::profile_lines::{Fitting, ProfileLines, UsableLine};
-use crate::fs::FileId;
+use crate::fs::{Endpoint, FileId};
 use crate::lock::lock;
 use crate::report::{Diagnostic, Reporter};
 use crate::request::Options;
