@@ -10,7 +10,7 @@ use super::journal::Journal;
 use super::page_cache::Footprint;
 use super::worker::{DataWorker, FailedData, FsPair};
 use crate::fs::{FileId, file_bytes, is_regular, is_reliable};
-use crate::report::{DataReport, Diagnostic, Offload, ProgressTracker, Result, SparseDetection};
+use crate::report::{DataReport, Diagnostic, ProgressTracker, Result, SparseDetection};
 use crate::request::Sparse;
 
 /// Copies all data from `files.src` to `files.dst`.
@@ -54,15 +54,7 @@ pub(crate) fn copy_data(
         fine_grained: cx.report.observer.progress().is_some_and(ProgressTracker::is_fine_grained),
         at: journal.as_ref().map_or(0, |journal| journal.at),
         journal,
-        report: DataReport {
-            data_bytes: 0,
-            hole_bytes: 0,
-            changed: false,
-            offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
-            chosen: None,
-            attempts: Vec::new(),
-            verified: None,
-        },
+        report: DataReport::new(),
     };
     if !reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
         cx.report.deferred_init();
@@ -72,34 +64,23 @@ pub(crate) fn copy_data(
     if let Some(footprint) = footprint {
         worker.pending_drops.add(cx.report, files, footprint, at);
     }
-    match copied {
-        Ok(()) => {
-            worker.data_bytes += report.data_bytes;
-            if report.offload.reflink != "yes" {
-                worker.moved_bytes += report.data_bytes;
-            }
-            Ok(report)
+    let Err(diagnostic) = copied else {
+        if report.offload.reflink != "yes" {
+            worker.moved_bytes += report.data_bytes;
         }
-        Err(diagnostic) => {
-            let counted =
-                matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-            let is_incomplete =
-                is_regular(files.dst_stat) && !counted && !files.atomic && !old_data_remains;
-            if cx.report.keeps_receipts() {
-                let diagnostic = diagnostic.clone();
-                worker.failed_data = Some(FailedData { data: report, diagnostic });
-            }
-            if !is_incomplete {
-                return Err(diagnostic);
-            }
-            cx.report.report(diagnostic);
-            Err(Diagnostic::Incomplete {
-                dst: files.dst_place.path(),
-                bytes: at,
-                bytes_expected: file_bytes(files.src_stat),
-            })
-        }
+        return Ok(report);
+    };
+    if cx.report.keeps_receipts() {
+        let diagnostic = diagnostic.clone();
+        worker.failed_data = Some(FailedData { data: report, diagnostic });
     }
+    let has_count = matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
+    if has_count || !is_regular(files.dst_stat) || files.atomic || old_data_remains {
+        return Err(diagnostic);
+    }
+    cx.report.report(diagnostic);
+    let bytes_expected = file_bytes(files.src_stat);
+    Err(Diagnostic::Incomplete { dst: files.dst_place.path(), bytes: at, bytes_expected })
 }
 
 impl FileCopy<'_, '_, '_> {

@@ -40,8 +40,7 @@ pub(crate) struct DataWorker {
     pub(crate) permit: Permit,
     pending_syncs: PendingSyncs,
     pub(super) pending_drops: PendingDrops,
-    /// Bytes of data copied so far, and how many of them were moved rather than shared.
-    pub(crate) data_bytes: u64,
+    /// Bytes of data that were moved so far, not shared.
     pub(crate) moved_bytes: u64,
     /// Of the current file, if its data failed and receipts are kept.
     pub(crate) failed_data: Option<FailedData>,
@@ -58,7 +57,6 @@ impl DataWorker {
             permit: Permit::default(),
             pending_syncs: PendingSyncs::default(),
             pending_drops: PendingDrops::default(),
-            data_bytes: 0,
             moved_bytes: 0,
             failed_data: None,
             progress: WorkerProgress::new(cx.report.observer.progress()),

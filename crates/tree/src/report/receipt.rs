@@ -17,7 +17,7 @@ pub struct Receipt {
     pub dst: PathBuf,
     /// What the source is.
     pub kind: FileType,
-    /// What was made of it.
+    /// What was created for it.
     pub method: Method,
     /// Bytes of data moved or shared.
     pub data_bytes: u64,
@@ -100,7 +100,22 @@ pub(crate) struct DataReport {
     pub(crate) verified: Option<Verified>,
 }
 
-/// What was made of a source.
+impl DataReport {
+    /// No data is copied yet.
+    pub(crate) fn new() -> DataReport {
+        DataReport {
+            data_bytes: 0,
+            hole_bytes: 0,
+            changed: false,
+            offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
+            chosen: None,
+            attempts: Vec::new(),
+            verified: None,
+        }
+    }
+}
+
+/// What was created for a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// A new file, directory, link or node, or new data in an old one.
