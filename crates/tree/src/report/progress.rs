@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use engines::Meter;
 
@@ -66,23 +66,19 @@ impl ProgressTracker {
     /// The sums so far.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        let workers = self.workers();
+        let workers = lock(&self.0.workers);
         workers.running.iter().fold(workers.ended, |sum, counters| sum.plus(counters.progress()))
     }
 
     /// The files that are being copied, by the start of their workers.
     #[must_use]
     pub fn current_files(&self) -> Vec<CurrentFile> {
-        let workers = self.workers();
+        let workers = lock(&self.0.workers);
         workers.running.iter().filter_map(|counters| counters.current_file()).collect()
     }
 
     pub(crate) fn is_fine_grained(&self) -> bool {
         self.0.fine_grained
-    }
-
-    fn workers(&self) -> MutexGuard<'_, Workers> {
-        lock(&self.0.workers)
     }
 }
 
@@ -129,7 +125,7 @@ impl WorkerCounters {
     }
 
     fn current_file(&self) -> Option<CurrentFile> {
-        let file = self.file();
+        let file = lock(&self.file);
         let name = OsStr::from_bytes(&file.name);
         file.busy.then(|| CurrentFile {
             dst: match &file.dir {
@@ -140,10 +136,6 @@ impl WorkerCounters {
             bytes_expected: file.bytes_expected,
             atomic: file.atomic,
         })
-    }
-
-    fn file(&self) -> MutexGuard<'_, File> {
-        lock(&self.file)
     }
 }
 
@@ -160,7 +152,7 @@ impl WorkerProgress {
     pub(crate) fn new(tracker: Option<&ProgressTracker>) -> WorkerProgress {
         let counters = tracker.map(|tracker| {
             let counters = Arc::new(WorkerCounters::default());
-            tracker.workers().running.push(counters.clone());
+            lock(&tracker.0.workers).running.push(counters.clone());
             (tracker.clone(), counters)
         });
         WorkerProgress { counters, ..WorkerProgress::default() }
@@ -196,7 +188,7 @@ impl WorkerProgress {
         atomic: bool,
     ) -> Option<CurrentFileGuard> {
         let counters = self.counters()?;
-        let mut file = counters.file();
+        let mut file = lock(&counters.file);
         file.busy = true;
         file.bytes_expected = bytes_expected;
         file.atomic = atomic;
@@ -224,7 +216,7 @@ impl WorkerProgress {
 impl Drop for WorkerProgress {
     fn drop(&mut self) {
         let Some((tracker, counters)) = self.counters.take() else { return };
-        let mut workers = tracker.workers();
+        let mut workers = lock(&tracker.0.workers);
         workers.ended = workers.ended.plus(counters.progress());
         workers.running.retain(|running| !Arc::ptr_eq(running, &counters));
     }
@@ -235,6 +227,6 @@ pub(crate) struct CurrentFileGuard(Arc<WorkerCounters>);
 
 impl Drop for CurrentFileGuard {
     fn drop(&mut self) {
-        self.0.file().busy = false;
+        lock(&self.0.file).busy = false;
     }
 }

@@ -42,7 +42,7 @@ impl PreexistingSymlinks {
     /// links of a directory that cannot be read are not trusted.
     pub(crate) fn record_directory(&self, dir: BorrowedFd<'_>, above: Option<BorrowedFd<'_>>) {
         if let Ok(stat) = fstat(dir) {
-            self.recorded().entered.insert(FileId::of(&stat));
+            lock(&self.recorded).entered.insert(FileId::of(&stat));
         }
         let found = above.is_none_or(|above| self.is_recorded(above));
         if found && !self.is_recorded(dir) {
@@ -57,12 +57,12 @@ impl PreexistingSymlinks {
 
     /// Whether `dir` was entered, so that only recorded links in it are followed.
     pub(crate) fn is_entered(&self, dir: &Stat) -> bool {
-        self.recorded().entered.contains(&FileId::of(dir))
+        lock(&self.recorded).entered.contains(&FileId::of(dir))
     }
 
     /// Whether `link` was in `dir` before the run.
     pub(crate) fn contains(&self, dir: BorrowedFd<'_>, link: FileId) -> bool {
-        fstat(dir).is_ok_and(|dir| self.recorded().links.contains(&(FileId::of(&dir), link)))
+        fstat(dir).is_ok_and(|dir| lock(&self.recorded).links.contains(&(FileId::of(&dir), link)))
     }
 
     fn record(&self, dir: BorrowedFd<'_>, links: impl FnOnce() -> io::Result<Vec<FileId>>) {
@@ -76,18 +76,14 @@ impl PreexistingSymlinks {
         let Ok(links) = links() else { return };
         // Links may have been added while the directory was read.
         if let Some(id) = unchanged() {
-            let mut recorded = self.recorded();
+            let mut recorded = lock(&self.recorded);
             recorded.directories.insert(id);
             recorded.links.extend(links.into_iter().map(|link| (id, link)));
         }
     }
 
     fn is_recorded(&self, dir: BorrowedFd<'_>) -> bool {
-        fstat(dir).is_ok_and(|dir| self.recorded().directories.contains(&FileId::of(&dir)))
-    }
-
-    fn recorded(&self) -> std::sync::MutexGuard<'_, Recorded> {
-        lock(&self.recorded)
+        fstat(dir).is_ok_and(|dir| lock(&self.recorded).directories.contains(&FileId::of(&dir)))
     }
 }
 

@@ -4,7 +4,7 @@
 //! the rate. So workers need not know of each other (docs/design/rate-limit.md).
 
 use std::num::NonZeroU64;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
@@ -38,7 +38,7 @@ impl RateLimit {
     /// Waits until the next piece may start, or `stop` returns true.
     pub(crate) fn wait(&self, stop: impl Fn() -> bool) {
         while !stop() {
-            let left = self.next_at().saturating_duration_since(Instant::now());
+            let left = lock(&self.next_at).saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
@@ -50,13 +50,9 @@ impl RateLimit {
     pub(crate) fn charge(&self, bytes: u64) {
         let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_second.get());
         let cost = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        let mut next_at = self.next_at();
+        let mut next_at = lock(&self.next_at);
         // A pause is made up for by at most one slice; otherwise a burst would follow it.
         let from = Instant::now().checked_sub(SLICE).map_or(*next_at, |early| next_at.max(early));
         *next_at = from.checked_add(cost).unwrap_or(from);
-    }
-
-    fn next_at(&self) -> MutexGuard<'_, Instant> {
-        lock(&self.next_at)
     }
 }
