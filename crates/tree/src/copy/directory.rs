@@ -312,7 +312,7 @@ fn destination_path(entry: &Entry<'_>, dst: &OpenDirectory, through_link: bool) 
         // Not held open: there may be more of these than descriptors.
         _ if through_link => {
             let id = FileId::of(&dst.stat);
-            DirPath::top(&entry.dst.path(), Some(Anchor::Behind(parent, name, id)))
+            DirPath::top(&entry.dst.path(), Some(Anchor::ThroughLink(parent, name, id)))
         }
         DisplayPath::In(_) | DisplayPath::Directory(_) => parent.child(entry.dst.name, None),
         // `..` is not opened by name again.

@@ -56,7 +56,7 @@ impl ReplacedFile {
 
 /// The final name and its directory.
 enum FinalName<'j> {
-    Here(BorrowedFd<'j>, &'j CStr),
+    AtDestination(BorrowedFd<'j>, &'j CStr),
     /// The target of a symbolic link at the destination.
     LinkTarget(OwnedFd, CString),
 }
@@ -64,7 +64,7 @@ enum FinalName<'j> {
 impl FinalName<'_> {
     fn parts(&self) -> (BorrowedFd<'_>, &CStr) {
         match self {
-            FinalName::Here(dir, name) => (*dir, name),
+            FinalName::AtDestination(dir, name) => (*dir, name),
             FinalName::LinkTarget(dir, name) => (dir.as_fd(), name),
         }
     }
@@ -145,7 +145,7 @@ fn find_final_name<'j>(
     entry: &'j Entry<'_>,
     state: &DestinationState,
 ) -> Result<AtomicFile<'j>> {
-    let here = FinalName::Here(entry.dst.dir, entry.dst.name);
+    let here = FinalName::AtDestination(entry.dst.dir, entry.dst.name);
     let Some(found) = state.found.as_deref() else {
         return Ok(AtomicFile::new(here, None, None));
     };
@@ -154,7 +154,7 @@ fn find_final_name<'j>(
         return Ok(AtomicFile::new(here, replaced, None));
     }
     let (final_name, held) = if found.through_link {
-        let entry = find_behind_link(cx, entry, found)?;
+        let entry = find_link_target(cx, entry, found)?;
         (FinalName::LinkTarget(entry.dir, entry.name), entry.held)
     } else {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -174,7 +174,7 @@ fn find_final_name<'j>(
         }
         // Without `--atomic` it would be removed, and a new file created.
         Err(errno) if cx.options.force && may_be_removed(errno) => {
-            let here = FinalName::Here(entry.dst.dir, entry.dst.name);
+            let here = FinalName::AtDestination(entry.dst.dir, entry.dst.name);
             Ok(AtomicFile::new(here, replaced, None))
         }
         Err(errno) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
@@ -182,7 +182,7 @@ fn find_final_name<'j>(
 }
 
 /// The target of the symbolic link at the destination, in its own directory.
-fn find_behind_link(
+fn find_link_target(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     found: &Found,

@@ -34,7 +34,7 @@ pub(crate) enum Anchor {
     /// It has this name in that directory.
     In(DirPath, CString),
     /// It is the target of the symbolic link of this name in that directory, and has this identity.
-    Behind(DirPath, CString, FileId),
+    ThroughLink(DirPath, CString, FileId),
 }
 
 impl DirPath {
@@ -117,7 +117,7 @@ impl Node {
     /// Takes the reference to the next directory above, by which this one is reached.
     fn take_above(&mut self) -> Option<DirPath> {
         match self.anchor.take() {
-            Some(Anchor::In(dir, _) | Anchor::Behind(dir, ..)) => Some(dir),
+            Some(Anchor::In(dir, _) | Anchor::ThroughLink(dir, ..)) => Some(dir),
             Some(Anchor::Held(_)) | None => self.parent.take(),
         }
     }
@@ -182,7 +182,7 @@ mod tests {
         drop(dir_path);
         let mut dir_path = DirPath::top(Path::new("top"), None);
         for ino in 0..200_000 {
-            let anchor = Anchor::Behind(dir_path, c"link".into(), FileId { dev: 1, ino });
+            let anchor = Anchor::ThroughLink(dir_path, c"link".into(), FileId { dev: 1, ino });
             dir_path = DirPath::top(Path::new("top/link"), Some(anchor));
         }
         drop(dir_path);

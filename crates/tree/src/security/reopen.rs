@@ -29,7 +29,7 @@ fn reopen(security: &Security, dir_path: &DirPath) -> io::Result<OwnedFd> {
                 steps.push((name.clone(), None));
                 at = parent;
             }
-            (None, Some(Anchor::Behind(parent, name, id))) => {
+            (None, Some(Anchor::ThroughLink(parent, name, id))) => {
                 steps.push((name.clone(), Some(*id)));
                 at = parent;
             }
