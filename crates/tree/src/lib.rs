@@ -1,12 +1,12 @@
 //! Copies files and trees: what to copy, in which order, with which metadata.
 //!
-//! [`copy`] takes a [`Request`] (names) and [`Options`] (every knob of GNU cp) and tells an
+//! [`copy()`] takes a [`Request`] (names) and [`Options`] (those of GNU cp, and more). It tells an
 //! [`Observer`] what it does: diagnostics as typed values, questions, announcements and one
-//! [`Receipt`] an entry. It prints nothing and knows no message.
+//! [`Receipt`] for each entry. It prints nothing.
 //!
-//! Both ends are anchored on directory descriptors. A name is looked up in a directory that is
-//! open, one component at a time, and what was opened is compared with what was looked at, so
-//! that nobody who swaps names while a copy runs can lead it elsewhere.
+//! A name is looked up in an open directory, one component at a time, and an opened file is
+//! compared with the one that was looked at. A symlink swapped in during the copy is never
+//! followed.
 
 mod concurrency;
 mod copy;

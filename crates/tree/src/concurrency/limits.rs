@@ -1,56 +1,51 @@
 //! The bounds within which the controller works.
 
-/// Workers for each processor, at most, unless their number is the user's.
-const WORKERS_EACH_MAX: usize = 8;
+use super::heuristics::{WORKERS_MAX, WORKERS_PER_PROCESSOR_MAX};
 
-/// Workers at most, unless their number is the user's.
-const WORKERS_MAX: usize = 64;
-
-/// How many workers there are to be.
+/// How many workers a run may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WorkerLimits {
-    /// As a rule.
+    /// The default number: one for each processor, or `--jobs`.
     pub(crate) workers: usize,
-    /// At first.
-    pub(super) begin: usize,
+    /// The number at the start.
+    pub(super) initial: usize,
     pub(super) processors: usize,
-    /// Where more of them help.
+    /// The number where more are faster.
     pub(crate) most: usize,
-    /// Others join one only while that one waits.
-    pub(super) only_for_waiting: bool,
+    /// More than one worker runs only while the one waits.
+    pub(super) only_while_waiting: bool,
 }
 
 impl WorkerLimits {
-    /// For so many processors; exactly `wanted`, or fewer where they are in each other's way, if
-    /// that is given.
+    /// For a number of processors; with `wanted`, exactly as many, or fewer if those are faster.
     pub(crate) fn new(processors: usize, wanted: Option<usize>) -> WorkerLimits {
-        let most = (processors * WORKERS_EACH_MAX).min(WORKERS_MAX).max(processors);
+        let most = (processors * WORKERS_PER_PROCESSOR_MAX).min(WORKERS_MAX).max(processors);
         let workers = wanted.unwrap_or(processors);
         WorkerLimits {
             workers,
-            begin: workers,
+            initial: workers,
             processors,
             most: wanted.unwrap_or(most),
-            only_for_waiting: false,
+            only_while_waiting: false,
         }
     }
 
-    /// The same where there can be no more than `workers`.
+    /// At most `workers`.
     pub(crate) fn within(self, workers: usize) -> WorkerLimits {
-        let [workers, begin, most] =
-            [self.workers, self.begin, self.most].map(|number| number.min(workers));
-        WorkerLimits { workers, begin, most, ..self }
+        let [workers, initial, most] =
+            [self.workers, self.initial, self.most].map(|number| number.min(workers));
+        WorkerLimits { workers, initial, most, ..self }
     }
 
-    /// The same where others join only once it is seen that they help.
+    /// One worker at the start; others run once they are measured to help.
     pub(crate) fn one_at_first(self) -> WorkerLimits {
-        WorkerLimits { begin: 1, ..self }
+        WorkerLimits { initial: 1, ..self }
     }
 
-    /// The same where no window of the copy shows what others cost: they join only while the one
-    /// waits for a medium or a server.
+    /// One worker, unless it waits for a medium or a server: where no window of the copy shows what
+    /// a second one costs.
     pub(crate) fn one_unless_waiting(self) -> WorkerLimits {
-        WorkerLimits { only_for_waiting: true, ..self.one_at_first() }
+        WorkerLimits { only_while_waiting: true, ..self.one_at_first() }
     }
 }
 
@@ -58,13 +53,19 @@ impl WorkerLimits {
 pub(super) mod tests {
     use super::*;
 
-    /// A crew of so many at first, on as many processors.
+    /// `workers` at the start, on as many processors.
     pub(in crate::concurrency) fn limits(workers: usize, most: usize) -> WorkerLimits {
-        WorkerLimits { workers, begin: workers, processors: workers, most, only_for_waiting: false }
+        WorkerLimits {
+            workers,
+            initial: workers,
+            processors: workers,
+            most,
+            only_while_waiting: false,
+        }
     }
 
     #[test]
-    fn crews_have_their_bounds() {
+    fn workers_are_bounded_by_processors_and_jobs() {
         for (processors, wanted, workers, most) in [
             (1, None, 1, 8),
             (2, None, 2, 16),
@@ -78,6 +79,6 @@ pub(super) mod tests {
         }
         let four = WorkerLimits::new(4, None);
         assert_eq!(four.within(7), WorkerLimits { most: 7, ..four });
-        assert_eq!(four.within(1), WorkerLimits { workers: 1, begin: 1, most: 1, ..four });
+        assert_eq!(four.within(1), WorkerLimits { workers: 1, initial: 1, most: 1, ..four });
     }
 }

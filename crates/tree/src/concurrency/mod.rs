@@ -1,7 +1,8 @@
 //! How many workers run at once: the controller, what it measures, and its search.
 
-pub(crate) mod controller;
-pub(crate) mod limits;
+mod controller;
+mod heuristics;
+mod limits;
 mod monitor;
 mod search;
 

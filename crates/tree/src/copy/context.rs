@@ -1,4 +1,4 @@
-//! What copying an entry needs of a run, and what a worker keeps for it.
+//! What copying an entry needs: the shared state of a run, and the state of a worker.
 
 use rustix::fs::Mode;
 
@@ -19,14 +19,12 @@ pub(crate) struct CopyContext<'r> {
     pub(crate) report: &'r Reporter<'r>,
     pub(crate) data: &'r DataContext<'r>,
     pub(crate) destination: &'r DestinationContext<'r>,
-    /// The permissions that new files do not get.
     pub(crate) umask: Mode,
     pub(crate) destination_locks: DestinationLocks,
     pub(crate) creation_locks: CreationLocks,
 }
 
 impl<'r> CopyContext<'r> {
-    /// That of a run over the contexts of the layers below.
     pub(crate) fn new(
         data: &'r DataContext<'r>,
         destination: &'r DestinationContext<'r>,
@@ -42,34 +40,31 @@ impl<'r> CopyContext<'r> {
         }
     }
 
-    /// What would have been made, in a dry run.
+    /// The state of a dry run.
     pub(crate) fn dry_run(&self) -> Option<&DryRun> {
         self.destination.dry_run.as_ref()
     }
 
-    /// Who copies, and what is trusted.
     pub(crate) fn security(&self) -> &Security {
         &self.destination.security
     }
 
-    /// What setting attributes needs.
     pub(crate) fn metadata(&self) -> MetadataContext<'r> {
         let caller = self.destination.security.caller;
         MetadataContext { options: self.options, report: self.report, caller }
     }
 }
 
-/// A worker, as far as entries are concerned.
+/// What a worker keeps for copying entries.
 pub(crate) struct CopyWorker {
     pub(crate) data: DataWorker,
-    /// The last entry became a link to a copy that was made before.
+    /// The last entry became a hard link to an earlier copy.
     pub(crate) last_was_linked: bool,
-    /// The directory of that copy.
+    /// The directory of the last such copy.
     pub(crate) last_reopened: LastReopened,
 }
 
 impl CopyWorker {
-    /// One that has copied nothing.
     pub(crate) fn new(cx: &CopyContext<'_>) -> CopyWorker {
         CopyWorker {
             data: DataWorker::new(cx.data),

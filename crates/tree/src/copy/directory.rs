@@ -1,5 +1,5 @@
-//! A directory itself: made or found, entered on both sides, and given its attributes after the
-//! last of what is in it.
+//! A directory itself: [`enter_directory`] creates or opens it on both sides, and [`finish`] sets
+//! its attributes and times after the last entry in it is copied.
 
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,52 +8,58 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fcntl_setfl, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
 
 use super::context::CopyContext;
 use super::directory_pair::DirectoryPair;
 use super::finish::skipped;
-use super::make_directory::{MadeDirectory, OTHERS_WRITE, make_and_open};
-use crate::destination::dry_run::{DryRun, directory, path_to_itself};
-use crate::destination::existing::Found;
+use super::make_directory::{OTHERS_WRITE, OpenDirectory, create_and_open};
+use crate::destination::dry_run::{DryRun, create_placeholder, path_to_itself};
+use crate::destination::state::Found;
 use crate::entry::{Entry, elapsed_ns};
 use crate::fs::{
-    ACL_DEFAULT, Anchor, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place, Trust, dir,
-    enter, enter_destination, fs_type, is_directory, is_symlink, join, kind, open_destination,
-    open_operand, split, trim_slashes,
+    ACL_DEFAULT, Anchor, DIRECTORY, Dir, DirPath, DisplayPath, FileId, Handle, Listing, Place,
+    Trust, dir, enter, enter_destination, fs_type, is_directory, is_symlink, join, kind,
+    open_destination, open_operand, split, trim_slashes,
 };
 use crate::lock::lock;
 use crate::metadata::{Source, Target, apply, inherited_acl_matters, kept};
-use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, failed};
+use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, Result, failed};
 use crate::request::Follow;
-use crate::security::{NotFollowed, open_through_symlink};
+use crate::security::open_through_symlink;
 use crate::shared::CreationLock;
 
-/// Makes the destination of a directory, or goes into the one that is there, and enters both.
+/// Whether the walk has to enter a directory.
+pub(crate) enum Next {
+    Done,
+    Enter(Arc<DirectoryPair>, Listing),
+}
+
+/// Creates or opens the destination of a directory, and opens the source. A repeated operand is
+/// skipped.
 pub(crate) fn enter_directory(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     found: Option<&Found>,
-) -> Result<Option<(Arc<DirectoryPair>, Listing)>, Diagnostic> {
-    refuse_repetition(cx, entry, src_stat)?;
-    if is_repeated_operand(cx, entry, src_stat)? {
-        skipped(cx, entry, src_stat);
-        return Ok(None);
+) -> Result<Next> {
+    refuse_repetition(cx, entry)?;
+    if is_repeated_operand(cx, entry)? {
+        skipped(cx, entry, None);
+        return Ok(Next::Done);
     }
     let dst = match found {
         Some(found) => open_found(cx, entry, found),
-        None => make_new(cx, entry, src_stat),
+        None => create(cx, entry),
     };
-    let dst = dst.inspect_err(|_| forget_operand(cx, entry, src_stat))?;
+    let dst = dst.inspect_err(|_| forget_operand(cx, entry))?;
     let through_link = found.is_some_and(|found| found.through_link);
-    let dst_trail = trail_of(entry, &dst, through_link)?;
-    let leaves_file_system = entry.device.is_some_and(|device| device != FileId::of(src_stat).dev);
+    let dst_path = destination_path(entry, &dst, through_link)?;
+    let is_other_fs = entry.device.is_some_and(|device| device != FileId::of(&entry.src_stat).dev);
     let failures = Mutex::default();
-    let src = match open_source(entry, src_stat) {
+    let src = match open_source(entry) {
         Ok(src) => {
             if cx.options.dry_run {
-                // Only the owner may list it without a trace.
+                // Listing sets the access time; only the owner may avoid that.
                 let _ = fcntl_setfl(&src, OFlags::NOATIME);
             }
             Some(src)
@@ -63,78 +69,85 @@ pub(crate) fn enter_directory(
             None
         }
     };
-    let listing = if leaves_file_system { Listing::ended() } else { Listing::default() };
-    // One that was made has none unless it is from the directory above.
-    let may_inherit = found.is_some() || entry.inherits_acl;
-    let inherits_acl = inherited_acl_matters(cx.options)
-        && may_inherit
+    let is_listed = src.is_some() && !is_other_fs;
+    let listing = if is_listed { Listing::default() } else { Listing::ended() };
+    // A new directory has a default list only if its parent has one.
+    let children_inherit_acl = inherited_acl_matters(cx.options)
+        && (found.is_some() || entry.inherits_acl)
         && dir::handle(dst.fd.as_fd()).get(ACL_DEFAULT).is_ok();
-    let src_linked = entry.src_through_link && entry.src.stat(false).is_ok_and(|s| is_symlink(&s));
-    let id = FileId::of(src_stat);
-    let src_trail = match entry.src.shown {
-        DisplayPath::Operand(path) => DirPath::source(path, id),
-        DisplayPath::In(dir_path) | DisplayPath::Directory(dir_path) => {
-            dir_path.child_source(entry.src.name, id)
-        }
-    };
-    let listing = if src.is_some() { listing } else { Listing::ended() };
+    let src_through_link =
+        entry.src_through_link && entry.src.stat(false).is_ok_and(|stat| is_symlink(&stat));
     let private = found.is_none() && is_private(cx, entry, &dst);
-    let (mut src_creation_lock, mut dst_creation_lock) =
-        (CreationLock::default(), CreationLock::default());
-    if private {
-        dst_creation_lock = cx.creation_locks.of(dst.fd.as_fd(), FileId::of(&dst.stat));
-        if id.dev == FileId::of(&dst.stat).dev {
-            src_creation_lock = cx.creation_locks.of(dst.fd.as_fd(), id);
-        }
-    }
-    let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_trail, through_link);
+    let (src_creation_lock, dst_creation_lock) =
+        if private { creation_locks(cx, entry, &dst) } else { <_>::default() };
+    let mut dst_dir = Dir::new(Some(dst.fd), &dst.stat, dst_path, through_link);
     dst_dir.is_placeholder = cx.options.dry_run && found.is_none();
     let pair = DirectoryPair {
         private,
-        src: Dir::new(src, src_stat, src_trail, src_linked),
+        src: Dir::new(src, &entry.src_stat, source_path(entry), src_through_link),
         dst: dst_dir,
-        src_stat: *src_stat,
+        src_stat: entry.src_stat,
         dst_stat: dst.stat,
         new: found.is_none(),
         mode: dst.mode,
         inherits_acl: entry.inherits_acl,
-        children_inherit_acl: inherits_acl,
+        children_inherit_acl,
         started: entry.started,
         failures,
         src_creation_lock,
         dst_creation_lock,
     };
-    Ok(Some((Arc::new(pair), listing)))
+    Ok(Next::Enter(Arc::new(pair), listing))
 }
 
-/// A source directory that this run has made, or that it is in already, would be copied for ever.
-fn refuse_repetition(
+fn source_path(entry: &Entry<'_>) -> DirPath {
+    let id = FileId::of(&entry.src_stat);
+    match entry.src.shown {
+        DisplayPath::Operand(path) => DirPath::source(path, id),
+        DisplayPath::In(dir) | DisplayPath::Directory(dir) => dir.child(entry.src.name, Some(id)),
+    }
+}
+
+/// The locks for sharing blocks with files of the source, and for creating files in the
+/// destination.
+fn creation_locks(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<(), Diagnostic> {
-    let id = FileId::of(src_stat);
+    dst: &OpenDirectory,
+) -> (CreationLock, CreationLock) {
+    let (src_id, dst_id) = (FileId::of(&entry.src_stat), FileId::of(&dst.stat));
+    let dst_lock = cx.creation_locks.of(dst.fd.as_fd(), dst_id);
+    let src_lock = match src_id.dev == dst_id.dev {
+        true => cx.creation_locks.of(dst.fd.as_fd(), src_id),
+        false => CreationLock::default(),
+    };
+    (src_lock, dst_lock)
+}
+
+/// Refuses a source directory that this run created, or that the walk is in already: the copy would
+/// not end.
+fn refuse_repetition(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<()> {
+    let id = FileId::of(&entry.src_stat);
     if cx.destination.operands.is_created_root(id) {
-        return Err(met_itself(cx, entry, &entry.src.path(), entry.dst.path()));
+        return Err(into_itself(cx, entry, &entry.src.path(), entry.dst.path()));
     }
-    // Without following links a tree has no cycles.
+    // Without symbolic links a tree has no cycles.
     let may_cycle = cx.options.follow == Follow::Always;
     let above = match entry.src.shown {
         DisplayPath::In(dir_path) => Some(dir_path),
         DisplayPath::Operand(_) | DisplayPath::Directory(_) => None,
     };
-    if may_cycle && above.is_some_and(|dir_path| dir_path.passes(id)) {
+    if may_cycle && above.is_some_and(|dir_path| dir_path.contains(id)) {
         return Err(Diagnostic::CyclicSymlink { src: entry.src.path() });
     }
     Ok(())
 }
 
-/// What is said when the copy of an operand has come upon its own beginning, as `met`, which would go
-/// to `dst`. GNU recognises that by its directory, and not where the last name of that is a link's:
-/// then only that it has been there. With -L it would go on for ever.
-fn met_itself(cx: &CopyContext<'_>, entry: &Entry<'_>, met: &Path, dst: PathBuf) -> Diagnostic {
+/// The error of a copy of an operand that has reached its own destination, as `met`, which would be
+/// copied to `dst`. GNU cp recognises the destination by its directory. If the last component of
+/// that is a symbolic link, it reports a directory that was copied twice; with -L it does not end.
+fn into_itself(cx: &CopyContext<'_>, entry: &Entry<'_>, met: &Path, dst: PathBuf) -> Diagnostic {
     let (src, first) = (entry.operand.src.clone(), entry.operand.dst.clone());
-    // The directory that several operands go into is known for what it is.
     let is_behind_link =
         || is_in_link(met) || (!entry.operand.into_directory && is_in_link(&first));
     if cx.options.follow != Follow::Always && *met != src && is_behind_link() {
@@ -143,7 +156,7 @@ fn met_itself(cx: &CopyContext<'_>, entry: &Entry<'_>, met: &Path, dst: PathBuf)
     Diagnostic::IntoItself { src, dst: first }
 }
 
-/// Whether a symbolic link stands for the directory that `path` is in.
+/// Whether the directory part of `path` is a symbolic link.
 fn is_in_link(path: &Path) -> bool {
     let path = trim_slashes(path.as_os_str().as_bytes());
     let Some(last) = path.iter().rposition(|&byte| byte == b'/') else { return false };
@@ -151,17 +164,14 @@ fn is_in_link(path: &Path) -> bool {
     statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| is_symlink(&stat))
 }
 
-/// The same directory operand again: to the same place it is skipped with a warning.
-fn is_repeated_operand(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<bool, Diagnostic> {
+/// Whether a directory operand is given twice with the same destination, which is a warning.
+fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<bool> {
     if !entry.is_operand || !entry.operand.into_directory {
         return Ok(false);
     }
     let dst = entry.dst.path();
-    let Some(first) = cx.destination.operands.directory_before(FileId::of(src_stat), &dst) else {
+    let Some(first) = cx.destination.operands.directory_before(FileId::of(&entry.src_stat), &dst)
+    else {
         return Ok(false);
     };
     if first == dst {
@@ -174,19 +184,15 @@ fn is_repeated_operand(
     Ok(false)
 }
 
-/// Nothing has come of the operand, so the next of its name is not the second.
-fn forget_operand(cx: &CopyContext<'_>, entry: &Entry<'_>, src_stat: &Stat) {
+/// The operand failed, so that the next one of its name is not a repetition.
+fn forget_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) {
     if entry.is_operand && entry.operand.into_directory {
-        cx.destination.operands.forget_directory(FileId::of(src_stat), &entry.dst.path());
+        cx.destination.operands.forget_directory(FileId::of(&entry.src_stat), &entry.dst.path());
     }
 }
 
-/// Opens the destination directory that is there already.
-fn open_found(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    found: &Found,
-) -> Result<MadeDirectory, Diagnostic> {
+/// Opens the existing destination directory.
+fn open_found(cx: &CopyContext<'_>, entry: &Entry<'_>, found: &Found) -> Result<OpenDirectory> {
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     let fd = if found.through_link {
         match entry.dst.trust {
@@ -194,16 +200,13 @@ fn open_found(
             Trust::Created => return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() }),
             Trust::PreExisting => {
                 match open_through_symlink(cx.security(), dir, name, DIRECTORY, None) {
-                    Err(NotFollowed::Untrusted) => {
-                        return Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() });
-                    }
-                    Err(NotFollowed::Errno(errno)) => Err(errno),
+                    Err(error) => Err(error.into_errno(&entry.dst)?),
                     Ok(fd) => Ok(fd),
                 }
             }
         }
     } else if entry.is_operand {
-        // An operand may be several components long, and end in a slash.
+        // An operand may have several components, and end in a slash.
         open_destination(dir, name, OFlags::NOFOLLOW)
     } else {
         enter_destination(dir, name)
@@ -214,40 +217,41 @@ fn open_found(
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
     if cx.options.resume && !cx.options.dry_run {
-        cx.destination.stale.enter(fd.as_fd());
+        cx.destination.stale.scan(fd.as_fd());
     }
     if cx.options.may_write_through() {
         let named = found.through_link || entry.dst.trust == Trust::Operand;
-        cx.security().preexisting.enter(fd.as_fd(), (!named).then_some(dir));
+        cx.security().preexisting.record_directory(fd.as_fd(), (!named).then_some(dir));
     }
-    Ok(MadeDirectory { fd, stat, mode: None })
+    Ok(OpenDirectory { fd, stat, mode: None })
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
-/// Whether only the user and root may give or take names in a directory that was just made. What
-/// network file systems, and some others, say of owners and permissions need not be true.
-fn is_private(cx: &CopyContext<'_>, entry: &Entry<'_>, made: &MadeDirectory) -> bool {
+/// Whether only the caller and root may create or remove names in a new directory. Owners and
+/// permissions are not reliable on network file systems and some others.
+fn is_private(cx: &CopyContext<'_>, entry: &Entry<'_>, made: &OpenDirectory) -> bool {
     cx.security().caller.owns(&made.stat)
         && !Mode::from_raw_mode(made.stat.st_mode).intersects(OTHERS_WRITE)
-        // It is on the file system of the one above it.
+        // The file system of a private parent is reliable, and the directory is on the same one.
         && (entry.private || fs_type::is_on_reliable_fs(made.fd.as_fd()))
 }
 
-fn make_new(
-    cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<MadeDirectory, Diagnostic> {
+fn create(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<OpenDirectory> {
     if let Some(dry_run) = cx.dry_run() {
-        return dry_run_new(cx, dry_run, entry, src_stat);
+        return dry_run_create(cx, dry_run, entry);
     }
-    let make =
-        || make_and_open(cx, &entry.dst, src_stat, Action::CreateDirectory, entry.inherits_acl);
-    let made = match entry.dst.trust {
-        Trust::Created => make()?,
+    let create = || {
+        create_and_open(
+            cx,
+            &entry.dst,
+            &entry.src_stat,
+            Action::CreateDirectory,
+            entry.inherits_acl,
+        )
+    };
+    let created = match entry.dst.trust {
+        Trust::Created => create()?,
         Trust::Operand | Trust::PreExisting => {
-            cx.destination.operands.create_root(make, |made| FileId::of(&made.stat))?
+            cx.destination.operands.create_root(create, |created| FileId::of(&created.stat))?
         }
     };
     cx.report.announce(|| Announcement::Copied {
@@ -255,34 +259,32 @@ fn make_new(
         dst: entry.dst.path(),
         backup: None,
     });
-    Ok(made)
+    Ok(created)
 }
 
-/// The same where nothing is made. A copy into itself is told at once, since it will not be met.
-fn dry_run_new(
+/// The same in a dry run. A copy into itself is reported here, since the walk will not reach it.
+fn dry_run_create(
     cx: &CopyContext<'_>,
     dry_run: &DryRun,
     entry: &Entry<'_>,
-    src_stat: &Stat,
-) -> Result<MadeDirectory, Diagnostic> {
-    let (fd, stat) = directory(dry_run, &entry.dst, Action::CreateDirectory)?;
-    let made = MadeDirectory { fd, stat, mode: None };
+) -> Result<OpenDirectory> {
+    let (fd, stat) = create_placeholder(dry_run, &entry.dst, Action::CreateDirectory)?;
     let (src, dst) = (entry.src.path(), entry.dst.path());
-    if dry_run.creates_directory(dst.clone()) {
+    if dry_run.record_directory(dst.clone()) {
         cx.report.announce(|| Announcement::Copied { src, dst, backup: None });
     }
-    if let Some(below) = path_to_itself(cx.options, dry_run, entry, FileId::of(src_stat))
+    if let Some(below) = path_to_itself(cx.options, dry_run, entry, FileId::of(&entry.src_stat))
         && !entry.operand.into_itself.swap(true, Ordering::Relaxed)
     {
         let below = below.as_os_str();
         let (met, dst) = (join(&entry.src.path(), below), join(&entry.dst.path(), below));
-        cx.report.report(met_itself(cx, entry, &met, dst));
+        cx.report.report(into_itself(cx, entry, &met, dst));
     }
-    Ok(made)
+    Ok(OpenDirectory { fd, stat, mode: None })
 }
 
-/// Opens the source directory and makes sure that it is the one that was looked at.
-fn open_source(entry: &Entry<'_>, src_stat: &Stat) -> Result<OwnedFd, Diagnostic> {
+/// Opens the source directory, which must be the one that `src_stat` describes.
+fn open_source(entry: &Entry<'_>) -> Result<OwnedFd> {
     let (dir, name) = (entry.src.dir, entry.src.name);
     let opened = if entry.src_through_link {
         open_operand(dir, name)
@@ -293,45 +295,41 @@ fn open_source(entry: &Entry<'_>, src_stat: &Stat) -> Result<OwnedFd, Diagnostic
     };
     let fd = opened.map_err(failed(Action::EnterDirectory, &entry.src))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    if FileId::of(&stat) != FileId::of(src_stat) || !is_directory(&stat) {
+    if FileId::of(&stat) != FileId::of(&entry.src_stat) || !is_directory(&stat) {
         return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
     }
     Ok(fd)
 }
 
-/// Where the destination is found again when a second name of a file in it is met.
-fn trail_of(
-    entry: &Entry<'_>,
-    dst: &MadeDirectory,
-    through_link: bool,
-) -> Result<DirPath, Diagnostic> {
-    let Some(home) = entry.dst_dir else {
+/// The path by which the destination is opened again, for hard links to a file in it.
+fn destination_path(entry: &Entry<'_>, dst: &OpenDirectory, through_link: bool) -> Result<DirPath> {
+    let Some(parent) = entry.dst_dir else {
         // The only operand.
-        return Ok(DirPath::top(&entry.dst.path(), Some(held(entry, dst)?)));
+        return Ok(DirPath::top(&entry.dst.path(), Some(hold(entry, dst)?)));
     };
-    let (home, name) = (home.clone(), entry.dst.name.into());
+    let (parent, name) = (parent.clone(), entry.dst.name.into());
     Ok(match entry.dst.shown {
-        // There may be more of these than descriptors.
+        // Not held open: there may be more of these than descriptors.
         _ if through_link => {
             let id = FileId::of(&dst.stat);
-            DirPath::top(&entry.dst.path(), Some(Anchor::Behind(home, name, id)))
+            DirPath::top(&entry.dst.path(), Some(Anchor::ThroughLink(parent, name, id)))
         }
-        DisplayPath::In(_) | DisplayPath::Directory(_) => home.child(entry.dst.name),
-        // Nobody is led up again.
+        DisplayPath::In(_) | DisplayPath::Directory(_) => parent.child(entry.dst.name, None),
+        // `..` is not opened by name again.
         DisplayPath::Operand(path) if ends_in_parent(entry.dst.name) => {
-            DirPath::top(path, Some(held(entry, dst)?))
+            DirPath::top(path, Some(hold(entry, dst)?))
         }
-        DisplayPath::Operand(path) => DirPath::top(path, Some(Anchor::In(home, name))),
+        DisplayPath::Operand(path) => DirPath::top(path, Some(Anchor::In(parent, name))),
     })
 }
 
-/// Whether the last component of `name` is the directory above.
+/// Whether the last component of `name` is `..`.
 fn ends_in_parent(name: &CStr) -> bool {
     split(name).1 == b".."
 }
 
-/// The directory itself, which stays open for the run.
-fn held(entry: &Entry<'_>, dst: &MadeDirectory) -> Result<Anchor, Diagnostic> {
+/// Keeps the directory open for the whole run.
+fn hold(entry: &Entry<'_>, dst: &OpenDirectory) -> Result<Anchor> {
     let held = dst.fd.try_clone().map_err(|error| {
         let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::MFILE);
         failed(Action::EnterDestination, &entry.dst)(errno)
@@ -339,17 +337,13 @@ fn held(entry: &Entry<'_>, dst: &MadeDirectory) -> Result<Anchor, Diagnostic> {
     Ok(Anchor::Held(held.into()))
 }
 
-/// Gives a directory its attributes, now that nothing more is put into it.
+/// Sets the attributes of a directory, after the last entry in it was copied.
 pub(crate) fn finish(cx: &CopyContext<'_>, pair: &DirectoryPair) {
     if cx.options.dry_run {
         return;
     }
-    let place = Place {
-        dir: pair.dst.fd(),
-        name: c".",
-        shown: DisplayPath::Directory(&pair.dst.dir_path),
-        trust: Trust::Created,
-    };
+    let shown = DisplayPath::Directory(&pair.dst.dir_path);
+    let place = Place::new(pair.dst.fd(), c".", shown, Trust::Created);
     let source = Source {
         handle: pair.src.is_open().then(|| Handle::Open(pair.src.fd())),
         stat: &pair.src_stat,
@@ -363,7 +357,7 @@ pub(crate) fn finish(cx: &CopyContext<'_>, pair: &DirectoryPair) {
         mode: pair.mode,
     };
     let lost = apply(cx.metadata(), source, target);
-    let synced = cx.data.sync.try_sync_directory(pair.dst.fd(), || pair.dst.dir_path.path());
+    let synced = cx.data.syncer.try_sync_directory(pair.dst.fd(), || pair.dst.dir_path.path());
     if let Err(diagnostic) = synced {
         report_failure(cx, &pair.failures, diagnostic);
     }
@@ -373,7 +367,7 @@ pub(crate) fn finish(cx: &CopyContext<'_>, pair: &DirectoryPair) {
     }
 }
 
-/// Does without the attributes of a directory that could not be found again.
+/// Ends a directory that could not be opened again, without its attributes.
 pub(crate) fn give_up(cx: &CopyContext<'_>, pair: &DirectoryPair) {
     if cx.report.keeps_receipts() {
         cx.report.observer.finished(receipt(pair));
@@ -389,7 +383,7 @@ fn receipt(pair: &DirectoryPair) -> Receipt {
     Receipt { failures, elapsed_ns, ..receipt }
 }
 
-/// Tells of a failure of a directory itself, and keeps it for the directory's receipt.
+/// Reports a failure of a directory itself, and keeps it for the directory's receipt.
 pub(crate) fn report_failure(
     cx: &CopyContext<'_>,
     failures: &Mutex<Vec<Diagnostic>>,

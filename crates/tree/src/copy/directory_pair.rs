@@ -9,29 +9,29 @@ use crate::fs::Dir;
 use crate::report::Diagnostic;
 use crate::shared::CreationLock;
 
-/// A directory that is being copied. Workers who have names from it share it.
+/// A directory that is being copied. Workers that have names from it share it.
 pub(crate) struct DirectoryPair {
     pub(crate) src: Dir,
     pub(crate) dst: Dir,
-    /// As it was before anything in it was read.
+    /// Attributes of the source before anything in it was read.
     pub(crate) src_stat: Stat,
-    /// As it was made or found.
+    /// Attributes of the destination when it was created or found.
     pub(crate) dst_stat: Stat,
-    /// This run made the destination.
+    /// This run created the destination.
     pub(crate) new: bool,
-    /// And nobody else may give or take names there until it is finished.
+    /// No other user may create or remove names in the destination until it is finished.
     pub(crate) private: bool,
-    /// The mode that the destination gets in the end when none is preserved.
+    /// The final mode of the destination if modes are not preserved.
     pub(crate) mode: Option<Mode>,
-    /// The destination has an access control list from the directory above.
+    /// The directory above the destination has a default access control list.
     pub(crate) inherits_acl: bool,
-    /// What is made in the destination gets one from it.
+    /// The destination has a default access control list.
     pub(crate) children_inherit_acl: bool,
-    /// When it was first looked at, if receipts are kept.
+    /// When the copy of the directory started, if receipts are kept.
     pub(crate) started: Option<Instant>,
-    /// What went wrong with the directory itself, if receipts are kept.
+    /// Failures of the directory itself, if receipts are kept.
     pub(crate) failures: Mutex<Vec<Diagnostic>>,
-    /// Where the blocks are that files may share, and where files are made.
+    /// Taken while files share blocks with those of the source, and while files are created.
     pub(crate) src_creation_lock: CreationLock,
     pub(crate) dst_creation_lock: CreationLock,
 }

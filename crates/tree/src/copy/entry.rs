@@ -1,195 +1,172 @@
-//! One entry: what is to be made of it, and what came of that.
+//! One entry: the steps that all kinds share, in this order: look at the source, decide about the
+//! destination, link or copy, remember the copy, write the receipt.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
 
 use super::context::{CopyContext, CopyWorker};
-use super::directory::enter_directory;
-use super::directory_pair::DirectoryPair;
+use super::directory::{Next, enter_directory};
 use super::finish::{remember, skipped};
-use super::hard_link::{Name, link_or_claim, link_up_to_date};
+use super::hard_link::{LinkOrCopy, link_or_claim, link_up_to_date};
 use super::regular::{copy_file, dry_run_file};
 use super::special;
 use crate::data::worker::FailedData;
 use crate::destination::backup::{self, BackedUp, BackupMethod};
 use crate::destination::dry_run::{DryRun, EarlierOperand, check_earlier_operand};
-use crate::destination::existing::{Decision, DestinationState, Lookup, decide, look_up};
+use crate::destination::existing::{Decision, decide};
+use crate::destination::state::{DestinationState, Lookup, look_up};
 use crate::entry::{
-    Entry, OpenSource, Prepared, bytes_to_copy, copies_data, elapsed_ns, open_listed_source,
+    Entry, ListedEntry, OpenSource, Prepared, bytes_to_copy, copies_data, elapsed_ns,
+    open_listed_source,
 };
-use crate::fs::{FileId, Listing, Trust, is_directory, is_symlink, kind};
+use crate::fs::{FileId, Trust, is_directory, is_symlink, kind};
 use crate::metadata::kept;
-use crate::report::{Action, Announcement, Diagnostic, Method, Receipt, failed};
+use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
 use crate::shared::Claimant;
 
-/// Whether the walk has to go down.
-pub(crate) enum Next {
-    Done,
-    Enter(Arc<DirectoryPair>, Listing),
-}
-
-/// Copies one entry; of a directory only the directory itself. Whatever goes wrong is told to the
-/// observer. `prepared` is what has been done for it before.
+/// Copies one entry; of a directory only the directory itself. Errors are reported to the observer.
+/// `prepared` is what a batch has done for the entry already.
 pub(crate) fn copy_entry(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
+    entry: &ListedEntry<'_>,
     prepared: Option<Prepared>,
 ) -> Next {
-    let next = copy_or_report(cx, worker, entry, prepared);
+    let next = try_copy(cx, worker, entry, prepared).unwrap_or_else(|diagnostic| {
+        report_failed_entry(cx, worker, entry, diagnostic);
+        Next::Done
+    });
     if let Next::Done = next {
-        worker.data.progress.settle();
+        worker.data.progress.finish_entry();
     }
     next
 }
 
-fn copy_or_report(
+fn report_failed_entry(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
-    prepared: Option<Prepared>,
-) -> Next {
-    match try_copy(cx, worker, entry, prepared) {
-        Ok(next) => next,
-        Err(diagnostic) => {
-            let again = matches!(diagnostic, Diagnostic::IntoItself { .. })
-                && entry.operand.into_itself.swap(true, Ordering::Relaxed);
-            if cx.report.keeps_receipts() {
-                let receipt = receipt_of_failure(worker, entry, diagnostic.clone());
-                entry.finish(cx.report, receipt);
-            }
-            if !again {
-                cx.report.report(diagnostic);
-            }
-            Next::Done
-        }
-    }
-}
-
-fn receipt_of_failure(
-    worker: &mut CopyWorker,
-    entry: &Entry<'_>,
+    entry: &ListedEntry<'_>,
     diagnostic: Diagnostic,
-) -> Receipt {
-    let kind = entry.src.stat(entry.src_through_link).map_or(FileType::Unknown, |s| kind(&s));
-    let mut receipt = entry.receipt(kind, Method::Failed);
-    if let Some(FailedData { data, diagnostic: first }) = worker.data.failed_data.take() {
-        receipt.add_data(data);
-        // A file that is incomplete is so because of what was told before.
-        if first != diagnostic {
-            receipt.failures.push(first);
+) {
+    let is_repeated = matches!(diagnostic, Diagnostic::IntoItself { .. })
+        && entry.operand.into_itself.swap(true, Ordering::Relaxed);
+    if cx.report.keeps_receipts() {
+        let kind = entry.src.stat(entry.src_through_link).map_or(FileType::Unknown, |s| kind(&s));
+        let mut receipt = entry.receipt(kind, Method::Failed);
+        if let Some(FailedData { data, diagnostic: first }) = worker.data.failed_data.take() {
+            receipt.add_data(data);
+            // An incomplete file has the error that was reported before as its reason.
+            if first != diagnostic {
+                receipt.failures.push(first);
+            }
         }
+        receipt.failures.push(diagnostic.clone());
+        entry.finish(cx.report, receipt);
     }
-    receipt.failures.push(diagnostic);
-    receipt
+    if !is_repeated {
+        cx.report.report(diagnostic);
+    }
 }
 
 fn try_copy(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
+    listed: &ListedEntry<'_>,
     prepared: Option<Prepared>,
-) -> Result<Next, Diagnostic> {
+) -> Result<Next> {
     let (src_stat, opened, created) = match prepared {
         Some(Prepared { source, created }) => (source.stat, Some(source), created),
         None => {
-            let (src_stat, opened) = look_at_source(cx, worker, entry)?;
+            let (src_stat, opened) = look_at_source(cx, worker, listed)?;
             (src_stat, opened, None)
         }
     };
-    worker.data.progress.due(bytes_to_copy(cx.options, &src_stat));
+    let entry = &Entry::new(listed, src_stat);
+    worker.data.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     if cx.options.record == Some(FileId::of(&src_stat)) {
         return Err(Diagnostic::SourceIsRecord { src: entry.src.path() });
     }
     if is_directory(&src_stat) && !cx.options.recursive {
         return Err(Diagnostic::OmittingDirectory { src: entry.src.path() });
     }
-    if is_repeated_operand(cx, entry, &src_stat) {
+    if is_repeated_operand(cx, entry) {
         cx.report.report(Diagnostic::SourceTwice { src: entry.src.path(), directory: false });
-        skipped(cx, entry, &src_stat);
+        skipped(cx, entry, None);
         return Ok(Next::Done);
     }
-    let earlier = match is_directory(&src_stat) {
+    let Some(mut state) = prepare_destination(cx, worker, entry)? else {
+        return Ok(Next::Done);
+    };
+    let backup = state.backup.take();
+    let copied = if is_directory(&src_stat) {
+        enter_directory(cx, entry, state.found.as_deref())
+            .inspect(|_| backup::note_created(cx.destination, &entry.dst))
+    } else {
+        cx.report.announce(|| Announcement::Copied {
+            src: entry.src.path(),
+            dst: entry.dst.path(),
+            backup: backup.as_ref().map(|backup| backup.path.clone()),
+        });
+        state.source = state.source.or(opened.map(Box::new));
+        state.created = created;
+        make(cx, worker, entry, state).map(|()| Next::Done)
+    };
+    match &copied {
+        Ok(_) => cx.destination.stale.remove_for(cx.options, cx.security(), entry),
+        Err(_) => backup.iter().for_each(|backup| restore(cx, entry, backup)),
+    }
+    copied
+}
+
+/// Looks at the destination and does what has to be done before the copy. `None` if the entry is
+/// finished, because the destination stays as it is.
+fn prepare_destination(
+    cx: &CopyContext<'_>,
+    worker: &mut CopyWorker,
+    entry: &Entry<'_>,
+) -> Result<Option<DestinationState>> {
+    let earlier = match is_directory(&entry.src_stat) {
         true => EarlierOperand::None,
         false => check_earlier_operand(cx.dry_run(), cx.options, entry)?,
     };
     if let EarlierOperand::Skipped = earlier {
-        skipped(cx, entry, &src_stat);
-        return Ok(Next::Done);
+        skipped(cx, entry, None);
+        return Ok(None);
     }
     backup::refresh(cx.destination, &entry.dst);
-    let mut state = match look_up(cx.destination, entry, &src_stat)? {
-        Lookup::Absent if matches!(earlier, EarlierOperand::Copy) => {
-            DestinationState { backup: back_up_copy(cx, entry)?, ..DestinationState::default() }
+    let existing = match look_up(cx.destination, entry)? {
+        Lookup::Absent => {
+            let is_backed_up = matches!(earlier, EarlierOperand::Copy);
+            let backup = if is_backed_up { back_up_copy(cx, entry)? } else { None };
+            return Ok(Some(DestinationState { backup, ..DestinationState::default() }));
         }
-        Lookup::Absent => DestinationState::default(),
         Lookup::DanglingSymlink => {
-            DestinationState { dangling: true, ..DestinationState::default() }
+            return Ok(Some(DestinationState { dangling: true, ..DestinationState::default() }));
         }
-        Lookup::Found(existing) => match decide(cx.destination, entry, &src_stat, existing)? {
-            Decision::Proceed(state) => state,
-            Decision::Skip => {
-                skipped(cx, entry, &src_stat);
-                return Ok(Next::Done);
-            }
-            Decision::UpToDate(verified) => {
-                link_up_to_date(cx, worker, entry, &src_stat, verified)?;
-                remove_stale(cx, entry);
-                return Ok(Next::Done);
-            }
-        },
+        Lookup::Found(existing) => existing,
     };
-    let backup = state.backup.take();
-    if is_directory(&src_stat) {
-        return enter_directory(cx, entry, &src_stat, state.found.as_deref())
-            .map(|entered| match entered {
-                Some((pair, listing)) => Next::Enter(pair, listing),
-                None => Next::Done,
-            })
-            .inspect(|_| {
-                backup::note_created(cx.destination, &entry.dst);
-                remove_stale(cx, entry);
-            })
-            .inspect_err(|_| {
-                if let Some(backup) = &backup {
-                    restore(cx, entry, backup);
-                }
-            });
-    }
-    cx.report.announce(|| Announcement::Copied {
-        src: entry.src.path(),
-        dst: entry.dst.path(),
-        backup: backup.as_ref().map(|backup| backup.path.clone()),
-    });
-    state.source = state.source.or(opened.map(Box::new));
-    state.created = created;
-    match make(cx, worker, entry, &src_stat, state) {
-        Ok(()) => {
-            remove_stale(cx, entry);
-            Ok(Next::Done)
-        }
-        Err(diagnostic) => {
-            if let Some(backup) = &backup {
-                restore(cx, entry, backup);
-            }
-            Err(diagnostic)
+    match decide(cx.destination, entry, existing)? {
+        Decision::Proceed(state) => return Ok(Some(state)),
+        Decision::Skip => skipped(cx, entry, None),
+        Decision::UpToDate(verified) => {
+            link_up_to_date(cx, worker, entry, verified)?;
+            cx.destination.stale.remove_for(cx.options, cx.security(), entry);
         }
     }
+    Ok(None)
 }
 
-/// What the source is, and the source itself where it has been opened to find that out.
+/// The attributes of the source, and the open source if it had to be opened for them.
 fn look_at_source(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
-    entry: &Entry<'_>,
-) -> Result<(Stat, Option<OpenSource>), Diagnostic> {
-    // What goes into a directory that this run made meets nothing there, so a regular file is going
-    // to be read. Should it not be what the directory said, or not let itself be opened, the usual
-    // way finds out.
-    // Where the one before got only another name this one will not be read either.
+    entry: &ListedEntry<'_>,
+) -> Result<(Stat, Option<OpenSource>)> {
+    // Nothing exists in a directory that this run created, so a file that is listed as regular will
+    // be read. If it cannot be opened, or is not regular, the usual order of calls finds out. After
+    // a hard link the next entry probably is one too, and is not read.
     let is_read = entry.listed_as == FileType::RegularFile
         && entry.dst.trust == Trust::Created
         && cx.options.make == Make::Copy
@@ -201,74 +178,69 @@ fn look_at_source(
     Ok((stat, None))
 }
 
-/// The same file operand, by the same name, a second time.
-fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>, src_stat: &Stat) -> bool {
+/// Whether a file operand is given twice by the same name.
+fn is_repeated_operand(cx: &CopyContext<'_>, entry: &Entry<'_>) -> bool {
     entry.is_operand
         && entry.operand.into_directory
-        && !is_directory(src_stat)
+        && !is_directory(&entry.src_stat)
         && cx.options.backup.is_none()
-        && cx.destination.operands.is_repeated_file(FileId::of(src_stat), entry.src.name)
+        && cx.destination.operands.is_repeated_file(FileId::of(&entry.src_stat), entry.src.name)
 }
 
-/// Makes what stands for an entry that is no directory.
+/// Copies an entry that is no directory, or links it to an earlier copy or to its source.
 fn make(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     state: DestinationState,
-) -> Result<(), Diagnostic> {
+) -> Result<()> {
     let linked = state.found.as_ref().filter(|found| found.through_link);
     let link = linked.map(|found| FileId::of(&found.link));
     let old = state.old();
-    let Name::Own(claimant) = link_or_claim(cx, worker, entry, src_stat, old)? else {
+    let LinkOrCopy::Copy(claimant) = link_or_claim(cx, worker, entry, old)? else {
         return Ok(());
     };
     worker.last_was_linked = false;
-    let mut receipt =
-        cx.report.keeps_receipts().then(|| entry.receipt(kind(src_stat), Method::Copied));
+    let (mut method, mut data, mut lost) = (Method::Copied, None, Vec::new());
     let dst = match cx.options.make {
         Make::HardLink => {
-            set_method(&mut receipt, Method::Linked);
-            Some(special::link_source(cx, entry, src_stat, old)?)
+            method = Method::Linked;
+            Some(special::link_source(cx, entry, old)?)
         }
         Make::SymbolicLink => {
-            set_method(&mut receipt, Method::SymbolicLink);
-            special::link_to_name(cx, entry, src_stat, old)?
+            method = Method::SymbolicLink;
+            special::link_to_name(cx, entry, old)?
         }
-        Make::Copy | Make::AttributesOnly
-            if cx.options.dry_run && copies_data(cx.options, src_stat) =>
-        {
-            Some(dry_run_file(cx, entry, src_stat, state)?)
+        Make::Copy | Make::AttributesOnly if !copies_data(cx.options, &entry.src_stat) => {
+            let dst;
+            (dst, lost) = if is_symlink(&entry.src_stat) {
+                special::copy_symlink(cx, entry, old)?
+            } else {
+                special::copy_node(cx, entry, old)?
+            };
+            dst
         }
-        Make::Copy | Make::AttributesOnly if copies_data(cx.options, src_stat) => {
-            let copied = copy_file(cx, worker, entry, src_stat, state)?;
-            if let Some(receipt) = &mut receipt {
-                receipt.kept = kept(cx.options, kind(src_stat), &copied.lost);
-                receipt.lost = copied.lost;
-                if let Some(data) = copied.data {
-                    receipt.add_data(data);
-                }
-            }
-            Some(copied.dst)
+        Make::Copy | Make::AttributesOnly if cx.options.dry_run => {
+            Some(dry_run_file(cx, entry, state)?)
         }
         Make::Copy | Make::AttributesOnly => {
-            let (dst, lost) = if is_symlink(src_stat) {
-                special::copy_symlink(cx, entry, src_stat, old)?
-            } else {
-                special::copy_node(cx, entry, src_stat, old)?
-            };
-            if let Some(receipt) = &mut receipt {
-                receipt.kept = kept(cx.options, kind(src_stat), &lost);
-                receipt.lost = lost;
-            }
-            dst
+            let copied = copy_file(cx, worker, entry, state)?;
+            (data, lost) = (copied.data, copied.lost);
+            Some(copied.dst)
         }
     };
     if let Some(dst) = dst {
         publish_copy(cx, entry, claimant, dst, link);
     }
-    if let Some(mut receipt) = receipt {
+    if cx.report.keeps_receipts() {
+        let mut receipt = entry.receipt(kind(&entry.src_stat), method);
+        if method == Method::Copied {
+            receipt.kept = kept(cx.options, receipt.kind, &lost);
+            receipt.lost = lost;
+        }
+        if let Some(data) = data {
+            receipt.add_data(data);
+        }
         receipt.elapsed_ns = elapsed_ns(entry.started);
         worker.data.finish(cx.data, receipt);
     }
@@ -276,13 +248,7 @@ fn make(
     Ok(())
 }
 
-fn set_method(receipt: &mut Option<Receipt>, method: Method) {
-    if let Some(receipt) = receipt {
-        receipt.method = method;
-    }
-}
-
-/// Remembers what was made, for other names of the source and for other operands.
+/// Remembers the copy, for other hard links of the source and for other operands.
 fn publish_copy(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
@@ -291,12 +257,12 @@ fn publish_copy(
     link: Option<FileId>,
 ) {
     if let (Some(claimant), Some(dst_dir)) = (claimant, entry.dst_dir)
-        // The name of a link that was written through is not a name of the copy.
+        // A symbolic link that was written through is not a name of the copy.
         && link.is_none()
     {
         claimant.publish(dst_dir, entry.dst.name, dst);
     }
-    // A second operand of this name meets the link, not what lies behind it.
+    // A second operand of this name finds the link, not its target.
     remember(cx, entry, link.unwrap_or(dst));
 }
 
@@ -311,19 +277,12 @@ fn restore(cx: &CopyContext<'_>, entry: &Entry<'_>, backup: &BackedUp) {
     }
 }
 
-/// The backup that would be made of the copy of another operand, which is not there.
-///
-/// # Errors
-/// Why the backups that are there cannot be listed.
-fn back_up_copy(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<Option<BackedUp>, Diagnostic> {
+/// The backup that a dry run would make of the copy of another operand.
+fn back_up_copy(cx: &CopyContext<'_>, entry: &Entry<'_>) -> Result<Option<BackedUp>> {
     let Some(backup) = &cx.options.backup else { return Ok(None) };
-    // Which file it is matters for simple backups only.
+    // The identity of the file matters for simple backups only.
     let id = cx.dry_run().map_or_else(|| FileId { dev: 0, ino: 0 }, DryRun::new_id);
     let backup =
         backup::back_up(cx.destination, (&entry.src, &entry.dst), id, backup, BackupMethod::DryRun);
     backup.map(Some).map_err(|error| error.diagnostic(&entry.dst))
-}
-
-fn remove_stale(cx: &CopyContext<'_>, entry: &Entry<'_>) {
-    cx.destination.stale.remove_for(cx.options, cx.security(), entry);
 }

@@ -1,4 +1,4 @@
-//! Makes a directory and opens it, without letting others in before it has its attributes.
+//! Creates a directory and opens it. Other users get no access before it has its attributes.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -10,45 +10,45 @@ use crate::metadata::{
     NewMode, denied_by_default_acl, drops_inherited_acl, is_created_private, set_permissions,
     sets_attributes_later,
 };
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{ModeRule, Options};
 
-/// Permissions that would let others into a directory while it is being filled.
+/// Permissions to create names, which other users do not get while the directory is being filled.
 pub(super) const OTHERS_WRITE: Mode = Mode::WGRP.union(Mode::WOTH);
 const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
 
-/// The permissions that a directory is made with and should end up with.
+/// The permissions that a directory is created with, and its final ones.
 fn new_mode(options: &Options, src: &Stat, umask: Mode, inherits_acl: bool) -> NewMode {
     let asked = match options.preserve.mode {
-        // The sticky bit is no permission, and stays.
+        // The sticky bit is not a permission, and is kept.
         ModeRule::Fresh => Mode::from_raw_mode(0o777 | (src.st_mode & 0o1000)),
         ModeRule::Umask | ModeRule::Preserve => Mode::from_raw_mode(src.st_mode & 0o1777),
     };
     let is_private = is_created_private(options, inherits_acl);
-    let withheld = if is_private { OTHERS } else { OTHERS_WRITE };
-    NewMode { initial: (asked & !withheld) | Mode::RWXU, wanted: asked & !umask }
+    let delayed = if is_private { OTHERS } else { OTHERS_WRITE };
+    NewMode { initial: (asked & !delayed) | Mode::RWXU, wanted: asked & !umask }
 }
 
-/// A directory that was just made.
-pub(crate) struct MadeDirectory {
+/// An open destination directory.
+pub(crate) struct OpenDirectory {
     pub(crate) fd: OwnedFd,
     pub(crate) stat: Stat,
-    /// The mode that it should have in the end, if that is not the one it has.
+    /// Its final mode, if it has another one now.
     pub(crate) mode: Option<Mode>,
 }
 
-/// Makes a directory and opens what was made. `action` is what to call it when it cannot be made, and
-/// `inherits_acl` tells whether it gets a list that it may lose again.
-pub(crate) fn make_and_open(
+/// Creates the directory `dst` and opens it. `action` names the call in an error. `inherits_acl`
+/// tells whether the directory above has a default access control list that may be removed again.
+pub(crate) fn create_and_open(
     cx: &CopyContext<'_>,
     dst: &Place<'_>,
     src_stat: &Stat,
     action: Action,
     inherits_acl: bool,
-) -> Result<MadeDirectory, Diagnostic> {
+) -> Result<OpenDirectory> {
     let mut mode = new_mode(cx.options, src_stat, cx.umask, inherits_acl);
     if action == Action::CreateParent && cx.options.preserve.mode == ModeRule::Fresh {
-        // Nobody has named this directory, so that nothing of it is taken over.
+        // The user did not name this directory, so the sticky bit is not copied.
         mode.initial.remove(Mode::SVTX);
         mode.wanted.remove(Mode::SVTX);
     }
@@ -57,39 +57,39 @@ pub(crate) fn make_and_open(
         .map_err(failed(Action::EnterDestination, dst))?;
     let mut stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
     let parent = fstat(dst.dir).ok();
-    if !is_ours(cx, &fd, &stat, parent.as_ref()) {
+    if !is_own(cx, &fd, &stat, parent.as_ref()) {
         return Err(Diagnostic::DestinationReplaced { dst: dst.path() });
     }
-    let made_with = Mode::from_raw_mode(stat.st_mode & 0o7777);
-    if !made_with.contains(Mode::RWXU) {
-        // The umask took away what is needed to fill it.
-        let usable = made_with | Mode::RWXU;
+    let created_mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+    if !created_mode.contains(Mode::RWXU) {
+        // The umask removed permissions that are needed to fill it.
+        let usable = created_mode | Mode::RWXU;
         set_permissions(dir::handle(fd.as_fd()), usable)
             .map_err(failed(Action::Permissions, dst))?;
         fd = open_operand(fd.as_fd(), c".").map_err(failed(Action::EnterDestination, dst))?;
         stat.st_mode |= Mode::RWXU.as_raw_mode();
     }
-    // It keeps what it has from the one above it: set-group-ID, and what an access control list grants, and
-    // no more, unless it loses that list. What was asked for and held back comes to that as far as the
-    // list grants it, and what was only needed to fill it goes.
+    // The directory keeps what it inherited: set-group-ID, and the permissions that the default
+    // access control list grants, unless that list is removed. Permissions that were withheld are
+    // added as far as the list grants them; those that were only needed to fill it are removed.
     let wanted = if drops_inherited_acl(cx.options, inherits_acl) {
-        mode.wanted | (made_with & Mode::SGID)
+        mode.wanted | (created_mode & Mode::SGID)
     } else {
         let needed = Mode::RWXU & !mode.wanted;
-        let mut held_back = mode.wanted & !mode.initial;
-        // Where attributes are set later the list is asked then.
-        if !held_back.is_empty() && !sets_attributes_later(cx.options) {
-            held_back &= !denied_by_default_acl(dir::handle(fd.as_fd()));
+        let mut withheld = mode.wanted & !mode.initial;
+        // If attributes are set later, the list is read then.
+        if !withheld.is_empty() && !sets_attributes_later(cx.options) {
+            withheld &= !denied_by_default_acl(dir::handle(fd.as_fd()));
         }
-        (made_with & !needed) | held_back
+        (created_mode & !needed) | withheld
     };
     let mode = (wanted.as_raw_mode() != stat.st_mode & 0o7777).then_some(wanted);
-    Ok(MadeDirectory { fd, stat, mode })
+    Ok(OpenDirectory { fd, stat, mode })
 }
 
-/// Whether a directory is the one that was just made, as far as can be told: on the file system of
-/// the directory it is in, and of our own. Network file systems may give it to somebody else.
-fn is_ours(cx: &CopyContext<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> bool {
+/// Whether a directory is the one that was just created, as far as can be told: it is on the file
+/// system of its parent and belongs to the caller. Network file systems may give it another owner.
+fn is_own(cx: &CopyContext<'_>, fd: &OwnedFd, stat: &Stat, parent: Option<&Stat>) -> bool {
     let same_device = parent.is_none_or(|parent| FileId::of(parent).dev == FileId::of(stat).dev);
     same_device && (cx.security().caller.owns(stat) || !fs_type::is_on_reliable_fs(fd.as_fd()))
 }

@@ -1,4 +1,11 @@
-//! Makes the copy of one entry: the steps that all kinds share, and one file for each kind.
+//! Copies one entry: `entry.rs` has the steps that all kinds share, and each kind has a file.
+//!
+//! | question | file |
+//! |---|---|
+//! | order of the steps for a file's data and attributes | `regular.rs` |
+//! | when the attributes of a directory are set | `directory.rs` |
+//! | where `--parents` creates directories | `parents.rs` |
+//! | where a receipt is made | `entry.rs`; `finish.rs` for skipped entries, `directory.rs` for directories |
 
 pub(crate) mod context;
 pub(crate) mod directory;

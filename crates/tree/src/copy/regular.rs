@@ -1,4 +1,7 @@
-//! A regular file, or anything else that is copied by its data.
+//! A regular file, or another file whose data is copied.
+//!
+//! The order: open the source, open or create the destination, copy the data, verify, set the
+//! attributes ([`crate::metadata`]), give a file of `--atomic` its name, close.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -12,21 +15,22 @@ use crate::data::journal::Journal;
 use crate::data::verify::verify;
 use crate::destination::atomic::{self, is_atomic, open_atomic};
 use crate::destination::dry_run::may_create;
-use crate::destination::existing::{DestinationState, remove};
+use crate::destination::existing::remove;
 use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
-use crate::entry::{Entry, OpenSource, open_source, open_source_on};
-use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular, look_at_new};
-use crate::metadata::apply::apply;
+use crate::destination::state::DestinationState;
+use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
+use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular};
 use crate::metadata::{
-    NewMode, Source, Target, apply_replaced, drops_inherited_acl, new_file_mode,
+    NewMode, Source, Target, apply, apply_replaced, drops_inherited_acl, new_file_mode,
     sets_attributes_later,
 };
-use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, failed};
+use crate::report::{Action, Announcement, DataReport, Diagnostic, Loss, Result, failed};
 use crate::request::{Make, Reflink};
+use crate::shared::DestinationGuard;
 
-/// What came of a file.
+/// A copied file.
 pub(crate) struct FileCopied {
     pub(crate) dst: FileId,
     /// `None` for a copy of attributes only.
@@ -34,45 +38,30 @@ pub(crate) struct FileCopied {
     pub(crate) lost: Vec<Loss>,
 }
 
-/// Copies data and attributes of the file that `src_stat` describes.
+/// Copies data and attributes of a file.
 pub(crate) fn copy_file(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     mut state: DestinationState,
-) -> Result<FileCopied, Diagnostic> {
-    if !is_regular(src_stat) {
-        // To open a fifo waits for a writer.
+) -> Result<FileCopied> {
+    if !is_regular(&entry.src_stat) {
+        // Opening a fifo waits for a writer.
         cx.report.deferred_init();
     }
     let opened = match state.source.take() {
         Some(source) => *source,
-        None => open_source_on(worker.data.fs_types.reliability(src_stat), entry, src_stat)?,
+        None => open_source(worker.data.fs_types.reliability(&entry.src_stat), entry)?,
     };
     let OpenSource { fd: src, stat: src_now } = opened;
     let mut mode = new_mode(cx, entry, &src_now);
-    let mut _turn = None;
-    let mut dst = if let Some(fd) = state.created.take() {
-        look_at_created(entry, fd, &src_now)?
-    } else if is_atomic(cx.destination, entry, &state) {
-        let (fd, atomic) = open_atomic(cx.destination, entry, &state, (&src_now, mode))?;
-        mode.initial = atomic.made_with(mode.initial);
-        let stat = look_at_new(&fd, &src_now).map_err(failed(Action::Fstat, &entry.dst))?;
-        Opened { fd, stat, new: true, atomic: Some(atomic) }
-    } else {
-        if state.replace {
-            remove(cx.destination, entry)?;
-            state.found = None;
-        }
-        let found = state.found.as_deref();
-        // Before it is looked at: whoever has the turn may give it other attributes.
-        _turn = found.map(|found| cx.destination_locks.lock_file(FileId::of(found.effective())));
-        let found = found.map(|found| (found, worker.data.fs_types.reliability(found.effective())));
-        open_destination(cx.destination, entry, found, state.dangling, (&src_now, mode))?
-    };
-    let _shows = worker.data.progress.show(&entry.dst, file_bytes(&src_now), dst.atomic.is_some());
-    // The last moment at which nothing is lost: two descriptors of one file cannot be mistaken.
+    // In this order: the file is closed before the lock is released.
+    let (_write_lock, mut dst) = open_or_create(cx, worker, entry, &mut state, (&src_now, mode))?;
+    if let Some(atomic) = &dst.atomic {
+        mode.initial = atomic.created_mode(mode.initial);
+    }
+    let _shown = worker.data.progress.show(&entry.dst, file_bytes(&src_now), dst.atomic.is_some());
+    // Both files are open and nothing is lost yet: descriptors of one file are recognised reliably.
     let old = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref());
     let replaced = old.map_or(&dst.stat, |old| &old.stat);
     if FileId::of(&src_now) == FileId::of(replaced) {
@@ -84,12 +73,12 @@ pub(crate) fn copy_file(
         atomic.discard();
     }
     if state.dangling {
-        // Which directory it was made in only the link knows.
-        cx.data.sync.note_file_system(dst.fd.as_fd(), || entry.dst.path());
+        // The file is in a directory that only the symbolic link names.
+        cx.data.syncer.note_file_system(dst.fd.as_fd(), || entry.dst.path());
     }
     let is_named = dst.new && dst.atomic.is_none();
     if copied.is_err() && is_named && cx.options.reflink == Reflink::Always {
-        // A clone that was refused leaves no empty file.
+        // A refused clone must not leave an empty file.
         let _ = entry.dst.unlink();
     }
     let (data, lost) = copied?;
@@ -104,8 +93,37 @@ pub(crate) fn copy_file(
     Ok(FileCopied { dst: id, data, lost })
 }
 
-/// The mode that a new file gets, at first and at last.
-fn new_mode(cx: &CopyContext<'_>, entry: &Entry<'_>, src: &Stat) -> NewMode {
+/// Opens or creates the destination. An existing one is locked, so that no other worker writes to
+/// it.
+fn open_or_create<'c, 'j>(
+    cx: &'c CopyContext<'_>,
+    worker: &CopyWorker,
+    entry: &'j Entry<'_>,
+    state: &mut DestinationState,
+    (src_now, mode): (&Stat, NewMode),
+) -> Result<(Option<DestinationGuard<'c>>, Opened<'j>)> {
+    if let Some(fd) = state.created.take() {
+        return Ok((None, look_at_created(entry, fd, src_now)?));
+    }
+    if is_atomic(cx.destination, entry, state) {
+        let (fd, atomic) = open_atomic(cx.destination, entry, state, (src_now, mode))?;
+        let opened = look_at_created(entry, fd, src_now)?;
+        return Ok((None, Opened { atomic: Some(atomic), ..opened }));
+    }
+    if state.replace {
+        remove(cx.destination, entry)?;
+        state.found = None;
+    }
+    let found = state.found.as_deref();
+    // Locked before fstat(2): a worker that writes to the file may change its attributes.
+    let lock = found.map(|found| cx.destination_locks.lock_file(FileId::of(found.effective())));
+    let found = found.map(|found| (found, worker.data.fs_types.reliability(found.effective())));
+    let opened = open_destination(cx.destination, entry, found, state.dangling, (src_now, mode))?;
+    Ok((lock, opened))
+}
+
+/// The mode that a new file is created with, and its final one.
+fn new_mode(cx: &CopyContext<'_>, entry: &ListedEntry<'_>, src: &Stat) -> NewMode {
     let mut mode = new_file_mode(cx.options, src, cx.umask, entry.inherits_acl);
     let settable = mode.wanted.contains(Mode::WUSR);
     let drops_inherited_acl = drops_inherited_acl(cx.options, entry.inherits_acl);
@@ -115,25 +133,24 @@ fn new_mode(cx: &CopyContext<'_>, entry: &Entry<'_>, src: &Stat) -> NewMode {
         && cx.security().caller.owns_with_group(src)
         && settable
     {
-        // Nobody else has access to the directory yet, nor is the file to be given away. Attributes
-        // of the user's own can be set on what is writable only. Where none are, the directory may
-        // have a list that takes the place of the umask.
+        // No other user has access to the directory yet, and the file keeps its owner. It must be
+        // writable, because extended attributes can be set on writable files only. If no attributes
+        // are set later, a default access control list may replace the umask.
         mode.initial = mode.wanted;
     }
     mode
 }
 
-/// Makes the file that [`copy_file`] is going to fill in a directory of this run's own; `None` if it
-/// cannot be made.
+/// Creates the file that [`copy_file`] fills later, in a private directory; `None` on an error.
 pub(crate) fn create_prepared(
     cx: &CopyContext<'_>,
-    entry: &Entry<'_>,
+    entry: &ListedEntry<'_>,
     src: &Stat,
 ) -> Option<OwnedFd> {
     openat(entry.dst.dir, entry.dst.name, NEW, new_mode(cx, entry, src).initial).ok()
 }
 
-/// Data, then attributes, from descriptor to descriptor.
+/// Copies data, then attributes, from descriptor to descriptor.
 fn fill(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,
@@ -141,7 +158,7 @@ fn fill(
     (src, src_stat): (BorrowedFd<'_>, &Stat),
     (dst, journal): (&Opened<'_>, Option<&mut Journal>),
     mode: NewMode,
-) -> Result<(Option<DataReport>, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<DataReport>, Vec<Loss>)> {
     let mut data = None;
     if cx.options.make != Make::AttributesOnly {
         let files = Files {
@@ -156,27 +173,23 @@ fn fill(
         };
         let mut copied = copy_data(cx.data, &mut worker.data, &files, journal)?;
         if cx.options.verify {
-            // Before any attribute: times of access are set with those, and an old file that is to
-            // be replaced is there still.
+            // Before the attributes, because reading changes the access time. With `--atomic` the
+            // old file still has its name.
             copied.verified = Some(verify(cx.report, &files)?);
         }
-        data = Some(copied);
-        if let Some(data) = &data
-            && cx.options.debug
-        {
-            cx.report.announce(|| Announcement::Data(data.offload));
-            if let Some(chosen) = &data.chosen {
-                cx.report.announce(|| Announcement::Engine {
-                    src: entry.src.path(),
-                    dst: entry.dst.path(),
-                    chosen: chosen.clone(),
-                    attempts: data.attempts.clone(),
-                });
-            }
+        cx.report.announce_debug(|| Announcement::Data(copied.offload));
+        if let Some(chosen) = &copied.chosen {
+            cx.report.announce_debug(|| Announcement::Engine {
+                src: entry.src.path(),
+                dst: entry.dst.path(),
+                chosen: chosen.clone(),
+                attempts: copied.attempts.clone(),
+            });
         }
+        data = Some(copied);
     }
     if !is_regular(&dst.stat) {
-        // What was copied onto a device belongs to whoever reads it; the device stays as it was.
+        // A device keeps its own attributes.
         return Ok((data, Vec::new()));
     }
     let source = Source { handle: Some(Handle::Open(src)), stat: src_stat };
@@ -193,7 +206,7 @@ fn fill(
     let Some(old) = dst.atomic.as_ref().and_then(|atomic| atomic.old.as_ref()) else {
         return Ok((data, apply(cx.metadata(), source, target)));
     };
-    // From here on it is what the old file would be with new data.
+    // Now the new file is what the old one would be with new data.
     let old = Source { handle: Some(old.handle()), stat: &old.stat };
     let mut lost = apply_replaced(cx.metadata(), old, target);
     let stat = fstat(&dst.fd).map_err(failed(Action::Fstat, &entry.dst))?;
@@ -202,17 +215,16 @@ fn fill(
     Ok((data, lost))
 }
 
-/// Does what [`copy_file`] does up to where something would be made: opens both files, which changes
-/// neither, and looks whether a new one could be made.
+/// Does what [`copy_file`] does before anything changes: opens both files, and checks whether a new
+/// one could be created.
 pub(crate) fn dry_run_file(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     mut state: DestinationState,
-) -> Result<FileId, Diagnostic> {
-    // Devices and fifos notice that they are opened.
-    if is_regular(src_stat) && state.source.is_none() {
-        open_source(entry, src_stat)?;
+) -> Result<FileId> {
+    // Opening a device or a fifo has effects.
+    if is_regular(&entry.src_stat) && state.source.is_none() {
+        open_source(Reliability::Unknown, entry)?;
     }
     let atomic = is_atomic(cx.destination, entry, &state);
     if atomic {

@@ -1,4 +1,5 @@
-//! Entries without data: symbolic links, fifos, sockets, devices; and links to the source itself.
+//! Entries without data: symbolic links, fifos, sockets, devices; and links to the source (`-l`,
+//! `-s`).
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,43 +13,40 @@ use rustix::io::{self, Errno};
 
 use super::context::CopyContext;
 use crate::destination::dry_run::{may_have_another_name, may_link};
-use crate::destination::existing::NameState;
-use crate::destination::replace::replace_by;
+use crate::destination::state::NameState;
+use crate::destination::temporary::replace_by;
 use crate::entry::Entry;
 use crate::fs::{FileId, Handle, Place, Trust, fs_type, is_symlink, kind, may_have_any, split};
 use crate::metadata::{
     Source, Target, apply, drops_inherited_acl, is_created_private, new_file_mode, reads_xattrs,
 };
-use crate::report::{Action, Announcement, Diagnostic, Loss, failed};
+use crate::report::{Action, Announcement, Diagnostic, Loss, Result, failed};
 use crate::request::{Context, Keep, ModeRule, Options};
 
-/// Makes a symbolic link with the same text. What stands in its way is replaced without further ado
-/// where it `replace`; so it is below. Which file was made is returned where it matters.
+/// Creates a symbolic link with the same target. Returns the new file where it matters.
 pub(crate) fn copy_symlink(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
-    // To read a link sets its time of access.
+) -> Result<(Option<FileId>, Vec<Loss>)> {
+    // Reading a link sets its access time.
     let text = match cx.dry_run() {
         None => readlinkat(entry.src.dir, entry.src.name, Vec::new())
             .map_err(failed(Action::ReadLink, &entry.src))?,
         Some(_) => CString::default(),
     };
-    replacing(cx, entry, old, |name| symlinkat(&*text, entry.dst.dir, name))
+    create_or_replace(cx, entry, old, |name| symlinkat(&*text, entry.dst.dir, name))
         .map_err(failed(Action::CreateSymlink, &entry.dst))?;
-    finish_like_source(cx, entry, src_stat, None)
+    finish_like_source(cx, entry, None)
 }
 
-/// Makes a fifo, socket or device like the source. Nothing is opened, so nothing can block.
+/// Creates a fifo, socket or device like the source. Nothing is opened, so nothing can block.
 pub(crate) fn copy_node(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
-    let kind = kind(src_stat);
+) -> Result<(Option<FileId>, Vec<Loss>)> {
+    let kind = kind(&entry.src_stat);
     let action = match kind {
         FileType::Fifo => Action::CreateFifo,
         FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice => {
@@ -56,28 +54,27 @@ pub(crate) fn copy_node(
         }
         _ => return Err(Diagnostic::UnknownKind { src: entry.src.path() }),
     };
-    let mode = new_file_mode(cx.options, src_stat, cx.umask, entry.inherits_acl);
+    let mode = new_file_mode(cx.options, &entry.src_stat, cx.umask, entry.inherits_acl);
     let device = match kind {
-        // The device that it is, not the one that it is on.
-        FileType::CharacterDevice | FileType::BlockDevice => src_stat.st_rdev,
+        // The number of the device itself, not of the one that it is on.
+        FileType::CharacterDevice | FileType::BlockDevice => entry.src_stat.st_rdev,
         _ => 0,
     };
     let make = |name: &CStr| mknodat(entry.dst.dir, name, kind, mode.initial, device);
-    replacing(cx, entry, old, make).map_err(failed(action, &entry.dst))?;
+    create_or_replace(cx, entry, old, make).map_err(failed(action, &entry.dst))?;
     let later = is_created_private(cx.options, entry.inherits_acl);
-    finish_like_source(cx, entry, src_stat, later.then_some(mode.wanted))
+    finish_like_source(cx, entry, later.then_some(mode.wanted))
 }
 
-/// Makes the destination a hard link to the source itself.
+/// Makes the destination a hard link to the source (`-l`).
 pub(crate) fn link_source(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<FileId, Diagnostic> {
+) -> Result<FileId> {
     let error =
         |errno| Diagnostic::HardLink { src: entry.src.path(), dst: entry.dst.path(), errno };
-    let flags = if is_symlink(src_stat) || !entry.src_through_link {
+    let flags = if is_symlink(&entry.src_stat) || !entry.src_through_link {
         AtFlags::empty()
     } else {
         AtFlags::SYMLINK_FOLLOW
@@ -87,13 +84,13 @@ pub(crate) fn link_source(
         None => cx.options.verbose && entry.dst.stat(false).is_ok(),
         Some(_) => old != NameState::Vacant,
     };
-    replacing(cx, entry, old, link).map_err(error)?;
+    create_or_replace(cx, entry, old, link).map_err(error)?;
     if let Some(dry_run) = cx.dry_run() {
         let follow = flags == AtFlags::SYMLINK_FOLLOW;
         may_have_another_name(
             cx.security().caller,
             dry_run,
-            (&entry.src, src_stat),
+            (&entry.src, &entry.src_stat),
             follow,
             &entry.dst,
         )
@@ -103,68 +100,66 @@ pub(crate) fn link_source(
         cx.report.announce(|| Announcement::Removed { dst: entry.dst.path() });
     }
     if cx.options.dry_run {
-        return Ok(FileId::of(src_stat));
+        return Ok(FileId::of(&entry.src_stat));
     }
     let made = entry.dst.stat(false).map_err(failed(Action::Stat, &entry.dst))?;
-    if FileId::of(&made) != FileId::of(src_stat) {
-        // The name had been given to another file by then, which nobody asked us to link.
+    if FileId::of(&made) != FileId::of(&entry.src_stat) {
+        // The name of the source was given to another file meanwhile.
         let _ = entry.dst.unlink();
         return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
     }
     Ok(FileId::of(&made))
 }
 
-/// Makes the destination a symbolic link to the source's name.
+/// Makes the destination a symbolic link to the source's name (`-s`).
 pub(crate) fn link_to_name(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     old: NameState,
-) -> Result<Option<FileId>, Diagnostic> {
+) -> Result<Option<FileId>> {
     let text = entry.src.path();
     if !text.has_root() && !is_working_directory(&entry.dst) {
         return Err(Diagnostic::RelativeSymlinkElsewhere { dst: entry.dst.path() });
     }
     let make = |name: &CStr| symlinkat(text.as_os_str().as_bytes(), entry.dst.dir, name);
-    replacing(cx, entry, old, make).map_err(|errno| Diagnostic::SymbolicLink {
+    create_or_replace(cx, entry, old, make).map_err(|errno| Diagnostic::SymbolicLink {
         src: text.clone(),
         dst: entry.dst.path(),
         errno,
     })?;
-    let source = Source { handle: None, stat: src_stat };
+    let source = Source { handle: None, stat: &entry.src_stat };
     let (made, _lost) = finish(cx, entry, source, FileType::Symlink, None)?;
     Ok(made)
 }
 
-/// Makes something new at the destination. Where another thing is there that the user has given
-/// leave to replace, or that gives way anyhow, the new one is made beside it and takes its name, so
-/// that there is no moment without either.
-fn replacing(
+/// Creates a file at the destination. An existing one that may be replaced is replaced in one step:
+/// the new file is created under a temporary name and renamed.
+fn create_or_replace(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
     old: NameState,
     make: impl Fn(&CStr) -> io::Result<()>,
 ) -> io::Result<()> {
-    let yields = old == NameState::Replaceable || cx.options.force || cx.options.ask;
+    let may_replace = old == NameState::Replaceable || cx.options.force || cx.options.ask;
     if cx.options.dry_run {
         return match old {
             NameState::Vacant => may_link(&entry.dst),
-            NameState::Occupied if !yields => Err(Errno::EXIST),
+            NameState::Occupied if !may_replace => Err(Errno::EXIST),
             NameState::Occupied | NameState::Replaceable => Ok(()),
         };
     }
     match make(entry.dst.name) {
-        Err(Errno::EXIST) if yields => {}
+        Err(Errno::EXIST) if may_replace => {}
         result => return result,
     }
-    replace_by(cx.security(), &entry.src, &entry.dst, |beside| make(beside.name))
+    replace_by(cx.security(), &entry.src, &entry.dst, |temp| make(temp.name))
 }
 
-/// Whether the link is to stand in the working directory; also where it cannot stand at all, which
-/// making it will tell.
+/// Whether `place` is in the working directory. Also true if its directory does not exist: then
+/// creating the link fails.
 fn is_working_directory(place: &Place<'_>) -> bool {
     if place.trust == Trust::Created {
-        // Where nothing is made there is no such directory to be compared.
+        // In a dry run that directory does not exist and cannot be compared.
         return false;
     }
     let (parent, _) = split(place.name);
@@ -175,37 +170,38 @@ fn is_working_directory(place: &Place<'_>) -> bool {
     }
 }
 
-/// Gives what was just made the attributes of the source, which is of the same kind.
+/// Sets the attributes of a new file that is of the same kind as its source.
 fn finish_like_source(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
-    src_stat: &Stat,
     mode: Option<Mode>,
-) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
-    // A source that cannot be held has no attributes that could be read, beyond its inode's.
-    let reads = !cx.options.dry_run && reads_xattrs(cx.options, kind(src_stat));
+) -> Result<(Option<FileId>, Vec<Loss>)> {
+    // If the source cannot be opened, only the attributes in its stat are copied.
+    let reads = !cx.options.dry_run && reads_xattrs(cx.options, kind(&entry.src_stat));
     let src = match entry.src_through_link {
         _ if !reads => None,
-        true => hold(&entry.src, OFlags::empty()).ok().filter(|held| is_same(held, src_stat)),
+        true => {
+            hold(&entry.src, OFlags::empty()).ok().filter(|held| is_same(held, &entry.src_stat))
+        }
         false if may_have_any(entry.src.dir, entry.src.name) => {
             hold(&entry.src, OFlags::NOFOLLOW).ok()
         }
         false => None,
     };
     let source =
-        Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: src_stat };
-    finish(cx, entry, source, kind(src_stat), mode)
+        Source { handle: src.as_ref().map(|src| Handle::Path(src.as_fd())), stat: &entry.src_stat };
+    finish(cx, entry, source, kind(&entry.src_stat), mode)
 }
 
-/// Gives what was just made its attributes, through a descriptor that stands for the inode and not
-/// for its name, unless it is a symbolic link and nobody else can have given its name to another.
+/// Sets the attributes of a new file through an O_PATH descriptor. A symbolic link in a private
+/// directory is addressed by name, since no other user can exchange it.
 fn finish(
     cx: &CopyContext<'_>,
     entry: &Entry<'_>,
     source: Source<'_>,
     made: FileType,
     mode: Option<Mode>,
-) -> Result<(Option<FileId>, Vec<Loss>), Diagnostic> {
+) -> Result<(Option<FileId>, Vec<Loss>)> {
     if let Some(dry_run) = cx.dry_run() {
         return Ok((Some(dry_run.new_id()), Vec::new()));
     }
@@ -225,11 +221,11 @@ fn finish(
     };
     let looked = held.as_ref().map_or_else(|| entry.dst.stat(false), fstat);
     let dst_stat = looked.map_err(failed(Action::Stat, &entry.dst))?;
-    // A file with several names may have been exchanged for what was made, to be given away by us.
-    let is_ours = held.as_ref().is_none_or(|held| {
+    // Another user may have exchanged the new file for a hard link, so that we give that file away.
+    let is_own = held.as_ref().is_none_or(|held| {
         cx.security().caller.owns(&dst_stat) || !fs_type::is_on_reliable_fs(held.as_fd())
     });
-    if kind(&dst_stat) != made || dst_stat.st_nlink != 1 || !is_ours {
+    if kind(&dst_stat) != made || dst_stat.st_nlink != 1 || !is_own {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
     let link = Handle::Link(entry.dst.dir, entry.dst.name);
@@ -243,9 +239,9 @@ fn finish(
     };
     let lost = apply(cx.metadata(), source, target);
     if entry.is_operand || !cx.options.preserve.timestamps {
-        // Such an entry cannot be synced by itself. A journal has its attributes before those of
-        // its directory, but this directory gets none after it.
-        cx.data.sync.note_file_system(entry.dst.dir, || entry.dst.path());
+        // Such an entry cannot be synced by itself. The file system's journal commits it before the
+        // attributes of its directory, but this directory gets none.
+        cx.data.syncer.note_file_system(entry.dst.dir, || entry.dst.path());
     }
     Ok((Some(FileId::of(&dst_stat)), lost))
 }
@@ -264,7 +260,7 @@ fn keeps_anything(options: &Options) -> bool {
         || matches!(options.context, Context::Named(_))
 }
 
-/// Opens an entry, whatever it is, without any effect on it.
+/// Opens an entry with O_PATH, which has no effect on it.
 fn hold(place: &Place<'_>, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
     let name: &CStr = place.name;

@@ -1,4 +1,4 @@
-//! Blocks that both files share, rather than data that is moved.
+//! Clones: both files share their blocks, and no data is moved.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,14 +8,14 @@ use rustix::io;
 
 use super::file_copy::{FileCopy, observer};
 use crate::fs::Place;
-use crate::report::{Chosen, ChosenBy, Diagnostic, Offload, SparseDetection};
+use crate::report::{Chosen, ChosenBy, Offload, Result, SparseDetection};
 use crate::request::{Reflink, Sparse};
 
 impl FileCopy<'_, '_, '_> {
-    /// Shares all blocks, if that is wanted and can be.
-    pub(super) fn share_all(&mut self, size: u64) -> Result<bool, Diagnostic> {
+    /// Clones the whole file, if that is wanted and possible.
+    pub(super) fn try_clone_all(&mut self, size: u64) -> Result<bool> {
         let Some(clone) = &mut self.chains.clone else {
-            self.ask_about_clones();
+            self.test_clone_for_debug();
             return Ok(false);
         };
         self.report.offload.reflink = "unsupported";
@@ -28,7 +28,10 @@ impl FileCopy<'_, '_, '_> {
         match moved.stop {
             Stop::Done | Stop::Eof => {
                 self.report.data_bytes = moved.bytes;
-                self.chose_clone(required);
+                if let Some(last) = self.report.attempts.last() {
+                    let by = if required { ChosenBy::Forced } else { ChosenBy::Rule };
+                    self.report.chosen = Some(Chosen { variant: last.variant.clone(), by });
+                }
                 self.report.offload = Offload {
                     offload: "unknown",
                     reflink: "yes",
@@ -37,24 +40,13 @@ impl FileCopy<'_, '_, '_> {
                 Ok(true)
             }
             Stop::Refused(_) if !required => Ok(false),
-            Stop::Refused(errno) | Stop::Failed { errno, .. } => Err(Diagnostic::Clone {
-                src: self.files.src_place.path(),
-                dst: self.files.dst_place.path(),
-                errno,
-            }),
+            Stop::Refused(errno) | Stop::Failed { errno, .. } => Err(self.files.clone_error(errno)),
         }
     }
 
-    fn chose_clone(&mut self, required: bool) {
-        if let Some(last) = self.report.attempts.last() {
-            let by = if required { ChosenBy::Forced } else { ChosenBy::Rule };
-            self.report.chosen = Some(Chosen { variant: last.variant.clone(), by });
-        }
-    }
-
-    /// Where there is no block to share it matters only whether that can be done at all: to those
-    /// who insist on it, and to those who want to know.
-    pub(super) fn clone_nothing(&mut self) -> Result<(), Diagnostic> {
+    /// For a file without blocks, tests only whether clones are supported: for `--reflink=always`
+    /// and for `--debug`.
+    pub(super) fn clone_empty(&mut self) -> Result<()> {
         let required = self.cx.options.reflink == Reflink::Always;
         let wanted =
             self.cx.options.reflink != Reflink::Never && self.cx.options.sparse != Sparse::Never;
@@ -63,33 +55,26 @@ impl FileCopy<'_, '_, '_> {
         }
         match ioctl_ficlone(self.files.dst, self.files.src) {
             Ok(()) => self.report.offload.reflink = "yes",
-            Err(errno) if required => {
-                return Err(Diagnostic::Clone {
-                    src: self.files.src_place.path(),
-                    dst: self.files.dst_place.path(),
-                    errno,
-                });
-            }
+            Err(errno) if required => return Err(self.files.clone_error(errno)),
             Err(_) => self.report.offload.reflink = "unsupported",
         }
         Ok(())
     }
 
-    /// Holes that are to be made everywhere cannot be shared; `--debug` tells whether blocks could
-    /// have been.
-    fn ask_about_clones(&mut self) {
+    /// With `--sparse=always` files are not cloned; `--debug` tells whether they could have been.
+    fn test_clone_for_debug(&mut self) {
         let options = self.cx.options;
         let wanted = options.reflink != Reflink::Never && options.sparse == Sparse::Always;
-        let can = || matches!(try_clone(self.files.src, self.files.dst_place), Some(Ok(())));
+        let can = || matches!(test_clone(self.files.src, self.files.dst_place), Some(Ok(())));
         if wanted && options.debug && !can() {
             self.report.offload.reflink = "unsupported";
         }
     }
 }
 
-/// Shares the blocks of `src` with a file beside `dst` that has no name and goes away at once. `None`
-/// where no such file can be had.
-pub(crate) fn try_clone(src: BorrowedFd<'_>, dst: &Place<'_>) -> Option<io::Result<()>> {
+/// Tests whether `src` can be cloned into the directory of `dst`, with a temporary file without a
+/// name. `None` if no such file can be created.
+pub(crate) fn test_clone(src: BorrowedFd<'_>, dst: &Place<'_>) -> Option<io::Result<()>> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let scratch = openat(dst.dir, c".", flags, Mode::RUSR | Mode::WUSR).ok()?;
     Some(ioctl_ficlone(&scratch, src))

@@ -1,4 +1,4 @@
-//! What was copied: whether it is the file.
+//! Whether the copied data is the whole file: sources that grow, shrink or change.
 
 use engines::Span;
 
@@ -6,12 +6,12 @@ use super::engine_choice::chains::ChainId;
 use super::file_copy::{BUFFER_BYTES, FileCopy};
 use super::transfer::Ended;
 use crate::fs::{file_bytes, mtime};
-use crate::report::Diagnostic;
+use crate::report::{Diagnostic, Result};
 
 impl FileCopy<'_, '_, '_> {
-    /// Finds out whether what was copied is the file: another look at the source, and a read past
-    /// the length seen at first where there may be more.
-    pub(super) fn complete(&mut self, size: u64) -> Result<(), Diagnostic> {
+    /// Checks the source again, and reads past the length that it had at first if there may be more
+    /// data.
+    pub(super) fn complete(&mut self, size: u64) -> Result<()> {
         if self.at < size {
             return self.ended_early(size);
         }
@@ -32,9 +32,9 @@ impl FileCopy<'_, '_, '_> {
         Ok(())
     }
 
-    /// Reads on after the length seen at first. A file that a writer makes longer, perhaps for
-    /// ever, is read once more; one whose length says nothing, as in /proc, to its end.
-    fn read_past(&mut self, size: u64) -> Result<(), Diagnostic> {
+    /// Reads after the length that the source had at first. A file that another process appends to
+    /// is read once more; a file whose length is not known, as in /proc, to its end.
+    fn read_past(&mut self, size: u64) -> Result<()> {
         loop {
             let len = self.next_piece(self.at + BUFFER_BYTES as u64, ChainId::ReadWrite)?;
             let moved = self.span(Span::at(self.at, len), ChainId::ReadWrite);
@@ -45,8 +45,8 @@ impl FileCopy<'_, '_, '_> {
         }
     }
 
-    /// The source ended before the length it had when it was opened.
-    fn ended_early(&mut self, size: u64) -> Result<(), Diagnostic> {
+    /// The source ended before the length that it had when it was opened.
+    fn ended_early(&mut self, size: u64) -> Result<()> {
         if self.is_pseudo() && file_bytes(&self.src_now()?) == size {
             return Ok(());
         }

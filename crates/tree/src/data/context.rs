@@ -1,6 +1,6 @@
-//! What copying data needs of a run.
+//! The state of a run that is needed to copy data.
 
-use super::engine_choice::context::EngineContext;
+use super::engine_choice::profiles::EngineContext;
 use super::sync::Syncer;
 use crate::report::Reporter;
 use crate::request::Options;
@@ -10,19 +10,19 @@ use crate::shared::RateLimit;
 pub(crate) struct DataContext<'r> {
     pub(crate) options: &'r Options,
     pub(crate) report: &'r Reporter<'r>,
-    pub(crate) engines: EngineContext<'r>,
-    pub(crate) sync: Syncer<'r>,
+    pub(super) engines: EngineContext<'r>,
+    pub(crate) syncer: Syncer<'r>,
     pub(super) rate_limit: Option<RateLimit>,
 }
 
 impl<'r> DataContext<'r> {
-    /// That of a run that starts now.
-    pub(crate) fn now(options: &'r Options, report: &'r Reporter<'r>) -> DataContext<'r> {
+    /// For a run that starts now.
+    pub(crate) fn new(options: &'r Options, report: &'r Reporter<'r>) -> DataContext<'r> {
         DataContext {
             options,
             report,
-            engines: EngineContext::now(options, report),
-            sync: Syncer::new(options.durable, report),
+            engines: EngineContext::new(options, report),
+            syncer: Syncer::new(options.durable, report),
             rate_limit: options.limit_rate.map(RateLimit::new),
         }
     }

@@ -1,4 +1,4 @@
-//! Copies the data of one file: as a clone, by extents, without zeros, or as it is.
+//! Copies the data of one file: as a clone, by extents, without blocks of zeros, or as a whole.
 
 use engines::Meter;
 
@@ -10,19 +10,20 @@ use super::journal::Journal;
 use super::page_cache::Footprint;
 use super::worker::{DataWorker, FailedData, FsPair};
 use crate::fs::{FileId, file_bytes, is_regular, is_reliable};
-use crate::report::{DataReport, Diagnostic, Offload, ProgressTracker, SparseDetection};
+use crate::report::{DataReport, Diagnostic, ProgressTracker, Result, SparseDetection};
 use crate::request::Sparse;
 
 /// Copies all data from `files.src` to `files.dst`.
 ///
 /// # Errors
-/// What happened, after the bytes that were moved before were counted in `Diagnostic::Incomplete`.
+/// The failure; `Diagnostic::Incomplete`, after the failure was reported, if the destination is
+/// left with part of the data.
 pub(crate) fn copy_data(
     cx: &DataContext<'_>,
     worker: &mut DataWorker,
     files: &Files<'_>,
     journal: Option<&mut Journal>,
-) -> Result<DataReport, Diagnostic> {
+) -> Result<DataReport> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let src = worker.endpoint(files.src, src_dev);
     let dst = worker.endpoint(files.dst, dst_dev);
@@ -53,17 +54,9 @@ pub(crate) fn copy_data(
         fine_grained: cx.report.observer.progress().is_some_and(ProgressTracker::is_fine_grained),
         at: journal.as_ref().map_or(0, |journal| journal.at),
         journal,
-        report: DataReport {
-            data_bytes: 0,
-            hole_bytes: 0,
-            changed: false,
-            offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
-            chosen: None,
-            attempts: Vec::new(),
-            verified: None,
-        },
+        report: DataReport::new(),
     };
-    if !reliable || cx.rate_limit.is_some() || !copy.is_cloned_at_once() {
+    if !reliable || cx.rate_limit.is_some() || !copy.is_clone_short() {
         cx.report.deferred_init();
     }
     let copied = copy.all();
@@ -71,38 +64,27 @@ pub(crate) fn copy_data(
     if let Some(footprint) = footprint {
         worker.pending_drops.add(cx.report, files, footprint, at);
     }
-    match copied {
-        Ok(()) => {
-            worker.data_bytes += report.data_bytes;
-            if report.offload.reflink != "yes" {
-                worker.moved_bytes += report.data_bytes;
-            }
-            Ok(report)
+    let Err(diagnostic) = copied else {
+        if report.offload.reflink != "yes" {
+            worker.moved_bytes += report.data_bytes;
         }
-        Err(diagnostic) => {
-            let counted =
-                matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
-            let leaves_part =
-                is_regular(files.dst_stat) && !counted && !files.atomic && !old_data_remains;
-            if cx.report.keeps_receipts() {
-                let diagnostic = diagnostic.clone();
-                worker.failed_data = Some(FailedData { data: report, diagnostic });
-            }
-            if !leaves_part {
-                return Err(diagnostic);
-            }
-            cx.report.report(diagnostic);
-            Err(Diagnostic::Incomplete {
-                dst: files.dst_place.path(),
-                bytes: at,
-                bytes_expected: file_bytes(files.src_stat),
-            })
-        }
+        return Ok(report);
+    };
+    if cx.report.keeps_receipts() {
+        let diagnostic = diagnostic.clone();
+        worker.failed_data = Some(FailedData { data: report, diagnostic });
     }
+    let has_count = matches!(diagnostic, Diagnostic::Clone { .. } | Diagnostic::Interrupted { .. });
+    if has_count || !is_regular(files.dst_stat) || files.atomic || old_data_remains {
+        return Err(diagnostic);
+    }
+    cx.report.report(diagnostic);
+    let bytes_expected = file_bytes(files.src_stat);
+    Err(Diagnostic::Incomplete { dst: files.dst_place.path(), bytes: at, bytes_expected })
 }
 
 impl FileCopy<'_, '_, '_> {
-    fn all(&mut self) -> Result<(), Diagnostic> {
+    fn all(&mut self) -> Result<()> {
         let size = file_bytes(self.files.src_stat);
         let regular = self.is_regular();
         if regular && size > 0 {
@@ -110,7 +92,7 @@ impl FileCopy<'_, '_, '_> {
                 return self.complete(size);
             }
         } else {
-            self.clone_nothing()?;
+            self.clone_empty()?;
         }
         if !self.is_small() {
             if !self.cx.report.is_deferred_init_done() && !self.is_brief() {
@@ -127,8 +109,9 @@ impl FileCopy<'_, '_, '_> {
         self.complete(size)
     }
 
-    /// Copies in the way that the option on holes and the source's own holes make the right one.
-    fn copy_by_options(&mut self, size: u64) -> Result<(), Diagnostic> {
+    /// Copies by extents, without zeros, or as a whole, by `--sparse` and the holes of the source.
+    /// Holes are trusted on reliable file systems only.
+    fn copy_by_options(&mut self, size: u64) -> Result<()> {
         let sparse = self.cx.options.sparse;
         let looks_sparse = is_sparse(self.files.src_stat) && (self.reliable || !self.is_pseudo());
         if looks_sparse && self.reliable {

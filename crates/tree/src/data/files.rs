@@ -1,12 +1,14 @@
-//! The two files of one copy.
+//! Source and destination of one copy.
 
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::Stat;
+use rustix::io::Errno;
 
 use crate::fs::Place;
+use crate::report::Diagnostic;
 
-/// Both files, open, and as they were when they were opened.
+/// Both open files, with their attributes when they were opened.
 pub(crate) struct Files<'f> {
     pub(crate) src: BorrowedFd<'f>,
     pub(crate) src_stat: &'f Stat,
@@ -14,8 +16,15 @@ pub(crate) struct Files<'f> {
     pub(crate) dst: BorrowedFd<'f>,
     pub(crate) dst_stat: &'f Stat,
     pub(crate) dst_place: &'f Place<'f>,
-    /// This run made the destination.
+    /// This run created the destination.
     pub(crate) new: bool,
-    /// The destination has no name yet, and none will be left of it should it not become whole.
+    /// The destination has no final name yet, and is removed if the copy fails (`--atomic`).
     pub(crate) atomic: bool,
+}
+
+impl Files<'_> {
+    /// The error of a clone.
+    pub(super) fn clone_error(&self, errno: Errno) -> Diagnostic {
+        Diagnostic::Clone { src: self.src_place.path(), dst: self.dst_place.path(), errno }
+    }
 }

@@ -1,11 +1,12 @@
-//! Where a file has data and where holes, by lseek(2). Only reliable file systems are asked.
+//! The extents and holes of a file, by lseek(2). Used on reliable file systems only
+//! (docs/design/holes.md).
 
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::{self, Errno};
 
-/// The next stretch of data.
+/// A range of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Offset in bytes.
@@ -14,7 +15,7 @@ pub(crate) struct Extent {
     pub(crate) len: u64,
 }
 
-/// The first data of `fd` at or after `at` and before `end`; `None` when only a hole remains.
+/// The first extent of `fd` at or after `at` and before `end`; `None` when only a hole remains.
 pub(crate) fn next_data(fd: BorrowedFd<'_>, at: u64, end: u64) -> io::Result<Option<Extent>> {
     let data = match seek(fd, SeekFrom::Data(at)) {
         Ok(data) => data,
@@ -24,7 +25,7 @@ pub(crate) fn next_data(fd: BorrowedFd<'_>, at: u64, end: u64) -> io::Result<Opt
     if data >= end {
         return Ok(None);
     }
-    // There is a hole at the end of every file. ENXIO says that the file was cut off meanwhile.
+    // Every file ends in a hole. ENXIO means that the file was truncated meanwhile.
     let hole = match seek(fd, SeekFrom::Hole(data)) {
         Ok(hole) => hole,
         Err(Errno::NXIO) => end,

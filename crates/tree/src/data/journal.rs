@@ -1,8 +1,8 @@
-//! `--resume`: the record of how much of a partial file is right.
+//! `--resume`: the journal records how much of a partial file is valid (docs/design/resume.md).
 //!
-//! It begins with the identity of the source. For each chunk it holds the offset of its end and the
-//! hash of its data. A chunk counts when its data has that hash now. So no write has to come before
-//! another, and what a loss of power damaged is copied again.
+//! It starts with the identity of the source. For each chunk it holds the offset of its end and the
+//! hash of its data. A chunk is valid if its data still has that hash. So the order of writes does
+//! not matter, and data that a power failure damaged is copied again.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -14,37 +14,39 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::fs::{FileId, ctime, file_bytes, mtime};
 
-/// The shortest stretch that is worth a line.
+/// A shorter file gets no journal: it is copied again in milliseconds.
+pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;
+
+/// The shortest chunk that is worth a record.
 pub(crate) const CHUNK_BYTES_MIN: u64 = 1 << 20;
 
-/// The longest, of which a fast disk writes a hundred in a second.
+/// The longest chunk. A fast disk writes a hundred of them in a second.
 const CHUNK_BYTES_MAX: u64 = 16 << 20;
 
-/// What a file of `size` bytes loses at most: in ten times a sixth of it, if it is not a small one.
+/// The chunk of a file of `size` bytes, which is copied again at most.
 fn chunk_bytes(size: u64) -> u64 {
     (size / 64).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
 }
 
-/// What a journal of a file begins with.
+/// The first bytes of a journal.
 pub(crate) const MAGIC: &[u8; 8] = b"haulage1";
 pub(crate) const HEADER_BYTES: usize = 8 * 9;
 pub(crate) const RECORD_BYTES: usize = 8 + 16;
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What is known to be right of a part.
+/// How much of a partial file is valid.
 pub(crate) struct Journal {
     file: OwnedFd,
-    /// Up to this offset of the part.
+    /// Valid up to this offset.
     pub(crate) at: u64,
     records: u64,
-    /// How much of the part is noted at once.
     pub(crate) chunk_bytes: u64,
-    /// It cannot be written to, and says no more.
+    /// A write failed; nothing more is recorded.
     broken: bool,
 }
 
-/// What a journal begins with: the source as it is. Any change of it, its inode's included, makes
-/// another header.
+/// The header identifies the source. Any change of the source, also of its inode, changes the
+/// header.
 fn header(src: &Stat) -> [u8; HEADER_BYTES] {
     let id = FileId::of(src);
     let (changed, modified) = (ctime(src), mtime(src));
@@ -61,7 +63,7 @@ fn header(src: &Stat) -> [u8; HEADER_BYTES] {
 }
 
 impl Journal {
-    /// Reads what `file` says of `partial`, and cuts both back to what is right.
+    /// Reads the journal `file` of `partial`, and truncates both to what is valid.
     pub(crate) fn read(file: OwnedFd, partial: BorrowedFd<'_>, src: &Stat) -> io::Result<Journal> {
         let header = header(src);
         let mut found = [0; HEADER_BYTES];
@@ -74,7 +76,7 @@ impl Journal {
             broken: false,
         };
         if whole && found == header {
-            while let Some(end) = journal.next_right(partial, file_bytes(src))? {
+            while let Some(end) = journal.next_valid(partial, file_bytes(src))? {
                 (journal.at, journal.records) = (end, journal.records + 1);
             }
         } else {
@@ -82,13 +84,13 @@ impl Journal {
             pwrite_all(journal.file.as_fd(), &header, 0).1?;
         }
         ftruncate(&journal.file, journal.end())?;
-        // A hole at the end is part of what is right.
+        // The valid part may end in a hole.
         ftruncate(partial, journal.at)?;
         Ok(journal)
     }
 
-    /// Where the next stretch ends, if it is right.
-    fn next_right(&self, partial: BorrowedFd<'_>, size: u64) -> io::Result<Option<u64>> {
+    /// The end of the next chunk, if it is valid.
+    fn next_valid(&self, partial: BorrowedFd<'_>, size: u64) -> io::Result<Option<u64>> {
         let mut record = [0; RECORD_BYTES];
         if pread_full(self.file.as_fd(), &mut record, self.end())? < RECORD_BYTES {
             return Ok(None);
@@ -105,7 +107,7 @@ impl Journal {
         HEADER_BYTES as u64 + self.records * RECORD_BYTES as u64
     }
 
-    /// Notes that the part is right up to `at`, once that is worth a line.
+    /// Records that the partial file is valid up to `at`, if that is a chunk more.
     pub(crate) fn record(&mut self, partial: BorrowedFd<'_>, at: u64) {
         if self.broken || at < self.at + self.chunk_bytes {
             return;
@@ -116,13 +118,13 @@ impl Journal {
         });
         match written {
             Ok(()) => (self.at, self.records) = (at, self.records + 1),
-            // The copy needs no journal; only the next run would do more than it has to.
+            // The copy continues without a journal; the next run would copy more.
             Err(_) => self.broken = true,
         }
     }
 }
 
-/// The hash of a stretch of a part. What lies behind its end is going to be a hole.
+/// The hash of a chunk. Bytes after the end of the file count as zeros, since they become a hole.
 fn hash_of(partial: BorrowedFd<'_>, from: u64, to: u64) -> io::Result<u128> {
     let mut buffer = Buffer::page_aligned(BUFFER_BYTES).map_err(|_| Errno::NOMEM)?;
     let buffer = buffer.as_mut_slice();

@@ -1,4 +1,13 @@
-//! The data of one file: holes, clones, engines, verification and syncing.
+//! The data of one file.
+//!
+//! | question | file |
+//! |---|---|
+//! | the order: clone, extents, blocks of zeros, plain copy | `copy.rs` |
+//! | when a hole is trusted | `copy.rs` (`copy_by_options`), `holes.rs`, [`crate::fs::fs_type`] |
+//! | which engine is used | `engine_choice/` |
+//! | what an engine's stop means | `transfer.rs`; short counts and EINTR: `engines::until_done` |
+//! | when old contents are truncated | `overwrite.rs` |
+//! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs`, `page_cache.rs` |
 
 mod clone;
 mod clone_over;

@@ -1,13 +1,13 @@
-//! A copy that leaves the page cache as it was.
+//! `--no-cache`: a copy leaves the page cache as it was (docs/design/page-cache.md).
 //!
-//! Engines that go past the cache do most of it, yet not all of a file: `direct` moves whole blocks
-//! only, and holes are looked for by plain reads. So whatever way the data goes, the pages of the
-//! source that were not there before are dropped behind the copy, and so are all of the destination
-//! once they are written back. Which were there before, cachestat(2) tells; where it does not
-//! (before Linux 6.5, or when the file is neither owned nor writable), none counts as such.
+//! Engines that bypass the cache do not bypass it for all of a file: `direct` moves whole blocks
+//! only, and holes are found by plain reads. So with every engine, pages of the source that were
+//! not resident before are dropped after they were copied, and all pages of the destination after
+//! writeback. cachestat(2) tells which were resident; where it does not (before Linux 6.5, or for a
+//! file that is neither owned nor writable), none counts as resident.
 //!
-//! To wait for the disk after each small file would be slow. Finished files are held open while
-//! they are being written back, some of them at a time.
+//! Waiting for the disk after each small file would be slow, so several files stay open during
+//! writeback.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,38 +25,47 @@ use super::holes::next_data;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Reporter};
 
-/// Bytes after which a copy looks behind. Large enough for several workers to share.
+/// Bytes after which pages are dropped. Large enough for several workers to share.
 pub(crate) const PIECE_BYTES: u64 = 32 << 20;
 
-/// How far ahead of the reader pages are looked for: farther than the kernel reads ahead, so that
-/// what it read for this copy does not count as there before.
+/// How far ahead of the reader residency is recorded: farther than the kernel reads ahead, so that
+/// pages read ahead for this copy do not count as resident before.
 const AHEAD_BYTES: u64 = 32 << 20;
 
-/// The kernel drops pages in units of up to this size, which are aligned.
+/// The kernel drops pages in aligned units of up to this size.
 const UNIT_BYTES: u64 = 2 << 20;
 
-/// How long to wait for pages that are being read ahead, in milliseconds.
+/// The longest wait for pages that are being read ahead, in milliseconds.
 const READ_AHEAD_MS_MAX: u32 = 5;
 
-/// Files that one worker holds open behind itself.
+/// Files that a worker keeps open during writeback.
 pub(crate) const HELD_FILES_MAX: usize = 16;
 
-/// The same in bytes.
+/// Bytes of those files.
 const HELD_BYTES_MAX: u64 = 64 << 20;
 
-/// How much of a file of `bytes` is in the page cache, by a look at a few stretches of it: counting
-/// all of a large one takes as long as copying a part. Where it has holes that may be believed, stretches
-/// of data are looked at. `None` where it is not told.
+/// Pages of one sample, which takes a fifth of a microsecond. All of 256 MiB takes half a
+/// millisecond with small pages.
+const SAMPLE_PAGES: u64 = 16;
+
+/// One sample for as many bytes, within these bounds.
+const SAMPLE_EVERY_BYTES: u64 = 4 << 20;
+const SAMPLES_MIN: u64 = 3;
+const SAMPLES_MAX: u64 = 16;
+
+/// How much of a file of `bytes` is in the page cache, by samples: counting all pages of a large
+/// file takes as long as copying a part. If it has trusted holes, samples of data are taken. `None`
+/// if that is unknown.
 pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64, has_holes: bool) -> Option<Residency> {
     let page_bytes = rustix::param::page_size() as u64;
     let pages = bytes.div_ceil(page_bytes);
-    let stretches = bytes.div_ceil(STRETCH_EVERY_BYTES).clamp(STRETCHES_MIN, STRETCHES_MAX);
-    let stretch_pages = STRETCH_PAGES.min(pages);
+    let samples = bytes.div_ceil(SAMPLE_EVERY_BYTES).clamp(SAMPLES_MIN, SAMPLES_MAX);
+    let sample_pages = SAMPLE_PAGES.min(pages);
     let (mut cached_pages, mut looked_at) = (0, 0);
-    for nth in 0..stretches {
+    for nth in 0..samples {
         // Spread from the first page to the last.
-        let mut at = (pages - stretch_pages) * nth / (stretches - 1) * page_bytes;
-        let mut len = stretch_pages * page_bytes;
+        let mut at = (pages - sample_pages) * nth / (samples - 1) * page_bytes;
+        let mut len = sample_pages * page_bytes;
         if has_holes {
             let Some(extent) = next_data(src, at, bytes).ok()? else { break };
             at = extent.at;
@@ -69,27 +78,18 @@ pub(crate) fn residency(src: BorrowedFd<'_>, bytes: u64, has_holes: bool) -> Opt
     (looked_at > 0).then(|| Residency::of(cached_pages, looked_at))
 }
 
-/// Pages of one stretch that is looked at, which takes a fifth of a microsecond. All of 256 MiB takes half
-/// a millisecond where no pages are large.
-const STRETCH_PAGES: u64 = 16;
-
-/// There is one in so many bytes, but not fewer or more than these.
-const STRETCH_EVERY_BYTES: u64 = 4 << 20;
-const STRETCHES_MIN: u64 = 3;
-const STRETCHES_MAX: u64 = 16;
-
-/// What a copy in progress does to the cache.
+/// The pages of a copy in progress.
 pub(crate) struct Footprint<'f> {
     src: Option<BorrowedFd<'f>>,
     dst: Option<BorrowedFd<'f>>,
     /// Length of the source, when it was opened.
     src_bytes: u64,
-    /// Bytes of the source that were not in the cache, in order.
+    /// Ranges of the source that were not resident, in order.
     absent: VecDeque<Range<u64>>,
     absent_known_to: u64,
-    /// Up to here the destination is on its way to the disk.
-    begun_to: u64,
-    /// Up to here it is written, and out of the cache.
+    /// Writeback of the destination was started up to here.
+    writeback_to: u64,
+    /// Written and dropped up to here.
     dropped_to: u64,
 }
 
@@ -101,12 +101,12 @@ impl<'f> Footprint<'f> {
             src_bytes: file_bytes(files.src_stat),
             absent: VecDeque::new(),
             absent_known_to: 0,
-            begun_to: 0,
+            writeback_to: 0,
             dropped_to: 0,
         }
     }
 
-    /// Notes what of the source is in the cache before it is read up to the offset `end`.
+    /// Records which pages of the source are resident before it is read up to the offset `end`.
     pub(crate) fn before_reading(&mut self, end: u64) {
         let Some(src) = self.src else { return };
         let known_to = page_up(end.min(self.src_bytes).saturating_add(AHEAD_BYTES));
@@ -117,28 +117,29 @@ impl<'f> Footprint<'f> {
         }
     }
 
-    /// Drops what lies well behind the offset `at`, which the copy has reached.
+    /// Drops pages well before the offset `at`, up to which the copy is complete.
     ///
     /// # Errors
-    /// What came of writing the destination back.
+    /// Writeback errors of the destination.
     pub(crate) fn passed(&mut self, at: u64) -> io::Result<()> {
         let at = at / UNIT_BYTES * UNIT_BYTES;
-        if at.saturating_sub(self.begun_to) < PIECE_BYTES {
+        if at.saturating_sub(self.writeback_to) < PIECE_BYTES {
             return Ok(());
         }
         if let Some(src) = self.src {
             drop_absent(src, &mut self.absent, at);
         }
         let Some(dst) = self.dst else { return Ok(()) };
-        // Where writing cannot even begin, waiting for it tells why.
-        let _ = begin_writing_back(dst, self.begun_to, at - self.begun_to);
-        let begun_before = std::mem::replace(&mut self.begun_to, at);
-        let written = drop_written(dst, self.dropped_to..begun_before);
-        self.dropped_to = begun_before;
+        // An error here is reported by the wait below.
+        let _ = begin_writing_back(dst, self.writeback_to, at - self.writeback_to);
+        let previous = std::mem::replace(&mut self.writeback_to, at);
+        let written = drop_written(dst, self.dropped_to..previous);
+        self.dropped_to = previous;
         written
     }
 
-    /// The copy has ended at the offset `at`. Returns the rest of the destination.
+    /// Ends the copy at the offset `at`. Returns the range of the destination that is still to be
+    /// dropped.
     fn finish(mut self, at: u64) -> Option<Range<u64>> {
         if let Some(src) = self.src {
             drop_absent(src, &mut self.absent, u64::MAX);
@@ -154,7 +155,7 @@ fn page_up(offset: u64) -> u64 {
     offset.next_multiple_of(rustix::param::page_size() as u64)
 }
 
-/// Adds the parts of `range`, which begins and ends with a page, that are not in the cache.
+/// Adds the parts of the page-aligned `range` that are not resident.
 fn note_absent(src: BorrowedFd<'_>, range: Range<u64>, absent: &mut VecDeque<Range<u64>>) {
     let page_bytes = rustix::param::page_size() as u64;
     let pages = (range.end - range.start) / page_bytes;
@@ -171,7 +172,7 @@ fn note_absent(src: BorrowedFd<'_>, range: Range<u64>, absent: &mut VecDeque<Ran
     }
 }
 
-/// Drops the pages below the offset `end` that were not there before.
+/// Drops the pages before the offset `end` that were not resident before.
 fn drop_absent(src: BorrowedFd<'_>, absent: &mut VecDeque<Range<u64>>, end: u64) {
     while let Some(first) = absent.front_mut()
         && first.start < end
@@ -185,7 +186,7 @@ fn drop_absent(src: BorrowedFd<'_>, absent: &mut VecDeque<Range<u64>>, end: u64)
     }
 }
 
-/// Drops what was read. Pages that the kernel is still reading ahead cannot be dropped yet.
+/// Drops pages that were read. Pages that the kernel is reading ahead cannot be dropped yet.
 fn drop_read(src: BorrowedFd<'_>, range: Range<u64>) {
     for _ in 0..READ_AHEAD_MS_MAX {
         drop_pages(src, range.clone());
@@ -197,14 +198,14 @@ fn drop_read(src: BorrowedFd<'_>, range: Range<u64>) {
     }
 }
 
-/// What it fails for stays in the cache, which harms nobody's data.
+/// An error leaves pages in the cache, which does no harm.
 fn drop_pages(fd: BorrowedFd<'_>, range: Range<u64>) {
     if let Some(len) = std::num::NonZeroU64::new(range.end - range.start) {
         let _ = fadvise(fd, range.start, Some(len), Advice::DontNeed);
     }
 }
 
-/// Waits until `range` is written, and drops it.
+/// Waits for writeback of `range`, and drops it.
 fn drop_written(dst: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
     if range.is_empty() {
         return Ok(());
@@ -214,7 +215,7 @@ fn drop_written(dst: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
     written
 }
 
-/// Copies of one worker that are being written back.
+/// Copies of a worker during writeback.
 #[derive(Default)]
 pub(crate) struct PendingDrops {
     files: VecDeque<HeldFile>,
@@ -228,7 +229,7 @@ struct HeldFile {
 }
 
 impl PendingDrops {
-    /// Takes over what is left of a copy that has ended at the offset `at`.
+    /// Adds a copy that has ended at the offset `at`.
     pub(crate) fn add(
         &mut self,
         reporter: &Reporter<'_>,
@@ -239,7 +240,7 @@ impl PendingDrops {
         let Some(rest) = footprint.finish(at).filter(|rest| !rest.is_empty()) else { return };
         let path = files.dst_place.path();
         let Ok(dst) = files.dst.try_clone_to_owned() else {
-            // For want of descriptors there is none to hold.
+            // No descriptor is left: wait for this file now.
             return report(reporter, path, drop_written(files.dst, rest));
         };
         self.bytes += rest.end - rest.start;
@@ -249,7 +250,7 @@ impl PendingDrops {
         }
     }
 
-    /// Waits for all.
+    /// Waits for all of them.
     pub(crate) fn drop_all(&mut self, reporter: &Reporter<'_>) {
         while !self.files.is_empty() {
             self.drop_oldest(reporter);
@@ -280,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holes_do_not_count() {
+    fn holes_are_not_sampled() {
         const BYTES: u64 = 256 << 20;
         each_fs(|kind, dir| {
             let file = File::create_new(dir.join("s")).expect("a file");
@@ -296,7 +297,7 @@ mod tests {
             if kind == FsKind::Tmpfs {
                 return;
             }
-            // Who reads a hole leaves pages of it.
+            // Reading a hole leaves pages of it in the cache.
             file.sync_all().expect("it is written");
             fadvise(&file, 0, None, Advice::DontNeed).expect("it is dropped");
             file.read_exact_at(&mut vec![0; 8 << 20], 0).expect("the hole");
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_hole_alone_nothing_is_known() {
+    fn the_residency_of_a_hole_is_unknown() {
         each_fs(|kind, dir| {
             let file = File::create_new(dir.join("s")).expect("a file");
             file.set_len(1 << 20).expect("a hole");

@@ -1,10 +1,9 @@
-//! `--durable`: what was copied is on the medium before the run ends well.
+//! `--durable`: everything is synced before the run ends with success (docs/design/durable.md).
 //!
-//! A file is synced through the descriptor that wrote it, which hears of every error of its pages, so
-//! that the error has the file's name. To sync each at once would have the file system write its
-//! journal for each; so their pages are sent on their way, and several are waited for together. One
-//! syncfs(2) at the end would be faster still, but it names no file, and waits for whatever anybody
-//! else has written there. A directory is synced when its last entry is there.
+//! A file is synced through the descriptor that wrote it, which gets every writeback error, so that
+//! the error has a file name. Syncing each file at once would commit the file system's journal for
+//! each; so writeback is started, and several files are waited for together. A directory is synced
+//! after its last entry.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,47 +16,47 @@ use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use crate::fs::{FileId, descriptors, is_regular};
 use crate::lock::lock;
-use crate::report::{Action, Diagnostic, PendingMessages, Receipt, Reporter, failed_at};
+use crate::report::{Action, PendingMessages, Receipt, Reporter, Result, failed_at};
 use crate::request::Options;
 
-/// The most files that one worker keeps open to sync them together. More did not make it faster.
+/// Files that a worker syncs together. More were not faster.
 const FILES_MAX: usize = 32;
 
-/// With fewer descriptors than this a process has none to spare.
+/// With fewer descriptors files are synced one by one.
 const DESCRIPTORS_MIN: u64 = 256;
 
-/// How many files a worker keeps open, where the process may have so many descriptors.
+/// How many files a worker keeps open to sync them, if the process may have `descriptors`.
 pub(crate) fn files_kept(options: &Options, descriptors: u64) -> usize {
     if options.durable && descriptors >= DESCRIPTORS_MIN { FILES_MAX } else { 0 }
 }
 
-/// Files of one worker that are written and not yet synced.
+/// The files that a worker has written and not yet synced.
 #[derive(Default)]
 pub(crate) struct PendingSyncs {
     files: Vec<Written>,
-    /// How many are kept, once that has been asked.
+    /// How many are kept, once that is known.
     files_max: Option<usize>,
 }
 
 struct Written {
     fd: OwnedFd,
     path: PathBuf,
-    /// What will be told of it once it is on the medium.
+    /// Passed to the observer after the sync.
     receipt: Option<Receipt>,
-    /// By then other operands may be copied, of which less is to be said before it.
+    /// Holds back messages about later operands until the sync.
     pending: PendingMessages,
 }
 
 impl PendingSyncs {
-    /// Takes over a file that is done with. Errors are told when it is synced.
+    /// Adds a file that was written. Errors are reported when it is synced.
     pub(crate) fn add(&mut self, report: &Reporter<'_>, fd: OwnedFd, path: PathBuf) {
-        // Only a hint: where it is refused, the wait is longer.
+        // A hint: if it is refused, the sync takes longer.
         let _ = begin_writing_back(fd.as_fd(), 0, 0);
         self.files.push(Written { fd, path, receipt: None, pending: report.order.hold() });
     }
 
-    /// Keeps the receipt of the file that was added last until that is synced; gives it back if it is
-    /// another's.
+    /// Keeps the receipt of the file that was added last until it is synced. Returns the receipt of
+    /// another file.
     pub(crate) fn keep(&mut self, receipt: Receipt) -> Option<Receipt> {
         match self.files.last_mut().filter(|last| last.path == receipt.dst) {
             Some(last) => {
@@ -68,7 +67,7 @@ impl PendingSyncs {
         }
     }
 
-    /// Waits for all of them when they have become many.
+    /// Syncs all of them if they are many.
     pub(crate) fn sync_if_many(&mut self, options: &Options, report: &Reporter<'_>) {
         let asked = || files_kept(options, descriptors::available());
         if !self.files.is_empty() && self.files.len() >= *self.files_max.get_or_insert_with(asked) {
@@ -76,7 +75,7 @@ impl PendingSyncs {
         }
     }
 
-    /// Waits until all of them are on the medium.
+    /// Syncs all of them.
     pub(crate) fn sync(&mut self, report: &Reporter<'_>) {
         for Written { fd, path, receipt, pending } in self.files.drain(..) {
             let synced = sync_file(fd.as_fd());
@@ -91,21 +90,22 @@ impl PendingSyncs {
     }
 }
 
-/// Waits until the file is on the medium with all that is known of it.
+/// fsync(2).
 pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
     match retry_on_intr(|| fsync(fd)) {
-        // A pipe or a terminal keeps nothing.
+        // Pipes and terminals cannot be synced.
         Err(Errno::INVAL) if !is_regular(&fstat(fd)?) => Ok(()),
         result => result,
     }
 }
 
-/// Syncs directories and whole file systems of one run; without `--durable` it does nothing.
+/// Syncs directories and file systems of one run; without `--durable` it does nothing.
 pub(crate) struct Syncer<'r> {
     durable: bool,
     report: &'r Reporter<'r>,
-    /// File systems with something that cannot be synced by itself, by device number: attributes of
-    /// symbolic links and devices, and names in directories that no worker has open.
+    /// File systems to sync as a whole, by device number, because they have changes that cannot be
+    /// synced alone: attributes of symbolic links and devices, and names in directories that are
+    /// not open.
     file_systems: Mutex<HashMap<u64, (OwnedFd, PathBuf)>>,
 }
 
@@ -114,8 +114,7 @@ impl<'r> Syncer<'r> {
         Syncer { durable, report, file_systems: Mutex::default() }
     }
 
-    /// Waits until the names in a directory and its attributes are on the medium. An error is
-    /// reported.
+    /// Syncs the names in a directory and its attributes. An error is reported.
     pub(crate) fn sync_directory(&self, dir: BorrowedFd<'_>, path: impl FnOnce() -> PathBuf) {
         if let Err(diagnostic) = self.try_sync_directory(dir, path) {
             self.report.report(diagnostic);
@@ -127,12 +126,12 @@ impl<'r> Syncer<'r> {
         &self,
         dir: BorrowedFd<'_>,
         path: impl FnOnce() -> PathBuf,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<()> {
         if !self.durable {
             return Ok(());
         }
         let synced = match retry_on_intr(|| fsync(dir)) {
-            // It is open for search only.
+            // It is open with O_PATH.
             Err(Errno::BADF) => open_readable(dir).and_then(|dir| retry_on_intr(|| fsync(&dir))),
             result => result,
         };
@@ -143,7 +142,7 @@ impl<'r> Syncer<'r> {
         }
     }
 
-    /// Remembers the file system of `fd`, a file or a directory, to be synced as a whole.
+    /// Records the file system of `fd` to be synced as a whole.
     pub(crate) fn note_file_system(&self, fd: BorrowedFd<'_>, path: impl FnOnce() -> PathBuf) {
         if !self.durable {
             return;
@@ -161,7 +160,7 @@ impl<'r> Syncer<'r> {
         }
     }
 
-    /// Waits until all of them are on the medium.
+    /// Syncs the recorded file systems.
     pub(crate) fn sync_file_systems(&self) {
         let mut noted = lock(&self.file_systems);
         for (fd, path) in noted.drain().map(|(_, kept)| kept) {

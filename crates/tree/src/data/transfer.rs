@@ -1,4 +1,4 @@
-//! Data on its chain, piece by piece, around holes or filling them.
+//! Copies data in pieces, with a chain of variants: around holes, or with zeros in place of holes.
 
 use engines::sys::Buffer;
 use engines::{Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
@@ -12,23 +12,23 @@ use super::holes;
 use super::page_cache;
 use super::zeros::copy_without_zeros;
 use crate::fs::{file_bytes, is_regular};
-use crate::report::{Action, Diagnostic, SparseDetection, failed};
+use crate::report::{Action, Diagnostic, Result, SparseDetection, failed};
 use crate::request::Sparse;
 
-/// The most bytes that go without a look at whether to stop. One second of a slow disk, and a
-/// thousand times the cost of looking on a fast one.
+/// Bytes between two checks for an interrupt: one second of a slow disk, and a thousand times the
+/// cost of the check on a fast one.
 const PIECE_BYTES: u64 = 64 << 20;
 
-/// The same while somebody looks on, where one call may take it all: an engine that leaves the copying
-/// to the kernel counts only when that comes back.
-const CLOSE_PIECE_BYTES: u64 = 8 << 20;
+/// The same if progress is displayed often and one call may copy it all: copy_file_range(2) reports
+/// its count only when it returns.
+const FINE_PIECE_BYTES: u64 = 8 << 20;
 
-/// Data past the page cache, unless it is a whole file.
+/// A shorter extent is not read past the page cache, unless it is a whole file.
 const PAST_CACHE_BYTES_MIN: u64 = 4 << 20;
 
 impl FileCopy<'_, '_, '_> {
-    /// Copies up to the offset `end`, or to where the source ends before.
-    fn copy_to(&mut self, end: u64, chain: ChainId) -> Result<(), Diagnostic> {
+    /// Copies up to the offset `end`, or to the end of the source.
+    fn copy_to(&mut self, end: u64, chain: ChainId) -> Result<()> {
         while self.at < end {
             let len = self.next_piece(end, chain)?;
             let moved = self.span(Span::at(self.at, len), chain);
@@ -48,7 +48,7 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// Copies data up to the offset `end` by the chain for its length.
-    pub(super) fn copy_data(&mut self, end: u64) -> Result<(), Diagnostic> {
+    pub(super) fn copy_data(&mut self, end: u64) -> Result<()> {
         let bytes = end.saturating_sub(self.at);
         if bytes == 0 {
             return Ok(());
@@ -61,15 +61,15 @@ impl FileCopy<'_, '_, '_> {
         self.copy_to(end, chain)
     }
 
-    /// Whether `bytes` of data between two holes are enough for a chain that was measured with a file in one
-    /// piece: past the page cache nothing is read ahead of the next piece.
+    /// Whether an extent of `bytes` is long enough for a chain that was measured with a whole file:
+    /// past the page cache the kernel does not read ahead to the next extent.
     fn is_long_enough(&mut self, chain: ChainId, bytes: u64) -> bool {
         let all = file_bytes(self.files.src_stat);
         let past_cache = self.chains.get(chain).chosen.variant.reads_past_cache();
         !past_cache || bytes >= all.min(PAST_CACHE_BYTES_MIN)
     }
 
-    /// The chain that was measured to be the fastest for the whole file, which is asked once.
+    /// The chain of the profile line for the whole file, which is looked up once.
     fn measured_chain(&mut self) -> Option<ChainId> {
         if let Some(known) = self.measured {
             return known;
@@ -84,8 +84,8 @@ impl FileCopy<'_, '_, '_> {
         chain
     }
 
-    /// The same with blocks of zeros left out.
-    pub(super) fn copy_nonzero_to(&mut self, end: u64) -> Result<(), Diagnostic> {
+    /// Copies up to the offset `end` without blocks of zeros.
+    pub(super) fn copy_nonzero_to(&mut self, end: u64) -> Result<()> {
         let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
         self.report.offload.offload = "avoided";
@@ -96,7 +96,6 @@ impl FileCopy<'_, '_, '_> {
             let buffer = buffer_bytes(self.buffer)
                 .map_err(|_| failed(Action::Read, self.files.src_place)(Errno::NOMEM))?;
             let copied = copy_without_zeros(pair, self.at, len, block_bytes, buffer);
-            // Zeros had to be read like any data.
             self.count(copied.moved.bytes);
             self.report.hole_bytes += copied.hole_bytes;
             self.report.data_bytes -= copied.hole_bytes;
@@ -108,18 +107,18 @@ impl FileCopy<'_, '_, '_> {
         Ok(())
     }
 
-    /// Copies what the file system says is data, and skips what it says is hole, or fills it with
-    /// zeros where there are to be none.
-    pub(super) fn copy_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
+    /// Copies the extents that lseek(2) reports as data. Holes are skipped, or filled with zeros
+    /// with `--sparse=never`.
+    pub(super) fn copy_extents(&mut self, size: u64) -> Result<()> {
         while self.at < size {
             let extent = match holes::next_data(self.files.src, self.at, size) {
                 Ok(extent) => extent,
-                // It has no opinion on its holes after all.
+                // The file system does not support SEEK_DATA.
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => return self.without_extents(size),
                 Err(errno) => return Err(failed(Action::Read, self.files.src_place)(errno)),
             };
             let Some(extent) = extent else {
-                // Nothing but a hole, up to where the source ends by now.
+                // Only a hole is left, up to the current end of the source.
                 let end = file_bytes(&self.src_now()?).min(size);
                 self.skip_to(end.max(self.at))?;
                 break;
@@ -139,15 +138,15 @@ impl FileCopy<'_, '_, '_> {
         Ok(())
     }
 
-    fn without_extents(&mut self, size: u64) -> Result<(), Diagnostic> {
+    fn without_extents(&mut self, size: u64) -> Result<()> {
         match self.cx.options.sparse {
             Sparse::Never => self.copy_data(size),
             Sparse::Auto | Sparse::Always => self.copy_nonzero_to(size),
         }
     }
 
-    /// Goes on behind a hole.
-    fn skip_to(&mut self, offset: u64) -> Result<(), Diagnostic> {
+    /// Continues after a hole.
+    fn skip_to(&mut self, offset: u64) -> Result<()> {
         if self.cx.options.sparse != Sparse::Never {
             self.report.hole_bytes += offset - self.at;
             self.advance(offset - self.at);
@@ -167,11 +166,12 @@ impl FileCopy<'_, '_, '_> {
         Ok(())
     }
 
-    /// Copies from cursor to cursor until the source ends: pipes, devices, terminals.
-    pub(super) fn copy_stream(&mut self) -> Result<(), Diagnostic> {
+    /// Copies from file offset to file offset until the source ends: pipes, devices, terminals.
+    pub(super) fn copy_stream(&mut self) -> Result<()> {
         self.report.offload.offload =
             if may_offload(self.cx.options) { "unsupported" } else { "avoided" };
-        // A regular file is read to its length, lest a copy onto a device chase a writer for ever.
+        // A regular file is read to its length: while another process appends to it, the copy onto
+        // a device would not end.
         let end = match is_regular(self.files.src_stat) {
             true if file_bytes(self.files.src_stat) > 0 => file_bytes(self.files.src_stat),
             _ => Span::TO_EOF,
@@ -187,7 +187,7 @@ impl FileCopy<'_, '_, '_> {
         Ok(())
     }
 
-    /// Goes on behind `bytes` that are right, and says so.
+    /// Advances the offset by `bytes`, and the progress.
     pub(super) fn advance(&mut self, bytes: u64) {
         self.at += bytes;
         if let Some(meter) = self.meter {
@@ -219,8 +219,8 @@ impl FileCopy<'_, '_, '_> {
         selected.chain.file_after(pair, self.report.data_bytes).copy(span, &mut observe)
     }
 
-    /// Turns an engine's stop into what it means for this file.
-    pub(super) fn check_stop(&self, moved: Moved) -> Result<Ended, Diagnostic> {
+    /// Translates an engine's stop: whether the source has ended, or the error of this file.
+    pub(super) fn check_stop(&self, moved: Moved) -> Result<Ended> {
         let (side, errno) = match moved.stop {
             Stop::Done => return Ok(Ended::No),
             Stop::Eof => return Ok(Ended::Yes),
@@ -238,13 +238,13 @@ impl FileCopy<'_, '_, '_> {
         })
     }
 
-    /// The attributes of the source as they are now.
-    pub(super) fn src_now(&self) -> Result<Stat, Diagnostic> {
+    /// The current attributes of the source.
+    pub(super) fn src_now(&self) -> Result<Stat> {
         fstat(self.files.src).map_err(failed(Action::Fstat, self.files.src_place))
     }
 
-    /// Gives the destination the length that a hole at its end makes.
-    pub(super) fn extend_to_end(&mut self) -> Result<(), Diagnostic> {
+    /// Extends the destination by a hole at its end.
+    pub(super) fn extend_to_end(&mut self) -> Result<()> {
         if self.report.hole_bytes == 0 {
             return Ok(());
         }
@@ -252,11 +252,11 @@ impl FileCopy<'_, '_, '_> {
             .map_err(failed(Action::Extend, self.files.dst_place))
     }
 
-    /// How many bytes go next on `way`, at most up to the offset `end`, with a look around before: at whether
-    /// to wait or to stop, and at what is behind.
-    pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64, Diagnostic> {
+    /// The length of the next piece for `chain`, up to the offset `end`. Before it, waits for the
+    /// rate limit, checks for an interrupt, and drops pages of earlier pieces.
+    pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64> {
         let at_once = self.fine_grained && self.chains.get(chain).offloads;
-        let mut piece_bytes = if at_once { CLOSE_PIECE_BYTES } else { PIECE_BYTES };
+        let mut piece_bytes = if at_once { FINE_PIECE_BYTES } else { PIECE_BYTES };
         if let Some(rate_limit) = &self.cx.rate_limit {
             rate_limit.wait(|| self.cx.report.interrupted());
             piece_bytes = piece_bytes.min(rate_limit.piece_bytes());
@@ -274,7 +274,7 @@ impl FileCopy<'_, '_, '_> {
         Ok(len)
     }
 
-    /// Counts what was moved.
+    /// Counts moved bytes.
     pub(super) fn count(&mut self, bytes: u64) {
         self.advance(bytes);
         self.report.data_bytes += bytes;
@@ -283,7 +283,7 @@ impl FileCopy<'_, '_, '_> {
         }
     }
 
-    fn check_interrupt(&self) -> Result<(), Diagnostic> {
+    fn check_interrupt(&self) -> Result<()> {
         if self.cx.report.interrupted() {
             let dst = self.files.dst_place.path();
             return Err(match self.files.atomic {
@@ -295,7 +295,7 @@ impl FileCopy<'_, '_, '_> {
     }
 }
 
-/// Whether the source came to its end.
+/// Whether the source has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Yes,

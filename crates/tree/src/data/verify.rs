@@ -1,9 +1,8 @@
-//! `--verify`: a copy is read back, and must be what the source is.
+//! `--verify`: a copy is read back and compared with its source (docs/design/verify.md).
 //!
-//! The destination is written out first and its pages are dropped, so that what is read has been to
-//! the medium and back; cachestat(2) tells whether no page of it stayed. Where it cannot be so (on
-//! tmpfs, and before Linux 6.5 for all that is known) the copy in the cache is compared, and the
-//! receipt says that.
+//! The destination is synced and its pages are dropped first, so that it is read from the medium.
+//! cachestat(2) tells whether all pages are gone. If not, as on tmpfs, or if that is not known, as
+//! before Linux 6.5, the cached copy is compared and the receipt says so.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -15,16 +14,16 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::files::Files;
 use crate::fs::{Handle, Place, TMPFS, file_system, is_regular};
-use crate::report::{Action, Diagnostic, Reporter, Verified, failed};
+use crate::report::{Action, Diagnostic, Reporter, Result, Verified, failed};
 
-/// Bytes that are compared at once: of both files they fit into a processor's cache.
+/// Bytes that are compared at once. Those of both files fit into a processor's cache.
 const BLOCK_BYTES: usize = 128 << 10;
 
 /// Reads both files again and compares them.
 ///
 /// # Errors
-/// The first difference, and what kept the files from being compared.
-pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verified, Diagnostic> {
+/// The first difference, and failures to read.
+pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verified> {
     for (place, stat) in [(files.src_place, files.src_stat), (files.dst_place, files.dst_stat)] {
         if !is_regular(stat) {
             return Err(Diagnostic::Unverifiable { path: place.path() });
@@ -46,16 +45,16 @@ pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verifie
     }
 }
 
-/// Compares the open source `src` with the open file `dst` that exists at its destination and was not
-/// written by this run. `None` when they differ, or when that file cannot be synced.
+/// Compares the source `src` with the existing destination `dst`, which this run has not written.
+/// `None` when they differ, or when `dst` cannot be synced.
 ///
 /// # Errors
-/// What keeps the files from being read.
+/// Failures to read.
 pub(crate) fn compare_existing(
     report: &Reporter<'_>,
     src: (BorrowedFd<'_>, &Place<'_>),
     dst: (BorrowedFd<'_>, &Place<'_>),
-) -> Result<Option<Verified>, Diagnostic> {
+) -> Result<Option<Verified>> {
     let Ok(past_cache) = drop_cache(dst.0) else { return Ok(None) };
     let interrupted = || Diagnostic::InterruptedBefore { dst: dst.1.path() };
     Ok(match compare(report, src, dst, interrupted)? {
@@ -65,9 +64,9 @@ pub(crate) fn compare_existing(
 }
 
 enum Compared {
-    /// With this digest.
+    /// The digest of both.
     Equal(u128),
-    /// From this offset on.
+    /// The offset of the first difference.
     Differ(u64),
 }
 
@@ -77,7 +76,7 @@ fn compare(
     (src, src_place): (BorrowedFd<'_>, &Place<'_>),
     (dst, dst_place): (BorrowedFd<'_>, &Place<'_>),
     interrupted: impl Fn() -> Diagnostic,
-) -> Result<Compared, Diagnostic> {
+) -> Result<Compared> {
     let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
         .map_err(|_| failed(Action::Read, src_place)(Errno::NOMEM))?;
     let (src_buffer, dst_buffer) = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
@@ -100,31 +99,31 @@ fn compare(
     }
 }
 
-/// Writes the file out and drops its pages. Returns whether none is left that could be read instead.
+/// Syncs the file and drops its pages. Returns whether no page is left in the cache.
 fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<bool> {
     retry_on_intr(|| fdatasync(fd))?;
     if fstat(fd)?.st_size == 0 {
         return Ok(true);
     }
-    // Only a hint, and so its error means nothing: what counts is counted below.
+    // A hint. cachestat(2) tells whether it worked.
     let _ = fadvise(fd, 0, None, Advice::DontNeed);
-    // tmpfs is memory all over, and has no other place that it could be read from.
+    // tmpfs has no medium.
     let in_memory = file_system(fd) == Some(TMPFS);
     Ok(!in_memory && cachestat(fd, 0, 0).is_ok_and(|counted| counted.cached_pages == 0))
 }
 
-/// The same file, open for reading. Its name may be another's by now, and it may have none yet.
+/// Opens the same file for reading, through /proc: it may have no name yet.
 fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     openat(CWD, Handle::proc_path(fd), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reads a block, which is shorter only where the file ends.
+/// Reads a block. Only the last one is shorter.
 fn read_block<'b>(
     fd: BorrowedFd<'_>,
     buffer: &'b mut [u8],
     at: u64,
     place: &Place<'_>,
-) -> Result<&'b [u8], Diagnostic> {
+) -> Result<&'b [u8]> {
     let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
     Ok(&buffer[..filled])
 }

@@ -1,4 +1,4 @@
-//! What one worker keeps from file to file for copying data.
+//! What a worker keeps from file to file for copying data.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -7,46 +7,42 @@ use engines::sys::{Buffer, close};
 use super::clone_over::CloneOverPolicy;
 use super::context::DataContext;
 use super::engine_choice::chains::VariantChains;
-use super::engine_choice::endpoint::Endpoint;
 use super::engine_choice::rule::RuleVariants;
 use super::page_cache::PendingDrops;
 use super::sync::PendingSyncs;
 use crate::concurrency::Permit;
-use crate::fs::{FileId, FsTypes, Place};
-use crate::report::{Action, DataReport, Diagnostic, Receipt, WorkerProgress, failed};
+use crate::fs::{Endpoint, FileId, FsTypes, Place};
+use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
 
-/// What was done with the data of a file whose copy failed, for its receipt.
+/// The data of a file whose copy failed, for its receipt.
 #[derive(Debug)]
 pub(crate) struct FailedData {
     pub(crate) data: DataReport,
     pub(crate) diagnostic: Diagnostic,
 }
 
-/// What a worker knows of one pair of file systems.
+/// The state for one pair of file systems.
 pub(super) struct FsPair {
     pub(super) chains: VariantChains,
     pub(super) clone_over: CloneOverPolicy,
 }
 
-/// A worker, as far as data is concerned.
+/// What a worker keeps for copying data.
 pub(crate) struct DataWorker {
-    /// By the device numbers of source and destination. There are never more than a handful.
+    /// By the device numbers of source and destination: a handful at most.
     pairs: Vec<(FileId, FsPair)>,
     pub(crate) fs_types: FsTypes,
-    /// For looking at data. None until that is done: most copies never do.
+    /// Allocated when it is first used. Most copies need no buffer.
     buffer: Option<Buffer>,
-    /// All other workers have something to do.
+    /// No worker is idle.
     pub(crate) others_busy: bool,
-    /// Its permit to run, of which not all workers may have one.
     pub(crate) permit: Permit,
     pending_syncs: PendingSyncs,
-    /// Copies that are still in the page cache, with `--no-cache`.
     pub(super) pending_drops: PendingDrops,
-    /// Bytes of data copied so far, and how many of them were moved rather than shared.
-    pub(crate) data_bytes: u64,
+    /// Bytes of data that were moved so far, not shared.
     pub(crate) moved_bytes: u64,
-    /// That of the current file, where its data failed and receipts are kept.
+    /// Of the current file, if its data failed and receipts are kept.
     pub(crate) failed_data: Option<FailedData>,
     pub(crate) progress: WorkerProgress,
 }
@@ -61,20 +57,19 @@ impl DataWorker {
             permit: Permit::default(),
             pending_syncs: PendingSyncs::default(),
             pending_drops: PendingDrops::default(),
-            data_bytes: 0,
             moved_bytes: 0,
             failed_data: None,
             progress: WorkerProgress::new(cx.report.observer.progress()),
         }
     }
 
-    /// Closes a complete destination; with `--durable`, when it is on the medium.
+    /// Closes a complete destination; with `--durable` after it was synced.
     pub(crate) fn close(
         &mut self,
         cx: &DataContext<'_>,
         fd: OwnedFd,
         place: &Place<'_>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<()> {
         if !cx.options.durable {
             return close(fd).map_err(failed(Action::Close, place));
         }
@@ -82,40 +77,40 @@ impl DataWorker {
         Ok(())
     }
 
-    /// Passes a receipt on; with `--durable`, when the file is on the medium.
+    /// Passes a receipt to the observer; with `--durable` after the file was synced.
     pub(crate) fn finish(&mut self, cx: &DataContext<'_>, receipt: Receipt) {
         if let Some(receipt) = self.pending_syncs.keep(receipt) {
             cx.report.observer.finished(receipt);
         }
     }
 
-    /// Waits for the files that this worker has written, if they have become many.
+    /// Syncs the files that this worker has written, if they are many.
     pub(crate) fn sync_if_many(&mut self, cx: &DataContext<'_>) {
         self.pending_syncs.sync_if_many(cx.options, cx.report);
     }
 
-    /// Waits until all files that this worker has written are on the medium.
+    /// Syncs all files that this worker has written.
     pub(crate) fn sync(&mut self, cx: &DataContext<'_>) {
         self.pending_syncs.sync(cx.report);
     }
 
-    /// Waits for all files that are to leave the page cache.
+    /// Drops the pages of all copies that wait for it (`--no-cache`).
     pub(crate) fn drop_pages(&mut self, cx: &DataContext<'_>) {
         self.pending_drops.drop_all(cx.report);
     }
 
-    /// Does both, at the end of the worker's life.
+    /// Drops pages and syncs, at the end of the worker.
     pub(crate) fn release(&mut self, cx: &DataContext<'_>) {
         self.drop_pages(cx);
         self.sync(cx);
     }
 
-    /// The file `fd`, which is on the device `dev`, as one end of a copy.
+    /// The file `fd` on the device `dev`.
     pub(super) fn endpoint<'f>(&mut self, fd: BorrowedFd<'f>, dev: u64) -> Endpoint<'f> {
         Endpoint { fd, dev, fs_type: self.fs_types.of(fd, dev) }
     }
 
-    /// What is known of the pair of file systems, the buffer, and the permit.
+    /// The state for the pair of file systems, the buffer, and the permit.
     pub(super) fn parts(
         &mut self,
         options: &Options,

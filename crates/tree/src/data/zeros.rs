@@ -1,28 +1,28 @@
-//! Finding blocks of zeros, and copying what lies between them.
+//! Copies data without its blocks of zeros.
 
 use std::os::fd::BorrowedFd;
 
 use engines::{Moved, Pair, Side, Stop};
 use rustix::io::{self, Errno};
 
-/// What came of copying a stretch with its zeros left out.
-pub(crate) struct Sifted {
-    /// Bytes gone over, and why it went no further. `bytes` counts zeros too.
+/// The result of [`copy_without_zeros`].
+pub(crate) struct CopiedWithoutZeros {
+    /// Bytes read, including zeros, and why the copy stopped.
     pub(crate) moved: Moved,
-    /// How many of them were left out as holes.
+    /// How many of them were not written.
     pub(crate) hole_bytes: u64,
 }
 
-/// Reads `len` bytes from `at` on and writes all blocks of `block_bytes` that are not zeros to the
-/// same offsets. The destination must read as zeros where nothing is written.
+/// Reads `len` bytes from the offset `at` and writes the blocks of `block_bytes` that are not zeros
+/// to the same offsets. The destination must read as zeros where nothing is written.
 pub(crate) fn copy_without_zeros(
     pair: Pair<'_>,
     at: u64,
     len: u64,
     block_bytes: usize,
     buffer: &mut [u8],
-) -> Sifted {
-    // Blocks are counted from the start of the file, as the file system does.
+) -> CopiedWithoutZeros {
+    // Blocks are aligned to the start of the file, as in the file system.
     let whole_blocks = (buffer.len() / block_bytes).max(1) * block_bytes;
     let buffer_bytes = whole_blocks.min(buffer.len());
     let (mut bytes, mut hole_bytes) = (0, 0);
@@ -50,7 +50,7 @@ pub(crate) fn copy_without_zeros(
             }
         }
     };
-    Sifted { moved: Moved { bytes, stop }, hole_bytes }
+    CopiedWithoutZeros { moved: Moved { bytes, stop }, hole_bytes }
 }
 
 struct Written {
@@ -58,7 +58,7 @@ struct Written {
     hole_bytes: u64,
 }
 
-/// Writes those blocks of `bytes`, which belong at `offset`, that are not zeros.
+/// Writes the blocks of `bytes` that are not zeros; `bytes` start at `offset`.
 fn write_data(
     dst: BorrowedFd<'_>,
     bytes: &[u8],
@@ -88,8 +88,8 @@ fn write_data(
     (written, Ok(()))
 }
 
-/// How many bytes of whole blocks at the front of `bytes` are zeros, or are not. The first block is
-/// `first` bytes long; the last may be cut off.
+/// How many bytes at the front of `bytes` are blocks of zeros, or of data. The first block has
+/// `first` bytes; the last may be shorter.
 fn run_of_blocks(bytes: &[u8], first: usize, block_bytes: usize, zeros: bool) -> usize {
     let mut end = 0;
     let mut block = first;
@@ -134,14 +134,14 @@ mod tests {
                 let mut buffer = vec![0xaa; buffer_bytes];
                 let len = bytes.len() as u64;
                 let pair = Pair::new(src.as_fd(), dst.as_fd());
-                let sifted = copy_without_zeros(pair, 0, len, block, &mut buffer);
-                assert_eq!(sifted.moved, Moved { bytes: len, stop: Stop::Done });
+                let result = copy_without_zeros(pair, 0, len, block, &mut buffer);
+                assert_eq!(result.moved, Moved { bytes: len, stop: Stop::Done });
                 dst.set_len(len).expect("extended");
                 let mut copied = vec![1; bytes.len()];
                 dst.read_exact_at(&mut copied, 0).expect("read");
                 assert!(copied == bytes, "{blocks}");
                 let zeros = bytes.iter().filter(|&&byte| byte == 0).count() as u64;
-                assert_eq!(sifted.hole_bytes, zeros, "{blocks}");
+                assert_eq!(result.hole_bytes, zeros, "{blocks}");
             }
         }
     }

@@ -1,8 +1,8 @@
-//! `--atomic`: a file is made where nobody sees it, and takes its name when it is whole.
+//! `--atomic`: a file gets its name when it is complete.
 //!
-//! It has no name at all until then (O_TMPFILE), or one of ours where the file system knows no such
-//! files. A new name is given by a link, which replaces nothing. An old one is taken over by a rename
-//! from a name of ours, so that it stands for the old file or the new at every moment.
+//! Until then it has no name (O_TMPFILE), or a temporary one if the file system has no such files.
+//! A new name is given by linkat(2), which replaces nothing. An existing name is replaced by
+//! rename(2) from a temporary name, so that it always stands for the old file or the whole new one.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,34 +15,34 @@ use rustix::fs::{
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
-use super::existing::{DestinationState, Found, may_be_removed, refuse_untrusted_link};
-use super::partial::{self, FILE_BYTES_MIN, may_resume, resume_or_create};
-use super::temp_name::{create_temporary, lock_created, lock_temporary};
-use crate::data::journal::Journal;
+use super::existing::may_be_removed;
+use super::partial::{self, may_resume, resume_or_create};
+use super::state::{DestinationState, Found, refuse_untrusted_link};
+use super::temporary::{create_temporary, lock_created, lock_temporary};
+use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::sync_file;
 use crate::entry::Entry;
 use crate::fs::{FileId, Handle, Trust, file_bytes, is_regular};
 use crate::metadata::NewMode;
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{Make, Reflink};
-use crate::security::{NotFollowed, Resolved, resolve_symlink};
+use crate::security::{Resolved, resolve_symlink};
 
-/// A file on its way to a name.
+/// A new file that does not have its final name yet.
 pub(crate) struct AtomicFile<'j> {
     final_name: FinalName<'j>,
-    /// The name that it has meanwhile.
-    beside: Option<CString>,
-    /// What that file holds is worth keeping for another run.
-    keeps: bool,
-    /// What is known to be right of it.
+    temp_name: Option<CString>,
+    /// It is a partial file that is kept if the copy fails.
+    resumable: bool,
+    /// How much of it is valid, if it is resumable.
     pub(crate) journal: Option<Journal>,
-    /// What stands at the name now, and is to be replaced.
+    /// The file that has the final name now.
     replaced: Option<FileId>,
-    /// The file whose attributes it takes over, as it would if it were written into.
+    /// The file whose attributes it gets, as if that file were overwritten.
     pub(crate) old: Option<ReplacedFile>,
 }
 
-/// A file that is to be replaced, held open without any rights to it.
+/// A file that is replaced, open with O_PATH.
 pub(crate) struct ReplacedFile {
     held: OwnedFd,
     pub(crate) stat: Stat,
@@ -54,32 +54,24 @@ impl ReplacedFile {
     }
 }
 
-/// The name that the file gets, and the directory that it is in.
+/// The final name and its directory.
 enum FinalName<'j> {
-    Here(BorrowedFd<'j>, &'j CStr),
-    /// Where a symbolic link at the destination leads.
-    BehindLink(OwnedFd, CString),
+    AtDestination(BorrowedFd<'j>, &'j CStr),
+    /// The target of a symbolic link at the destination.
+    LinkTarget(OwnedFd, CString),
 }
 
 impl FinalName<'_> {
-    fn dir(&self) -> BorrowedFd<'_> {
+    fn parts(&self) -> (BorrowedFd<'_>, &CStr) {
         match self {
-            FinalName::Here(dir, _) => *dir,
-            FinalName::BehindLink(dir, _) => dir.as_fd(),
-        }
-    }
-
-    fn name(&self) -> &CStr {
-        match self {
-            FinalName::Here(_, name) => name,
-            FinalName::BehindLink(_, name) => name,
+            FinalName::AtDestination(dir, name) => (*dir, name),
+            FinalName::LinkTarget(dir, name) => (dir.as_fd(), name),
         }
     }
 }
 
-/// Whether the copy is made aside. What is no file is written to as ever: a device keeps nothing
-/// that could be lost. A name of several components is left to the kernel, which says what is wrong
-/// with it: no file can be made there.
+/// Whether `--atomic` applies. Devices and fifos are written to directly. A name of several
+/// components is an error, which the ordinary open reports.
 pub(crate) fn is_atomic(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
@@ -94,74 +86,66 @@ pub(crate) fn is_atomic(
         && state.found.as_deref().is_none_or(is_file)
 }
 
-/// Makes a file for the copy of `entry`, which comes to its name with [`AtomicFile::commit`].
+/// Creates a file for the copy of `entry`. [`AtomicFile::commit`] gives it its name.
 pub(crate) fn open_atomic<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
     (src, mode): (&Stat, NewMode),
-) -> Result<(OwnedFd, AtomicFile<'j>), Diagnostic> {
+) -> Result<(OwnedFd, AtomicFile<'j>)> {
     let mut atomic = find_final_name(cx, entry, state)?;
     let long = is_regular(src) && file_bytes(src) >= FILE_BYTES_MIN;
     if cx.options.resume
         && long
         && cx.options.reflink != Reflink::Always
-        && may_resume(&entry.src, atomic.final_name.dir(), atomic.final_name.name())
+        && may_resume(&entry.src, atomic.final_name.parts())
     {
-        let part = resume_or_create(
-            atomic.final_name.dir(),
-            atomic.final_name.name(),
-            src,
-            cx.security.caller.euid,
-        );
-        if let Some(part) = part.map_err(failed(Action::CreateRegular, &entry.dst))? {
-            atomic.beside = Some(part.name);
-            atomic.journal = Some(part.journal);
-            atomic.keeps = true;
-            return Ok((part.fd, atomic));
+        let partial = resume_or_create(atomic.final_name.parts(), src, cx.security.caller.euid);
+        if let Some(partial) = partial.map_err(failed(Action::CreateRegular, &entry.dst))? {
+            atomic.temp_name = Some(partial.name);
+            atomic.journal = Some(partial.journal);
+            atomic.resumable = true;
+            return Ok((partial.fd, atomic));
         }
     }
-    // What takes over an old file's attributes is private until it has them.
+    // A file that gets the attributes of an old one is private until it has them.
     let mode = if atomic.old.is_some() { Mode::RUSR | Mode::WUSR } else { mode.initial };
-    let opened = open_unnamed(atomic.final_name.dir(), mode).or_else(|errno| {
-        // EISDIR: kernels before 3.11 take it for an attempt to write to the directory.
+    let (dir, name) = atomic.final_name.parts();
+    let opened = openat(dir, c".", FLAGS | OFlags::TMPFILE, mode).or_else(|errno| {
+        // EISDIR: kernels before 3.11 do not know O_TMPFILE, and refuse to open a directory for
+        // writing.
         if !matches!(errno, Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) {
             return Err(errno);
         }
         let flags = FLAGS | OFlags::CREATE | OFlags::EXCL;
-        let (dir, name) = (atomic.final_name.dir(), atomic.final_name.name());
         let (name, fd) = create_temporary(&cx.security, &entry.src, (dir, name), |name| {
             let fd = openat(dir, name, flags, mode)?;
             lock_created(&fd, dir, name)?;
             Ok(fd)
         })?;
-        atomic.beside = Some(name);
+        atomic.temp_name = Some(name);
         Ok(fd)
     });
     Ok((opened.map_err(failed(Action::CreateRegular, &entry.dst))?, atomic))
 }
 
-/// Looks for what [`open_atomic`] would replace, and whether it may.
+/// Checks whether [`open_atomic`] may replace the existing file.
 pub(crate) fn check(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     state: &DestinationState,
-) -> Result<(), Diagnostic> {
+) -> Result<()> {
     find_final_name(cx, entry, state).map(drop)
 }
 
 const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-fn open_unnamed(dir: BorrowedFd<'_>, mode: Mode) -> io::Result<OwnedFd> {
-    openat(dir, c".", FLAGS | OFlags::TMPFILE, mode)
-}
-
 fn find_final_name<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
-) -> Result<AtomicFile<'j>, Diagnostic> {
-    let here = FinalName::Here(entry.dst.dir, entry.dst.name);
+) -> Result<AtomicFile<'j>> {
+    let here = FinalName::AtDestination(entry.dst.dir, entry.dst.name);
     let Some(found) = state.found.as_deref() else {
         return Ok(AtomicFile::new(here, None, None));
     };
@@ -170,8 +154,8 @@ fn find_final_name<'j>(
         return Ok(AtomicFile::new(here, replaced, None));
     }
     let (final_name, held) = if found.through_link {
-        let entry = find_behind_link(cx, entry, found)?;
-        (FinalName::BehindLink(entry.dir, entry.name), entry.held)
+        let entry = find_link_target(cx, entry, found)?;
+        (FinalName::LinkTarget(entry.dir, entry.name), entry.held)
     } else {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = openat(entry.dst.dir, entry.dst.name, flags, Mode::empty());
@@ -181,28 +165,28 @@ fn find_final_name<'j>(
     if FileId::of(&stat) != FileId::of(found.effective()) {
         return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
     }
-    // A rename asks nobody whether the file may be written to; whoever protected it expects us to.
+    // A rename does not check the permissions of the file that it replaces. Writing into it would.
     let path = Handle::proc_path(held.as_fd());
     match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
         Ok(()) => {
             let replaced = Some(FileId::of(&stat));
             Ok(AtomicFile::new(final_name, replaced, Some(ReplacedFile { held, stat })))
         }
-        // It would have been removed, and a new one made.
+        // Without `--atomic` it would be removed, and a new file created.
         Err(errno) if cx.options.force && may_be_removed(errno) => {
-            let here = FinalName::Here(entry.dst.dir, entry.dst.name);
+            let here = FinalName::AtDestination(entry.dst.dir, entry.dst.name);
             Ok(AtomicFile::new(here, replaced, None))
         }
         Err(errno) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
 }
 
-/// The file that the symbolic link at the destination leads to, in its own directory.
-fn find_behind_link(
+/// The target of the symbolic link at the destination, in its own directory.
+fn find_link_target(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     found: &Found,
-) -> Result<Resolved, Diagnostic> {
+) -> Result<Resolved> {
     let named = entry.dst.trust == Trust::Operand;
     if !named {
         refuse_untrusted_link(cx, entry, found)?;
@@ -210,8 +194,10 @@ fn find_behind_link(
     match resolve_symlink(&cx.security, entry.dst.dir, entry.dst.name, named) {
         Ok(Some(entry)) => Ok(entry),
         Ok(None) => Err(Diagnostic::NameUnknown { dst: entry.dst.path() }),
-        Err(NotFollowed::Untrusted) => Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() }),
-        Err(NotFollowed::Errno(errno)) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
+        Err(error) => {
+            let errno = error.into_errno(&entry.dst)?;
+            Err(failed(Action::CreateRegular, &entry.dst)(errno))
+        }
     }
 }
 
@@ -221,74 +207,74 @@ impl<'j> AtomicFile<'j> {
         replaced: Option<FileId>,
         old: Option<ReplacedFile>,
     ) -> AtomicFile<'j> {
-        AtomicFile { final_name, beside: None, keeps: false, journal: None, replaced, old }
+        AtomicFile { final_name, temp_name: None, resumable: false, journal: None, replaced, old }
     }
 
-    /// Keeps no part of it: it is not what it should be.
+    /// Removes a partial file that differs from its source.
     pub(crate) fn discard(&mut self) {
-        if std::mem::take(&mut self.keeps) {
-            partial::clear(self.final_name.dir(), self.final_name.name());
+        if std::mem::take(&mut self.resumable) {
+            partial::clear(self.final_name.parts());
         }
     }
 
-    /// The mode that the file was made with, before the umask.
-    pub(crate) fn made_with(&self, mode: Mode) -> Mode {
-        if self.keeps { Mode::RUSR | Mode::WUSR } else { mode }
+    /// The mode that the file was created with, before the umask, where `mode` was wanted.
+    pub(crate) fn created_mode(&self, mode: Mode) -> Mode {
+        if self.resumable { Mode::RUSR | Mode::WUSR } else { mode }
     }
 
-    /// Gives `fd`, which is whole now, its name.
+    /// Gives the complete file `fd` its final name.
     pub(crate) fn commit(
         mut self,
         cx: &DestinationContext<'_>,
         entry: &Entry<'_>,
         fd: &OwnedFd,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<()> {
         if cx.options.durable {
-            // After a crash the name must not stand for a file whose data was still on its way.
+            // After a crash the name must not stand for a file whose data was not written.
             sync_file(fd.as_fd()).map_err(failed(Action::Sync, &entry.dst))?;
         }
-        // Closing is when some file systems tell of failed writes, and it must not come too late.
+        // Some file systems report failed writes on close, which must be known before the rename.
         let again = fcntl_dupfd_cloexec(fd, 0).map_err(failed(Action::Close, &entry.dst))?;
         close(again).map_err(failed(Action::Close, &entry.dst))?;
         match self.replaced {
             None => self.take_new_name(fd).map_err(failed(Action::CreateRegular, &entry.dst)),
             Some(replaced) => self.take_over(cx, entry, fd, replaced),
         }?;
-        if let FinalName::BehindLink(dir, _) = &self.final_name {
-            // Nobody else knows this directory.
-            cx.sync.sync_directory(dir.as_fd(), || entry.dst.path());
+        if let FinalName::LinkTarget(dir, _) = &self.final_name {
+            // The walk does not sync this directory.
+            cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
         }
-        if self.keeps {
-            partial::clear(self.final_name.dir(), self.final_name.name());
+        if self.resumable {
+            partial::clear(self.final_name.parts());
         }
         Ok(())
     }
 
     fn take_new_name(&mut self, fd: &OwnedFd) -> io::Result<()> {
-        let (dir, name) = (self.final_name.dir(), self.final_name.name());
-        let Some(beside) = self.beside.as_deref() else { return link(fd, dir, name) };
-        match renameat_with(dir, beside, dir, name, RenameFlags::NOREPLACE) {
-            // Network file systems have no such flag, but links.
+        let (dir, name) = self.final_name.parts();
+        let Some(temp_name) = self.temp_name.as_deref() else { return link(fd, dir, name) };
+        match renameat_with(dir, temp_name, dir, name, RenameFlags::NOREPLACE) {
+            // Network file systems have no RENAME_NOREPLACE, but hard links.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(errno),
             Ok(()) => {
-                self.beside = None;
+                self.temp_name = None;
                 return Ok(());
             }
         }
-        match linkat(dir, beside, dir, name, AtFlags::empty()) {
-            // Nor that: the gap between looking and renaming stays.
+        match linkat(dir, temp_name, dir, name, AtFlags::empty()) {
+            // Nor hard links: another process may create the name between statat and renameat.
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS) => {
                 match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Err(Errno::NOENT) => {}
                     Err(errno) => return Err(errno),
                     Ok(_) => return Err(Errno::EXIST),
                 }
-                renameat(dir, beside, dir, name)?;
-                self.beside = None;
+                renameat(dir, temp_name, dir, name)?;
+                self.temp_name = None;
                 Ok(())
             }
-            // The first name goes away with this.
+            // The temporary name is removed on drop.
             result => result,
         }
     }
@@ -299,45 +285,45 @@ impl<'j> AtomicFile<'j> {
         entry: &Entry<'_>,
         fd: &OwnedFd,
         replaced: FileId,
-    ) -> Result<(), Diagnostic> {
-        let (dir, name) = (self.final_name.dir(), self.final_name.name());
-        if self.beside.is_none() {
-            // Nobody can have it before it has a name.
+    ) -> Result<()> {
+        let (dir, name) = self.final_name.parts();
+        if self.temp_name.is_none() {
+            // No other process can have locked a file without a name.
             let _ = lock_temporary(fd);
-            let (beside, ()) = create_temporary(&cx.security, &entry.src, (dir, name), |beside| {
-                link(fd, dir, beside)
-            })
-            .map_err(failed(Action::CreateRegular, &entry.dst))?;
-            self.beside = Some(beside);
+            let (temp_name, ()) =
+                create_temporary(&cx.security, &entry.src, (dir, name), |temp_name| {
+                    link(fd, dir, temp_name)
+                })
+                .map_err(failed(Action::CreateRegular, &entry.dst))?;
+            self.temp_name = Some(temp_name);
         }
         match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(now) if FileId::of(&now) != replaced => {
                 return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
             }
-            // Nothing is there to be lost.
             Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(failed(Action::Stat, &entry.dst)(errno)),
         }
-        let beside = self.beside.as_deref().expect("it was given above");
-        renameat(dir, beside, dir, name).map_err(failed(Action::Replace, &entry.dst))?;
-        self.beside = None;
+        let temp_name = self.temp_name.as_deref().expect("it was given above");
+        renameat(dir, temp_name, dir, name).map_err(failed(Action::Replace, &entry.dst))?;
+        self.temp_name = None;
         Ok(())
     }
 }
 
 impl Drop for AtomicFile<'_> {
     fn drop(&mut self) {
-        if let Some(beside) = self.beside.as_ref().filter(|_| !self.keeps) {
-            let _ = unlinkat(self.final_name.dir(), &**beside, AtFlags::empty());
+        if let Some(temp_name) = self.temp_name.as_ref().filter(|_| !self.resumable) {
+            let _ = unlinkat(self.final_name.parts().0, &**temp_name, AtFlags::empty());
         }
     }
 }
 
-/// Gives the file without a name one that nobody has.
+/// Gives a file without a name the unused name `name`.
 fn link(fd: &OwnedFd, dir: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     let path = Handle::proc_path(fd.as_fd());
     match linkat(CWD, path, dir, name, AtFlags::SYMLINK_FOLLOW) {
-        // Without /proc: since Linux 6.10 whoever opened the file may link it.
+        // Without /proc: since Linux 6.10 the process that opened the file may link it.
         Err(Errno::NOENT) => linkat(fd, c"", dir, name, AtFlags::EMPTY_PATH),
         result => result,
     }

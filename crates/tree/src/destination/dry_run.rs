@@ -1,8 +1,7 @@
-//! `--dry-run`: all is looked at and decided as ever, and nothing is made.
+//! `--dry-run`: everything is looked at and decided as in a copy, and nothing is created.
 //!
-//! A directory that would be made has to be entered, since it is told what would be put into it. The
-//! place of its descriptor is taken by one in which no name can be looked up, let alone be made. What
-//! would be there is known only as far as it is kept here.
+//! The walk also enters a directory that would be created. A placeholder takes the place of its
+//! descriptor, in which every lookup fails. What would exist by now is recorded here.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsStr};
@@ -13,8 +12,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Mode, OFlags, Stat, StatxAttributes, StatxFlags, accessat, fstat, openat,
-    readlinkat, statat, statx,
+    Access, AtFlags, CWD, Stat, StatxAttributes, StatxFlags, accessat, fstat, readlinkat, statat,
+    statx,
 };
 use rustix::io::{self, Errno};
 
@@ -24,54 +23,55 @@ use crate::fs::{
     split,
 };
 use crate::lock::lock;
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{BackupKind, Existing, Follow, Options};
 
-/// What would have been made so far.
+/// What would have been created so far.
 #[derive(Default)]
 pub(crate) struct DryRun {
     directories: Mutex<HashSet<PathBuf>>,
-    /// Names of operands in the target directory that are no directories.
+    /// Names in the target directory that would be copies of file operands.
     files: Mutex<HashSet<CString>>,
-    /// The directories above what would be made, where that will not be told by looking for them, and
-    /// the way from each down to it: with `-L`, and where directories of `--parents` are missing.
-    above: Mutex<Vec<(FileId, PathBuf)>>,
+    /// The directories above a directory that would be created, and the path from each down to it.
+    /// Needed with `-L` and for missing directories of `--parents`, where `..` does not tell.
+    ancestors: Mutex<Vec<(FileId, PathBuf)>>,
     ids: AtomicU64,
-    /// The file system of the directories that would be made just now: a tree is gone through by one.
+    /// The device of the directories that would be created. A dry run has one worker, so one is
+    /// enough.
     device: AtomicU64,
 }
 
 impl DryRun {
-    /// Whether the directory at `path` would be made now, rather than have been made before.
-    pub(crate) fn creates_directory(&self, path: PathBuf) -> bool {
+    /// Records the directory `path`. Returns whether it would be created now, and was not before.
+    pub(crate) fn record_directory(&self, path: PathBuf) -> bool {
         let mut made = lock(&self.directories);
         let path = without_detours(&path, &made);
         made.insert(path)
     }
 
-    /// What would stand at `name` is none of the directories.
-    pub(crate) fn creates_file(&self, name: &CStr) {
+    /// Records the copy `name` of a file operand.
+    pub(crate) fn record_file(&self, name: &CStr) {
         lock(&self.files).insert(name.into());
     }
 
-    /// Something would be made at `dst`, in a directory that is there.
-    pub(crate) fn notes_above(&self, dst: &Place<'_>) {
+    /// Records the directories above `dst`, which would be created in an existing directory.
+    pub(crate) fn record_ancestors(&self, dst: &Place<'_>) {
         let Some(dir) = path_of(dst.dir) else { return };
         let path = dir.join(OsStr::from_bytes(split(dst.name).1));
-        let above = path.ancestors().skip(1).filter_map(|above| {
+        let ancestors = path.ancestors().skip(1).filter_map(|above| {
             let stat = statat(CWD, above, AtFlags::empty()).ok()?;
             Some((FileId::of(&stat), path.strip_prefix(above).ok()?.to_owned()))
         });
-        lock(&self.above).extend(above);
+        lock(&self.ancestors).extend(ancestors);
     }
 
-    /// A number that no inode has.
+    /// An identity that no file has.
     pub(crate) fn new_id(&self) -> FileId {
         FileId { dev: u64::MAX, ino: self.ids.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
-/// The path of a directory without what leads into one of `made` and out of it again.
+/// `path` without each directory of `made` that is followed by `..`.
 fn without_detours(path: &Path, made: &HashSet<PathBuf>) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, component| {
         if component == Component::ParentDir && made.contains(&plain) {
@@ -83,40 +83,32 @@ fn without_detours(path: &Path, made: &HashSet<PathBuf>) -> PathBuf {
     })
 }
 
-/// The directory that would be made at `dst`.
-///
-/// # Errors
-/// Why it could not be made, as far as can be known.
-pub(crate) fn directory(
+/// A placeholder for the directory `dst` that would be created. The error is that of mkdir(2), as
+/// far as it can be known.
+pub(crate) fn create_placeholder(
     dry_run: &DryRun,
     dst: &Place<'_>,
     action: Action,
-) -> Result<(OwnedFd, Stat), Diagnostic> {
+) -> Result<(OwnedFd, Stat)> {
     may_create(dst, action)?;
     if dst.trust != Trust::Created
         && let Ok(above) = stat_above(dst)
     {
         dry_run.device.store(FileId::of(&above).dev, Ordering::Relaxed);
     }
-    made(dst, action)
+    open_placeholder(dst, action)
 }
 
-/// The directory that would stand at `dst`, whose last component came with the one above it.
-///
-/// # Errors
-/// Those of open(2) and fstat(2).
-pub(crate) fn made(dst: &Place<'_>, action: Action) -> Result<(OwnedFd, Stat), Diagnostic> {
+/// A placeholder for the directory `dst`, which exists if the one above it would.
+pub(crate) fn open_placeholder(dst: &Place<'_>, action: Action) -> Result<(OwnedFd, Stat)> {
     let fd = placeholder_dir().map_err(failed(action, dst))?;
     let stat = fstat(&fd).map_err(failed(Action::Fstat, dst))?;
     Ok((fd, stat))
 }
 
-/// Whether something could be made at `dst`, where nothing stands.
-///
-/// # Errors
-/// Why not, as far as can be known.
-pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<(), Diagnostic> {
-    may_stand(dst).map_err(failed(action, dst))?;
+/// The error of creating a file at the free name `dst`, as far as it can be known.
+pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<()> {
+    check_parent(dst).map_err(failed(action, dst))?;
     if dst.trust != Trust::Created
         && dst.name.to_bytes().ends_with(b"/")
         && action == Action::CreateRegular
@@ -126,23 +118,21 @@ pub(crate) fn may_create(dst: &Place<'_>, action: Action) -> Result<(), Diagnost
     Ok(())
 }
 
-/// Whether a link, or a node, could be made at `dst`, where nothing stands.
-///
-/// # Errors
-/// Why not, as far as can be known.
+/// The error of creating a link or a special file at the free name `dst`, as far as it can be
+/// known.
 pub(crate) fn may_link(dst: &Place<'_>) -> io::Result<()> {
-    may_stand(dst)?;
-    // Only a directory has a name that ends so.
+    check_parent(dst)?;
+    // A name with a trailing slash must be a directory.
     if dst.trust != Trust::Created && dst.name.to_bytes().ends_with(b"/") {
         return Err(Errno::NOENT);
     }
     Ok(())
 }
 
-fn may_stand(dst: &Place<'_>) -> io::Result<()> {
+fn check_parent(dst: &Place<'_>) -> io::Result<()> {
     let (parent, name) = split(dst.name);
     if matches!(name, b"." | b"..") {
-        // With the directory that it is in comes this name.
+        // These names exist in every directory.
         return Err(Errno::EXIST);
     }
     if dst.trust == Trust::Created {
@@ -152,25 +142,22 @@ fn may_stand(dst: &Place<'_>) -> io::Result<()> {
     accessat(dst.dir, OsStr::from_bytes(parent), writable, AtFlags::EACCESS)
 }
 
-/// What a second operand that goes to a name would meet there.
+/// What an operand finds at its name in the target directory.
 pub(crate) enum EarlierOperand {
-    /// Nothing of this run's.
+    /// Nothing that this run would have created.
     None,
-    /// It would be left alone.
+    /// The copy of an earlier operand, which would be kept.
     Skipped,
-    /// A copy, which would get the name of a numbered backup.
+    /// The copy of an earlier operand, which would get a numbered backup.
     Copy,
 }
 
-/// Finds out what the copies of this run that are not there would do to this one.
-///
-/// # Errors
-/// What a real run would say.
+/// Checks whether an earlier operand would have the name of this one. The error is that of a copy.
 pub(crate) fn check_earlier_operand(
     dry_run: Option<&DryRun>,
     options: &Options,
     entry: &Entry<'_>,
-) -> Result<EarlierOperand, Diagnostic> {
+) -> Result<EarlierOperand> {
     let Some(dry_run) = dry_run else { return Ok(EarlierOperand::None) };
     let several = entry.is_operand && entry.operand.into_directory && !options.parents;
     if !several || !lock(&dry_run.files).contains(entry.dst.name) {
@@ -179,7 +166,7 @@ pub(crate) fn check_earlier_operand(
     match options.existing {
         Existing::Skip => return Ok(EarlierOperand::Skipped),
         Existing::Fail => return Err(Diagnostic::NotReplacing { dst: entry.dst.path() }),
-        // What was just written is newer than a source, unless that is from the future.
+        // A file that was just written is newer than its source.
         Existing::ReplaceOlder if !options.preserve.timestamps => {
             return Ok(EarlierOperand::Skipped);
         }
@@ -192,11 +179,9 @@ pub(crate) fn check_earlier_operand(
     Err(Diagnostic::JustCreated { src: entry.src.path(), dst: entry.dst.path() })
 }
 
-/// Whether the kernel would make `dst` another name of the source `src`, which `stat` describes.
-///
-/// # Errors
-/// EXDEV on another file system; EPERM for what may not be changed, and for what is somebody else's and
-/// is protected, see proc_sys_fs(5).
+/// The error of linkat(2) from the source `src`, which `stat` describes, to `dst`: EXDEV on another
+/// file system; EPERM for an immutable file, and for a protected one of another user
+/// (proc_sys_fs(5)).
 pub(crate) fn may_have_another_name(
     caller: Caller,
     dry_run: &DryRun,
@@ -206,10 +191,10 @@ pub(crate) fn may_have_another_name(
 ) -> io::Result<()> {
     let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
     if !caller.is_root() && !caller.owns(stat) && links_are_protected() {
-        let lends_rights = stat.st_mode & 0o4000 != 0 || stat.st_mode & 0o2010 == 0o2010;
+        let is_privileged = stat.st_mode & 0o4000 != 0 || stat.st_mode & 0o2010 == 0o2010;
         let both = Access::READ_OK | Access::WRITE_OK;
         let may_change = || accessat(src.dir, src.name, both, flags | AtFlags::EACCESS).is_ok();
-        if !is_regular(stat) || lends_rights || !may_change() {
+        if !is_regular(stat) || is_privileged || !may_change() {
             return Err(Errno::PERM);
         }
     }
@@ -217,24 +202,24 @@ pub(crate) fn may_have_another_name(
         Trust::Created => dry_run.device.load(Ordering::Relaxed),
         Trust::Operand | Trust::PreExisting => FileId::of(&stat_above(dst)?).dev,
     };
-    let is_elsewhere = |stat: &Stat| FileId::of(stat).dev != device;
+    let is_on_other_device = |stat: &Stat| FileId::of(stat).dev != device;
     // Overlayfs may show a file on another device than its directory.
-    let stands_elsewhere = || {
+    let parent_differs = || {
         let is_link = follow && src.stat(false).is_ok_and(|link| is_symlink(&link));
-        is_link || stat_above(src).is_ok_and(|above| is_elsewhere(&above))
+        is_link || stat_above(src).is_ok_and(|above| is_on_other_device(&above))
     };
-    if is_elsewhere(stat) && stands_elsewhere() {
+    if is_on_other_device(stat) && parent_differs() {
         return Err(Errno::XDEV);
     }
     let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND;
     match statx(src.dir, src.name, flags, StatxFlags::empty()) {
         Ok(found) if found.stx_attributes.intersects(fixed) => Err(Errno::PERM),
-        // Old kernels do not tell.
+        // Old kernels have no statx(2).
         _ => Ok(()),
     }
 }
 
-/// What the directory is in which `dst` has its last name.
+/// The attributes of the directory that contains `dst`.
 fn stat_above(dst: &Place<'_>) -> io::Result<Stat> {
     let (above, _) = split(dst.name);
     statat(dst.dir, OsStr::from_bytes(above), AtFlags::empty())
@@ -244,8 +229,8 @@ fn links_are_protected() -> bool {
     std::fs::read("/proc/sys/fs/protected_hardlinks").is_ok_and(|text| text.trim_ascii() != b"0")
 }
 
-/// The way from the directory `entry.src` down to where a copy of it would meet its own beginning, if it
-/// would. It is empty where it cannot be told.
+/// The path from the directory `entry.src` down to its own destination, if the copy would reach
+/// that. It is empty if it cannot be determined.
 pub(crate) fn path_to_itself(
     options: &Options,
     dry_run: &DryRun,
@@ -256,26 +241,24 @@ pub(crate) fn path_to_itself(
         if entry.device.is_some_and(|device| device != src.dev) {
             return None;
         }
-        let above = lock(&dry_run.above);
-        let mut ways = above.iter().filter(|(id, _)| *id == src).map(|(_, way)| way);
-        return ways.find(|way| !is_path_left_out(options, entry, way)).cloned();
+        let ancestors = lock(&dry_run.ancestors);
+        let mut paths = ancestors.iter().filter(|(id, _)| *id == src).map(|(_, path)| path);
+        return paths.find(|path| !is_path_left_out(options, entry, path)).cloned();
     }
-    // Without following links nothing below an operand is above what is made of it.
+    // Unless links are followed, no directory below an operand is above its destination.
     if options.follow == Follow::Always {
-        dry_run.notes_above(&entry.dst);
+        dry_run.record_ancestors(&entry.dst);
     }
     if !is_within(entry.dst.dir, src) {
         return None;
     }
-    // Where the way there cannot be told, nothing on it is left out as far as anybody knows.
-    let way = way_below(entry).unwrap_or_default();
-    (!is_path_left_out(options, entry, &way)).then_some(way)
+    let path = path_below(entry).unwrap_or_default();
+    (!is_path_left_out(options, entry, &path)).then_some(path)
 }
 
 /// The path of the destination below the source.
-fn way_below(entry: &Entry<'_>) -> Option<PathBuf> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let src = openat(entry.src.dir, entry.src.name, flags, Mode::empty()).ok()?;
+fn path_below(entry: &Entry<'_>) -> Option<PathBuf> {
+    let src = open_for_search(entry.src.dir, entry.src.name).ok()?;
     let above = path_of(entry.dst.dir)?;
     let dst = above.join(OsStr::from_bytes(split(entry.dst.name).1));
     Some(dst.strip_prefix(path_of(src.as_fd())?).ok()?.to_owned())
@@ -286,7 +269,7 @@ fn path_of(dir: BorrowedFd<'_>) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
 }
 
-/// Whether the directory `inner` is `outer` or lies below it.
+/// Whether the directory `inner` is `outer` or is below it.
 fn is_within(inner: BorrowedFd<'_>, outer: FileId) -> bool {
     let Ok(mut at) = open_for_search(inner, c".") else { return false };
     loop {

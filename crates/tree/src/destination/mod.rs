@@ -1,4 +1,12 @@
 //! What exists at a destination, and how it is replaced.
+//!
+//! | question | file |
+//! |---|---|
+//! | what exists, and which symbolic link is written through | `state.rs`, then [`crate::security`] |
+//! | whether it is kept, backed up, removed or refused | `existing.rs`, `same_file.rs` |
+//! | how the name of a backup is chosen | `backup/` |
+//! | how a stale temporary is recognised | `temporary.rs`; partial files: `stale_partials.rs` |
+//! | how a file gets its name with `--atomic` | `atomic.rs` |
 
 pub(crate) mod atomic;
 pub(crate) mod backup;
@@ -7,7 +15,7 @@ pub(crate) mod dry_run;
 pub(crate) mod existing;
 pub(crate) mod open;
 pub(crate) mod partial;
-pub(crate) mod replace;
 mod same_file;
-pub(crate) mod stale_temporaries;
-mod temp_name;
+pub(crate) mod stale_partials;
+pub(crate) mod state;
+pub(crate) mod temporary;

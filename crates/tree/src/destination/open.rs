@@ -1,4 +1,4 @@
-//! Opening the destination of a file.
+//! Opens or creates the destination of a file.
 
 use std::os::fd::OwnedFd;
 
@@ -7,13 +7,12 @@ use rustix::io::{self, Errno};
 
 use super::atomic::AtomicFile;
 use super::context::DestinationContext;
-use super::existing::{Found, may_be_removed, refuse_untrusted_link, remove};
+use super::existing::{may_be_removed, remove};
+use super::state::{Found, refuse_untrusted_link};
 use crate::entry::Entry;
-use crate::fs::{
-    FileId, Reliability, Trust, is_regular, look_at_new, open_looked_at, open_looked_at_on,
-};
+use crate::fs::{FileId, Reliability, Trust, is_regular, open_looked_at, stat_new};
 use crate::metadata::NewMode;
-use crate::report::{Action, Diagnostic, failed};
+use crate::report::{Action, Diagnostic, Result, failed};
 use crate::security::{NotFollowed, open_through_symlink};
 
 /// An open destination.
@@ -21,7 +20,7 @@ pub(crate) struct Opened<'j> {
     pub(crate) fd: OwnedFd,
     pub(crate) stat: Stat,
     pub(crate) new: bool,
-    /// It has yet to come to its name.
+    /// Set if the file does not have its final name yet (`--atomic`).
     pub(crate) atomic: Option<AtomicFile<'j>>,
 }
 
@@ -35,7 +34,7 @@ pub(crate) fn open_destination<'j>(
     found: Option<(&Found, Reliability)>,
     dangling: bool,
     (src, mode): (&Stat, NewMode),
-) -> Result<Opened<'j>, Diagnostic> {
+) -> Result<Opened<'j>> {
     if let Some(found) = found
         && let Some(opened) = open_old(cx, entry, found)?
     {
@@ -52,26 +51,32 @@ pub(crate) fn open_destination<'j>(
     look_at_created(entry, opened, src)
 }
 
-/// The new file `fd`, looked at.
+/// The new file `fd`, with its attributes.
 pub(crate) fn look_at_created<'j>(
     entry: &Entry<'_>,
     fd: OwnedFd,
     src: &Stat,
-) -> Result<Opened<'j>, Diagnostic> {
-    let stat = look_at_new(&fd, src).map_err(failed(Action::Fstat, &entry.dst))?;
+) -> Result<Opened<'j>> {
+    let stat = stat_new(&fd, src).map_err(failed(Action::Fstat, &entry.dst))?;
     Ok(Opened { fd, stat, new: true, atomic: None })
 }
 
-/// Opens what stands at the destination for writing; `None` where a new file is to take its place.
+/// Opens the existing destination for writing; `None` if a new file has to be created.
 pub(crate) fn open_old<'j>(
     cx: &DestinationContext<'_>,
     entry: &'j Entry<'_>,
     (found, reliability): (&Found, Reliability),
-) -> Result<Option<Opened<'j>>, Diagnostic> {
+) -> Result<Option<Opened<'j>>> {
     match open_existing(cx, entry, (found, reliability))? {
-        Ok(fd) => return look_at(entry, fd, found).map(Some),
+        Ok(fd) => {
+            let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
+            if FileId::of(found.effective()) != FileId::of(&stat) {
+                return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
+            }
+            return Ok(Some(Opened { fd, stat, new: false, atomic: None }));
+        }
         Err(Errno::NOENT) => {}
-        // Only what is no regular file has no such device.
+        // ENXIO means a device or a fifo.
         Err(Errno::NXIO) if is_regular(found.effective()) => {
             return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
         }
@@ -86,7 +91,7 @@ pub(crate) fn refuse_dangling(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     dangling: bool,
-) -> Result<(), Diagnostic> {
+) -> Result<()> {
     let written_through = cx.options.through_dangling_symlink && !cx.options.atomic;
     if dangling && (!written_through || entry.dst.trust != Trust::Operand) {
         return Err(Diagnostic::DanglingSymlink { dst: entry.dst.path() });
@@ -94,29 +99,20 @@ pub(crate) fn refuse_dangling(
     Ok(())
 }
 
-/// Looks at what was opened, which must be what was found before.
-fn look_at<'j>(entry: &Entry<'_>, fd: OwnedFd, found: &Found) -> Result<Opened<'j>, Diagnostic> {
-    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.dst))?;
-    if FileId::of(found.effective()) != FileId::of(&stat) {
-        return Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() });
-    }
-    Ok(Opened { fd, stat, new: false, atomic: None })
-}
-
-/// Opens an existing destination for writing, its contents untouched. The outer error is ours, the
-/// inner one the kernel's.
+/// Opens an existing destination for writing, without truncating it. The inner error is that of
+/// openat(2).
 fn open_existing(
     cx: &DestinationContext<'_>,
     entry: &Entry<'_>,
     (found, reliability): (&Found, Reliability),
-) -> Result<io::Result<OwnedFd>, Diagnostic> {
+) -> Result<io::Result<OwnedFd>> {
     let (dir, name) = (entry.dst.dir, entry.dst.name);
     if !found.through_link {
         let flags = WRITE | OFlags::NOFOLLOW;
-        return Ok(open_looked_at_on(reliability, dir, name, flags, &found.link));
+        return Ok(open_looked_at(reliability, dir, name, flags, &found.link));
     }
     if entry.dst.trust == Trust::Operand {
-        return Ok(open_looked_at(dir, name, WRITE, found.effective()));
+        return Ok(open_looked_at(Reliability::Unknown, dir, name, WRITE, found.effective()));
     }
     refuse_untrusted_link(cx, entry, found)?;
     match open_through_symlink(&cx.security, dir, name, WRITE, Some(FileId::of(found.effective())))
@@ -124,8 +120,7 @@ fn open_existing(
         Err(NotFollowed::Errno(Errno::STALE)) => {
             Err(Diagnostic::DestinationReplaced { dst: entry.dst.path() })
         }
-        Err(NotFollowed::Untrusted) => Err(Diagnostic::ForeignSymlink { dst: entry.dst.path() }),
-        Err(NotFollowed::Errno(errno)) => Ok(Err(errno)),
+        Err(error) => Ok(Err(error.into_errno(&entry.dst)?)),
         Ok(fd) => Ok(Ok(fd)),
     }
 }

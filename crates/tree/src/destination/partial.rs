@@ -1,7 +1,7 @@
-//! `--resume`: partial files, their journals, and the marker of a directory that is being made.
+//! `--resume`: partial files, their journals, and the marker of an unfinished directory.
 //!
-//! The data is in `.NAME.haulage-part` beside its destination, and `.NAME.haulage-journal` records how
-//! much of it is right ([`crate::data::journal`]).
+//! The data of `NAME` is in `.NAME.haulage-part`, and `.NAME.haulage-journal` records how much of
+//! it is valid ([`crate::data::journal`]).
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,22 +12,21 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
-use super::temp_name::{is_source_name, temp_name};
+use super::temporary::{is_source_name, temp_name};
 use crate::data::journal::{Journal, MAGIC};
 use crate::fs::{FileId, Place, is_regular};
 
-/// A file that is worth a journal: what a smaller one loses is copied again in an instant.
-pub(crate) const FILE_BYTES_MIN: u64 = 4 << 20;
-
+/// The first bytes of the marker of a directory.
 const MARKER: &[u8; 8] = b"haulage/";
-/// A part of a file, and the journal that says how much of it is right.
+
+/// A partial file and its journal.
 pub(crate) struct PartialFile {
     pub(crate) fd: OwnedFd,
     pub(crate) name: CString,
     pub(crate) journal: Journal,
 }
 
-/// The names of part and journal of `name`; `None` where they would be too long.
+/// The names of the partial file and the journal of `name`; `None` if they are too long.
 pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
     Some((temp_name(name, PART)?, temp_name(name, JOURNAL)?))
 }
@@ -35,85 +34,83 @@ pub(crate) fn names(name: &CStr) -> Option<(CString, CString)> {
 const PART: &[u8] = b".haulage-part";
 const JOURNAL: &[u8] = b".haulage-journal";
 
-/// Whether `name` may be that of a part or a journal.
+/// Whether `name` has the form of a partial file or a journal.
 pub(crate) fn is_own_name(name: &CStr) -> bool {
     let name = name.to_bytes();
     name.starts_with(b".") && (name.ends_with(PART) || name.ends_with(JOURNAL))
 }
 
-/// Whether `name` in `dir` may have a part: not where what is called so is itself to be copied from where
-/// `src` is.
-pub(crate) fn may_resume(src: &Place<'_>, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+/// Whether `name` in `dir` may have a partial file. Not if files of those names are copied from the
+/// directory of `src`.
+pub(crate) fn may_resume(src: &Place<'_>, (dir, name): (BorrowedFd<'_>, &CStr)) -> bool {
     names(name).is_some_and(|(partial, journal)| {
         !is_source_name(src, dir, &partial) && !is_source_name(src, dir, &journal)
     })
 }
 
-/// Takes up the part of `name` in `dir`, or begins one. `None` when another run is at it, or where
-/// there can be none, as something else bears its name.
+/// Opens the partial file of `name` in `dir`, or creates one. `None` when another run uses it, or
+/// another file that must stay has its name.
 pub(crate) fn resume_or_create(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
+    (dir, name): (BorrowedFd<'_>, &CStr),
     src: &Stat,
     euid: u32,
 ) -> io::Result<Option<PartialFile>> {
-    let Some((part_name, journal_name)) = names(name) else { return Ok(None) };
-    let Some(fd) = open_own(dir, &part_name, euid)? else { return Ok(None) };
+    let Some((partial_name, journal_name)) = names(name) else { return Ok(None) };
+    let Some(fd) = open_own(dir, &partial_name, euid)? else { return Ok(None) };
     match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => return Ok(None),
-        // Some file systems have no locks; there nobody is kept out.
+        // On file systems without locks no other run is kept out.
         Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL) => {}
         result => result?,
     }
-    // Whoever had the lock before may have given the file its final name.
-    let named = statat(dir, &*part_name, AtFlags::SYMLINK_NOFOLLOW);
+    // The last holder of the lock may have renamed the file.
+    let named = statat(dir, &*partial_name, AtFlags::SYMLINK_NOFOLLOW);
     let opened = FileId::of(&fstat(&fd)?);
     if !named.is_ok_and(|named| FileId::of(&named) == opened) {
         return Ok(None);
     }
     let Some(file) = open_own(dir, &journal_name, euid)? else {
-        let _ = unlinkat(dir, &*part_name, AtFlags::empty());
+        let _ = unlinkat(dir, &*partial_name, AtFlags::empty());
         return Ok(None);
     };
     let journal = Journal::read(file, fd.as_fd(), src)?;
-    Ok(Some(PartialFile { fd, name: part_name, journal }))
+    Ok(Some(PartialFile { fd, name: partial_name, journal }))
 }
 
-/// What a journal tells of.
+/// The contents of a file with the name of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalKind {
     PartialFile,
     Directory,
-    /// It was only begun.
-    Nothing,
+    Empty,
 }
 
-/// What the journal `file` tells of; `None` where it is none.
+/// The kind of the journal `file`; `None` if it is not a journal.
 pub(crate) fn journal_kind(file: BorrowedFd<'_>) -> Option<JournalKind> {
     let mut found = [0; MAGIC.len()];
     match pread_full(file, &mut found, 0).ok()? {
-        0 => Some(JournalKind::Nothing),
+        0 => Some(JournalKind::Empty),
         _ if found == *MAGIC => Some(JournalKind::PartialFile),
         _ if found == *MARKER => Some(JournalKind::Directory),
         _ => None,
     }
 }
 
-/// Whether `stat` is that of a file such as those that are made here.
+/// Whether the file is regular, private, and of the user `euid`, as the files created here are.
 pub(crate) fn is_private(stat: &Stat, euid: u32) -> bool {
     is_regular(stat) && stat.st_uid == euid && stat.st_nlink == 1 && stat.st_mode & 0o077 == 0
 }
 
-/// Removes the part and the journal of `name`, which is complete, or not worth going on with.
-pub(crate) fn clear(dir: BorrowedFd<'_>, name: &CStr) {
+/// Removes the partial file and the journal of `name`.
+pub(crate) fn clear((dir, name): (BorrowedFd<'_>, &CStr)) {
     if let Some((partial, journal)) = names(name) {
         let _ = unlinkat(dir, &*partial, AtFlags::empty());
         let _ = unlinkat(dir, &*journal, AtFlags::empty());
     }
 }
 
-/// Opens a file of ours for reading and writing; one that somebody else put there is replaced. `None`
-/// where something stands that is to stay, such as a directory.
+/// Opens a private file for reading and writing, and replaces one of another user. `None` if the
+/// name belongs to a file that must stay, such as a directory.
 fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     if let Ok(fd) = openat(dir, name, flags, Mode::empty())
@@ -123,26 +120,25 @@ fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<Ow
     }
     match unlinkat(dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
-        // Whether anything can be made here is told by making it.
         Err(_) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => return Ok(None),
         Err(errno) => return Err(errno),
     }
     match openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR) {
-        // Somebody else was quicker.
+        // Another process created it first.
         Err(Errno::EXIST) => Ok(None),
         result => result.map(Some),
     }
 }
 
-/// A note that the directory `name` is being made as a copy of `src`. Without it a second run of the
-/// same command would take the directory for one to copy into.
+/// The marker of a directory whose copy is not complete. Without it a second run of the same
+/// command would copy into the directory.
 pub(crate) struct DirectoryMarker<'d> {
     dir: BorrowedFd<'d>,
     name: CString,
 }
 
 impl<'d> DirectoryMarker<'d> {
-    /// The note beside `name` in `dir` that an earlier run left, if it is of this very source.
+    /// The marker of `name` in `dir` that an earlier run left for the source `src`.
     pub(crate) fn find(
         dir: BorrowedFd<'d>,
         name: &CStr,
@@ -156,11 +152,11 @@ impl<'d> DirectoryMarker<'d> {
         let mut text = [0; MARKER_BYTES + 1];
         let len = pread_full(fd.as_fd(), &mut text, 0).ok()?;
         let own = is_regular(&stat) && stat.st_uid == euid;
-        (own && text[..len] == begun(src)).then_some(DirectoryMarker { dir, name })
+        (own && text[..len] == marker_text(src)).then_some(DirectoryMarker { dir, name })
     }
 
-    /// Leaves one, where that is possible.
-    pub(crate) fn leave(
+    /// Creates one, if its name is free.
+    pub(crate) fn create(
         dir: BorrowedFd<'d>,
         name: &CStr,
         src: &Stat,
@@ -169,19 +165,19 @@ impl<'d> DirectoryMarker<'d> {
         let Some((_, name)) = names(name) else { return Ok(None) };
         let Some(file) = open_own(dir, &name, euid)? else { return Ok(None) };
         ftruncate(&file, 0)?;
-        pwrite_all(file.as_fd(), &begun(src), 0).1?;
+        pwrite_all(file.as_fd(), &marker_text(src), 0).1?;
         Ok(Some(DirectoryMarker { dir, name }))
     }
 
-    /// The directory is complete.
-    pub(crate) fn end(self) {
+    /// Removes the marker of a complete directory.
+    pub(crate) fn remove(self) {
         let _ = unlinkat(self.dir, &*self.name, AtFlags::empty());
     }
 }
 
 const MARKER_BYTES: usize = 24;
 
-fn begun(src: &Stat) -> [u8; MARKER_BYTES] {
+fn marker_text(src: &Stat) -> [u8; MARKER_BYTES] {
     let id = FileId::of(src);
     let fields = [*MARKER, id.dev.to_le_bytes(), id.ino.to_le_bytes()];
     let mut text = [0; MARKER_BYTES];
@@ -200,8 +196,13 @@ mod tests {
 
     const CHUNK_BYTES: u64 = CHUNK_BYTES_MIN;
 
-    /// How far a part that was journalled for three stretches is right after `harm` was done to it.
-    fn check(what: &str, harm: impl FnOnce(&std::fs::File, &std::fs::File, &mut Stat), right: u64) {
+    /// Damages a partial file of three recorded chunks with `damage`, and checks how many `valid`
+    /// chunks remain.
+    fn check(
+        what: &str,
+        damage: impl FnOnce(&std::fs::File, &std::fs::File, &mut Stat),
+        valid: u64,
+    ) {
         let dir = tempfile::tempdir().expect("a directory");
         let at = std::fs::File::open(dir.path()).expect("a directory");
         let src = std::fs::File::create(dir.path().join("src")).expect("a file");
@@ -209,10 +210,10 @@ mod tests {
         let mut stat = fstat(&src).expect("its state");
         let resume_or_create = |stat: &Stat| {
             let euid = rustix::process::geteuid().as_raw();
-            resume_or_create(at.as_fd(), c"name", stat, euid).expect("no error")
+            resume_or_create((at.as_fd(), c"name"), stat, euid).expect("no error")
         };
         let chunk_bytes = usize::try_from(CHUNK_BYTES).expect("it fits into memory");
-        let mut partial = resume_or_create(&stat).expect("nobody else is at it");
+        let mut partial = resume_or_create(&stat).expect("no other run uses it");
         assert_eq!(partial.journal.at, 0, "{what}");
         for chunk in 1..=3 {
             let end = chunk * CHUNK_BYTES;
@@ -226,17 +227,21 @@ mod tests {
             let mut options = std::fs::File::options();
             options.read(true).write(true).open(dir.path().join(name)).expect("it is there")
         };
-        harm(&open(".name.haulage-part"), &open(".name.haulage-journal"), &mut stat);
-        let partial = resume_or_create(&stat).expect("nobody else is at it");
-        assert_eq!(partial.journal.at, right * CHUNK_BYTES, "{what}");
+        damage(&open(".name.haulage-part"), &open(".name.haulage-journal"), &mut stat);
+        let partial = resume_or_create(&stat).expect("no other run uses it");
+        assert_eq!(partial.journal.at, valid * CHUNK_BYTES, "{what}");
         let len = fstat(&partial.fd).expect("its state").st_size;
         assert_eq!(u64::try_from(len).expect("a length"), partial.journal.at, "{what}");
     }
 
     #[test]
-    fn only_what_is_right_counts() {
+    fn only_valid_chunks_are_kept() {
         check("nothing", |_, _, _| (), 3);
-        check("a torn end", |partial, _, _| partial.set_len(3 * CHUNK_BYTES - 1).expect("cut"), 2);
+        check(
+            "a truncated end",
+            |partial, _, _| partial.set_len(3 * CHUNK_BYTES - 1).expect("cut"),
+            2,
+        );
         let flip = |at: u64| {
             move |partial: &std::fs::File, _: &std::fs::File, _: &mut Stat| {
                 partial.write_all_at(&[99], at).expect("written");
@@ -245,9 +250,9 @@ mod tests {
         check("a byte in the middle", flip(CHUNK_BYTES + 5), 1);
         check("the first byte", flip(0), 0);
         let last = (HEADER_BYTES + 3 * RECORD_BYTES) as u64;
-        check("a torn line", |_, journal, _| journal.set_len(last - 1).expect("cut"), 2);
+        check("a truncated record", |_, journal, _| journal.set_len(last - 1).expect("cut"), 2);
         check("no journal", |_, journal, _| journal.set_len(0).expect("cut"), 0);
-        check("a line of nonsense", |_, j, _| j.write_all_at(&[7; 16], last).expect("w"), 3);
+        check("a record of nonsense", |_, j, _| j.write_all_at(&[7; 16], last).expect("w"), 3);
         check("another source", |_, _, stat| stat.st_ino += 1, 0);
         check("a newer source", |_, _, stat| stat.st_mtime += 1, 0);
         check("a touched source", |_, _, stat| stat.st_ctime_nsec ^= 1, 0);
@@ -255,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_have_no_parts() {
+    fn long_names_have_no_partial_files() {
         let name = |len| CString::new(vec![b'n'; len]).expect("no zero");
         assert!(names(&name(200)).is_some());
         assert!(names(&name(250)).is_none());

@@ -1,37 +1,87 @@
-//! Source and destination that are one file under two names: which of these copies make sense.
+//! Whether source and destination are one file, and which copies make sense then.
 
-use rustix::fs::Stat;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
-use crate::fs::{FileId, is_symlink};
+use rustix::fs::{AtFlags, Stat, statat};
+
+use super::state::Found;
+use crate::entry::Entry;
+use crate::fs::{FileId, is_directory, is_symlink, split};
+use crate::report::{Action, Result, failed};
 use crate::request::{Follow, Make, Options};
 
-/// The two files, each as itself and as what it leads to.
-pub(crate) struct Ends<'s> {
-    /// The source itself.
-    pub(crate) src_link: &'s Stat,
-    /// What the source leads to; `None` for a dangling link.
-    pub(crate) src_target: Option<&'s Stat>,
-    pub(crate) dst_link: &'s Stat,
-    pub(crate) dst_target: Option<&'s Stat>,
-    /// Both names are the same name in the same directory.
-    pub(crate) same_name: bool,
-    /// Whether the source stands for what it leads to.
-    pub(crate) follows: bool,
-}
-
-/// What is to be done.
+/// How source and destination are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SameFile {
-    /// They do not get in each other's way.
+    /// They are different files, or the copy does not destroy its source.
     Different,
-    /// The copy is already there.
+    /// The destination is the copy already.
     AlreadyDone,
     /// A copy would destroy its source.
     Same,
 }
 
-/// Decides by identity alone, before anything is touched.
-pub(crate) fn check(ends: &Ends<'_>, options: &Options) -> SameFile {
+/// Compares source and destination by device and inode number, before anything is changed.
+pub(super) fn check_same_file(
+    options: &Options,
+    entry: &Entry<'_>,
+    found: &Found,
+) -> Result<SameFile> {
+    if is_directory(&entry.src_stat) {
+        let dst = found.target.as_ref().unwrap_or(&found.link);
+        let same = FileId::of(&entry.src_stat) == FileId::of(dst);
+        return Ok(if same { SameFile::Same } else { SameFile::Different });
+    }
+    let looked = entry.src_through_link.then(|| entry.src.stat(false)).transpose();
+    let src_link = looked.map_err(failed(Action::Stat, &entry.src))?.unwrap_or(entry.src_stat);
+    let src_target = if !is_symlink(&entry.src_stat) {
+        Some(entry.src_stat)
+    } else if is_symlink(&found.link) {
+        // Two symbolic links are the same file only as links.
+        None
+    } else {
+        entry.src.stat(true).ok()
+    };
+    let ends = Ends {
+        src_link: &src_link,
+        src_target: src_target.as_ref(),
+        dst_link: &found.link,
+        dst_target: found.target.as_ref(),
+        entry,
+        follows: !is_symlink(&entry.src_stat) && options.follow != Follow::Never,
+    };
+    Ok(decide(&ends, options))
+}
+
+/// Whether source and destination have the same name in the same directory.
+fn is_same_name(entry: &Entry<'_>) -> bool {
+    let (src_parent, src_base) = split(entry.src.name);
+    let (dst_parent, dst_base) = split(entry.dst.name);
+    if src_base != dst_base {
+        return false;
+    }
+    let at = |dir, name| statat(dir, OsStr::from_bytes(name), AtFlags::empty());
+    match (at(entry.src.dir, src_parent), at(entry.dst.dir, dst_parent)) {
+        (Ok(src), Ok(dst)) => FileId::of(&src) == FileId::of(&dst),
+        _ => false,
+    }
+}
+
+/// Source and destination, each as itself and as the target of a symbolic link.
+struct Ends<'s> {
+    /// The source itself.
+    src_link: &'s Stat,
+    /// `None` for a dangling link.
+    src_target: Option<&'s Stat>,
+    dst_link: &'s Stat,
+    dst_target: Option<&'s Stat>,
+    entry: &'s Entry<'s>,
+    /// The target of the source is copied, not the link.
+    follows: bool,
+}
+
+fn decide(ends: &Ends<'_>, options: &Options) -> SameFile {
     let one_inode = FileId::of(ends.src_link) == FileId::of(ends.dst_link);
     let one_target = match (ends.src_target, ends.dst_target) {
         (Some(src), Some(dst)) => FileId::of(src) == FileId::of(dst),
@@ -43,34 +93,34 @@ pub(crate) fn check(ends: &Ends<'_>, options: &Options) -> SameFile {
     let backup = options.backup.is_some();
     let links = options.make == Make::HardLink;
     if is_symlink(ends.src_link) && !ends.follows {
-        return of_link_itself(ends, one_inode, links, backup, options);
+        return decide_for_link(ends, one_inode, links, backup, options);
     }
     if is_symlink(ends.dst_link) {
-        // The destination leads to the source. To replace the link is sound, to write through it
-        // is not; and where both are one link, replacing it would leave nothing to copy.
+        // The destination is a link to the source. Replacing the link is safe, writing through it
+        // is not. If both are the same link, replacing it would remove the source.
         let replaces =
             links || options.make == Make::SymbolicLink || backup || options.remove_destination;
-        // A new link beside an old one of that name only fails, as long as nothing is removed.
+        // As long as nothing is removed, creating a link of an existing name only fails.
         let harmless = (links || options.make == Make::SymbolicLink)
             && !options.force
             && !options.ask
             && !backup
             && !options.remove_destination;
-        let sound = if ends.same_name { harmless } else { replaces };
-        return if sound { SameFile::Different } else { SameFile::Same };
+        let safe = if is_same_name(ends.entry) { harmless } else { replaces };
+        return if safe { SameFile::Different } else { SameFile::Same };
     }
     if links {
         return SameFile::AlreadyDone;
     }
-    // Two hard links of one file: the destination's name can be given to a new file. But when the
-    // source is a symbolic link, it may lead to that very name.
-    let parts = backup || options.remove_destination;
-    let sound = parts && !ends.same_name && !is_symlink(ends.src_link);
-    if sound { SameFile::Different } else { SameFile::Same }
+    // Two hard links of one file: the destination's name can be given to a new file. But if the
+    // source is a symbolic link, it may lead to that name.
+    let is_removed = backup || options.remove_destination;
+    let safe = is_removed && !is_symlink(ends.src_link) && !is_same_name(ends.entry);
+    if safe { SameFile::Different } else { SameFile::Same }
 }
 
 /// The source is a symbolic link that is copied as one.
-fn of_link_itself(
+fn decide_for_link(
     ends: &Ends<'_>,
     one_inode: bool,
     links: bool,
@@ -82,12 +132,12 @@ fn of_link_itself(
         return match (one_inode, links) {
             (false, _) => SameFile::Different,
             (true, true) => SameFile::AlreadyDone,
-            (true, false) if ends.same_name => SameFile::Same,
+            (true, false) if is_same_name(ends.entry) => SameFile::Same,
             (true, false) if backup || options.remove_destination => SameFile::Different,
             (true, false) => SameFile::AlreadyDone,
         };
     }
-    // The link leads to the destination, which it would replace by itself.
+    // The source is a link to the destination, and would replace its own target.
     match (backup, links) {
         (true, _) => SameFile::Different,
         (false, true) => SameFile::AlreadyDone,

@@ -6,19 +6,23 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FileType;
 
-use super::Entry;
+use super::ListedEntry;
 use crate::fs::{DisplayPath, is_directory};
 use crate::report::{Announcement, Reporter};
 use crate::request::Options;
 
 /// Whether `entry` is left out, which is announced with `--debug`.
-pub(crate) fn is_left_out(options: &Options, report: &Reporter<'_>, entry: &Entry<'_>) -> bool {
+pub(crate) fn is_left_out(
+    options: &Options,
+    report: &Reporter<'_>,
+    entry: &ListedEntry<'_>,
+) -> bool {
     let filter = &options.filter;
     let DisplayPath::In(dir_path) = entry.src.shown else { return false };
     if filter.is_empty() {
         return false;
     }
-    // For patterns that end in a slash; a link is none unless what it leads to is copied.
+    // Patterns that end in a slash match directories. A link counts if it is followed.
     let is_directory = match entry.listed_as {
         FileType::Directory => true,
         FileType::Unknown | FileType::Symlink => {
@@ -33,8 +37,8 @@ pub(crate) fn is_left_out(options: &Options, report: &Reporter<'_>, entry: &Entr
     left_out
 }
 
-/// Whether any directory on `path`, which begins below the directory of `entry`, is left out.
-pub(crate) fn is_path_left_out(options: &Options, entry: &Entry<'_>, path: &Path) -> bool {
+/// Whether any directory on `path`, which starts below the directory of `entry`, is left out.
+pub(crate) fn is_path_left_out(options: &Options, entry: &ListedEntry<'_>, path: &Path) -> bool {
     let top = match entry.src.shown {
         DisplayPath::In(dir_path) => {
             PathBuf::from(OsString::from_vec(dir_path.below_operand(entry.src.name)))

@@ -1,23 +1,26 @@
-//! One entry to copy, as the walk finds it, before anything is done at its destination.
+//! One entry to copy, as the walk finds it, and its open source.
 
-pub(crate) mod filtered;
-pub(crate) mod operand;
-pub(crate) mod source;
+mod filtered;
+mod source;
 
 pub(crate) use filtered::{is_left_out, is_path_left_out};
-pub(crate) use operand::{Operand, source_name};
-pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_source, open_source_on};
+pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_source};
 
+use std::ffi::OsStr;
+use std::ops::Deref;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use rustix::fs::{FileType, Stat};
 
-use crate::fs::{DirPath, Place, file_bytes, is_regular, kind};
+use crate::fs::{DirPath, Place, file_bytes, is_regular, kind, trim_slashes};
 use crate::report::{Method, Receipt, Reporter};
 use crate::request::{Make, Options};
 
-/// One entry to copy.
-pub(crate) struct Entry<'a> {
+/// One entry to copy, as the walk finds it.
+pub(crate) struct ListedEntry<'a> {
     pub(crate) src: Place<'a>,
     pub(crate) dst: Place<'a>,
     /// The destination's directory, if it can be opened again for another name of the same file.
@@ -26,21 +29,41 @@ pub(crate) struct Entry<'a> {
     pub(crate) operand: &'a Operand,
     /// This is the operand itself.
     pub(crate) is_operand: bool,
-    /// What its directory says it is.
+    /// Its type in the directory listing.
     pub(crate) listed_as: FileType,
-    /// The source's name stands for what it leads to, should it be a symbolic link.
+    /// If the source is a symbolic link, its target is copied.
     pub(crate) src_through_link: bool,
     /// The only file system to enter.
     pub(crate) device: Option<u64>,
-    /// What is made in the destination's directory gets an access control list from it.
+    /// The destination's directory has a default access control list.
     pub(crate) inherits_acl: bool,
-    /// Nobody else may give or take names in the destination's directory as yet.
+    /// No other user may create or remove names in the destination's directory.
     pub(crate) private: bool,
-    /// When it was first looked at, if receipts are kept.
+    /// When the copy of the entry started, if receipts are kept.
     pub(crate) started: Option<Instant>,
 }
 
-impl Entry<'_> {
+/// An entry, and the attributes of its source when that was looked at.
+pub(crate) struct Entry<'a> {
+    listed: &'a ListedEntry<'a>,
+    pub(crate) src_stat: Stat,
+}
+
+impl<'a> Entry<'a> {
+    pub(crate) fn new(listed: &'a ListedEntry<'a>, src_stat: Stat) -> Entry<'a> {
+        Entry { listed, src_stat }
+    }
+}
+
+impl<'a> Deref for Entry<'a> {
+    type Target = ListedEntry<'a>;
+
+    fn deref(&self) -> &ListedEntry<'a> {
+        self.listed
+    }
+}
+
+impl ListedEntry<'_> {
     pub(crate) fn receipt(&self, kind: FileType, method: Method) -> Receipt {
         Receipt::new(self.src.path(), self.dst.path(), kind, method)
     }
@@ -50,21 +73,21 @@ impl Entry<'_> {
         report.observer.finished(receipt);
     }
 
-    /// Whether another entry of the run may be another name of this one, and become a link.
+    /// Whether another entry of the run may be a hard link to the same file, and become one again.
     pub(crate) fn may_have_links(&self, options: &Options, src_stat: &Stat) -> bool {
         let copies = matches!(options.make, Make::Copy | Make::AttributesOnly);
-        // A symbolic link that is followed gives its file one name more than the inode knows of.
+        // A symbolic link that is followed is another name of its file, which st_nlink omits.
         let several = src_stat.st_nlink > 1 || options.follow.follows(self.is_operand);
         options.preserve.links && copies && several && self.dst_dir.is_some()
     }
 
-    /// Whether later entries of the run are compared with the file that is made of this one.
+    /// Whether later entries of the run are compared with the copy of this one.
     pub(crate) fn is_compared_later(&self, options: &Options, src_stat: &Stat) -> bool {
         self.is_operand || options.backup.is_some() || self.may_have_links(options, src_stat)
     }
 }
 
-/// How long ago an entry was begun, in nanoseconds.
+/// Nanoseconds since the copy of an entry started.
 pub(crate) fn elapsed_ns(started: Option<Instant>) -> u64 {
     started.map_or(0, |started| u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
@@ -82,4 +105,21 @@ pub(crate) fn copies_data(options: &Options, src: &Stat) -> bool {
         FileType::Symlink | FileType::Directory => false,
         _ => !options.recursive || options.copy_contents,
     }
+}
+
+/// A source operand and the destination of its copy.
+#[derive(Debug)]
+pub(crate) struct Operand {
+    pub(crate) src: PathBuf,
+    pub(crate) dst: PathBuf,
+    /// The destination is a name in a directory that the user named.
+    pub(crate) into_directory: bool,
+    /// It was reported that the operand would be copied into itself. That is reported once.
+    pub(crate) into_itself: AtomicBool,
+}
+
+/// The name of a source operand that is copied into a directory.
+pub(crate) fn source_name<'s>(options: &Options, source: &'s OsStr) -> &'s [u8] {
+    let bytes = source.as_bytes();
+    if options.strip_trailing_slashes { trim_slashes(bytes) } else { bytes }
 }

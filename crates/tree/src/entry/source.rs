@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::Errno;
 
-use super::Entry;
-use crate::fs::{FileId, FsTypes, Reliability, open_listed, open_looked_at_on};
-use crate::report::{Action, Diagnostic, failed};
+use super::{Entry, ListedEntry};
+use crate::fs::{FileId, FsTypes, Reliability, open_listed, open_looked_at};
+use crate::report::{Action, Diagnostic, Result, failed};
 
 /// An open source, and what it was when it was opened.
 pub(crate) struct OpenSource {
@@ -15,7 +15,7 @@ pub(crate) struct OpenSource {
     pub(crate) stat: Stat,
 }
 
-/// A source that has been opened, and the file for its copy, unless that is yet to be created.
+/// A source that has been opened, and the file for its copy if that was created already.
 pub(crate) struct Prepared {
     pub(crate) source: OpenSource,
     pub(crate) created: Option<OwnedFd>,
@@ -23,45 +23,30 @@ pub(crate) struct Prepared {
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-/// Opens a source that its directory calls a regular file, if that is what it is.
-pub(crate) fn open_listed_source(fs_types: &mut FsTypes, entry: &Entry<'_>) -> Option<OpenSource> {
+/// Opens a source that its directory lists as a regular file. `None` if it cannot be opened, or is
+/// something else.
+pub(crate) fn open_listed_source(
+    fs_types: &mut FsTypes,
+    entry: &ListedEntry<'_>,
+) -> Option<OpenSource> {
     let flags = READ | OFlags::NOFOLLOW;
     let (fd, stat) = open_listed(fs_types, entry.src.dir, entry.src.name, flags)?;
     Some(OpenSource { fd, stat })
 }
 
-/// Opens the file that `stat` describes.
-pub(crate) fn open_source(entry: &Entry<'_>, stat: &Stat) -> Result<OpenSource, Diagnostic> {
-    open_source_on(Reliability::Unknown, entry, stat)
-}
-
-pub(crate) fn open_source_on(
-    reliability: Reliability,
-    entry: &Entry<'_>,
-    stat: &Stat,
-) -> Result<OpenSource, Diagnostic> {
-    let fd = open_for_reading(reliability, entry, stat)?;
-    let now = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
-    if FileId::of(&now) != FileId::of(stat) {
-        return Err(Diagnostic::SourceReplaced { src: entry.src.path() });
-    }
-    Ok(OpenSource { fd, stat: now })
-}
-
-fn open_for_reading(
-    reliability: Reliability,
-    entry: &Entry<'_>,
-    stat: &Stat,
-) -> Result<OwnedFd, Diagnostic> {
-    let mut flags = READ;
-    if !entry.src_through_link {
-        flags |= OFlags::NOFOLLOW;
-    }
-    let opened = open_looked_at_on(reliability, entry.src.dir, entry.src.name, flags, stat);
-    opened.map_err(|errno| match errno {
-        Errno::LOOP if !entry.src_through_link => {
-            Diagnostic::SourceReplaced { src: entry.src.path() }
-        }
+/// Opens the source, which must still be the file that `entry.src_stat` describes.
+pub(crate) fn open_source(reliability: Reliability, entry: &Entry<'_>) -> Result<OpenSource> {
+    let (dir, name) = (entry.src.dir, entry.src.name);
+    let flags = if entry.src_through_link { READ } else { READ | OFlags::NOFOLLOW };
+    let replaced = || Diagnostic::SourceReplaced { src: entry.src.path() };
+    let opened = open_looked_at(reliability, dir, name, flags, &entry.src_stat);
+    let fd = opened.map_err(|errno| match errno {
+        Errno::LOOP if !entry.src_through_link => replaced(),
         errno => failed(Action::OpenForReading, &entry.src)(errno),
-    })
+    })?;
+    let stat = fstat(&fd).map_err(failed(Action::Fstat, &entry.src))?;
+    if FileId::of(&stat) != FileId::of(&entry.src_stat) {
+        return Err(replaced());
+    }
+    Ok(OpenSource { fd, stat })
 }

@@ -18,7 +18,6 @@ impl Caller {
         }
     }
 
-    /// Whether a failed chown(2) is unexpected: root may change the owner of any file.
     pub(crate) fn is_root(&self) -> bool {
         self.euid == 0
     }
@@ -28,8 +27,8 @@ impl Caller {
         stat.st_uid == self.euid
     }
 
-    /// Whether a file that this user makes gets the inode's owner and group without chown(2). A
-    /// set-group-ID directory may give its own group instead; [`crate::metadata`] corrects that.
+    /// Whether a file that this user creates gets the inode's owner and group without chown(2). In
+    /// a set-group-ID directory it gets another group, which [`crate::metadata`] corrects.
     pub(crate) fn owns_with_group(&self, stat: &Stat) -> bool {
         (stat.st_uid, stat.st_gid) == (self.euid, self.egid)
     }

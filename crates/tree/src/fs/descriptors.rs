@@ -2,10 +2,10 @@
 
 use rustix::process::{Resource, getrlimit};
 
-/// Descriptors for all but files and directories that are copied: standard streams, operands.
+/// Descriptors of everything but the copied files and directories, such as standard streams.
 pub(crate) const OTHER_DESCRIPTORS: u64 = 20;
 
-/// With a limit above this, open descriptors are not counted: to count them takes 20 microseconds.
+/// With a limit above this, open descriptors are not counted, which takes 20 microseconds.
 const FEW_DESCRIPTORS: u64 = 1024;
 
 /// How many descriptors the process may have, less those that it has open beyond
@@ -15,7 +15,7 @@ pub(crate) fn available() -> u64 {
     if allowed > FEW_DESCRIPTORS {
         return allowed;
     }
-    // Where /proc cannot be read, EMFILE tells later.
+    // If /proc cannot be read, EMFILE comes later.
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, |open| open.count() as u64);
     allowed.saturating_sub(open.saturating_sub(OTHER_DESCRIPTORS))
 }

@@ -1,45 +1,47 @@
-//! Directories as open descriptors: entered one component at a time, found again and recognised by
-//! device and inode number.
+//! Open directories: entered one component at a time, and recognised by device and inode number
+//! when they are opened again.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 use rustix::io::{self, Errno};
 
-use crate::fs::dir_path::DirPath;
-use crate::fs::stat::FileId;
-use crate::fs::xattr::Handle;
+use super::dir_path::DirPath;
+use super::name::c_name;
+use super::stat::FileId;
+use super::xattr::Handle;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// Open flags for a directory that is listed.
+pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens the directory that the user named, following symbolic links as every program does.
+/// Open flags for a directory that is not listed, which need no permission to do that.
+pub(crate) const SEARCH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Opens a directory that the user named, and follows symbolic links.
 pub(crate) fn open_operand(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     openat(dir, name, DIRECTORY, Mode::empty())
 }
 
-/// Opens a directory that only has to be searched, which needs no leave to list it.
+/// Opens a directory with O_PATH, which needs no permission to list it.
 pub(crate) fn open_for_search(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
-    openat(dir, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    openat(dir, name, SEARCH, Mode::empty())
 }
 
-/// Opens a directory to put things into. Where it may not be listed, it can still be gone through.
+/// Opens a destination directory; with O_PATH if it may not be listed.
 pub(crate) fn open_destination(
     dir: BorrowedFd<'_>,
     name: &CStr,
     flags: OFlags,
 ) -> io::Result<OwnedFd> {
     match openat(dir, name, DIRECTORY | flags, Mode::empty()) {
-        Err(Errno::ACCESS) => {
-            let flags = flags | OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            openat(dir, name, flags, Mode::empty())
-        }
+        Err(Errno::ACCESS) => openat(dir, name, SEARCH | flags, Mode::empty()),
         result => result,
     }
 }
 
-/// [`enter`], for a directory to put things into.
+/// [`enter`] for a destination directory.
 pub(crate) fn enter_destination(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     match enter(dir, name) {
         Err(Errno::ACCESS) => enter_for_search(dir, name),
@@ -47,7 +49,7 @@ pub(crate) fn enter_destination(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<
     }
 }
 
-/// A handle on the attributes of an open directory, which may be open for search only.
+/// A handle on the attributes of an open directory, which may be open with O_PATH.
 pub(crate) fn handle(fd: BorrowedFd<'_>) -> Handle<'_> {
     match rustix::fs::fcntl_getfl(fd) {
         Ok(flags) if !flags.contains(OFlags::PATH) => Handle::Open(fd),
@@ -55,25 +57,25 @@ pub(crate) fn handle(fd: BorrowedFd<'_>) -> Handle<'_> {
     }
 }
 
-/// Opens the directory `name` in `dir`, and nothing that a symbolic link leads to.
+/// Opens the directory `name` in `dir`, without following symbolic links.
 pub(crate) fn enter(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
     open_beneath(dir, name, DIRECTORY)
 }
 
-/// The same for one whose listing may be forbidden while passing through is allowed.
+/// The same with O_PATH, for a directory that may not be listed.
 pub(crate) fn enter_for_search(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
-    open_beneath(dir, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
+    open_beneath(dir, name, SEARCH)
 }
 
-/// Opens `name`, a single component. With openat2 the kernel itself promises that nothing outside
-/// `dir` is reached; without it O_NOFOLLOW promises the same, for a single component.
+/// Opens `name`, a single component. openat2(2) guarantees that nothing outside `dir` is reached;
+/// without it O_NOFOLLOW guarantees the same for a single component.
 fn open_beneath(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::NOFOLLOW;
     if has_openat2() {
         let resolve =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match openat2(dir, name, flags, Mode::empty(), resolve) {
-            // A rename elsewhere raced with the kernel's check of `..`, of which there is none.
+            // A concurrent rename made the kernel's check of `..` uncertain. `name` has no `..`.
             Err(Errno::AGAIN) => {}
             result => return result,
         }
@@ -81,8 +83,8 @@ fn open_beneath(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<O
     openat(dir, name, flags, Mode::empty())
 }
 
-/// Whether the kernel has openat2 and lets us call it: it came with Linux 5.6, and older seccomp
-/// filters answer EPERM.
+/// Whether openat2(2) can be called: it came with Linux 5.6, and older seccomp filters return
+/// EPERM.
 fn has_openat2() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {
@@ -91,24 +93,21 @@ fn has_openat2() -> bool {
     })
 }
 
-/// A descriptor for a directory that a dry run does not make: every lookup in it fails.
-///
-/// # Errors
-/// Those of open(2).
+/// A descriptor for a directory that a dry run does not create: every lookup in it fails.
 pub(crate) fn placeholder_dir() -> io::Result<OwnedFd> {
     openat(CWD, c"/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// A directory of one side of a walk. Its descriptor may be given up and gained again.
+/// A directory of one side of a walk. It may be closed and opened again.
 #[derive(Debug)]
 pub(crate) struct Dir {
     fd: Option<OwnedFd>,
     pub(crate) id: FileId,
     pub(crate) dir_path: DirPath,
-    /// It was entered through a symbolic link, so that its `..` is not the directory above it in
-    /// the walk.
+    /// It was entered through a symbolic link, so that `..` is not the directory above it in the
+    /// walk.
     pub(crate) through_link: bool,
-    /// It is not there: in a rehearsal.
+    /// It does not exist: a dry run would create it.
     pub(crate) is_placeholder: bool,
 }
 
@@ -123,7 +122,7 @@ impl Dir {
     }
 
     /// # Panics
-    /// When the descriptor was given up: the walk gains it again before it goes on here.
+    /// When it is closed. The walk opens it again before it continues here.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_ref().expect("the walk is in this directory, so it is open").as_fd()
     }
@@ -136,33 +135,25 @@ impl Dir {
         self.fd = None;
     }
 
-    /// Opens this directory again as the parent of `child`. Whatever is found there must be the
-    /// very directory that was left.
+    /// Opens this directory again as the parent of `child`.
     ///
     /// # Errors
-    /// ESTALE when `child` was moved and something else is its parent now.
+    /// ESTALE when `child` was moved and has another parent now.
     pub(crate) fn reopen(&mut self, child: BorrowedFd<'_>) -> io::Result<()> {
-        if self.is_placeholder {
-            self.fd = Some(placeholder_dir()?);
-            return Ok(());
-        }
-        let fd = open_destination(child, c"..", OFlags::NOFOLLOW)?;
-        if FileId::of(&fstat(&fd)?) != self.id {
-            return Err(Errno::STALE);
-        }
-        self.fd = Some(fd);
-        Ok(())
+        self.reopen_by(|_| open_destination(child, c"..", OFlags::NOFOLLOW))
     }
 
-    /// The same by its own name, from the directory above it.
+    /// Opens it again by its name in `parent`.
+    ///
+    /// # Errors
+    /// ESTALE when the name belongs to another directory now.
     pub(crate) fn reopen_in(&mut self, parent: BorrowedFd<'_>) -> io::Result<()> {
-        if self.is_placeholder {
-            self.fd = Some(placeholder_dir()?);
-            return Ok(());
-        }
-        let name = CString::new(self.dir_path.name()).map_err(|_| Errno::INVAL)?;
-        let fd = enter_destination(parent, &name)?;
-        if FileId::of(&fstat(&fd)?) != self.id {
+        self.reopen_by(|dir| enter_destination(parent, &c_name(dir.dir_path.name())?))
+    }
+
+    fn reopen_by(&mut self, open: impl Fn(&Dir) -> io::Result<OwnedFd>) -> io::Result<()> {
+        let fd = if self.is_placeholder { placeholder_dir()? } else { open(self)? };
+        if !self.is_placeholder && FileId::of(&fstat(&fd)?) != self.id {
             return Err(Errno::STALE);
         }
         self.fd = Some(fd);

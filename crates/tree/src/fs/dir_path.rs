@@ -1,45 +1,44 @@
-//! The name of a directory as messages show it, kept as one link to the parent a level.
+//! The path of a directory as messages show it, stored as its name and a reference to its parent.
 //!
-//! A tree may be twenty thousand levels deep; a whole path at each level would be gigabytes. So a
-//! directory knows its own name and its parent, and a path is put together when a message needs
-//! one.
+//! A tree may be twenty thousand levels deep, and a whole path at each level would take gigabytes.
+//! So a path is put together when a message needs it.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::fs::stat::FileId;
+use super::stat::FileId;
 
-/// A directory's place in the tree: names from an operand down. Clones share it.
+/// A directory of a tree. Clones share their memory.
 #[derive(Clone, Debug)]
 pub(crate) struct DirPath(Arc<Node>);
 
 #[derive(Debug)]
 struct Node {
     parent: Option<DirPath>,
-    /// For the first node, the operand as the user wrote it.
+    /// For the top, the operand as the user wrote it.
     name: Box<[u8]>,
-    /// For the first node of a destination, from where its directory is found again.
+    /// For the top of a destination, how it is opened again.
     anchor: Option<Anchor>,
-    /// Which directory it is, in the trails of sources.
+    /// The identity of a source directory.
     id: Option<FileId>,
 }
 
-/// From where a directory is found again whose name is that of an operand, or of a symbolic link.
+/// How a directory is opened again whose name is that of an operand or of a symbolic link.
 #[derive(Clone, Debug)]
 pub(crate) enum Anchor {
-    /// It is this one, which stays open.
+    /// It stays open.
     Held(Arc<OwnedFd>),
-    /// It has this name in the directory at this trail.
+    /// It has this name in that directory.
     In(DirPath, CString),
-    /// A symbolic link of this name in the directory at this trail leads to it.
-    Behind(DirPath, CString, FileId),
+    /// It is the target of the symbolic link of this name in that directory, and has this identity.
+    ThroughLink(DirPath, CString, FileId),
 }
 
 impl DirPath {
-    /// The top of a tree, shown as `operand`.
+    /// The top of a destination, shown as `operand`.
     pub(crate) fn top(operand: &Path, anchor: Option<Anchor>) -> DirPath {
         let name = operand.as_os_str().as_bytes().into();
         DirPath(Arc::new(Node { parent: None, name, anchor, id: None }))
@@ -51,20 +50,14 @@ impl DirPath {
         DirPath(Arc::new(Node { parent: None, name, anchor: None, id: Some(id) }))
     }
 
-    /// The directory `name` in this one.
-    pub(crate) fn child(&self, name: &CStr) -> DirPath {
+    /// The directory `name` in this one; `id` is the identity of a source directory.
+    pub(crate) fn child(&self, name: &CStr, id: Option<FileId>) -> DirPath {
         let name = name.to_bytes().into();
-        DirPath(Arc::new(Node { parent: Some(self.clone()), name, anchor: None, id: None }))
-    }
-
-    /// The source directory `name` in this one.
-    pub(crate) fn child_source(&self, name: &CStr, id: FileId) -> DirPath {
-        let name = name.to_bytes().into();
-        DirPath(Arc::new(Node { parent: Some(self.clone()), name, anchor: None, id: Some(id) }))
+        DirPath(Arc::new(Node { parent: Some(self.clone()), name, anchor: None, id }))
     }
 
     /// Whether the source directory `id` is this one or one above it.
-    pub(crate) fn passes(&self, id: FileId) -> bool {
+    pub(crate) fn contains(&self, id: FileId) -> bool {
         std::iter::successors(Some(self), |dir_path| dir_path.parent())
             .any(|dir_path| dir_path.0.id == Some(id))
     }
@@ -79,12 +72,12 @@ impl DirPath {
         &self.0.name
     }
 
-    /// From where the directory of the first name is found again.
+    /// How the top is opened again.
     pub(crate) fn anchor(&self) -> Option<&Anchor> {
         self.0.anchor.as_ref()
     }
 
-    /// Whether both are the same directory of the same walk.
+    /// Whether both are clones of one value.
     pub(crate) fn is(&self, other: &DirPath) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -121,17 +114,17 @@ impl DirPath {
 }
 
 impl Node {
-    /// Parts with the trail that this one hangs on.
+    /// Takes the reference to the next directory above, by which this one is reached.
     fn take_above(&mut self) -> Option<DirPath> {
         match self.anchor.take() {
-            Some(Anchor::In(home, _) | Anchor::Behind(home, ..)) => Some(home),
+            Some(Anchor::In(dir, _) | Anchor::ThroughLink(dir, ..)) => Some(dir),
             Some(Anchor::Held(_)) | None => self.parent.take(),
         }
     }
 }
 
 impl Drop for Node {
-    // The default would drop one parent within the other: one stack frame a level.
+    // The default drop is recursive and uses one stack frame a level.
     fn drop(&mut self) {
         let mut above = self.take_above();
         while let Some(DirPath(node)) = above {
@@ -140,8 +133,8 @@ impl Drop for Node {
     }
 }
 
-/// `name` in `dir` as messages show it: with one slash between, whatever `dir` ends in, and
-/// without any normalisation, which [`Path::join`] would allow itself.
+/// `name` in `dir` as messages show it: with one slash between them, and without the normalisation
+/// of [`Path::join`].
 pub(crate) fn join(dir: &Path, name: &OsStr) -> PathBuf {
     let mut path = dir.as_os_str().as_bytes().to_vec();
     push_name(&mut path, name.as_bytes());
@@ -158,8 +151,7 @@ fn push_name(path: &mut Vec<u8>, name: &[u8]) {
 }
 
 fn into_path(bytes: Vec<u8>) -> PathBuf {
-    use std::os::unix::ffi::OsStringExt;
-    std::ffi::OsString::from_vec(bytes).into()
+    OsString::from_vec(bytes).into()
 }
 
 #[cfg(test)]
@@ -181,16 +173,16 @@ mod tests {
     }
 
     #[test]
-    fn a_long_trail_is_dropped_without_a_deep_stack() {
+    fn a_long_path_is_dropped_without_a_deep_stack() {
         let mut dir_path = DirPath::top(Path::new("top"), None);
         for _ in 0..200_000 {
-            dir_path = dir_path.child(c"d");
+            dir_path = dir_path.child(c"d", None);
         }
         assert_eq!(dir_path.path().as_os_str().len(), 3 + 2 * 200_000);
         drop(dir_path);
         let mut dir_path = DirPath::top(Path::new("top"), None);
         for ino in 0..200_000 {
-            let anchor = Anchor::Behind(dir_path, c"link".into(), FileId { dev: 1, ino });
+            let anchor = Anchor::ThroughLink(dir_path, c"link".into(), FileId { dev: 1, ino });
             dir_path = DirPath::top(Path::new("top/link"), Some(anchor));
         }
         drop(dir_path);

@@ -1,7 +1,7 @@
 //! Types of file systems, by the number that statfs(2) gives them.
 //!
-//! A reliable file system is a local one of this kernel. It never reports data as a hole, its
-//! lengths and owners are true, and O_NONBLOCK means nothing for its regular files.
+//! A reliable file system is a local one of this kernel: it never reports data as a hole, its
+//! lengths and owners are right, and O_NONBLOCK has no effect on its regular files.
 
 use std::os::fd::BorrowedFd;
 
@@ -21,8 +21,8 @@ pub(crate) const EXT4: u64 = 0xef53;
 /// The number of xfs.
 pub(crate) const XFS: u64 = 0x5846_5342;
 
-/// File systems whose SEEK_DATA and SEEK_HOLE never call data a hole, by the number that statfs(2)
-/// gives them. Others have: ZFS with dirty data, FUSE and network file systems.
+/// The reliable file systems. ZFS with dirty data, FUSE and network file systems have reported data
+/// as holes.
 const RELIABLE: &[u64] = &[
     EXT4,
     XFS,
@@ -32,18 +32,18 @@ const RELIABLE: &[u64] = &[
     0xca45_1a4e, // bcachefs
 ];
 
-/// Whether a hole in the file `fd` may be believed.
+/// Whether the file system of `fd` is reliable.
 pub(crate) fn is_on_reliable_fs(fd: BorrowedFd<'_>) -> bool {
     file_system(fd).is_some_and(is_reliable)
 }
 
-/// The same by the number of its file system.
+/// Whether the file system of this type is reliable.
 pub(crate) fn is_reliable(kind: u64) -> bool {
     RELIABLE.contains(&kind)
 }
 
-/// File systems made of the kernel's own variables. The lengths that their files report are not
-/// the lengths of what can be read.
+/// File systems whose files are variables of the kernel. The reported lengths are not the lengths
+/// of what can be read.
 const PSEUDO: &[u64] = &[
     0x9fa0,      // proc
     0x6265_6572, // sysfs
@@ -55,7 +55,7 @@ const PSEUDO: &[u64] = &[
     0x6165_676c, // pstore
 ];
 
-/// Whether files are the kernel's variables, by the number of their file system.
+/// Whether the files of this type of file system are variables of the kernel.
 pub(crate) fn is_pseudo(kind: u64) -> bool {
     PSEUDO.contains(&kind)
 }
@@ -66,18 +66,23 @@ pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Option<u64> {
     fstatfs(fd).ok().map(|statfs| statfs.f_type as u64 & 0xffff_ffff)
 }
 
-/// The types of the file systems that one worker has met, by device number. There are never more
-/// than a handful.
+/// An open file and its file system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Endpoint<'f> {
+    pub(crate) fd: BorrowedFd<'f>,
+    pub(crate) dev: u64,
+    /// The number that statfs(2) gives its file system.
+    pub(crate) fs_type: Option<u64>,
+}
+
+/// The types of the file systems that a worker has used, by device number: a handful at most.
 #[derive(Debug, Default)]
 pub(crate) struct FsTypes(Vec<(u64, Option<u64>)>);
 
-/// What is known of the file system of a file.
+/// Whether the file system of a file is known to be reliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reliability {
-    /// O_NONBLOCK means nothing for regular files there, but for mandatory locks, which Linux had
-    /// until 5.15.
     Reliable,
-    /// Nothing is known.
     Unknown,
 }
 
@@ -97,7 +102,7 @@ impl FsTypes {
         self.of(fd, dev).is_some_and(is_reliable)
     }
 
-    /// What is known so far of the file system of the file that `stat` describes.
+    /// Whether the file system of the file that `stat` describes is known to be reliable. No call.
     pub(crate) fn reliability(&self, stat: &Stat) -> Reliability {
         match self.known(FileId::of(stat).dev) {
             Some(Some(fs_type)) if is_reliable(fs_type) => Reliability::Reliable,

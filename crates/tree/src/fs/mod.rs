@@ -1,4 +1,4 @@
-//! Subjects of the kernel, one file each, without any policy of copying.
+//! One kernel subject a file, without any policy of copying.
 
 pub(crate) mod caller;
 pub(crate) mod descriptors;
@@ -16,15 +16,15 @@ pub(crate) mod xattr;
 pub(crate) use caller::Caller;
 pub(crate) use descriptors::OTHER_DESCRIPTORS;
 pub(crate) use dir::{
-    Dir, enter, enter_destination, enter_for_search, open_destination, open_for_search,
-    open_operand, placeholder_dir,
+    DIRECTORY, Dir, SEARCH, enter, enter_destination, enter_for_search, open_destination,
+    open_for_search, open_operand, placeholder_dir,
 };
 pub(crate) use dir_path::{Anchor, DirPath, join};
 pub(crate) use fs_type::{
-    BTRFS, EXT4, FsTypes, Reliability, TMPFS, XFS, file_system, is_pseudo, is_reliable,
+    BTRFS, EXT4, Endpoint, FsTypes, Reliability, TMPFS, XFS, file_system, is_pseudo, is_reliable,
 };
 pub(crate) use name::{c_name, last_component, last_component_verbatim, split, trim_slashes};
-pub(crate) use open::{look_at_new, open_listed, open_looked_at, open_looked_at_on};
+pub(crate) use open::{open_listed, open_looked_at, stat_new};
 pub(crate) use place::{DisplayPath, Place, Trust};
 pub(crate) use readdir::{Buffer, Listing, each_name};
 pub(crate) use stat::{

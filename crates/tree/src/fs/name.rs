@@ -12,8 +12,8 @@ pub(crate) fn trim_slashes(name: &[u8]) -> &[u8] {
     }
 }
 
-/// The last component of a source's name, which is its name in the target directory. For the root
-/// and for a parent directory that is the target itself.
+/// The name of a source in the target directory: its last component, or `.` for the root and for
+/// `..`.
 pub(crate) fn last_component(source: &[u8]) -> &[u8] {
     match last_component_verbatim(source) {
         b".." | b"/" => b".",
@@ -30,8 +30,8 @@ pub(crate) fn last_component_verbatim(source: &[u8]) -> &[u8] {
     &trimmed[trimmed.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1)..]
 }
 
-/// The directory part of a name, `.` if there is none, and its last component. Slashes at the end
-/// do not count.
+/// The directory part of a name, `.` if there is none, and its last component. Trailing slashes do
+/// not count.
 pub(crate) fn split(name: &CStr) -> (&[u8], &[u8]) {
     let bytes = name.to_bytes();
     let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
@@ -45,7 +45,7 @@ pub(crate) fn split(name: &CStr) -> (&[u8], &[u8]) {
 /// `bytes` as a name for system calls.
 ///
 /// # Errors
-/// EINVAL when they hold a zero: arguments of a process do not, but those of a library call may.
+/// EINVAL when they contain a zero byte.
 pub(crate) fn c_name(bytes: &[u8]) -> rustix::io::Result<CString> {
     CString::new(bytes).map_err(|_| Errno::INVAL)
 }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_go_to_their_last_component() {
+    fn a_source_has_the_name_of_its_last_component() {
         for (source, name) in [
             ("a", "a"),
             ("a/", "a"),

@@ -1,4 +1,4 @@
-//! Opening what was looked at, without waiting for what has taken its place meanwhile.
+//! Opens a file that was looked at, without blocking on a fifo that replaced it.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,23 +12,13 @@ use super::fs_type::{FsTypes, Reliability};
 use super::stat::{FileId, is_regular};
 use super::xattr::Handle;
 
-/// Opens `name` in `dir`, which `stat` described. A fifo that was put in the place of a regular file
-/// must not make us wait for its other end; what was a fifo before is waited for. Whether it is
-/// still the same file is for the caller to see.
+/// Opens `name` in `dir`, which `stat` describes. Does not wait for the other end of a fifo that
+/// replaced a regular file; does wait if `stat` is that of a fifo. The caller checks whether it is
+/// the same file.
 ///
 /// # Errors
-/// What the kernel says; ENXIO also for a fifo that nobody reads.
+/// Those of openat(2); ENXIO also for a fifo without a reader.
 pub(crate) fn open_looked_at(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    flags: OFlags,
-    stat: &Stat,
-) -> io::Result<OwnedFd> {
-    open_looked_at_on(Reliability::Unknown, dir, name, flags, stat)
-}
-
-/// The same on a file system of which something is known.
-pub(crate) fn open_looked_at_on(
     reliability: Reliability,
     dir: BorrowedFd<'_>,
     name: &CStr,
@@ -36,15 +26,16 @@ pub(crate) fn open_looked_at_on(
     stat: &Stat,
 ) -> io::Result<OwnedFd> {
     if !is_regular(stat) {
-        return restarting(dir, name, flags);
+        return open_retrying(dir, name, flags);
     }
-    match restarting(dir, name, flags | OFlags::NONBLOCK) {
-        // Somebody holds a lease on the file (Samba does), and O_NONBLOCK does not wait for it.
+    match open_retrying(dir, name, flags | OFlags::NONBLOCK) {
+        // Another process, such as Samba, holds a lease on the file. O_NONBLOCK does not wait for
+        // it.
         Err(Errno::AGAIN) => open_leased(dir, name, flags, stat),
         Err(errno) => Err(errno),
         Ok(fd) => {
             if reliability == Reliability::Unknown {
-                // Some that are processes are told of the flag at each read and write.
+                // A FUSE file system gets the flag with each read and write.
                 fcntl_setfl(&fd, flags)?;
             }
             Ok(fd)
@@ -52,15 +43,15 @@ pub(crate) fn open_looked_at_on(
     }
 }
 
-/// Opens what a listing calls a regular file. `None` when that would wait, when it cannot be opened,
-/// or when it is something else.
+/// Opens a file that is listed as regular. `None` if that would block or fails, or if it is another
+/// kind of file.
 pub(crate) fn open_listed(
     fs_types: &mut FsTypes,
     dir: BorrowedFd<'_>,
     name: &CStr,
     flags: OFlags,
 ) -> Option<(OwnedFd, Stat)> {
-    let fd = restarting(dir, name, flags | OFlags::NONBLOCK).ok()?;
+    let fd = open_retrying(dir, name, flags | OFlags::NONBLOCK).ok()?;
     let stat = fstat(&fd).ok()?;
     if !is_regular(&stat) {
         return None;
@@ -71,15 +62,15 @@ pub(crate) fn open_listed(
     Some((fd, stat))
 }
 
-/// What the new file `fd` is, but for its times, which are as in `like`: nobody is to look at those.
+/// The attributes of the new file `fd`, with the times of `like`: its own times are not read.
 ///
-/// Since Linux 6.13 whoever has seen a file's times is shown other ones after its next change. Where
-/// nobody has, what is written within a tick of the clock after the file was made leaves them as they
-/// are, and spares xfs, btrfs and ext4 a change of its inode.
-pub(crate) fn look_at_new(fd: &OwnedFd, like: &Stat) -> io::Result<Stat> {
+/// Since Linux 6.13 a change after the times were read gets a new, fine timestamp. If they were not
+/// read, a write within a clock tick after the creation leaves them as they are, and saves xfs,
+/// btrfs and ext4 a change of the inode.
+pub(crate) fn stat_new(fd: &OwnedFd, like: &Stat) -> io::Result<Stat> {
     let times = StatxFlags::ATIME | StatxFlags::MTIME | StatxFlags::CTIME;
     let Ok(found) = statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS & !times) else {
-        // Linux before 4.11 has no such call, and some sandboxes forbid it.
+        // Linux before 4.11 has no statx(2), and some sandboxes forbid it.
         return fstat(fd);
     };
     Ok(with_fields(*like, &found))
@@ -100,14 +91,15 @@ fn with_fields(mut stat: Stat, found: &Statx) -> Stat {
     stat
 }
 
-/// Waits for a lease to end, once it is sure that the file is the regular one.
+/// Opens a regular file, and waits for the end of a lease on it.
 fn open_leased(
     dir: BorrowedFd<'_>,
     name: &CStr,
     flags: OFlags,
     stat: &Stat,
 ) -> io::Result<OwnedFd> {
-    let held = restarting(dir, name, (flags & OFlags::NOFOLLOW) | OFlags::PATH | OFlags::CLOEXEC)?;
+    let held =
+        open_retrying(dir, name, (flags & OFlags::NOFOLLOW) | OFlags::PATH | OFlags::CLOEXEC)?;
     if FileId::of(&fstat(&held)?) != FileId::of(stat) {
         return Err(Errno::STALE);
     }
@@ -115,7 +107,7 @@ fn open_leased(
     retry_on_intr(|| openat(CWD, &path, flags & !OFlags::NOFOLLOW, Mode::empty()))
 }
 
-fn restarting(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
+fn open_retrying(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
     retry_on_intr(|| openat(dir, name, flags, Mode::empty()))
 }
 
@@ -127,17 +119,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_file_is_seen_whole_but_for_its_times() {
+    fn a_new_file_is_described_without_its_times() {
         let file = tempfile::tempfile().expect("a file");
         file.write_all_at(&[1; 5000], 0).expect("written");
         file.set_permissions(std::fs::Permissions::from_mode(0o640)).expect("its own mode");
         let like = fstat(File::open("/").expect("the root")).expect("looked at");
         let fd = OwnedFd::from(file);
-        let (seen, whole) = (look_at_new(&fd, &like).expect("seen"), fstat(&fd).expect("seen"));
+        let (seen, whole) = (stat_new(&fd, &like).expect("seen"), fstat(&fd).expect("seen"));
         let fields = |stat: &Stat| {
             let owner = (stat.st_uid, stat.st_gid, stat.st_mode, stat.st_nlink);
-            let room = (stat.st_size, stat.st_blocks, stat.st_blksize, stat.st_rdev);
-            (FileId::of(stat), owner, room)
+            let blocks = (stat.st_size, stat.st_blocks, stat.st_blksize, stat.st_rdev);
+            (FileId::of(stat), owner, blocks)
         };
         assert_eq!(fields(&seen), fields(&whole));
     }

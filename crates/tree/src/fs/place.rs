@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Stat, statat, unlinkat};
 use rustix::io;
 
-use crate::fs::dir_path::DirPath;
+use super::dir_path::DirPath;
 
-/// A name in an open directory. Below the operands it is always a single component, so that a
-/// lookup without following the last symbolic link can lead nowhere else.
+/// A name in an open directory. Below the operands it is a single component, so that a lookup that
+/// does not follow symbolic links never leaves the directory.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) dir: BorrowedFd<'a>,
@@ -30,19 +30,27 @@ pub(crate) enum DisplayPath<'a> {
     Directory(&'a DirPath),
 }
 
-/// How far a symbolic link found in a place may be followed by one who writes.
+/// Whether a symbolic link at a place may be followed to write to its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// The user named it: wherever it leads.
+    /// The user named it: always.
     Operand,
-    /// In a directory that was there before: if it stood there before the run, and is
-    /// of a trusted owner.
+    /// In a pre-existing directory: if the link is pre-existing and its owner is trusted.
     PreExisting,
-    /// In a directory that this run made, where nothing else has any business: never.
+    /// In a directory that this run created: never.
     Created,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    pub(crate) fn new(
+        dir: BorrowedFd<'a>,
+        name: &'a CStr,
+        shown: DisplayPath<'a>,
+        trust: Trust,
+    ) -> Place<'a> {
+        Place { dir, name, shown, trust }
+    }
+
     /// The path as messages show it.
     pub(crate) fn path(&self) -> PathBuf {
         match self.shown {
@@ -52,13 +60,13 @@ impl Place<'_> {
         }
     }
 
-    /// Looks at what is there, or, with `follow`, at what a symbolic link there leads to.
+    /// stat(2) with `follow`, else lstat(2).
     pub(crate) fn stat(&self, follow: bool) -> io::Result<Stat> {
         let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
         statat(self.dir, self.name, flags)
     }
 
-    /// Removes what is there; a directory stays.
+    /// unlink(2), which removes no directory.
     pub(crate) fn unlink(&self) -> io::Result<()> {
         unlinkat(self.dir, self.name, AtFlags::empty())
     }

@@ -1,5 +1,4 @@
-//! The names in a directory, a batch at a time: a directory of a million entries is never held in
-//! memory.
+//! Reads a directory a batch of names at a time, so that a large one is never held in memory.
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString};
@@ -9,67 +8,66 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom, openat, seek};
 use rustix::io::{self, Errno};
 
-/// Bytes of one batch as the kernel gives it: some thousands of names. After each of them workers who
-/// share a large directory wait for each other.
+/// Bytes of a batch as getdents64(2) returns it: some thousand names. Workers that share a large
+/// directory wait for each other after each batch (docs/design/work-sharing.md).
 const BATCH_BYTES: usize = 128 << 10;
 
-/// The same of a first one, most of which is read again if the directory has to be closed.
+/// Bytes of the first batch. Most of it is read again if the directory has to be closed.
 const FIRST_BATCH_BYTES: usize = 32 << 10;
 
-/// A directory of fewer names is read to its end at once. It may become a destination too, and have
-/// its times set, while names in it are still to be copied.
+/// A directory of fewer names is read to its end at once. It may be a destination too, whose times
+/// are set while names in it are still to be copied.
 const BATCH_NAMES_MIN: usize = 256;
 
-/// A buffer for [`Listing::next`], which takes no memory until it is used.
+/// A buffer for [`Listing::next`]. It is allocated when it is first used.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer(Vec<u8>);
 
-/// Where the reading of a directory stands. It outlives the descriptor: a directory can be closed,
-/// opened again and read on.
+/// A position in a directory, and the names read ahead. It outlives the descriptor: the directory
+/// can be closed, opened again and read further.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     batch: VecDeque<Name>,
-    /// The file system's own mark after the last name given out.
+    /// The offset (d_off) after the last name that was returned.
     cookie: u64,
     ended: bool,
-    /// A batch was read, and the directory not closed since.
-    reads_on: bool,
+    /// A batch was read since the directory was opened.
+    has_read: bool,
 }
 
 #[derive(Debug)]
 struct Name {
     name: CString,
-    /// What the directory says it is; unknown where it says nothing.
+    /// The listed type, which may be unknown.
     kind: FileType,
     cookie: u64,
 }
 
 impl Listing {
-    /// The listing of a directory that is not to be read.
+    /// The listing of a directory that is not read.
     pub(crate) fn ended() -> Listing {
         Listing { ended: true, ..Listing::default() }
     }
 
-    /// Whether there is nothing more to come.
+    /// Whether there are no more names.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended && self.batch.is_empty()
     }
 
-    /// The next of the names that were read already, and what the directory says it is, if that is
-    /// `kind`.
+    /// The next name that was read ahead, if its listed type is `kind`.
     pub(crate) fn next_buffered(&mut self, kind: FileType) -> Option<(CString, FileType)> {
         let next = self.batch.pop_front_if(|next| next.kind == kind)?;
         self.cookie = next.cookie;
         Some((next.name, next.kind))
     }
 
-    /// The number of names that were read and not given out.
+    /// The number of names that were read ahead.
     pub(crate) fn buffered(&self) -> usize {
         self.batch.len()
     }
 
-    /// Hands over the first half of the names in hand but for `kept`, rounded up, as a listing of
-    /// nothing else. They are the first so that reading can go on after them.
+    /// Splits off the first half of the names read ahead, without `kept` of them, rounded up. The
+    /// first half, so that the directory can be read further from the offset after them.
     pub(crate) fn give_half(&mut self, kept: usize) -> Listing {
         let half = self.batch.len().saturating_sub(kept).div_ceil(2);
         let rest = self.batch.split_off(half);
@@ -80,7 +78,7 @@ impl Listing {
         Listing { batch, ended: true, ..Listing::default() }
     }
 
-    /// The next name in `dir`, other than `.` and `..`, and what the directory says it is.
+    /// The next name in `dir` other than `.` and `..`, and its listed type.
     pub(crate) fn next(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -95,14 +93,14 @@ impl Listing {
         }))
     }
 
-    /// Lets go of the names read ahead, before the descriptor is closed.
+    /// Drops the names read ahead, before the descriptor is closed.
     pub(crate) fn suspend(&mut self) {
         self.ended &= self.batch.is_empty();
-        self.reads_on = false;
+        self.has_read = false;
         self.batch = VecDeque::new();
     }
 
-    /// Goes on in `dir`, a new descriptor for the same directory.
+    /// Continues with `dir`, a new descriptor of the same directory.
     pub(crate) fn resume(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         if !self.ended && self.cookie != 0 {
             seek(dir, SeekFrom::Start(self.cookie))?;
@@ -111,8 +109,8 @@ impl Listing {
     }
 
     fn fill(&mut self, dir: BorrowedFd<'_>, buffer: &mut Buffer) -> io::Result<()> {
-        let bytes = if self.reads_on { BATCH_BYTES } else { FIRST_BATCH_BYTES };
-        self.reads_on = true;
+        let bytes = if self.has_read { BATCH_BYTES } else { FIRST_BATCH_BYTES };
+        self.has_read = true;
         buffer.0.reserve(bytes);
         let mut entries = RawDir::new(dir, &mut buffer.0.spare_capacity_mut()[..bytes]);
         loop {
@@ -120,7 +118,7 @@ impl Listing {
                 None => self.ended = true,
                 Some(Err(Errno::INTR)) => continue,
                 Some(Err(errno)) => {
-                    // Asking a failing directory again would go on for ever.
+                    // A directory that fails would fail again, without end.
                     self.ended = true;
                     return Err(errno);
                 }
@@ -131,7 +129,6 @@ impl Listing {
                         cookie: entry.next_entry_cookie(),
                     });
                 }
-                // Not itself, not its parent.
                 Some(Ok(entry)) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
                 Some(Ok(_)) => {
                     self.ended = true;
@@ -146,13 +143,13 @@ impl Listing {
     }
 }
 
-/// Shows `look` each name in `dir`, and what the directory says it is.
+/// Calls `visit` with each name in `dir` and its listed type.
 pub(crate) fn each_name(
     dir: BorrowedFd<'_>,
-    mut look: impl FnMut(&CStr, FileType),
+    mut visit: impl FnMut(&CStr, FileType),
 ) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // To look leaves no trace where that is allowed: to the owner, and to root.
+    // The owner and root may list it without changing the access time.
     let listed = match openat(dir, c".", flags | OFlags::NOATIME, Mode::empty()) {
         Err(Errno::PERM) => openat(dir, c".", flags, Mode::empty()),
         result => result,
@@ -161,13 +158,13 @@ pub(crate) fn each_name(
     let mut entries = RawDir::new(listed.as_fd(), &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        look(entry.file_name(), entry.file_type());
+        visit(entry.file_name(), entry.file_type());
     }
     Ok(())
 }
 
-/// Whether a listed name can stand for an entry. A broken or hostile file system may list names
-/// with slashes in them, which would be paths to somewhere else.
+/// Whether a listed name is a single component. A broken or hostile file system may list names with
+/// slashes, which would be paths to other directories.
 fn is_component(name: &CStr) -> bool {
     let bytes = name.to_bytes();
     !bytes.is_empty() && !bytes.contains(&b'/') && bytes != b"." && bytes != b".."
@@ -183,7 +180,7 @@ mod tests {
     const FILES: usize = 8000;
 
     #[test]
-    fn a_large_directory_is_never_held_whole_and_can_be_left_in_between() {
+    fn a_large_directory_is_read_in_parts_and_can_be_closed_between_them() {
         let dir = tempfile::tempdir().expect("a directory");
         for number in 0..FILES {
             std::fs::write(dir.path().join(format!("a file's name {number}")), "").expect("a file");

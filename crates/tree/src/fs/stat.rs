@@ -1,4 +1,4 @@
-//! What makes a file the same file, whatever its names.
+//! The identity of a file, and the fields of its stat.
 
 use rustix::fs::{FileType, Stat};
 
@@ -39,8 +39,8 @@ pub(crate) fn file_bytes(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-/// Bytes of data of a file, as far as its blocks tell: its length, or less where it has holes, is
-/// compressed, or its blocks are not counted.
+/// Bytes of data of a file by its blocks: its length, or less if it has holes or is compressed, or
+/// if its blocks are not counted.
 pub(crate) fn data_bytes(stat: &Stat) -> u64 {
     let allocated = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512);
     file_bytes(stat).min(allocated)

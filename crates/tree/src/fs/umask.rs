@@ -1,8 +1,8 @@
-//! The permissions that new files of this process do not get.
+//! The umask of this process.
 //!
-//! The call that tells them also sets them, for all threads at once: what another thread makes in
-//! that instant has the wrong permissions, and of two who ask at once one may hear, and leave
-//! behind, what the other has set. So it is called where nobody else is there to be disturbed.
+//! umask(2) returns it only by setting it, for all threads at once: a file that another thread
+//! creates meanwhile gets wrong permissions, and of two concurrent calls one may restore the value
+//! of the other. So it is called only if the process has one thread.
 
 use std::sync::Mutex;
 
@@ -13,20 +13,20 @@ use crate::lock::lock;
 
 /// The umask of this process.
 pub(crate) fn umask() -> Mode {
-    // To read what the kernel tells of a process costs a small copy a tenth of its time.
-    let told = if is_alone() { None } else { told_by_kernel() };
-    told.unwrap_or_else(by_setting_it)
+    // Reading /proc takes a tenth of the time of a small copy.
+    let read = if is_single_threaded() { None } else { read_from_proc() };
+    read.unwrap_or_else(read_by_setting)
 }
 
-/// Whether this process has no other thread: its directory of threads has no other.
-fn is_alone() -> bool {
+/// Whether the process has one thread, by the link count of its directory of threads.
+fn is_single_threaded() -> bool {
     stat("/proc/self/task").is_ok_and(|threads| threads.st_nlink == 3)
 }
 
-/// What the kernel says of it since Linux 4.7, see proc_pid_status(5).
-fn told_by_kernel() -> Option<Mode> {
+/// The umask in /proc since Linux 4.7, see proc_pid_status(5).
+fn read_from_proc() -> Option<Mode> {
     let fd = open("/proc/thread-self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-    // It stands in the second line.
+    // It is in the second line.
     let mut text = [0; 256];
     let bytes = read(fd.ok()?, &mut text).ok()?;
     parse(&text[..bytes])
@@ -39,9 +39,9 @@ fn parse(status: &[u8]) -> Option<Mode> {
     u32::from_str_radix(octal, 8).ok().map(Mode::from_raw_mode)
 }
 
-/// For the instant it is the strictest, so that what another thread makes is too private rather
-/// than too public.
-fn by_setting_it() -> Mode {
+/// Sets the strictest umask and restores the old one. What another thread creates meanwhile is too
+/// private rather than too public.
+fn read_by_setting() -> Mode {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = lock(&ONE_AT_A_TIME);
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_from_what_the_kernel_says() {
+    fn the_umask_is_parsed_from_the_status_file() {
         for (status, expected) in [
             ("Name:\thaulage\nUmask:\t0022\nState:\tR (running)\n", Some(0o022)),
             ("Name:\tUmask: 0777\nUmask:\t0007\n", Some(0o007)),
@@ -67,15 +67,15 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_new_files_do_not_get() {
+    fn the_umask_is_withheld_from_new_files() {
         // Other tests run beside this one.
-        assert!(!is_alone());
+        assert!(!is_single_threaded());
         let dir = tempfile::tempdir().expect("a directory");
         let (path, all) = (dir.path().join("new"), Mode::from_raw_mode(0o777));
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
         let new = open(&path, flags, all).expect("a file");
         let mode = rustix::fs::fstat(new).expect("its mode").st_mode & 0o777;
-        assert_eq!(told_by_kernel(), Some(all & !Mode::from_raw_mode(mode)));
+        assert_eq!(read_from_proc(), Some(all & !Mode::from_raw_mode(mode)));
         assert_eq!(umask().as_raw_mode(), 0o777 & !mode);
     }
 }

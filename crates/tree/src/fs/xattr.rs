@@ -1,4 +1,4 @@
-//! Extended attributes and the access control lists that are kept in them.
+//! Extended attributes, and the access control lists that are stored in them.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -16,32 +16,31 @@ use rustix::io::{self, Errno};
 pub(crate) enum Handle<'fd> {
     /// Open for reading or writing.
     Open(BorrowedFd<'fd>),
-    /// Open with O_PATH, as links, fifos and devices are: opening them otherwise has effects, or is
-    /// impossible. Calls go through `/proc/self/fd/N`, which leads to the very inode that is open
-    /// and not through its name.
+    /// Open with O_PATH, as symbolic links, fifos and devices are: opening them otherwise has
+    /// effects or is impossible. Calls use `/proc/self/fd/N`, which leads to the open inode and not
+    /// through its name.
     Path(BorrowedFd<'fd>),
-    /// A symbolic link itself, by its name in a directory where nobody else may give that to another
-    /// file. Were it given, no link would be followed.
+    /// A symbolic link, by its name in a private directory. The calls do not follow links.
     Link(BorrowedFd<'fd>, &'fd CStr),
 }
 
-/// The list that decides about access.
+/// The access control list of a file.
 pub(crate) const ACL_ACCESS: &CStr = c"system.posix_acl_access";
-/// The list that a directory gives to what is made in it.
+/// The default access control list of a directory, which new files in it get.
 pub(crate) const ACL_DEFAULT: &CStr = c"system.posix_acl_default";
 /// The SELinux label.
 pub(crate) const CONTEXT: &CStr = c"security.selinux";
 
-/// What an attribute belongs to, which decides with which option it goes.
+/// The kind of an extended attribute, which decides about the option that copies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Permissions.
+    /// Access control lists.
     Acl,
     /// The security context.
     Context,
-    /// Everything that is the user's or an administrator's.
+    /// Attributes of users and administrators.
     Plain,
-    /// Only meaningful on the file system or to the kernel that made it.
+    /// Meaningful only to the file system or kernel that created it.
     Private,
 }
 
@@ -94,7 +93,7 @@ impl Handle<'_> {
         }
     }
 
-    /// Removes `name`; that it is not there, or cannot be, is as good.
+    /// Removes `name`. No error if it does not exist or is not supported.
     pub(crate) fn remove(self, name: &CStr) -> io::Result<()> {
         let removed = match self {
             Handle::Open(fd) => fremovexattr(fd, name),
@@ -108,9 +107,8 @@ impl Handle<'_> {
     }
 }
 
-/// The permissions that an access control list grants at most, which are those of the mode of a file
-/// that has it, see acl(5). It is in the form that the kernel gives it: a version, then tag,
-/// permissions and id of each entry.
+/// The permission bits of a file with the access control list `list`, see acl(5). `list` has the
+/// kernel's form: a version, then tag, permissions and id of each entry.
 pub(crate) fn acl_mode(list: &[u8]) -> Mode {
     let entries = list.get(4..).unwrap_or_default().chunks_exact(8);
     let of = |wanted: u16| {
@@ -122,10 +120,9 @@ pub(crate) fn acl_mode(list: &[u8]) -> Mode {
     Mode::from_raw_mode(bits[0] << 6 | bits[1] << 3 | bits[2])
 }
 
-/// Whether the entry `name` of `dir` itself may have attributes; only where the kernel says so has it
-/// none.
+/// False if the entry `name` of `dir`, itself, is known to have no attributes.
 pub(crate) fn may_have_any(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    /// The kernel cannot list attributes by directory and name.
+    /// The kernel has no listxattrat(2).
     static CANNOT: AtomicBool = AtomicBool::new(false);
     if !CANNOT.load(Ordering::Relaxed) {
         match xattr_names_len(dir, name) {
@@ -136,14 +133,12 @@ pub(crate) fn may_have_any(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     llistxattr(path_in(dir, name), &mut [0; 0]) != Ok(0)
 }
 
-/// `name` in `dir` for calls that know no descriptors. It leads to nothing from the working directory,
-/// which is no descriptor.
+/// `name` in `dir` for calls without a directory descriptor. `dir` must not be AT_FDCWD.
 fn path_in(dir: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
     [Handle::proc_path(dir).as_bytes(), b"/", name.to_bytes()].concat()
 }
 
-/// Calls `read` with a buffer that grows until all fits: the length may change between asking for
-/// it and reading.
+/// Calls `read` with a small buffer, then with one of the kernel's limit.
 fn read_grown(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
     let mut stack = [0; 512];
     match read(&mut stack) {
@@ -163,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_grants_what_its_mask_lets_through() {
+    fn an_acl_grants_what_its_mask_allows() {
         let list = |entries: &[(u8, u8)]| {
             let entries = entries.iter().flat_map(|&(tag, bits)| [tag, 0, bits, 0, 9, 9, 9, 9]);
             [2, 0, 0, 0].into_iter().chain(entries).collect::<Vec<u8>>()

@@ -1,15 +1,17 @@
-//! Attributes of a copy: owner, mode, access control lists, extended attributes, times.
+//! Attributes of a copy: owner, extended attributes and access control lists, mode, times.
+//!
+//! `apply.rs` sets them, in this order. `replaced.rs` sets those of the file that a new one
+//! replaces with `--atomic`. `mode.rs` has the mode that a new file is created with.
 
-pub(crate) mod acl;
-pub(crate) mod apply;
-pub(crate) mod mode;
-pub(crate) mod replaced;
-pub(crate) mod set;
+mod apply;
+mod mode;
+mod replaced;
+mod set;
 
-pub(crate) use acl::{denied_by_default_acl, has_default_acl, inherited_acl_matters};
 pub(crate) use apply::{apply, kept, reads_xattrs};
 pub(crate) use mode::{
-    NewMode, drops_inherited_acl, is_created_private, new_file_mode, sets_attributes_later,
+    NewMode, denied_by_default_acl, drops_inherited_acl, has_default_acl, inherited_acl_matters,
+    is_created_private, new_file_mode, sets_attributes_later,
 };
 pub(crate) use replaced::apply_replaced;
 pub(crate) use set::{MetadataContext, Source, Target, set_permissions};

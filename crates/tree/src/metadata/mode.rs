@@ -1,48 +1,70 @@
-//! The mode of a new file: what it is created with, and what it gets at the end.
+//! The mode of a new file: the one that it is created with, and its final one. Default access
+//! control lists of directories change both.
+
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{Mode, Stat};
 
+use crate::fs::{ACL_DEFAULT, Handle, acl_mode, may_have_any};
 use crate::request::{Keep, ModeRule, Options};
 
-/// The permissions that a new file is made with, and those that it should end up with.
+/// The permissions that a new file is created with, and its final ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NewMode {
     pub(crate) initial: Mode,
     pub(crate) wanted: Mode,
 }
 
-/// The mode of a new file, fifo or device made from one of mode `src`.
+/// The mode of the copy of a file, fifo or device `src`.
 pub(crate) fn new_file_mode(
     options: &Options,
     src: &Stat,
     umask: Mode,
     inherits_acl: bool,
 ) -> NewMode {
-    let permissions = Mode::from_raw_mode(src.st_mode & 0o777);
     let asked = match options.preserve.mode {
         ModeRule::Fresh => Mode::from_raw_mode(0o666),
-        ModeRule::Umask | ModeRule::Preserve => permissions,
+        ModeRule::Umask | ModeRule::Preserve => Mode::from_raw_mode(src.st_mode & 0o777),
     };
-    // Attributes follow: until they are there nobody else has any business with the file.
-    let initial =
-        if is_created_private(options, inherits_acl) { Mode::RUSR | Mode::WUSR } else { asked };
+    let is_private = is_created_private(options, inherits_acl);
+    let initial = if is_private { Mode::RUSR | Mode::WUSR } else { asked };
     NewMode { initial, wanted: asked & !umask }
 }
 
-/// Whether a new file has to be kept private until its attributes are set.
+/// Whether attributes are set after the data, until which a new file is private.
 pub(crate) fn sets_attributes_later(options: &Options) -> bool {
     options.preserve.mode == ModeRule::Preserve
         || options.preserve.ownership
         || options.preserve.xattr != Keep::No
 }
 
-/// Whether what is made loses the list that its directory gives it: with `--no-preserve=mode` its mode
-/// is that of one without. Until the list is gone it lets nobody in.
+/// Whether a new file loses the access control list that it inherits: with `--no-preserve=mode` its
+/// mode is that of a file without a list. Until the list is removed the file is private.
 pub(crate) fn drops_inherited_acl(options: &Options, inherits_acl: bool) -> bool {
     inherits_acl && options.preserve.mode == ModeRule::Fresh
 }
 
-/// Whether what is made lets nobody in until its attributes are as they are to be.
+/// Whether a new file is private until its attributes are set.
 pub(crate) fn is_created_private(options: &Options, inherits_acl: bool) -> bool {
     sets_attributes_later(options) || drops_inherited_acl(options, inherits_acl)
+}
+
+/// Whether it matters that a new file inherits an access control list: the list is removed, or the
+/// final permissions must not exceed it.
+pub(crate) fn inherited_acl_matters(options: &Options) -> bool {
+    options.preserve.mode == ModeRule::Fresh || sets_attributes_later(options)
+}
+
+/// Whether a directory has a default access control list, if that matters.
+pub(crate) fn has_default_acl(options: &Options, dir: BorrowedFd<'_>) -> bool {
+    inherited_acl_matters(options)
+        && may_have_any(dir, c".")
+        && Handle::Path(dir).get(ACL_DEFAULT).is_ok()
+}
+
+/// The permissions that the default access control list of `dir` withholds from new files. A new
+/// directory has the list of its parent.
+pub(crate) fn denied_by_default_acl(dir: Handle<'_>) -> Mode {
+    let list = dir.get(ACL_DEFAULT);
+    list.map_or(Mode::empty(), |list| Mode::from_raw_mode(0o777) & !acl_mode(&list))
 }

@@ -3,19 +3,21 @@
 use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
 
-use super::set::{MetadataContext, SPECIAL_BITS, Source, Target, change_owner, set_permissions};
+use super::set::{
+    Losses, MetadataContext, SPECIAL_BITS, Source, Target, change_owner, set_permissions,
+};
 use crate::fs::{ACL_ACCESS, Class};
 use crate::report::{Diagnostic, Loss, OldAttribute};
 
-/// Gives `target`, which is to replace the file `old`, what that would keep if it were written into:
-/// owner, extended attributes and access control list, permissions. What writing takes away from a
-/// file is not given back. What cannot be given is told of, and returned.
+/// Sets the attributes of `target` that the file `old` would keep if it were overwritten: owner,
+/// extended attributes and access control list, permissions. Those that writing clears are not set.
+/// Returns those that could not be set, after reporting them.
 pub(crate) fn apply_replaced(
     cx: MetadataContext<'_>,
     old: Source<'_>,
     target: Target<'_>,
 ) -> Vec<Loss> {
-    let mut lost = Vec::new();
+    let mut losses = Losses::none(cx, target);
     let mut mode = Mode::from_raw_mode(old.stat.st_mode & 0o7777);
     if !cx.caller.is_root() {
         mode.remove(Mode::SUID);
@@ -30,41 +32,32 @@ pub(crate) fn apply_replaced(
             group_kept = old.stat.st_gid == target.stat.st_gid
                 || change_owner(target.handle, None, Some(gid)).is_ok();
             mode.remove(SPECIAL_BITS);
-            report_loss(cx, target, OldAttribute::Ownership, errno, &mut lost);
+            report_loss(&mut losses, OldAttribute::Ownership, errno);
         }
     }
     if !group_kept {
-        // What its own group might do is not for another one, beyond what all may.
+        // Another group gets only the permissions of others.
         let others = mode & Mode::RWXO;
         mode.remove(Mode::RWXG);
         mode |= Mode::from_raw_mode(others.as_raw_mode() << 3);
     }
-    apply_xattrs(cx, old, target, group_kept, &mut lost);
+    apply_xattrs(&mut losses, old, group_kept);
     if let Err(errno) = set_permissions(target.handle, mode) {
-        report_loss(cx, target, OldAttribute::Permissions, errno, &mut lost);
+        report_loss(&mut losses, OldAttribute::Permissions, errno);
     }
-    lost
+    losses.list
 }
 
-/// What is signed or measured belongs to the old contents, and a program's rights end when it is
-/// written to.
+/// These belong to the old contents, and writing to a file clears them.
 const OF_CONTENTS: [&[u8]; 2] = [b"security.capability", b"security.ima"];
 
-fn apply_xattrs(
-    cx: MetadataContext<'_>,
-    old: Source<'_>,
-    target: Target<'_>,
-    group_kept: bool,
-    lost: &mut Vec<Loss>,
-) {
+fn apply_xattrs(losses: &mut Losses<'_>, old: Source<'_>, group_kept: bool) {
+    let target = losses.target;
     let Some(handle) = old.handle else { return };
     let names = match handle.list() {
         Ok(names) => names,
         Err(Errno::OPNOTSUPP) => Vec::new(),
-        Err(errno) => {
-            let what = OldAttribute::Xattr(Vec::new());
-            return report_loss(cx, target, what, errno, lost);
-        }
+        Err(errno) => return report_loss(losses, OldAttribute::Xattr(Vec::new()), errno),
     };
     for name in &names {
         let class = Class::of(name);
@@ -72,34 +65,28 @@ fn apply_xattrs(
             continue;
         }
         let value = match class {
-            // It speaks of the group, which is another one now.
+            // The list grants rights to the group, which is another one now.
             Class::Acl if !group_kept => Err(Errno::PERM),
             _ => handle.get(name),
         };
         if let Err(errno) = value.and_then(|value| target.handle.set(name, &value)) {
-            let what = OldAttribute::Xattr(name.to_bytes().to_vec());
-            report_loss(cx, target, what, errno, lost);
+            report_loss(losses, OldAttribute::Xattr(name.to_bytes().to_vec()), errno);
         }
     }
-    // The directory may have given a list to the new file; the old one's own is none.
+    // The new file may have inherited a list that the old one does not have.
     if !names.iter().any(|name| **name == *ACL_ACCESS)
         && let Err(errno) = target.handle.remove(ACL_ACCESS)
     {
-        report_loss(cx, target, OldAttribute::Permissions, errno, lost);
+        report_loss(losses, OldAttribute::Permissions, errno);
     }
 }
 
-fn report_loss(
-    cx: MetadataContext<'_>,
-    target: Target<'_>,
-    what: OldAttribute,
-    errno: Errno,
-    lost: &mut Vec<Loss>,
-) {
-    lost.push(match &what {
+fn report_loss(losses: &mut Losses<'_>, what: OldAttribute, errno: Errno) {
+    losses.list.push(match &what {
         OldAttribute::Ownership => Loss::Ownership(errno),
         OldAttribute::Permissions => Loss::Permissions(errno),
         OldAttribute::Xattr(name) => Loss::Xattr(name.clone(), errno),
     });
-    cx.report.report(Diagnostic::NotTakenOver { what, dst: target.place.path(), errno });
+    let dst = losses.target.place.path();
+    losses.cx.report.report(Diagnostic::NotTakenOver { what, dst, errno });
 }

@@ -1,4 +1,4 @@
-//! Setting attributes through a handle that stands for the inode and not for its name.
+//! Sets attributes through a handle that stands for the inode and not for its name.
 
 use rustix::fs::{
     AtFlags, Gid, Mode, Stat, Timespec, Timestamps, Uid, chmod, chownat, fchmod, fchown, futimens,
@@ -7,13 +7,13 @@ use rustix::fs::{
 use rustix::io::{self, Errno};
 
 use crate::fs::{Caller, Handle, Place, atime, mtime};
-use crate::report::Reporter;
+use crate::report::{Action, Loss, Reporter, failed};
 use crate::request::Options;
 
-/// Set-user-ID, set-group-ID and sticky: what must not pass to a file of another owner.
+/// Set-user-ID, set-group-ID and sticky, which must not pass to a file of another owner.
 pub(super) const SPECIAL_BITS: Mode = Mode::SUID.union(Mode::SGID).union(Mode::SVTX);
 
-/// What the functions of this folder need of a run.
+/// The state of a run that is needed for attributes.
 #[derive(Clone, Copy)]
 pub(crate) struct MetadataContext<'r> {
     pub(crate) options: &'r Options,
@@ -21,29 +21,49 @@ pub(crate) struct MetadataContext<'r> {
     pub(crate) caller: Caller,
 }
 
-/// Where attributes come from.
+/// The file that attributes are read from.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'s> {
+    /// `None` if extended attributes cannot be read.
     pub(crate) handle: Option<Handle<'s>>,
     pub(crate) stat: &'s Stat,
 }
 
-/// What they are given to.
+/// The file whose attributes are set.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'t> {
     pub(crate) handle: Handle<'t>,
     pub(crate) place: &'t Place<'t>,
-    /// As it was made, or found.
+    /// Its attributes when it was created or found.
     pub(crate) stat: &'t Stat,
-    /// This run made it.
+    /// This run created it.
     pub(crate) new: bool,
-    /// The directory it is in gives an access control list to what is made there.
+    /// Its directory has a default access control list.
     pub(crate) inherits_acl: bool,
-    /// The mode that it should have when none is preserved.
+    /// Its final mode if modes are not preserved.
     pub(crate) mode: Option<Mode>,
 }
 
-/// chown(2); `None` leaves one of them.
+/// The attributes of a target that could not be set.
+pub(super) struct Losses<'t> {
+    pub(super) cx: MetadataContext<'t>,
+    pub(super) target: Target<'t>,
+    pub(super) list: Vec<Loss>,
+}
+
+impl<'t> Losses<'t> {
+    pub(super) fn none(cx: MetadataContext<'t>, target: Target<'t>) -> Losses<'t> {
+        Losses { cx, target, list: Vec::new() }
+    }
+
+    /// Records a loss, and reports that `action` failed.
+    pub(super) fn report(&mut self, action: Action, loss: Loss) {
+        self.cx.report.report(failed(action, self.target.place)(loss.errno()));
+        self.list.push(loss);
+    }
+}
+
+/// chown(2); `None` leaves the user or the group as it is.
 pub(super) fn change_owner(
     handle: Handle<'_>,
     uid: Option<Uid>,
@@ -56,14 +76,11 @@ pub(super) fn change_owner(
     }
 }
 
-/// chmod(2).
-///
-/// # Errors
-/// EOPNOTSUPP for a symbolic link, which has no mode on Linux.
+/// chmod(2). EOPNOTSUPP for a symbolic link, which has no mode on Linux.
 pub(crate) fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> {
     match handle {
         Handle::Open(fd) => fchmod(fd, mode),
-        // fchmodat knows no AT_EMPTY_PATH.
+        // fchmodat(2) has no AT_EMPTY_PATH.
         Handle::Path(fd) => chmod(Handle::proc_path(fd), mode),
         Handle::Link(..) => Err(Errno::OPNOTSUPP),
     }

@@ -1,316 +1,123 @@
-//! Everything that a copy has to complain of, as values. `cli` alone turns them into words.
+//! Failures, warnings and notices as values. `cli` turns them into words.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engines::Errno;
 use engines::profile::{Mistake, Problem};
 
-/// Something that went wrong, or that the user should know.
+use crate::fs::Place;
+
+/// The result of a step in the copy of an entry.
+pub(crate) type Result<T, E = Diagnostic> = std::result::Result<T, E>;
+
+/// A failure, a warning or a notice.
+///
+/// Fields have the same meaning in all variants: `src` is the source, `dst` the destination, `path`
+/// the file in question, and `errno` the error of the failed call.
+#[expect(missing_docs, reason = "the fields are explained above or with their variant")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Diagnostic {
     /// One call on one file failed.
-    Failed {
-        /// What was tried.
-        action: Action,
-        /// The file.
-        path: PathBuf,
-        /// The call's error.
-        errno: Errno,
-    },
-    /// Copying the data failed in a call that serves both files, which does not say on which side.
-    Copy {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-    },
-    /// The blocks could not be shared, for a reason other than that it is not supported, or nothing
-    /// but sharing would do.
-    Clone {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-    },
-    /// A hard link could not be made.
-    HardLink {
-        /// What was to be linked to.
-        src: PathBuf,
-        /// The link.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-    },
-    /// A symbolic link to the source could not be made.
-    SymbolicLink {
-        /// What was to be linked to.
-        src: PathBuf,
-        /// The link.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-    },
-    /// The destination holds only part of the data, after an error that was reported before.
-    Incomplete {
-        /// The destination.
-        dst: PathBuf,
-        /// Bytes that it holds, counted from the start.
-        bytes: u64,
-        /// Bytes that the source had when it was opened.
-        bytes_expected: u64,
-    },
-    /// The source became shorter, or ended before its own length, while it was copied.
-    Shrank {
-        /// The source.
-        src: PathBuf,
-        /// Bytes copied.
-        bytes: u64,
-        /// Bytes that it had when it was opened.
-        bytes_expected: u64,
-    },
-    /// The source's length or time of modification moved while it was copied.
-    Changed {
-        /// The source.
-        src: PathBuf,
-    },
-    /// The run was interrupted while this file was written.
-    Interrupted {
-        /// The destination, which is incomplete.
-        dst: PathBuf,
-        /// Bytes that it holds.
-        bytes: u64,
-    },
-    /// A copy is not what its source is.
-    Differs {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// The first byte that differs, or that only one of them has, counted from 0.
-        at: u64,
-    },
-    /// This cannot be read a second time, so that nobody can say whether the copy is right.
-    Unverifiable {
-        /// The source or the destination.
-        path: PathBuf,
-    },
-    /// The run was interrupted while a copy was read back.
-    InterruptedUnverified {
-        /// The destination, which is complete as far as is known.
-        dst: PathBuf,
-    },
-    /// The run was interrupted before the copy was whole, and its name is as it was.
-    InterruptedBefore {
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// A symbolic link leads to a file whose name only the kernel knows, so that no other can take
-    /// it over.
-    NameUnknown {
-        /// The link.
-        dst: PathBuf,
-    },
-    /// A file was replaced by one that lacks something of what it had.
-    NotTakenOver {
-        /// What is lost.
-        what: OldAttribute,
-        /// The destination.
-        dst: PathBuf,
-        /// Why.
-        errno: Errno,
-    },
+    Failed { action: Action, path: PathBuf, errno: Errno },
+    /// Copying the data failed in a call on both files, which does not say on which side.
+    Copy { src: PathBuf, dst: PathBuf, errno: Errno },
+    /// A clone failed for another reason than missing support, or was required.
+    Clone { src: PathBuf, dst: PathBuf, errno: Errno },
+    /// The hard link `dst` to `src` could not be created.
+    HardLink { src: PathBuf, dst: PathBuf, errno: Errno },
+    /// The symbolic link `dst` to `src` could not be created.
+    SymbolicLink { src: PathBuf, dst: PathBuf, errno: Errno },
+    /// The destination has only the first `bytes` of the data, after an error that was reported
+    /// before. The source had `bytes_expected` when it was opened.
+    Incomplete { dst: PathBuf, bytes: u64, bytes_expected: u64 },
+    /// The source became shorter, or ended before its own length, while it was copied. `bytes` were
+    /// copied; it had `bytes_expected` when it was opened.
+    Shrank { src: PathBuf, bytes: u64, bytes_expected: u64 },
+    /// The source's length or modification time changed while it was copied.
+    Changed { src: PathBuf },
+    /// The run was interrupted while this file was written. It has `bytes` of the data.
+    Interrupted { dst: PathBuf, bytes: u64 },
+    /// A copy differs from its source. `at` is the offset of the first byte that differs or that
+    /// only one of them has.
+    Differs { src: PathBuf, dst: PathBuf, at: u64 },
+    /// This file cannot be read a second time, so that the copy cannot be verified.
+    Unverifiable { path: PathBuf },
+    /// The run was interrupted while a copy was verified. The copy is complete but not verified.
+    InterruptedUnverified { dst: PathBuf },
+    /// The run was interrupted before the copy was complete. Its name was not changed.
+    InterruptedBefore { dst: PathBuf },
+    /// The target of the symbolic link `dst` has no name that a new file could take, as in /proc.
+    NameUnknown { dst: PathBuf },
+    /// A file was replaced by one without the attribute `what`.
+    NotTakenOver { what: OldAttribute, dst: PathBuf, errno: Errno },
     /// The source was replaced by another file between looking at it and opening it.
-    SourceReplaced {
-        /// The source.
-        src: PathBuf,
-    },
+    SourceReplaced { src: PathBuf },
     /// The destination was replaced by another file between looking at it and opening it.
-    DestinationReplaced {
-        /// The destination.
-        dst: PathBuf,
-    },
+    DestinationReplaced { dst: PathBuf },
     /// A directory was moved away, or replaced by another, while the copy was below it.
-    DirectoryMoved {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A directory is met without leave to copy directories.
-    OmittingDirectory {
-        /// The directory.
-        src: PathBuf,
-    },
+    DirectoryMoved { path: PathBuf },
+    /// A directory was found without `--recursive`.
+    OmittingDirectory { src: PathBuf },
     /// Source and destination are one file.
-    SameFile {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// A directory would be copied into itself.
-    IntoItself {
-        /// The operand.
-        src: PathBuf,
-        /// What is being made of it.
-        dst: PathBuf,
-    },
-    /// A followed symbolic link leads to a directory that it is in.
-    CyclicSymlink {
-        /// The link.
-        src: PathBuf,
-    },
-    /// A directory stands where something else is to go.
-    DirectoryInTheWay {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// Something else stands where a directory is to go.
-    NonDirectoryInTheWay {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// The record of the run is kept at the destination.
-    Record {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// The source is where the record of the run is kept, and grows while it is copied.
-    SourceIsRecord {
-        /// The source.
-        src: PathBuf,
-    },
-    /// Two operands would go to one name.
-    JustCreated {
-        /// The second source.
-        src: PathBuf,
-        /// The destination of both.
-        dst: PathBuf,
-    },
-    /// The destination is a symbolic link that appeared while the copy ran.
-    JustCreatedSymlink {
-        /// The source.
-        src: PathBuf,
-        /// The link.
-        dst: PathBuf,
-    },
-    /// The destination, inside a directory, is a symbolic link that belongs to neither the user
-    /// who copies nor root.
-    ForeignSymlink {
-        /// The link.
-        dst: PathBuf,
-    },
-    /// The destination is a symbolic link to nothing.
-    DanglingSymlink {
-        /// The link.
-        dst: PathBuf,
-    },
-    /// A file operand stands twice.
-    SourceTwice {
-        /// The operand.
-        src: PathBuf,
-        /// It is a directory.
-        directory: bool,
-    },
-    /// One directory was met twice, and directories have no hard links.
-    DirectoryTwice {
-        /// Where it would have gone.
-        dst: PathBuf,
-        /// Where it went before.
-        first: PathBuf,
-    },
-    /// The backup of the destination would take the source's place.
-    BackupDestroysSource {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// The backup of the destination would replace what this run has made.
-    BackupDestroysCopy {
-        /// The destination.
-        dst: PathBuf,
-        /// The name that its backup would have had.
-        backup: PathBuf,
-    },
-    /// A relative symbolic link would lead nowhere from there.
-    RelativeSymlinkElsewhere {
-        /// The link that was to be made.
-        dst: PathBuf,
-    },
-    /// The destination exists and that is an error.
-    NotReplacing {
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// The source is of no kind that is known.
-    UnknownKind {
-        /// The source.
-        src: PathBuf,
-    },
-    /// The place where several sources or a `-t` should go is no directory.
-    Target {
-        /// The operand.
-        path: PathBuf,
-        /// Why.
-        errno: Errno,
-        /// It was named as a directory rather than being the last operand.
-        named: bool,
-    },
-    /// Whole names of sources can only be appended to a directory.
+    SameFile { src: PathBuf, dst: PathBuf },
+    /// A directory would be copied into itself. `src` is the operand, `dst` its destination.
+    IntoItself { src: PathBuf, dst: PathBuf },
+    /// The target of the followed symbolic link `src` is a directory that contains the link.
+    CyclicSymlink { src: PathBuf },
+    /// The destination of another file is an existing directory.
+    DirectoryInTheWay { src: PathBuf, dst: PathBuf },
+    /// The destination of a directory is another existing file.
+    NonDirectoryInTheWay { src: PathBuf, dst: PathBuf },
+    /// The destination is the record of the run.
+    Record { src: PathBuf, dst: PathBuf },
+    /// The source is the record of the run, which grows while it is copied.
+    SourceIsRecord { src: PathBuf },
+    /// Two operands have the same destination. `src` is the second one.
+    JustCreated { src: PathBuf, dst: PathBuf },
+    /// The destination is a symbolic link that was created during the run.
+    JustCreatedSymlink { src: PathBuf, dst: PathBuf },
+    /// The destination in a directory is a symbolic link that belongs neither to the caller nor to
+    /// root.
+    ForeignSymlink { dst: PathBuf },
+    /// The destination is a dangling symbolic link.
+    DanglingSymlink { dst: PathBuf },
+    /// An operand, a file or a `directory`, is given twice.
+    SourceTwice { src: PathBuf, directory: bool },
+    /// A directory would be copied a second time, and directories have no hard links. `first` is
+    /// its first destination, `dst` the second one.
+    DirectoryTwice { dst: PathBuf, first: PathBuf },
+    /// The backup of the destination would replace the source.
+    BackupDestroysSource { src: PathBuf, dst: PathBuf },
+    /// The backup of the destination would replace the file `backup` that this run created.
+    BackupDestroysCopy { dst: PathBuf, backup: PathBuf },
+    /// The relative symbolic link `dst` can be created in the working directory only.
+    RelativeSymlinkElsewhere { dst: PathBuf },
+    /// The destination exists, and `--update=none-fail` was given.
+    NotReplacing { dst: PathBuf },
+    /// The source has an unknown file type.
+    UnknownKind { src: PathBuf },
+    /// The target of several sources or of `-t` is not a directory. `named`: it was given with
+    /// `-t`, not as the last operand.
+    Target { path: PathBuf, errno: Errno, named: bool },
+    /// `--parents` was given without a target directory.
     ParentsNeedDirectory,
-    /// Part of the path to be made below the target directory is no directory.
-    ParentNotDirectory {
-        /// The part.
-        path: PathBuf,
-    },
-    /// An extended attribute could not be set.
-    Xattr {
-        /// The attribute's name.
-        name: Vec<u8>,
-        /// The destination.
-        dst: PathBuf,
-        /// The error.
-        errno: Errno,
-        /// Without it the copy is a failure.
-        required: bool,
-    },
-    /// The profile that says which ways are the fastest cannot be used; the copy goes by what is built
-    /// in.
-    ProfileUnusable {
-        /// Where it is.
-        path: PathBuf,
-        /// Why.
-        problem: Problem,
-    },
-    /// A line of the profile is of no use and is passed over.
-    ProfileLine {
-        /// Where the profile is.
-        path: PathBuf,
-        /// The line, and why.
-        mistake: Mistake,
-    },
-    /// Nothing in the profile was measured on this machine.
-    ProfileForeign {
-        /// Where it is.
-        path: PathBuf,
-    },
+    /// A part of a `--parents` path below the target directory is not a directory.
+    ParentNotDirectory { path: PathBuf },
+    /// The extended attribute `name` could not be set. `required`: the option named extended
+    /// attributes.
+    Xattr { name: Vec<u8>, dst: PathBuf, errno: Errno, required: bool },
+    /// The profile `path` cannot be used; the built-in one is used.
+    ProfileUnusable { path: PathBuf, problem: Problem },
+    /// A line of the profile `path` is unusable and ignored.
+    ProfileLine { path: PathBuf, mistake: Mistake },
+    /// Nothing in the profile `path` was measured on this machine.
+    ProfileForeign { path: PathBuf },
     /// A line of the profile is used although the system has changed since it was measured.
-    ProfileStale {
-        /// What has, in words.
-        changes: Vec<String>,
-    },
+    /// `changes` says how, in words.
+    ProfileStale { changes: Vec<String> },
 }
 
-/// What a new file should have from the one that it replaces.
+/// An attribute that a new file gets from the file that it replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OldAttribute {
     /// Owner, group or both.
@@ -326,9 +133,9 @@ pub enum OldAttribute {
 pub enum Severity {
     /// The exit status is 1.
     Failure,
-    /// The exit status is what it would have been.
+    /// The exit status does not change.
     Warning,
-    /// The same, and the copy is what was asked for: a person may want to know, a script need not.
+    /// The exit status does not change, and the copy is as asked for.
     Notice,
 }
 
@@ -350,16 +157,16 @@ impl Diagnostic {
     }
 }
 
-/// What was tried on a file when a call failed.
+/// The action on a file that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Looking at it, source or destination.
+    /// stat(2) of the source or the destination.
     Stat,
-    /// Looking at a parent of the source whose attributes are to be copied.
+    /// Opening a parent directory of the source for `--parents`.
     ParentAttributes,
     /// Opening a regular file or a stream for reading.
     OpenForReading,
-    /// Looking at what was opened.
+    /// fstat(2) of an open file.
     Fstat,
     /// Opening a directory of the source.
     EnterDirectory,
@@ -373,27 +180,27 @@ pub enum Action {
     Read,
     /// Writing data.
     Write,
-    /// Emptying a file before it is written.
+    /// Truncating a file before it is written.
     Truncate,
-    /// Giving a file the length that a hole at its end makes.
+    /// Extending a file by a hole at its end.
     Extend,
-    /// Waiting until it is on the medium.
+    /// Syncing it.
     Sync,
-    /// Closing a file, which is when some file systems tell of failed writes.
+    /// Closing a file, when some file systems report failed writes.
     Close,
-    /// Making a regular file or opening it for writing.
+    /// Creating a regular file or opening it for writing.
     CreateRegular,
-    /// Making a directory.
+    /// Creating a directory.
     CreateDirectory,
-    /// Making a directory on the way to the destination.
+    /// Creating a directory of `--parents`.
     CreateParent,
-    /// Making a symbolic link that is a copy of one.
+    /// Creating a symbolic link as a copy of one.
     CreateSymlink,
-    /// Making a fifo.
+    /// Creating a fifo.
     CreateFifo,
-    /// Making a socket or a device.
+    /// Creating a socket or a device.
     CreateSpecial,
-    /// Giving a new file the name of the old one.
+    /// Renaming a new file over the old one.
     Replace,
     /// Removing an existing destination.
     Remove,
@@ -403,10 +210,24 @@ pub enum Action {
     UnBackup,
     /// Setting owner and group.
     Ownership,
-    /// Setting permissions or an access control list to the source's.
+    /// Setting permissions or an access control list.
     Permissions,
     /// Setting times.
     Times,
     /// Setting the security context.
     Context,
+}
+
+/// Makes the diagnostic of a failed call on the file at `place`.
+pub(crate) fn failed<'p>(
+    action: Action,
+    place: &'p Place<'p>,
+) -> impl FnOnce(Errno) -> Diagnostic + use<'p> {
+    move |errno| Diagnostic::Failed { action, path: place.path(), errno }
+}
+
+/// Makes the diagnostic of a failed call on `path`.
+pub(crate) fn failed_at(action: Action, path: &Path) -> impl FnOnce(Errno) -> Diagnostic + use<> {
+    let path = path.to_owned();
+    move |errno| Diagnostic::Failed { action, path, errno }
 }

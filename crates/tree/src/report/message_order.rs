@@ -1,8 +1,8 @@
-//! Messages about operands that are copied together come in the order of the operands.
+//! Keeps messages about operands that are copied in parallel in the order of the operands.
 //!
-//! What is said of the first of those that are not done with is told at once. What is said of a later
-//! one is kept until all before it are done with. Where copies have to be on the medium one is done
-//! with when it is there, which may be long after it was written.
+//! Messages about the first unfinished operand are passed on at once. Messages about a later one
+//! are held until all operands before it are finished. With `--durable` an operand is finished when
+//! it is synced, which may be long after it was written.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,19 +13,19 @@ use super::observer::Observer;
 use crate::lock::lock;
 
 thread_local! {
-    /// The place of the operand that this thread is at, while several are copied together.
+    /// The index of the operand that this thread copies, if several are copied in parallel.
     static AT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// What is yet to be told.
+/// The messages that are held.
 #[derive(Debug, Default)]
 pub(crate) struct MessageOrder(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The place of the first operand that is not done with.
+    /// The index of the first unfinished operand.
     first: usize,
-    /// Those behind it, by their places.
+    /// The operands after it, by index.
     later: BTreeMap<usize, Operand>,
 }
 
@@ -33,17 +33,17 @@ struct Kept {
 struct Operand {
     messages: Vec<Diagnostic>,
     done: bool,
-    /// Files of it of which something may yet be said.
-    owed: usize,
+    /// Files of it whose sync may still fail.
+    pending: usize,
 }
 
-/// Whose turn it is to be told of, for somebody who may have to say something of a file later.
+/// The index of an operand with a file that may still have messages.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct PendingMessages(Option<usize>);
 
 impl MessageOrder {
-    /// Tells `observer` of `diagnostic`, or keeps it until it is its turn.
+    /// Passes `diagnostic` on, or holds it until its turn.
     pub(crate) fn send(&self, observer: &dyn Observer, diagnostic: Diagnostic) {
         match AT.get() {
             Some(at) => lock(&self.0).send(observer, at, diagnostic),
@@ -51,33 +51,32 @@ impl MessageOrder {
         }
     }
 
-    /// Keeps the operand that this thread is at from being done with before [`MessageOrder::release`].
+    /// Keeps the operand of this thread unfinished until [`MessageOrder::release`].
     pub(crate) fn hold(&self) -> PendingMessages {
         let at = AT.get();
         if let Some(at) = at {
-            lock(&self.0).later.entry(at).or_default().owed += 1;
+            lock(&self.0).later.entry(at).or_default().pending += 1;
         }
         PendingMessages(at)
     }
 
-    /// Tells `observer` what was still to be said of an operand, in its turn.
+    /// Passes on the last messages about a file, in the turn of its operand.
     pub(crate) fn release(
         &self,
         observer: &dyn Observer,
-        owed: PendingMessages,
+        pending: PendingMessages,
         messages: Vec<Diagnostic>,
     ) {
-        let PendingMessages(Some(at)) = owed else {
+        let PendingMessages(Some(at)) = pending else {
             return messages.into_iter().for_each(|message| observer.diagnose(message));
         };
         let mut kept = lock(&self.0);
         messages.into_iter().for_each(|message| kept.send(observer, at, message));
-        kept.later.entry(at).or_default().owed -= 1;
+        kept.later.entry(at).or_default().pending -= 1;
         kept.send_ready(observer);
     }
 
-    /// Does what is to be done about the operand whose place is `at`. Places are counted from zero,
-    /// and none is left out.
+    /// Calls `act`, which copies the operand of index `at`. Indices start at zero without gaps.
     pub(crate) fn for_operand<T>(
         &self,
         observer: &dyn Observer,
@@ -93,8 +92,8 @@ impl MessageOrder {
         done
     }
 
-    /// Tells what is left, of operands behind one that nothing was done about. The next are counted
-    /// from zero again.
+    /// Passes on all held messages, of operands after one that was not copied. The next index is
+    /// zero.
     pub(crate) fn flush(&self, observer: &dyn Observer) {
         let kept = std::mem::take(&mut *lock(&self.0));
         for operand in kept.later.into_values() {
@@ -115,8 +114,8 @@ impl Kept {
     fn send_ready(&mut self, observer: &dyn Observer) {
         while let Some(operand) = self.later.get_mut(&self.first) {
             operand.messages.drain(..).for_each(|message| observer.diagnose(message));
-            if !operand.done || operand.owed > 0 {
-                // From here on it speaks for itself.
+            if !operand.done || operand.pending > 0 {
+                // Further messages about this operand are passed on at once.
                 return;
             }
             self.later.remove(&self.first);
@@ -132,17 +131,17 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Heard(Mutex<Vec<String>>);
+    struct Recorder(Mutex<Vec<String>>);
 
-    impl Observer for Heard {
+    impl Observer for Recorder {
         fn diagnose(&self, diagnostic: Diagnostic) {
             let Diagnostic::CyclicSymlink { src } = diagnostic else { unreachable!() };
             lock(&self.0).push(src.display().to_string());
         }
     }
 
-    impl Heard {
-        fn so_far(&self) -> String {
+    impl Recorder {
+        fn received(&self) -> String {
             lock(&self.0).join(" ")
         }
     }
@@ -151,37 +150,36 @@ mod tests {
         Diagnostic::CyclicSymlink { src: PathBuf::from(text) }
     }
 
-    /// Has threads of their own say what is `said`, by place and text, one after another, each of
-    /// which ends with its last word.
-    fn say(order: &MessageOrder, heard: &Heard, said: &[(usize, &str)]) {
+    /// Sends the messages `said`, by index and text, in this order, each index from its own thread.
+    fn send_all(order: &MessageOrder, observer: &Recorder, said: &[(usize, &str)]) {
         let mut places: Vec<usize> = said.iter().map(|(at, _)| *at).collect();
         places.sort_unstable();
         places.dedup();
         std::thread::scope(|scope| {
-            let speakers: BTreeMap<_, _> = places
+            let senders: BTreeMap<_, _> = places
                 .iter()
                 .map(|&at| {
-                    let (words, hears) = std::sync::mpsc::channel::<String>();
-                    let (acts, acted) = std::sync::mpsc::channel::<()>();
+                    let (texts, received) = std::sync::mpsc::channel::<String>();
+                    let (done, wait_done) = std::sync::mpsc::channel::<()>();
                     let thread = scope.spawn(move || {
-                        order.for_operand(heard, at, || {
-                            for word in hears {
-                                order.send(heard, message(&word));
-                                acts.send(()).expect("somebody waits");
+                        order.for_operand(observer, at, || {
+                            for text in received {
+                                order.send(observer, message(&text));
+                                done.send(()).expect("the test waits");
                             }
                         });
                     });
-                    (at, (words, acted, thread))
+                    (at, (texts, wait_done, thread))
                 })
                 .collect();
-            let mut speakers = speakers;
+            let mut senders = senders;
             for (index, (at, text)) in said.iter().enumerate() {
-                let (words, acted, _) = &speakers[at];
-                words.send((*text).to_owned()).expect("it listens");
-                acted.recv().expect("it was said");
+                let (texts, wait_done, _) = &senders[at];
+                texts.send((*text).to_owned()).expect("the thread runs");
+                wait_done.recv().expect("it was sent");
                 if said[index + 1..].iter().all(|(later, _)| later != at) {
-                    let (words, _, thread) = speakers.remove(at).expect("it was there");
-                    drop(words);
+                    let (texts, _, thread) = senders.remove(at).expect("it was there");
+                    drop(texts);
                     thread.join().expect("it has ended");
                 }
             }
@@ -189,57 +187,57 @@ mod tests {
     }
 
     #[test]
-    fn later_operands_wait_for_those_before() {
+    fn messages_of_later_operands_are_held() {
         for (said, expected) in [
             (&[(0, "a"), (1, "b"), (2, "c")][..], "a b c"),
             (&[(2, "c"), (1, "b"), (0, "a")], "a b c"),
             (&[(1, "b"), (0, "a"), (1, "b2"), (0, "a2"), (2, "c")], "a a2 b b2 c"),
             (&[(1, "b"), (0, "a"), (2, "c"), (1, "b2"), (2, "c2")], "a b b2 c c2"),
         ] {
-            let (order, heard) = (MessageOrder::default(), Heard::default());
-            say(&order, &heard, said);
-            assert_eq!(heard.so_far(), expected, "{said:?}");
-            order.flush(&heard);
-            assert_eq!(heard.so_far(), expected, "{said:?}");
+            let (order, observer) = (MessageOrder::default(), Recorder::default());
+            send_all(&order, &observer, said);
+            assert_eq!(observer.received(), expected, "{said:?}");
+            order.flush(&observer);
+            assert_eq!(observer.received(), expected, "{said:?}");
         }
     }
 
     #[test]
-    fn the_first_is_heard_at_once() {
-        let (order, heard) = (MessageOrder::default(), Heard::default());
-        order.for_operand(&heard, 0, || {
-            order.send(&heard, message("a"));
-            assert_eq!(heard.so_far(), "a");
+    fn messages_of_the_first_operand_are_passed_on_at_once() {
+        let (order, observer) = (MessageOrder::default(), Recorder::default());
+        order.for_operand(&observer, 0, || {
+            order.send(&observer, message("a"));
+            assert_eq!(observer.received(), "a");
         });
-        order.send(&heard, message("of none"));
-        assert_eq!(heard.so_far(), "a of none");
+        order.send(&observer, message("without an operand"));
+        assert_eq!(observer.received(), "a without an operand");
     }
 
     #[test]
-    fn what_is_owed_is_waited_for() {
-        let (order, heard) = (MessageOrder::default(), Heard::default());
-        let first = order.for_operand(&heard, 0, || order.hold());
-        let second = order.for_operand(&heard, 1, || order.hold());
-        order.for_operand(&heard, 2, || order.send(&heard, message("c")));
-        order.release(&heard, second, vec![message("b")]);
-        assert_eq!(heard.so_far(), "");
-        order.release(&heard, first, vec![message("a"), message("a2")]);
-        assert_eq!(heard.so_far(), "a a2 b c");
+    fn an_operand_with_pending_files_is_not_finished() {
+        let (order, observer) = (MessageOrder::default(), Recorder::default());
+        let first = order.for_operand(&observer, 0, || order.hold());
+        let second = order.for_operand(&observer, 1, || order.hold());
+        order.for_operand(&observer, 2, || order.send(&observer, message("c")));
+        order.release(&observer, second, vec![message("b")]);
+        assert_eq!(observer.received(), "");
+        order.release(&observer, first, vec![message("a"), message("a2")]);
+        assert_eq!(observer.received(), "a a2 b c");
         let none = order.hold();
-        order.release(&heard, none, vec![message("of none")]);
-        assert_eq!(heard.so_far(), "a a2 b c of none");
+        order.release(&observer, none, vec![message("without an operand")]);
+        assert_eq!(observer.received(), "a a2 b c without an operand");
     }
 
     #[test]
-    fn what_is_left_is_told_in_the_end() {
-        let (order, heard) = (MessageOrder::default(), Heard::default());
+    fn held_messages_are_flushed() {
+        let (order, observer) = (MessageOrder::default(), Recorder::default());
         for at in [3, 1] {
-            order.for_operand(&heard, at, || order.send(&heard, message(&at.to_string())));
+            order.for_operand(&observer, at, || order.send(&observer, message(&at.to_string())));
         }
-        assert_eq!(heard.so_far(), "");
-        order.flush(&heard);
-        assert_eq!(heard.so_far(), "1 3");
-        order.for_operand(&heard, 0, || order.send(&heard, message("anew")));
-        assert_eq!(heard.so_far(), "1 3 anew");
+        assert_eq!(observer.received(), "");
+        order.flush(&observer);
+        assert_eq!(observer.received(), "1 3");
+        order.for_operand(&observer, 0, || order.send(&observer, message("anew")));
+        assert_eq!(observer.received(), "1 3 anew");
     }
 }

@@ -1,15 +1,13 @@
-//! What the caller is told: diagnostics, announcements, receipts, progress.
+//! What the observer is told: diagnostics, announcements, receipts, progress.
 
 pub(crate) mod diagnostic;
-pub(crate) mod failed;
 pub(crate) mod message_order;
 pub(crate) mod observer;
 pub(crate) mod progress;
 pub(crate) mod receipt;
 pub(crate) mod reporter;
 
-pub(crate) use diagnostic::{Action, Diagnostic, OldAttribute};
-pub(crate) use failed::{failed, failed_at};
+pub(crate) use diagnostic::{Action, Diagnostic, OldAttribute, Result, failed, failed_at};
 pub(crate) use message_order::PendingMessages;
 pub(crate) use observer::{Announcement, Observer, Question};
 pub(crate) use progress::{ProgressTracker, WorkerProgress};

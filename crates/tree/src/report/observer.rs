@@ -1,4 +1,4 @@
-//! Whom a copy tells what it does and asks what it may do.
+//! The observer of a copy: it is told what is done, and answers questions.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,12 @@ use super::diagnostic::Diagnostic;
 use super::progress::ProgressTracker;
 use super::receipt::{Attempt, Chosen, Offload, Receipt};
 
-/// Told of everything, from any thread that copies. Only [`diagnose`](Observer::diagnose) must be
-/// there: who does not ask for more gets a copy without questions.
+/// Called from any thread that copies. Only [`diagnose`](Observer::diagnose) is required.
 pub trait Observer: Sync {
-    /// Something went wrong, or should be known.
+    /// Reports a failure, a warning or a notice.
     fn diagnose(&self, diagnostic: Diagnostic);
 
-    /// May this be done?
+    /// Asks whether to do something. `false` skips the entry.
     fn confirm(&self, question: Question) -> bool {
         let _ = question;
         false
@@ -27,109 +26,67 @@ pub trait Observer: Sync {
         let _ = announcement;
     }
 
-    /// Whether [`finished`](Observer::finished) is wanted, which costs two paths an entry.
+    /// Whether [`finished`](Observer::finished) is called, which costs two paths for each entry.
     fn keeps_receipts(&self) -> bool {
         false
     }
 
-    /// An entry is done with. A directory is when its last child is.
+    /// An entry is finished. A directory is finished after its last entry.
     fn finished(&self, receipt: Receipt) {
         let _ = receipt;
     }
 
-    /// An engine was asked for a span of a file's data; called inside large files too.
+    /// An engine has copied a span of a file's data; called several times for a large file.
     fn moved(&self, variant: &Variant, span: Span, moved: Moved) {
         let _ = (variant, span, moved);
     }
 
     /// The deferred initialisation: what a copy of one small file does not need, such as a thread
-    /// that waits for signals. Called at most once, when there is much to copy or a file system may
+    /// that waits for signals. Called at most once, when there is more to copy or a file system may
     /// block.
     fn deferred_init(&self) {}
 
-    /// Where the run is to show what it is doing.
+    /// Where the run shows its progress.
     fn progress(&self) -> Option<&ProgressTracker> {
         None
     }
 
-    /// Whether to stop soon. What has been entered is still given its attributes.
+    /// Whether to stop soon. Directories that were entered still get their attributes.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// Something that needs leave.
+/// A question of `--interactive`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Replace this file?
-    Overwrite {
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// This file cannot be written to: remove it first, or try anyway?
-    OverwriteUnwritable {
-        /// The destination.
-        dst: PathBuf,
-        /// Its permissions.
-        mode: Mode,
-        /// Removing it is what will be done.
-        removing: bool,
-    },
+    /// Replace the destination `dst`?
+    #[expect(missing_docs, reason = "explained above")]
+    Overwrite { dst: PathBuf },
+    /// The destination `dst` with the permissions `mode` is not writable. Remove it, if `removing`,
+    /// or try to write?
+    #[expect(missing_docs, reason = "explained above")]
+    OverwriteUnwritable { dst: PathBuf, mode: Mode, removing: bool },
 }
 
-/// Something done that a verbose copy tells of.
+/// A message of `--verbose` or `--debug`. `src` is the source, `dst` the destination.
+#[expect(missing_docs, reason = "the fields are explained above or with their variant")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// A copy is about to be made of an entry, or has been.
-    Copied {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// What was there before, under its new name.
-        backup: Option<PathBuf>,
-    },
-    /// A directory was made on the way to the destination.
-    ParentMade {
-        /// The source's directory.
-        src: PathBuf,
-        /// The one made.
-        dst: PathBuf,
-    },
+    /// An entry is copied. `backup` is the backup of the existing file.
+    Copied { src: PathBuf, dst: PathBuf, backup: Option<PathBuf> },
+    /// A directory of `--parents` was created.
+    ParentMade { src: PathBuf, dst: PathBuf },
     /// An existing destination was removed.
-    Removed {
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// The copy failed, and the backup was given its own name again.
-    Restored {
-        /// The name that the backup had.
-        backup: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// An existing destination was left alone. Told only when debugging.
-    Skipped {
-        /// The destination.
-        dst: PathBuf,
-    },
-    /// An entry was left out by [`Options::filter`](crate::Options::filter). Told only when
-    /// debugging.
-    LeftOut {
-        /// The source.
-        src: PathBuf,
-    },
-    /// How a regular file's data went, in the terms of GNU cp. Told only when debugging.
+    Removed { dst: PathBuf },
+    /// The copy failed, and the file was renamed from `backup` back to `dst`.
+    Restored { backup: PathBuf, dst: PathBuf },
+    /// An existing destination was kept. `--debug` only.
+    Skipped { dst: PathBuf },
+    /// An entry was left out by [`Options::filter`](crate::Options::filter). `--debug` only.
+    LeftOut { src: PathBuf },
+    /// How a regular file's data was copied, in the terms of GNU cp. `--debug` only.
     Data(Offload),
-    /// Which engines moved it, and why these. Told only when debugging.
-    Engine {
-        /// The source.
-        src: PathBuf,
-        /// The destination.
-        dst: PathBuf,
-        /// What was tried first.
-        chosen: Chosen,
-        /// What was tried.
-        attempts: Vec<Attempt>,
-    },
+    /// Which engines copied it: the variant that was chosen, and all attempts. `--debug` only.
+    Engine { src: PathBuf, dst: PathBuf, chosen: Chosen, attempts: Vec<Attempt> },
 }

@@ -1,4 +1,4 @@
-//! What really happened to one entry.
+//! The receipt of one entry: what was done.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 
 use super::diagnostic::Diagnostic;
 
-/// One entry of the tree, after it was dealt with.
+/// What was done with one entry.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     /// The source.
@@ -17,28 +17,27 @@ pub struct Receipt {
     pub dst: PathBuf,
     /// What the source is.
     pub kind: FileType,
-    /// What was made of it.
+    /// What was created for it.
     pub method: Method,
     /// Bytes of data moved or shared.
     pub data_bytes: u64,
     /// Bytes of the file's length that are holes in the copy.
     pub hole_bytes: u64,
-    /// The way that was chosen for the data, where some was moved.
+    /// The variant that was chosen for the data, if any was moved.
     pub chosen: Option<Chosen>,
     /// Each engine's attempt at the data, in order.
     pub attempts: Vec<Attempt>,
-    /// Attributes that were asked for and are the source's now.
+    /// Attributes that were asked for and copied.
     pub kept: Vec<Attribute>,
     /// Attributes that were asked for and could not be kept.
     pub lost: Vec<Loss>,
     /// The source changed while it was read.
     pub changed: bool,
-    /// Why the method is [`Method::Failed`], in the order in which it was told.
+    /// Why the method is [`Method::Failed`], in the order of the messages.
     pub failures: Vec<Diagnostic>,
-    /// From the first look at it until it was done with, in nanoseconds. That of a directory
-    /// encloses what is in it.
+    /// Duration in nanoseconds. That of a directory includes its entries.
     pub elapsed_ns: u64,
-    /// What was found when the copy was read back, if it was.
+    /// The result of `--verify`.
     pub verified: Option<Verified>,
     /// Offload, reflink and hole detection, for regular files.
     pub offload: Option<Offload>,
@@ -65,7 +64,7 @@ impl Receipt {
         }
     }
 
-    /// The same after `failures`, if there were any.
+    /// Adds `failures`, which make the entry a failed one.
     pub(crate) fn failed_by(mut self, failures: Vec<Diagnostic>) -> Receipt {
         if !failures.is_empty() {
             self.method = Method::Failed;
@@ -74,7 +73,7 @@ impl Receipt {
         self
     }
 
-    /// Takes over what came of the data.
+    /// Adds the result of copying the data.
     pub(crate) fn add_data(&mut self, data: DataReport) {
         self.data_bytes = data.data_bytes;
         self.hole_bytes = data.hole_bytes;
@@ -91,7 +90,7 @@ impl Receipt {
 pub(crate) struct DataReport {
     pub(crate) data_bytes: u64,
     pub(crate) hole_bytes: u64,
-    /// The source was written to meanwhile.
+    /// The source changed while it was read.
     pub(crate) changed: bool,
     pub(crate) offload: Offload,
     /// Kept with receipts and with [`Options::debug`](crate::Options::debug).
@@ -101,7 +100,22 @@ pub(crate) struct DataReport {
     pub(crate) verified: Option<Verified>,
 }
 
-/// What was made of a source.
+impl DataReport {
+    /// No data is copied yet.
+    pub(crate) fn new() -> DataReport {
+        DataReport {
+            data_bytes: 0,
+            hole_bytes: 0,
+            changed: false,
+            offload: Offload { offload: "unknown", reflink: "no", sparse: SparseDetection::No },
+            chosen: None,
+            attempts: Vec::new(),
+            verified: None,
+        }
+    }
+}
+
+/// What was created for a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// A new file, directory, link or node, or new data in an old one.
@@ -112,7 +126,7 @@ pub enum Method {
     SymbolicLink,
     /// The destination was left as it was.
     Skipped,
-    /// Nothing: it failed.
+    /// The copy failed.
     Failed,
 }
 
@@ -125,16 +139,16 @@ pub struct Verified {
     pub past_cache: bool,
 }
 
-/// A way for the data of a file, and who says so. What really moved the data, attempts tell.
+/// The variant that was chosen for a file, and why. The attempts tell which one moved the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// What is tried first.
+    /// The variant that is tried first.
     pub variant: Variant,
-    /// Who says so.
+    /// Why it was chosen.
     pub by: ChosenBy,
 }
 
-/// Who says which way data goes.
+/// Why a variant was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
     /// The options.
@@ -147,8 +161,8 @@ pub enum ChosenBy {
     Rule,
 }
 
-/// One engine's attempt at one span of a file's data. Spans that follow each other without an event
-/// are one attempt.
+/// The attempt of one engine at one span of a file's data. Consecutive spans without an event are
+/// one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The engine with its tuning.
@@ -160,7 +174,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Appends to `attempts`, to the last of them where this one only goes on with it.
+    /// Appends to `attempts`, or extends the last of them if this one continues it.
     pub(crate) fn keep(attempts: &mut Vec<Attempt>, variant: &Variant, span: Span, moved: Moved) {
         if let Some(last) = attempts.last_mut()
             && last.moved.stop == Stop::Done
@@ -175,7 +189,7 @@ impl Attempt {
     }
 }
 
-/// A kind of attribute that a copy can take over from its source.
+/// A kind of attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attribute {
     /// Owner and group.
@@ -231,27 +245,27 @@ impl Loss {
     }
 }
 
-/// How a regular file's data went, in the terms of `cp --debug`.
+/// How a regular file's data was copied, in the terms of `cp --debug`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Whether the kernel copied, in the word for it.
+    /// Whether the kernel copied.
     pub offload: &'static str,
     /// Whether blocks were shared.
     pub reflink: &'static str,
-    /// How holes were looked for.
+    /// How holes were found.
     pub sparse: SparseDetection,
 }
 
-/// How holes were looked for.
+/// How holes were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SparseDetection {
     /// Not at all.
     No,
-    /// It did not come to that.
+    /// Not known.
     Unknown,
-    /// Zeros were looked for in the data.
+    /// By zeros in the data.
     Zeros,
-    /// The file system was asked.
+    /// By SEEK_HOLE.
     SeekHole,
     /// Both.
     SeekHoleAndZeros,

@@ -1,4 +1,4 @@
-//! Tells the observer of one run, and counts failures.
+//! Passes diagnostics and announcements to the observer of a run, and counts failures.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,19 +7,18 @@ use super::diagnostic::{Diagnostic, Severity};
 use super::message_order::{MessageOrder, PendingMessages};
 use super::observer::{Announcement, Observer};
 
-/// What all workers of a run report through.
+/// Shared by all workers of a run.
 pub(crate) struct Reporter<'r> {
     pub(crate) observer: &'r dyn Observer,
     verbose: bool,
     debug: bool,
-    /// For messages about operands that are copied at the same time.
+    /// The order of messages about operands that are copied in parallel.
     pub(crate) order: MessageOrder,
     deferred_init: Once,
     failures: AtomicU64,
 }
 
 impl<'r> Reporter<'r> {
-    /// One that has reported nothing.
     pub(crate) fn new(observer: &'r dyn Observer, verbose: bool, debug: bool) -> Reporter<'r> {
         Reporter {
             observer,
@@ -37,7 +36,7 @@ impl<'r> Reporter<'r> {
         self.order.send(self.observer, diagnostic);
     }
 
-    /// Reports what was pending of a file.
+    /// Reports the diagnostics of a file whose messages were pending.
     pub(crate) fn report_pending(&self, pending: PendingMessages, diagnostics: Vec<Diagnostic>) {
         diagnostics.iter().for_each(|diagnostic| self.count(diagnostic));
         self.order.release(self.observer, pending, diagnostics);
@@ -49,7 +48,7 @@ impl<'r> Reporter<'r> {
         }
     }
 
-    /// Counts failures that need no message: a question that the user answered with no, and those
+    /// Counts failures without a message: a question that the user answered with no, and failures
     /// that another reporter has reported.
     pub(crate) fn add_failures(&self, failures: u64) {
         self.failures.fetch_add(failures, Ordering::Relaxed);
@@ -60,17 +59,17 @@ impl<'r> Reporter<'r> {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Has the observer do its deferred initialisation, once.
+    /// Calls the deferred initialisation of the observer, once.
     pub(crate) fn deferred_init(&self) {
         self.deferred_init.call_once(|| self.observer.deferred_init());
     }
 
-    /// Whether it has done so.
+    /// Whether [`deferred_init`](Reporter::deferred_init) was called.
     pub(crate) fn is_deferred_init_done(&self) -> bool {
         self.deferred_init.is_completed()
     }
 
-    /// Whether the observer asks for an early end.
+    /// Whether the run is to stop.
     pub(crate) fn interrupted(&self) -> bool {
         self.observer.interrupted()
     }
@@ -80,19 +79,19 @@ impl<'r> Reporter<'r> {
         self.observer.keeps_receipts()
     }
 
-    /// Whether each engine's attempt at a file's data is kept.
+    /// Whether the attempts of each engine are kept.
     pub(crate) fn keeps_attempts(&self) -> bool {
         self.debug || self.keeps_receipts()
     }
 
-    /// Announces what `announcement` makes, with `--verbose`.
+    /// With `--verbose`, announces the result of `announcement`.
     pub(crate) fn announce(&self, announcement: impl FnOnce() -> Announcement) {
         if self.verbose {
             self.observer.announce(announcement());
         }
     }
 
-    /// The same with `--debug`.
+    /// The same with `--debug` only.
     pub(crate) fn announce_debug(&self, announcement: impl FnOnce() -> Announcement) {
         if self.debug {
             self.announce(announcement);

@@ -1,9 +1,8 @@
-//! Which entries of a tree are left out: rules of the command line, and ignore files.
+//! Which entries of a tree are left out, by rules of the command line and ignore files.
 //!
-//! Both are written as in gitignore(5), and matched with the path below the operand. Of the rules the
-//! first that matches decides, as with rsync, which has options of the same names. Where none does,
-//! the ignore files are asked, the last one first; in each the last pattern that matches decides, as
-//! with git.
+//! Both have the syntax of gitignore(5), and match the path below the operand. The first rule that
+//! matches decides, as in rsync. If none matches, the ignore files decide, the last one first; in
+//! each the last pattern that matches decides, as in git.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,34 +15,34 @@ use self::class::{Class, InvalidGlob};
 
 mod class;
 
-/// What is to become of the entries that a glob matches.
+/// Whether the entries that a glob matches are copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Copy them, rather than leave them out.
+    /// Copy them.
     pub include: bool,
-    /// A pattern of gitignore(5) that is neither comment nor negation, whatever it begins with.
+    /// A pattern of gitignore(5). A leading `#` or `!` has no special meaning.
     pub glob: OsString,
 }
 
-/// A file of patterns, read.
+/// The contents of an ignore file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoreFile {
     /// Its name.
     pub path: PathBuf,
-    /// What it holds.
+    /// Its contents.
     pub text: Vec<u8>,
 }
 
-/// Which entries of a tree are left out. What the user named as a source never is.
+/// Which entries of a tree are left out. Operands never are.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     rules: Vec<Rule>,
     files: Vec<IgnoreFile>,
-    /// In the order in which they are asked.
+    /// In the order of precedence.
     matchers: Vec<Matcher>,
 }
 
-/// Matchers that come from the same texts are equal.
+/// The matchers follow from the texts.
 impl PartialEq for Filter {
     fn eq(&self, other: &Filter) -> bool {
         (&self.rules, &self.files) == (&other.rules, &other.files)
@@ -59,7 +58,7 @@ pub struct BadGlob {
     pub place: Option<(PathBuf, usize)>,
     /// The pattern.
     pub glob: OsString,
-    /// What is wrong with it, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -81,7 +80,7 @@ impl Filter {
         }
         for file in files.iter().rev() {
             let given: Vec<_> = lines_of(&file.text).collect();
-            // What matches nothing is passed over, as git does.
+            // A pattern that matches nothing is ignored, as in git.
             let line = |given: &&[u8]| for_matcher(given, Braces::Letters).unwrap_or_default();
             let lines: Vec<_> = given.iter().map(line).collect();
             let bad = |index: usize, reason| {
@@ -105,34 +104,34 @@ impl Filter {
     }
 }
 
-/// Patterns, of which the last that matches decides.
+/// Patterns. The last one that matches decides.
 #[derive(Clone, Debug)]
 struct Matcher {
     globs: Gitignore,
-    /// What stands for each byte, in patterns and in names alike.
-    stand_ins: Option<Box<[u8; 256]>>,
+    /// A substitution of bytes, in patterns and in names.
+    substitution: Option<Box<[u8; 256]>>,
 }
 
 impl Matcher {
-    /// `bad` makes an error of the number of a line and of what is wrong with it.
+    /// `bad` makes an error of the index of a line and the reason.
     fn new(lines: &[Vec<u8>], bad: impl Fn(usize, String) -> BadGlob) -> Result<Matcher, BadGlob> {
         let mut builder = GitignoreBuilder::new("");
         let foreign = lines.iter().position(|line| std::str::from_utf8(line).is_err());
-        let stand_ins = foreign
-            .map(|index| stand_ins(lines).map_err(|reason| bad(index, reason)))
+        let substitution = foreign
+            .map(|index| substitution(lines).map_err(|reason| bad(index, reason)))
             .transpose()?;
         for (index, line) in lines.iter().enumerate() {
-            let line = replaced(line, stand_ins.as_deref());
+            let line = replaced(line, substitution.as_deref());
             let line = std::str::from_utf8(&line).expect("no byte beyond ASCII is left in it");
             builder.add_line(None, line).map_err(|error| bad(index, reason(error)))?;
         }
         let globs = builder.build().map_err(|error| bad(0, reason(error)))?;
-        Ok(Matcher { globs, stand_ins })
+        Ok(Matcher { globs, substitution })
     }
 
     /// Whether the entry is left out, if any pattern matches it.
     fn decision(&self, path: &[u8], is_directory: bool) -> Option<bool> {
-        let path = replaced(path, self.stand_ins.as_deref());
+        let path = replaced(path, self.substitution.as_deref());
         match self.globs.matched(OsStr::from_bytes(&path), is_directory) {
             Match::None => None,
             Match::Ignore(_) => Some(true),
@@ -148,12 +147,12 @@ fn reason(error: ignore::Error) -> String {
     }
 }
 
-/// Patterns are text to the matcher, while names are bytes. Where a pattern is no UTF-8, each byte
-/// beyond ASCII changes places with a control character that no pattern has, in patterns and names
-/// alike, so that every wildcard means what it meant, but for a range between two such bytes.
-fn stand_ins(lines: &[Vec<u8>]) -> Result<Box<[u8; 256]>, String> {
+/// The matcher takes patterns of text, while names are bytes. If a pattern is not UTF-8, each byte
+/// beyond ASCII is exchanged with a control character that no pattern contains, in patterns and
+/// names. Wildcards keep their meaning, except for a range between two such bytes.
+fn substitution(lines: &[Vec<u8>]) -> Result<Box<[u8; 256]>, String> {
     let used = |byte: &u8| lines.iter().any(|line| line.contains(byte));
-    // Blanks among them have a meaning at the end of a line.
+    // Blanks are special at the end of a line.
     let mut free = (1..=8).chain(14..=27).chain([127]).filter(|byte| !used(byte));
     let mut table = Box::new(std::array::from_fn(|byte| u8::try_from(byte).unwrap_or(0)));
     for byte in (0x80..=0xff).filter(used) {
@@ -165,21 +164,21 @@ fn stand_ins(lines: &[Vec<u8>]) -> Result<Box<[u8; 256]>, String> {
     Ok(table)
 }
 
-fn replaced(bytes: &[u8], stand_ins: Option<&[u8; 256]>) -> Vec<u8> {
-    match stand_ins {
+fn replaced(bytes: &[u8], substitution: Option<&[u8; 256]>) -> Vec<u8> {
+    match substitution {
         None => bytes.to_vec(),
         Some(table) => bytes.iter().map(|&byte| table[usize::from(byte)]).collect(),
     }
 }
 
-/// The line of an ignore file that means what the rule does.
+/// The line of an ignore file with the meaning of the rule.
 fn rule_line(rule: &Rule) -> Result<Vec<u8>, BadGlob> {
     let mut glob = rule.glob.clone().into_vec();
     if glob.is_empty() {
         let reason = String::from("it is empty, and would match nothing");
         return Err(BadGlob { place: None, glob: rule.glob.clone(), reason });
     }
-    // A blank at the end would be cut off.
+    // The matcher would drop a blank at the end.
     if let Some(&last) = glob.last()
         && last.is_ascii_whitespace()
         && glob.len().checked_sub(2).is_none_or(|at| glob[at] != b'\\')
@@ -203,16 +202,16 @@ fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-/// What `{a,b}` means.
+/// The meaning of `{a,b}`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Braces {
-    /// Alternatives, as the matcher takes them.
+    /// Alternatives, as in the matcher.
     Alternatives,
-    /// Braces. To git they are letters, and a file that git keeps must not go missing from a copy.
+    /// Braces, as in git: a file that git keeps must be copied.
     Letters,
 }
 
-/// The pattern of a line that means to the matcher what `line` means to git.
+/// The pattern that means for the matcher what `line` means for git.
 ///
 /// # Errors
 /// Why it matches nothing.
@@ -228,7 +227,7 @@ fn for_matcher(line: &[u8], braces: Braces) -> Result<Vec<u8>, InvalidGlob> {
         None => (pattern, &b""[..]),
     };
     let plain = with_plain_classes(pattern, braces)?;
-    // A slash that only one of the two has, in a class, must tie the pattern to the operand or not.
+    // A slash in a class makes the pattern relative to the operand for only one of the two.
     let front: &[u8] = match (pattern.contains(&b'/'), plain.contains(&b'/')) {
         (true, false) => b"/",
         (false, true) => b"**/",
@@ -237,7 +236,7 @@ fn for_matcher(line: &[u8], braces: Braces) -> Result<Vec<u8>, InvalidGlob> {
     Ok([negation, front, &plain, slash].concat())
 }
 
-/// The pattern without blanks at its end, but for one that has a backslash before it.
+/// The pattern without trailing blanks, unless one is escaped.
 fn without_blanks(pattern: &[u8]) -> &[u8] {
     let (mut at, mut end) = (0, 0);
     while at < pattern.len() {
@@ -250,8 +249,8 @@ fn without_blanks(pattern: &[u8]) -> &[u8] {
     &pattern[..end]
 }
 
-/// Writes classes, braces and stars as the matcher reads them; and as classes what it would cut off
-/// at the end: blanks, and a backslash before the slash of a directory.
+/// Writes classes, braces and stars in the syntax of the matcher. Blanks and backslashes, which it
+/// would drop at the end, become classes.
 fn with_plain_classes(pattern: &[u8], braces: Braces) -> Result<Vec<u8>, InvalidGlob> {
     let mut plain = Vec::with_capacity(pattern.len());
     let mut left = pattern;
@@ -276,7 +275,7 @@ fn with_plain_classes(pattern: &[u8], braces: Braces) -> Result<Vec<u8>, Invalid
                 class.bytes
             }
             b'*' => {
-                // More than two are two to git, which alone between slashes match any of them.
+                // For git, more than two stars are two.
                 let stars = left.iter().take_while(|&&byte| byte == b'*').count();
                 plain.extend(&left[..stars.min(2)]);
                 stars
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_matches_decides_and_the_last_line() {
+    fn the_first_matching_rule_and_the_last_matching_line_decide() {
         check(&[], &[], "a", false);
         check(&["-*.o"], &[], "d/e/a.o", true);
         check(&["-*.o"], &[], "d/e/a.c", false);
@@ -344,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_globs_whatever_they_begin_with() {
+    fn rules_have_no_comments_and_no_negation() {
         check(&["-!a"], &[], "!a", true);
         check(&["-!a"], &[], "a", false);
         check(&["-#a"], &[], "#a", true);
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_ignore_files_are_read_as_git_does() {
+    fn lines_of_ignore_files_are_read_as_by_git() {
         check(&[], &["\u{feff}a\r\n# b\n\n  \n\\#c"], "a", true);
         check(&[], &["\u{feff}a\r\n# b\n\n  \n\\#c"], "#c", true);
         check(&[], &["# b\n"], "# b", false);
@@ -412,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_glob_is_named() {
+    fn a_bad_glob_is_named() {
         for rule in ["-[a", "-{a", "-", "-x\\", "-[[:none:]]"] {
             let bad = filter(&["-ok", rule], &[]).expect_err(rule);
             assert_eq!((bad.glob.to_str(), bad.place), (Some(&rule[1..]), None));

@@ -1,4 +1,4 @@
-//! What the caller asks for, as plain data.
+//! The request of the caller, as plain data.
 
 pub(crate) mod filter;
 pub(crate) mod options;

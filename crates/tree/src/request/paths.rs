@@ -7,17 +7,17 @@ use std::ffi::OsString;
 pub struct Request {
     /// Names of sources, as the user wrote them.
     pub sources: Vec<OsString>,
-    /// Where they go.
+    /// The destination.
     pub destination: Destination,
 }
 
-/// Where copies go.
+/// The destination of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// Into this directory.
     Directory(OsString),
-    /// Into it when it is a directory; otherwise the only source goes to this very name.
+    /// Into it if it is a directory; otherwise the only source is copied to this name.
     Last(OsString),
-    /// The only source goes to this very name.
+    /// The only source is copied to this name.
     Exact(OsString),
 }

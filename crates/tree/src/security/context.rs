@@ -1,4 +1,4 @@
-//! What decides whether something found in the destination is trusted.
+//! What is needed to decide whether a file found in the destination is trusted.
 
 use rustix::fs::Stat;
 
@@ -6,7 +6,7 @@ use super::preexisting_symlinks::PreexistingSymlinks;
 use super::start_time::StartTime;
 use crate::fs::{Caller, ctime};
 
-/// Who copies, since when, and which symbolic links existed before.
+/// The caller, the start of the run, and the symbolic links that existed before it.
 pub(crate) struct Security {
     pub(crate) caller: Caller,
     start: StartTime,
@@ -14,8 +14,8 @@ pub(crate) struct Security {
 }
 
 impl Security {
-    /// That of a run that starts now.
-    pub(crate) fn now() -> Security {
+    /// For a run that starts now.
+    pub(crate) fn new() -> Security {
         let start = StartTime::now();
         Security {
             caller: Caller::of_process(),
@@ -24,13 +24,12 @@ impl Security {
         }
     }
 
-    /// Whether the inode was created, changed or renamed after the run started.
+    /// Whether the inode was created, changed or renamed after the start of the run.
     pub(crate) fn changed_during_run(&self, stat: &Stat) -> bool {
         self.start.is_before(ctime(stat))
     }
 
-    /// Whether a symbolic link belongs to root or to the user who copies. Links of other users are
-    /// not followed.
+    /// Whether a symbolic link belongs to root or to the caller. Others are not followed.
     pub(crate) fn is_owner_trusted(&self, stat: &Stat) -> bool {
         stat.st_uid == 0 || self.caller.owns(stat)
     }

@@ -1,4 +1,4 @@
-//! Which symbolic links and files of the destination may be trusted.
+//! Which symbolic links and files of the destination are trusted.
 
 pub(crate) mod context;
 pub(crate) mod preexisting_symlinks;

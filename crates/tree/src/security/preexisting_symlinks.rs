@@ -1,8 +1,9 @@
-//! Which symbolic links stood in the destination before the run.
+//! Which symbolic links existed in the destination before the run.
 //!
-//! The stamp of a link does not tell: XFS exchanges two names without a new stamp for what they
-//! name. What every change of names stamps is the directory. So the links of a directory are noted
-//! before the run changes anything in it, and only if nobody else has since the run began.
+//! The ctime of a link does not tell: XFS exchanges two names without changing it. Every change of
+//! names changes the ctime of the directory. So the links of a directory are recorded before the
+//! run changes anything in it, and only if the directory has not changed since the start of the
+//! run.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -16,7 +17,7 @@ use super::start_time::StartTime;
 use crate::fs::{FileId, ctime, each_name, is_symlink};
 use crate::lock::lock;
 
-/// Directories of the destination that were found as they had been, and their links.
+/// The links of the directories that had not changed when they were entered.
 pub(crate) struct PreexistingSymlinks {
     start: StartTime,
     recorded: Mutex<Recorded>,
@@ -24,10 +25,10 @@ pub(crate) struct PreexistingSymlinks {
 
 #[derive(Default)]
 struct Recorded {
-    /// All that were entered, as they had been or not.
+    /// Every directory that was entered, changed or not.
     entered: HashSet<FileId>,
     directories: HashSet<FileId>,
-    /// Each with the directory that it stood in.
+    /// Pairs of a directory and a link in it.
     links: HashSet<(FileId, FileId)>,
 }
 
@@ -36,12 +37,12 @@ impl PreexistingSymlinks {
         PreexistingSymlinks { start, recorded: Mutex::default() }
     }
 
-    /// Notes the links in the directory `dir`, which was found in `above` unless the user named it.
-    /// One that was moved there during the run is in a directory that has changed. A directory that
-    /// cannot be read has no links that stood.
-    pub(crate) fn enter(&self, dir: BorrowedFd<'_>, above: Option<BorrowedFd<'_>>) {
+    /// Records the links in the directory `dir`, which was found in `above` unless the user named
+    /// it. A directory that was moved there during the run is in a directory that changed. The
+    /// links of a directory that cannot be read are not trusted.
+    pub(crate) fn record_directory(&self, dir: BorrowedFd<'_>, above: Option<BorrowedFd<'_>>) {
         if let Ok(stat) = fstat(dir) {
-            self.recorded().entered.insert(FileId::of(&stat));
+            lock(&self.recorded).entered.insert(FileId::of(&stat));
         }
         let found = above.is_none_or(|above| self.is_recorded(above));
         if found && !self.is_recorded(dir) {
@@ -49,20 +50,19 @@ impl PreexistingSymlinks {
         }
     }
 
-    /// The same for a directory in which only `names` are going to be looked up: there may be
-    /// millions of others.
-    pub(crate) fn enter_for(&self, dir: BorrowedFd<'_>, names: &[&CStr]) {
+    /// Records only `names` in `dir`, which may contain millions of others.
+    pub(crate) fn record_names(&self, dir: BorrowedFd<'_>, names: &[&CStr]) {
         self.record(dir, || Ok(names.iter().filter_map(|name| link_at(dir, name)).collect()));
     }
 
-    /// Whether `dir` is one of those in which only links that stood are followed.
+    /// Whether `dir` was entered, so that only recorded links in it are followed.
     pub(crate) fn is_entered(&self, dir: &Stat) -> bool {
-        self.recorded().entered.contains(&FileId::of(dir))
+        lock(&self.recorded).entered.contains(&FileId::of(dir))
     }
 
-    /// Whether `link` stood in `dir`.
+    /// Whether `link` was in `dir` before the run.
     pub(crate) fn contains(&self, dir: BorrowedFd<'_>, link: FileId) -> bool {
-        fstat(dir).is_ok_and(|dir| self.recorded().links.contains(&(FileId::of(&dir), link)))
+        fstat(dir).is_ok_and(|dir| lock(&self.recorded).links.contains(&(FileId::of(&dir), link)))
     }
 
     fn record(&self, dir: BorrowedFd<'_>, links: impl FnOnce() -> io::Result<Vec<FileId>>) {
@@ -74,20 +74,16 @@ impl PreexistingSymlinks {
             return;
         }
         let Ok(links) = links() else { return };
-        // What was seen has stood only if it could not have come while it was looked at.
+        // Links may have been added while the directory was read.
         if let Some(id) = unchanged() {
-            let mut recorded = self.recorded();
+            let mut recorded = lock(&self.recorded);
             recorded.directories.insert(id);
             recorded.links.extend(links.into_iter().map(|link| (id, link)));
         }
     }
 
     fn is_recorded(&self, dir: BorrowedFd<'_>) -> bool {
-        fstat(dir).is_ok_and(|dir| self.recorded().directories.contains(&FileId::of(&dir)))
-    }
-
-    fn recorded(&self) -> std::sync::MutexGuard<'_, Recorded> {
-        lock(&self.recorded)
+        fstat(dir).is_ok_and(|dir| lock(&self.recorded).directories.contains(&FileId::of(&dir)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! When a run began, by the clock that the kernel stamps changes with.
+//! The start time of a run, by the clock of the kernel's timestamps.
 
 use rustix::fs::{MemfdFlags, Mode, fchmod, fstat, memfd_create};
 use rustix::io;
@@ -6,15 +6,14 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::fs::ctime;
 
-/// The beginning of a run. Whatever is changed later bears a later stamp, or this very one.
+/// The start of a run. Every later change has this timestamp or a later one.
 ///
-/// The stamp of a change lags behind the clock by up to a tick of 1 to 10 ms, so that to compare it
-/// with the time of day would make what an attacker does in that tick older than the run. Since
-/// Linux 6.13 stamps are finer, and no later change has an earlier stamp than one that was looked
-/// at: there, what was changed just before the run is told apart from what is changed in it.
-/// Earlier kernels cannot tell within the tick, and all of it counts as later.
+/// Timestamps lag behind the clock by up to a tick of 1 to 10 ms: compared with the time of day, a
+/// change by an attacker in that tick would be older than the run. Since Linux 6.13 timestamps are
+/// finer, and no later change has an earlier timestamp than one that was read. Older kernels cannot
+/// order changes within a tick, and all of them count as later.
 ///
-/// A file system that is served by another machine stamps by the clock of that.
+/// A network file system uses the clock of its server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StartTime {
     seconds: i64,
@@ -25,20 +24,20 @@ impl StartTime {
     pub(crate) fn now() -> StartTime {
         let coarse = clock_gettime(ClockId::RealtimeCoarse);
         let coarse = (coarse.tv_sec, coarse.tv_nsec);
-        // Where stamps are coarse, this one is of the same tick, or of one that began meanwhile.
-        let (seconds, nanoseconds) = stamp_of_a_change().unwrap_or(coarse).max(coarse);
+        // Where timestamps are coarse, this one is of the same tick or the next one.
+        let (seconds, nanoseconds) = ctime_of_a_change().unwrap_or(coarse).max(coarse);
         StartTime { seconds, nanoseconds }
     }
 
-    /// Whether a change that is stamped so, in seconds and nanoseconds, came after this.
+    /// Whether a change with this timestamp, in seconds and nanoseconds, came later.
     pub(crate) fn is_before(self, (seconds, nanoseconds): (i64, i64)) -> bool {
-        // A file system that keeps fewer digits has cut the others off.
+        // Some file systems store fewer digits.
         let grain = grain(nanoseconds);
         (seconds, nanoseconds) >= (self.seconds, self.nanoseconds / grain * grain)
     }
 }
 
-/// The coarsest unit of 1 ns to 1 s, in powers of ten, that a stamp can have been cut to.
+/// The coarsest power of ten, from 1 ns to 1 s, to which the timestamp may have been cut.
 fn grain(nanoseconds: i64) -> i64 {
     let mut grain = 1;
     while grain < 1_000_000_000 && nanoseconds % (grain * 10) == 0 {
@@ -47,9 +46,9 @@ fn grain(nanoseconds: i64) -> i64 {
     grain
 }
 
-/// Changes a file of our own and returns the stamp of that. Its old stamp is looked at first: a
-/// change after that gets a fine one.
-fn stamp_of_a_change() -> io::Result<(i64, i64)> {
+/// Changes a new file and returns the timestamp. Reading the old timestamp first makes the kernel
+/// use a fine one for the change.
+fn ctime_of_a_change() -> io::Result<(i64, i64)> {
     let file = memfd_create(c"start", MemfdFlags::CLOEXEC)?;
     fstat(&file)?;
     fchmod(&file, Mode::RUSR)?;
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_are_compared_with_the_digits_that_they_have() {
+    fn timestamps_are_compared_to_the_digits_that_they_have() {
         let start = StartTime { seconds: 7, nanoseconds: 123_456_789 };
         for (seconds, nanoseconds, later) in [
             (7, 123_456_789, true),
@@ -77,13 +76,13 @@ mod tests {
             (6, 999_999_999, false),
             (8, 1, true),
         ] {
-            let stamp = (seconds, nanoseconds);
-            assert_eq!(start.is_before(stamp), later, "{seconds}.{nanoseconds:09}");
+            let time = (seconds, nanoseconds);
+            assert_eq!(start.is_before(time), later, "{seconds}.{nanoseconds:09}");
         }
     }
 
     #[test]
-    fn what_is_changed_at_once_is_later() {
+    fn a_change_right_after_the_start_is_later() {
         let dir = tempfile::tempdir().expect("a directory");
         for number in 0..1000 {
             let start = StartTime::now();

@@ -1,5 +1,5 @@
-//! Going where a symbolic link leads that was there before, and nowhere that anybody else may have
-//! pointed it to meanwhile.
+//! Follows symbolic links of the destination: only those that existed before the run and belong to
+//! root or to the caller (docs/design/symlinks.md).
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,15 +8,28 @@ use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
 use super::context::Security;
-use crate::fs::{FileId, file_system, is_pseudo, is_symlink, open_for_search, open_looked_at};
+use crate::fs::{
+    FileId, Place, Reliability, file_system, is_pseudo, is_symlink, open_for_search, open_looked_at,
+};
+use crate::report::{Diagnostic, Result};
 
-/// Why a link was not followed to its end.
+/// Why a link was not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotFollowed {
-    /// A link on the way is younger than the run, or of somebody whom it need not trust.
+    /// A link on the way was created during the run, or belongs to another user.
     Untrusted,
-    /// What the kernel says of a component.
+    /// The error of a call on a component.
     Errno(Errno),
+}
+
+impl NotFollowed {
+    /// The error of the call; a link at `dst` that is not trusted ends the copy of the entry.
+    pub(crate) fn into_errno(self, dst: &Place<'_>) -> Result<Errno> {
+        match self {
+            NotFollowed::Untrusted => Err(Diagnostic::ForeignSymlink { dst: dst.path() }),
+            NotFollowed::Errno(errno) => Ok(errno),
+        }
+    }
 }
 
 impl From<Errno> for NotFollowed {
@@ -25,12 +38,12 @@ impl From<Errno> for NotFollowed {
     }
 }
 
-/// As many as the kernel follows in one lookup.
+/// The kernel follows as many links in one lookup.
 const LINKS_MAX: usize = 40;
 
 const HELD: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens with `flags` what `name` in `dir` leads to, which has to be `wanted` where that is known.
+/// Opens the target of the link `name` in `dir` with `flags`. ESTALE if that is not `wanted`.
 pub(crate) fn open_through_symlink(
     security: &Security,
     dir: BorrowedFd<'_>,
@@ -40,7 +53,7 @@ pub(crate) fn open_through_symlink(
 ) -> Result<OwnedFd, NotFollowed> {
     let entry = match follow(security, dir, name, false)? {
         End::Resolved(entry) => entry,
-        End::Kernels { dir, name } => {
+        End::ProcLink { dir, name } => {
             let opened = openat(&dir, &*name, flags, Mode::empty())?;
             if let Some(wanted) = wanted
                 && wanted != FileId::of(&fstat(&opened)?)
@@ -54,15 +67,16 @@ pub(crate) fn open_through_symlink(
         return Err(Errno::STALE.into());
     }
     let flags = flags | OFlags::NOFOLLOW;
-    let opened = open_looked_at(entry.dir.as_fd(), &entry.name, flags, &entry.stat)?;
+    let opened =
+        open_looked_at(Reliability::Unknown, entry.dir.as_fd(), &entry.name, flags, &entry.stat)?;
     if FileId::of(&fstat(&opened)?) != FileId::of(&entry.stat) {
         return Err(Errno::STALE.into());
     }
     Ok(opened)
 }
 
-/// Finds the directory and the name of what `name` in `dir` leads to; `None` for what only the kernel
-/// knows the way to. Where the user `named` the link, it may lead anywhere.
+/// Finds the directory and the name of the target of the link `name` in `dir`; `None` for a link of
+/// /proc. A link that the user `named` is trusted.
 pub(crate) fn resolve_symlink(
     security: &Security,
     dir: BorrowedFd<'_>,
@@ -71,15 +85,15 @@ pub(crate) fn resolve_symlink(
 ) -> Result<Option<Resolved>, NotFollowed> {
     Ok(match follow(security, dir, name, named)? {
         End::Resolved(entry) => Some(entry),
-        End::Kernels { .. } => None,
+        End::ProcLink { .. } => None,
     })
 }
 
-/// What a name leads to in the end: no symbolic link.
+/// The target of a chain of links, which is no symbolic link.
 pub(crate) struct Resolved {
     pub(crate) dir: OwnedFd,
     pub(crate) name: CString,
-    /// Itself, without any rights to it.
+    /// The target, open with O_PATH.
     pub(crate) held: OwnedFd,
     stat: Stat,
 }
@@ -87,15 +101,15 @@ pub(crate) struct Resolved {
 /// Where a chain of links ends.
 enum End {
     Resolved(Resolved),
-    /// In a link of /proc, which leads where no text says.
-    Kernels {
+    /// In a link of /proc, whose target no text gives.
+    ProcLink {
         dir: OwnedFd,
         name: CString,
     },
 }
 
-/// Goes from link to link. Each component is held while it is looked at; a link that one trusts may
-/// lead back to where others can put their own.
+/// Follows one component after the other. Each is open while it is checked. Every link is checked,
+/// because a trusted one may lead to a directory in which other users can create links.
 fn follow(
     security: &Security,
     dir: BorrowedFd<'_>,
@@ -126,10 +140,10 @@ fn follow(
             if links > LINKS_MAX {
                 return Err(Errno::LOOP.into());
             }
-            // The links of /proc lead where no text says, and nobody can exchange them.
+            // No text gives the target of a link of /proc, and no user can exchange it.
             if file_system(held.as_fd()).is_some_and(is_pseudo) {
                 if rest.is_empty() {
-                    return Ok(End::Kernels { dir: at, name: component });
+                    return Ok(End::ProcLink { dir: at, name: component });
                 }
                 at = open_for_search(at.as_fd(), &component)?;
                 path = without_slashes(&rest);
@@ -147,9 +161,9 @@ fn follow(
     }
 }
 
-/// Whether `link` has been in `dir` since before the run. Directories elsewhere, where a link of the
-/// destination leads, are not looked at beforehand: those that nobody else can change will do, and
-/// those that nobody has.
+/// Whether `link` was in `dir` before the run. Directories outside the destination, to which a link
+/// leads, were not recorded: there it suffices that no other user can change the directory, or that
+/// it did not change during the run.
 fn is_preexisting(
     security: &Security,
     dir: BorrowedFd<'_>,
@@ -165,8 +179,8 @@ fn is_preexisting(
     Ok(!in_destination && (is_private || !security.changed_during_run(&dir)))
 }
 
-/// The first component of `path`, and the rest with the slash before it. A slash at the end, or a
-/// path of slashes alone, names the directory itself.
+/// The first component of `path`, and the rest with its leading slash. A trailing slash, or a path
+/// of slashes alone, names the directory itself.
 fn split_first(path: &[u8]) -> (CString, Vec<u8>) {
     let path = without_slashes(path);
     let end = path.iter().position(|&byte| byte == b'/').unwrap_or(path.len());

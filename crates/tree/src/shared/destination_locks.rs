@@ -1,7 +1,7 @@
-//! Existing destinations that are being written to, each by one worker at a time.
+//! Locks for existing destinations, so that one worker at a time writes to a file.
 //!
-//! Two names in a destination tree may be one file, as hard links or through a symbolic link. Copied
-//! one after the other the last one counts; copied at once they would mix.
+//! Two names in a destination tree may be the same file, by a hard or symbolic link. Two workers
+//! that wrote to it at once would mix their data.
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use crate::fs::FileId;
 use crate::lock::lock;
 
-/// The files being written to.
+/// The existing files that are being written to.
 #[derive(Default)]
 pub(crate) struct DestinationLocks {
     state: Mutex<State>,
@@ -19,18 +19,18 @@ pub(crate) struct DestinationLocks {
 #[derive(Default)]
 struct State {
     files: HashSet<FileId>,
-    /// How many wait for one of them.
+    /// Workers that wait for one of them.
     waiting: usize,
 }
 
 /// The right to write to a file, until it is dropped.
 pub(crate) struct DestinationGuard<'w> {
-    writing: &'w DestinationLocks,
+    locks: &'w DestinationLocks,
     file: FileId,
 }
 
 impl DestinationLocks {
-    /// Waits until nobody else writes to `file`.
+    /// Waits until no other worker writes to `file`.
     pub(crate) fn lock_file(&self, file: FileId) -> DestinationGuard<'_> {
         let mut state = lock(&self.state);
         while !state.files.insert(file) {
@@ -38,17 +38,17 @@ impl DestinationLocks {
             state = self.finished.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
-        DestinationGuard { writing: self, file }
+        DestinationGuard { locks: self, file }
     }
 }
 
 impl Drop for DestinationGuard<'_> {
     fn drop(&mut self) {
-        let mut state = lock(&self.writing.state);
+        let mut state = lock(&self.locks.state);
         state.files.remove(&self.file);
-        // To wake nobody is a system call as well.
+        // Notifying without a waiter is a system call too.
         if state.waiting > 0 {
-            self.writing.finished.notify_all();
+            self.locks.finished.notify_all();
         }
     }
 }
@@ -60,14 +60,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_writes_at_a_time() {
-        let (writing, inside) = (DestinationLocks::default(), AtomicUsize::new(0));
+    fn one_worker_at_a_time_writes_to_a_file() {
+        let (locks, inside) = (DestinationLocks::default(), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for ino in 0..200 {
-                        let _other = writing.lock_file(FileId { dev: 2, ino });
-                        let _turn = writing.lock_file(FileId { dev: 1, ino: 1 });
+                        let _other = locks.lock_file(FileId { dev: 2, ino });
+                        let _same = locks.lock_file(FileId { dev: 1, ino: 1 });
                         assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0);
                         std::thread::yield_now();
                         inside.fetch_sub(1, Ordering::Relaxed);
@@ -75,7 +75,7 @@ mod tests {
                 });
             }
         });
-        let state = lock(&writing.state);
+        let state = lock(&locks.state);
         assert!(state.files.is_empty() && state.waiting == 0);
     }
 }

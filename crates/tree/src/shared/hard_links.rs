@@ -13,8 +13,8 @@ use super::copied_inodes::{CopiedInodes, FirstCopy};
 use crate::fs::{DirPath, FileId, Place};
 use crate::lock::lock;
 
-/// The files with several names that this run has met. The first to meet one claims it and copies
-/// it; whoever meets it later waits until that copy is there, and links to it.
+/// The sources with several hard links. The first worker that finds one claims and copies it. A
+/// worker that finds it later waits for that copy and links to it.
 #[derive(Default)]
 pub(crate) struct HardLinks {
     table: Mutex<Table>,
@@ -23,28 +23,29 @@ pub(crate) struct HardLinks {
 
 #[derive(Default)]
 struct Table {
-    /// Sources that somebody is copying.
+    /// Sources that a worker is copying.
     claimed: HashSet<FileId>,
     copies: CopiedInodes,
 }
 
-/// What [`HardLinks::claim`] says.
+/// The result of [`HardLinks::claim`].
 pub(crate) enum Claim<'l> {
-    /// It has no copy and no worker makes one: copy it, then [`publish`](Claimant::publish).
+    /// The caller has to copy the source, then [`publish`](Claimant::publish).
     First(Claimant<'l>),
-    /// It was copied before.
+    /// An earlier copy exists.
     Copied(FirstCopy),
 }
 
-/// The right to make the first copy. Dropped without being published, it passes to the next.
+/// The right to make the first copy. If it is dropped without being published, the next worker gets
+/// it.
 pub(crate) struct Claimant<'l> {
     links: &'l HardLinks,
     id: FileId,
 }
 
 impl HardLinks {
-    /// Claims the source `id`, or waits until whoever has claimed it is done. A copy that was `lost`
-    /// does not count: its name stands for something else.
+    /// Claims the source `id`, or waits for the worker that has claimed it. The copy `lost` does
+    /// not count: its name belongs to another file now.
     pub(crate) fn claim(&self, id: FileId, lost: Option<&FirstCopy>) -> Claim<'_> {
         let mut table = lock(&self.table);
         loop {
@@ -59,16 +60,16 @@ impl HardLinks {
         }
     }
 
-    /// Whether `id` is what has been made of the source `src`.
+    /// Whether `id` is the copy of the source `src`.
     pub(crate) fn is_copy(&self, src: FileId, id: FileId) -> bool {
         lock(&self.table).copies.get(src).is_some_and(|made| made.id == id)
     }
 }
 
 impl Claimant<'_> {
-    /// The copy is there, as `name` in the directory `home`.
-    pub(crate) fn publish(self, home: &DirPath, name: &CStr, id: FileId) {
-        lock(&self.links.table).copies.insert(self.id, home, name, id);
+    /// Records the copy `name` in the directory `dir`.
+    pub(crate) fn publish(self, dir: &DirPath, name: &CStr, id: FileId) {
+        lock(&self.links.table).copies.insert(self.id, dir, name, id);
     }
 }
 
@@ -82,15 +83,14 @@ impl Drop for Claimant<'_> {
 impl FirstCopy {
     /// The path of the copy, for messages.
     pub(crate) fn path(&self) -> PathBuf {
-        self.home.join(&self.name)
+        self.dir.join(&self.name)
     }
 
     fn is(&self, other: &FirstCopy) -> bool {
-        self.id == other.id && self.name == other.name && self.home.is(&other.home)
+        self.id == other.id && self.name == other.name && self.dir.is(&other.dir)
     }
 
-    /// Whether the name of the copy, which is in `from`, stands for something else by now, or for
-    /// nothing.
+    /// Whether the name of the copy in the directory `from` is gone or belongs to another file.
     pub(crate) fn is_lost(&self, from: BorrowedFd<'_>) -> bool {
         match statat(from, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => FileId::of(&stat) != self.id,
@@ -98,18 +98,18 @@ impl FirstCopy {
         }
     }
 
-    /// Links the copy, which is in `from`, to `dst`.
+    /// Links `dst` to the copy in the directory `from`.
     ///
     /// # Errors
-    /// What linkat(2) says; ESTALE when the name no longer stands for the copy that was made, in
-    /// which case there is no link.
+    /// Those of linkat(2); ESTALE, without a link, when the name of the copy belongs to another
+    /// file.
     pub(crate) fn link_to(&self, dst: &Place<'_>, from: BorrowedFd<'_>) -> io::Result<()> {
         linkat(from, &*self.name, dst.dir, dst.name, AtFlags::empty())?;
         let linked = statat(dst.dir, dst.name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileId::of(&linked) == self.id {
             return Ok(());
         }
-        // Somebody exchanged the first copy for another file. A link to that must not stay.
+        // Another process exchanged the first copy. A link to its file must not stay.
         unlinkat(dst.dir, dst.name, AtFlags::empty())?;
         Err(Errno::STALE)
     }
@@ -126,9 +126,9 @@ mod tests {
     const DST: FileId = FileId { dev: 3, ino: 4 };
 
     #[test]
-    fn of_many_workers_one_copies_and_the_others_link() {
+    fn one_worker_copies_and_the_others_link() {
         let links = HardLinks::default();
-        let home = DirPath::top(Path::new("t"), None);
+        let dir_path = DirPath::top(Path::new("t"), None);
         let copies = std::sync::atomic::AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -136,7 +136,7 @@ mod tests {
                     Claim::First(claimant) => {
                         copies.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                         std::thread::sleep(std::time::Duration::from_millis(20));
-                        claimant.publish(&home, c"f", DST);
+                        claimant.publish(&dir_path, c"f", DST);
                     }
                     Claim::Copied(made) => assert_eq!(made.id, DST),
                 });
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_took_the_place_of_the_copy_is_not_linked() {
+    fn a_file_that_replaced_the_copy_is_not_linked() {
         let dir = tempfile::tempdir().expect("a directory");
         let open = std::fs::File::open(dir.path()).expect("a directory");
         let shown = crate::fs::place::DisplayPath::Operand(dir.path());
@@ -156,8 +156,8 @@ mod tests {
             let path = dir.path().join(name.to_str().expect("a name"));
             std::fs::write(path, "content").expect("a file");
             let stat = statat(open.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).expect("it is there");
-            let home = DirPath::top(dir.path(), None);
-            FirstCopy { home, name: name.into(), id: FileId::of(&stat) }
+            let dir_path = DirPath::top(dir.path(), None);
+            FirstCopy { dir: dir_path, name: name.into(), id: FileId::of(&stat) }
         };
         let copy = made(c"copy");
         assert_eq!(copy.link_to(&dst, open.as_fd()), Ok(()));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_failed_passes_to_the_next() {
+    fn a_dropped_claim_passes_to_the_next_worker() {
         let links = HardLinks::default();
         let Claim::First(claimant) = links.claim(SRC, None) else { panic!("nobody had it") };
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Registries that all workers share, each with its own lock.
+//! What all workers of a run share, each part with its own lock.
 
 pub(crate) mod copied_inodes;
 pub(crate) mod creation_locks;
@@ -9,7 +9,7 @@ pub(crate) mod rate_limit;
 
 pub(crate) use copied_inodes::FirstCopy;
 pub(crate) use creation_locks::{CreationLock, CreationLocks};
-pub(crate) use destination_locks::DestinationLocks;
+pub(crate) use destination_locks::{DestinationGuard, DestinationLocks};
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
 pub(crate) use operands::Operands;
 pub(crate) use rate_limit::RateLimit;

@@ -1,4 +1,4 @@
-//! The operands of a run and what was made of them, so that one that repeats is recognised.
+//! The operands of a run and their copies, so that repeated operands are recognised.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -12,44 +12,43 @@ use rustix::fs::{AtFlags, CWD, fstat, statat};
 use crate::fs::{FileId, Place, split, trim_slashes};
 use crate::lock::lock;
 
-/// What is known of the operands and of what was made of them.
+/// The operands so far, and their copies.
 pub(crate) struct Operands {
-    /// With `--parents` operands go into several directories.
+    /// With `--parents` operands are copied into several directories.
     parents: bool,
-    files: Mutex<HashMap<NamedFile, Above>>,
-    /// What was made of an operand: its directory, unless that is the target, its name there, and
-    /// the file.
+    files: Mutex<HashMap<NamedFile, Parents>>,
+    /// Copies of operands: the directory, unless that is the target, the name there, and the file.
     made: Mutex<HashSet<(Option<FileId>, CString, FileId)>>,
-    /// Directory operands, and where each went.
+    /// Directory operands and their destinations.
     directories: Mutex<HashMap<FileId, PathBuf>>,
-    /// Directories of this run whose parent is none of this run's: a source directory that is one
-    /// of these would be copied into itself for ever.
+    /// Directories that this run created in pre-existing directories. A source directory that is
+    /// one of these would be copied into itself without end.
     roots: Mutex<HashSet<FileId>>,
 }
 
 /// A file operand, and the last component of its name.
 type NamedFile = (FileId, Box<[u8]>);
 
-/// The directories in which a file operand has a name. Few have a second, so only then is it looked
-/// which directory the first one's path leads to.
-enum Above {
+/// The directories of the names of one file operand. Few files have a second name, so that the
+/// first directory is looked up only then.
+enum Parents {
     Path(Box<[u8]>),
     Directories(HashSet<FileId>),
 }
 
-impl Above {
-    /// Whether the directory at `path` is one of them; if not it becomes one.
+impl Parents {
+    /// Adds the directory `path`. Returns whether it was there before.
     fn insert_again(&mut self, path: &[u8]) -> bool {
-        if let Above::Path(first) = self {
-            *self = Above::Directories(directory_at(first).into_iter().collect());
+        if let Parents::Path(first) = self {
+            *self = Parents::Directories(directory_at(first).into_iter().collect());
         }
-        let Above::Directories(ids) = self else { unreachable!("it was just made so") };
+        let Parents::Directories(ids) = self else { unreachable!("it was just set") };
         directory_at(path).is_some_and(|id| !ids.insert(id))
     }
 }
 
 impl Operands {
-    /// None so far. `parents` is the option `--parents`.
+    /// `parents` is the option `--parents`.
     pub(crate) fn new(parents: bool) -> Operands {
         Operands {
             parents,
@@ -60,31 +59,31 @@ impl Operands {
         }
     }
 
-    /// Whether `name` of this file, by whatever way to its directory, was an operand before. The
-    /// same name in another directory is not this one: with --parents it goes elsewhere.
+    /// Records the file operand `name`. Returns whether the same name in the same directory was an
+    /// operand before. With `--parents` names in two directories have two destinations.
     pub(crate) fn is_repeated_file(&self, src: FileId, name: &CStr) -> bool {
         let (above, base) = split(name);
         let mut files = lock(&self.files);
         match files.entry((src, base.into())) {
             Entry::Vacant(entry) => {
-                entry.insert(Above::Path(above.into()));
+                entry.insert(Parents::Path(above.into()));
                 false
             }
             Entry::Occupied(entry) => entry.into_mut().insert_again(above),
         }
     }
 
-    /// Remembers that `id` was made of an operand, as `dst`.
+    /// Records the copy `id` of an operand, at `dst`.
     pub(crate) fn record_made(&self, dst: &Place<'_>, id: FileId) {
         lock(&self.made).insert((self.directory_of(dst), dst.name.into(), id));
     }
 
-    /// Whether `id` was made of an operand before, as `dst`.
+    /// Whether `id` at `dst` is the copy of an earlier operand.
     pub(crate) fn was_made(&self, dst: &Place<'_>, id: FileId) -> bool {
         lock(&self.made).contains(&(self.directory_of(dst), dst.name.into(), id))
     }
 
-    /// Where the directory operand `src` went before; the first time it is remembered.
+    /// The earlier destination of the directory operand `src`. The first time `dst` is recorded.
     pub(crate) fn directory_before(&self, src: FileId, dst: &Path) -> Option<PathBuf> {
         match lock(&self.directories).entry(src) {
             Entry::Occupied(entry) => Some(entry.get().clone()),
@@ -95,7 +94,7 @@ impl Operands {
         }
     }
 
-    /// The directory operand `src` has not gone to `dst` after all.
+    /// Forgets the destination `dst` of the directory operand `src`, whose copy failed.
     pub(crate) fn forget_directory(&self, src: FileId, dst: &Path) {
         if let Entry::Occupied(entry) = lock(&self.directories).entry(src)
             && entry.get() == dst
@@ -104,15 +103,15 @@ impl Operands {
         }
     }
 
-    /// The directory that `dst` is in, where not all operands go into the same.
+    /// The directory of `dst`, if the operands go into several.
     fn directory_of(&self, dst: &Place<'_>) -> Option<FileId> {
         let stat = self.parents.then(|| fstat(dst.dir).ok())??;
         Some(FileId::of(&stat))
     }
 
-    /// Makes a directory whose parent is none of this run's and remembers it. The lock is held
-    /// meanwhile, so that no worker that has seen the name is told by
-    /// [`is_created_root`](Operands::is_created_root) that this run did not make it.
+    /// Creates a directory in a pre-existing directory with `make`, and records it. The lock is
+    /// held meanwhile, so that [`is_created_root`](Operands::is_created_root) is right as soon as
+    /// another worker finds the name.
     pub(crate) fn create_root<T, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
@@ -130,8 +129,8 @@ impl Operands {
     }
 }
 
-/// The directory that an operand's name begins with. A symbolic link counts for itself: --parents
-/// makes another directory of it.
+/// The directory part of an operand's name. A symbolic link counts as itself, since `--parents`
+/// creates a directory for it.
 fn directory_at(name: &[u8]) -> Option<FileId> {
     let name = OsStr::from_bytes(trim_slashes(name));
     statat(CWD, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| FileId::of(&stat))

@@ -1,45 +1,44 @@
-//! `--limit-rate`: one budget of bytes for all workers.
+//! `--limit-rate`: one rate for all workers.
 //!
-//! Whoever has moved a piece pays for it afterwards, with the bytes that it really had, and whoever
-//! is about to move one waits until all before it is paid off. So no worker needs to know how many
-//! there are, and a file that ends early costs what it has.
+//! Each moved piece shifts the time at which the next may start by the time that its bytes take at
+//! the rate. So workers need not know of each other (docs/design/rate-limit.md).
 
 use std::num::NonZeroU64;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// The longest that anybody sleeps without a look at whether to stop, and what a piece takes at the
-/// rate asked for.
+/// The time of a piece at the given rate, and the longest sleep without a check for an interrupt.
 const SLICE: Duration = Duration::from_millis(1000 / SLICES_PER_SECOND);
 const SLICES_PER_SECOND: u64 = 20;
 
-/// Less is not worth a system call. A piece is a multiple, since direct I/O needs whole blocks.
+/// A smaller piece is not worth a system call. Pieces are multiples, since direct I/O needs whole
+/// blocks.
 const PIECE_BYTES_MIN: u64 = 4096;
 
-/// Keeps the rate of all workers together.
+/// The rate of all workers.
 pub(crate) struct RateLimit {
     bytes_per_second: NonZeroU64,
-    /// When all that was moved is paid off.
-    paid_at: Mutex<Instant>,
+    /// When the bytes so far would have been moved at the given rate.
+    next_at: Mutex<Instant>,
 }
 
 impl RateLimit {
     pub(crate) fn new(bytes_per_second: NonZeroU64) -> RateLimit {
-        RateLimit { bytes_per_second, paid_at: Mutex::new(Instant::now()) }
+        RateLimit { bytes_per_second, next_at: Mutex::new(Instant::now()) }
     }
 
-    /// The most bytes to move between two waits, whole pages.
+    /// Bytes to move between two waits, at most; whole pages.
     pub(crate) fn piece_bytes(&self) -> u64 {
         let bytes = (self.bytes_per_second.get() / SLICES_PER_SECOND).max(PIECE_BYTES_MIN);
         bytes - bytes % PIECE_BYTES_MIN
     }
 
-    /// Waits until more may be moved, or `stop` says that nothing is to be.
+    /// Waits until the next piece may start, or `stop` returns true.
     pub(crate) fn wait(&self, stop: impl Fn() -> bool) {
         while !stop() {
-            let left = self.paid_at().saturating_duration_since(Instant::now());
+            let left = lock(&self.next_at).saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
@@ -47,18 +46,13 @@ impl RateLimit {
         }
     }
 
-    /// So many bytes were moved.
+    /// Records moved bytes.
     pub(crate) fn charge(&self, bytes: u64) {
         let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_second.get());
         let cost = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        let mut paid_at = self.paid_at();
-        // Time that nobody used is made up for by no more than a slice: otherwise a burst would
-        // follow each pause.
-        let from = Instant::now().checked_sub(SLICE).map_or(*paid_at, |early| paid_at.max(early));
-        *paid_at = from.checked_add(cost).unwrap_or(from);
-    }
-
-    fn paid_at(&self) -> MutexGuard<'_, Instant> {
-        lock(&self.paid_at)
+        let mut next_at = lock(&self.next_at);
+        // A pause is made up for by at most one slice; otherwise a burst would follow it.
+        let from = Instant::now().checked_sub(SLICE).map_or(*next_at, |early| next_at.max(early));
+        *next_at = from.checked_add(cost).unwrap_or(from);
     }
 }

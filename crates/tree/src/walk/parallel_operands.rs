@@ -1,8 +1,10 @@
-//! Several operands that go into one directory. Order decides much among them: a second file of one
-//! name is refused, a link may lead to what the next one replaces, a source may be what the one before
-//! it made. It decides nothing among regular files that get names which nobody has: none of them is
-//! touched by the copy of another. Such ones, when there are many, are shared among workers; whatever
-//! else stands between them waits for those before it, and those after it wait for that.
+//! Several operands that are copied into one directory.
+//!
+//! Their order matters: a second operand of one name is refused, a symbolic link may lead to what a
+//! later operand replaces, and an operand may be the copy of an earlier one. It does not matter
+//! among regular files whose destination names do not exist. Workers share such operands if many
+//! follow each other. Every other operand waits for those before it, and those after it wait for it
+//! (docs/design/work-sharing.md).
 
 use std::collections::HashSet;
 use std::ffi::{CStr, OsStr, OsString};
@@ -22,8 +24,11 @@ use crate::copy::context::CopyContext;
 use crate::entry::source_name;
 use crate::fs::{c_name, is_regular, last_component};
 
-/// Fewer in a row are not worth a thread.
+/// Independent operands in a row that are worth starting threads (docs/design/work-sharing.md).
 const PARALLEL_MIN: usize = 32;
+
+/// Copies one operand with one worker.
+type CopyOperand<'c> = &'c (dyn Fn(&mut Worker, &OsStr) + Sync);
 
 /// Copies each of `sources` into the directory `target`, with `copy`.
 pub(crate) fn copy_each(
@@ -31,38 +36,39 @@ pub(crate) fn copy_each(
     worker: &mut Worker,
     target: BorrowedFd<'_>,
     sources: &[OsString],
-    copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
+    copy: CopyOperand<'_>,
 ) {
-    let phase = SingleWorkerPhase::from_now(cx.options, worker);
+    let phase = SingleWorkerPhase::first(cx.options, worker);
     let mut rest = sources;
-    // One who has written nothing yet need not ask whether others could.
-    let mut may_share = sources.len() > PARALLEL_MIN && !cx.options.copies_in_order();
-    may_share &= !cx.options.parents && !cx.options.dry_run;
+    let mut may_share = sources.len() > PARALLEL_MIN
+        && !cx.options.copies_in_order()
+        && !cx.options.parents
+        && !cx.options.dry_run;
     while !rest.is_empty() && !cx.report.interrupted() {
-        let may_last = phase.is_over(worker);
-        if may_last {
+        let is_long = phase.is_over(worker);
+        if is_long {
             cx.report.deferred_init();
         }
         let mut parallel = 0;
-        if may_share && may_last && rest.len() >= PARALLEL_MIN {
-            may_share = may_fill(target);
-            parallel = if may_share { independent(cx, target, rest) } else { 0 };
+        if may_share && is_long && rest.len() >= PARALLEL_MIN {
+            may_share = may_create_in(target);
+            parallel = if may_share { count_independent(cx, target, rest) } else { 0 };
         }
         let (now, later) = rest.split_at(parallel.max(1));
         if parallel < PARALLEL_MIN {
-            one_by_one(cx, worker, now, copy);
+            copy_in_order(cx, worker, now, copy);
         } else {
-            share_operands(cx, worker, now, copy);
+            copy_in_parallel(cx, worker, now, copy);
         }
         rest = later;
     }
 }
 
-fn one_by_one(
+fn copy_in_order(
     cx: &CopyContext<'_>,
     worker: &mut Worker,
     sources: &[OsString],
-    copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
+    copy: CopyOperand<'_>,
 ) {
     for source in sources {
         if cx.report.interrupted() {
@@ -73,70 +79,61 @@ fn one_by_one(
     }
 }
 
-/// Has several workers take one after the other.
-fn share_operands(
+fn copy_in_parallel(
     cx: &CopyContext<'_>,
     worker: &mut Worker,
     sources: &[OsString],
-    copy: &(dyn Fn(&mut Worker, &OsStr) + Sync),
+    copy: CopyOperand<'_>,
 ) {
     cx.report.deferred_init();
-    // What is yet to be said of those before has its place before what is said of these.
+    // Messages about earlier operands come before those about these.
     worker.copy.data.sync(cx.data);
     let limits = worker_limits(cx.options);
-    let limits = limits
-        .within(ResourceLimits::of_process(cx.options, limits.most).workers.min(sources.len()));
-    let next = AtomicUsize::new(0);
-    let shared = Shared {
-        cx,
-        sources,
-        copy,
-        next,
-        controller: Arc::new(ConcurrencyController::new(limits)),
-    };
+    let workers = ResourceLimits::of_process(cx.options, limits.most).workers.min(sources.len());
+    let controller = Arc::new(ConcurrencyController::new(limits.within(workers)));
+    let shared = Shared { cx, sources, copy, next: AtomicUsize::new(0), controller };
     thread::scope(|scope| {
-        let _opening = OpenOnDrop(&shared.controller);
+        let _open_guard = OpenOnDrop(&shared.controller);
         shared.work(worker, scope);
     });
-    // And of these before what is said of the next.
+    // And messages about these before those about later ones.
     worker.copy.data.sync(cx.data);
     cx.report.order.flush(cx.report.observer);
     worker.copy.data.others_busy = false;
 }
 
-/// Operands that several workers take.
+/// Operands that several workers copy.
 struct Shared<'s> {
     cx: &'s CopyContext<'s>,
     sources: &'s [OsString],
-    copy: &'s (dyn Fn(&mut Worker, &OsStr) + Sync),
-    /// The first that nobody has taken.
+    copy: CopyOperand<'s>,
+    /// Index of the next operand that no worker has taken.
     next: AtomicUsize,
     controller: Arc<ConcurrencyController>,
 }
 
 impl Shared<'_> {
-    /// What each worker does: takes one after the other, and has others join where that helps.
+    /// Copies one operand after the other, and starts other workers where the controller wants
+    /// them.
     fn work<'scope>(&'scope self, worker: &mut Worker, scope: &'scope Scope<'scope, '_>) {
-        worker.copy.data.permit = Permit::at(&self.controller);
+        worker.copy.data.permit = Permit::new(&self.controller);
         loop {
             self.spawn_workers(scope);
-            let at = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(source) = self.sources.get(at) else { break };
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(source) = self.sources.get(index) else { break };
             if self.cx.report.interrupted() {
                 break;
             }
-            // A large file among the last may be shared by those who have none.
+            // Idle workers may share a large file among the last operands.
             worker.copy.data.others_busy = self.next.load(Ordering::Relaxed) < self.sources.len();
             worker.entries += 1;
             worker.copy.data.permit.acquire();
             let moved_before = worker.copy.data.moved_bytes;
-            self.cx
-                .report
-                .order
-                .for_operand(self.cx.report.observer, at, || (self.copy)(worker, source));
-            let work =
-                EntryCost { bytes: worker.copy.data.moved_bytes - moved_before, created: false };
-            worker.copy.data.permit.record(work, !worker.copy.data.others_busy);
+            let report = self.cx.report;
+            report.order.for_operand(report.observer, index, || (self.copy)(worker, source));
+            let data = &worker.copy.data;
+            let cost = EntryCost { bytes: data.moved_bytes - moved_before, created: false };
+            data.permit.record(cost, !data.others_busy);
         }
         worker.copy.data.permit = Permit::default();
     }
@@ -150,26 +147,26 @@ impl Shared<'_> {
     }
 }
 
-/// Whether files can be made in `target`. Where they cannot, what is said of each should come in order.
-fn may_fill(target: BorrowedFd<'_>) -> bool {
+/// Whether files can be created in `target`. If not, errors are reported in the order of operands.
+fn may_create_in(target: BorrowedFd<'_>) -> bool {
     accessat(target, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// How many of the first `sources` are such that no copy has to do with another.
-fn independent(cx: &CopyContext<'_>, target: BorrowedFd<'_>, sources: &[OsString]) -> usize {
+/// How many of the first `sources` can be copied in any order.
+fn count_independent(cx: &CopyContext<'_>, target: BorrowedFd<'_>, sources: &[OsString]) -> usize {
     let mut names = HashSet::new();
-    let stands_phase = |source: &&OsString| {
+    let is_independent = |source: &&OsString| {
         let source = source_name(cx.options, source);
         let name = last_component(source);
-        // Some directories take names for one that differ in case.
+        // Some directories ignore the case of names.
         let folded = String::from_utf8_lossy(name).to_lowercase();
         let (Ok(source), Ok(name)) = (c_name(source), c_name(name)) else { return false };
-        names.insert(folded) && can_be_read(cx, &source) && is_free(target, &name)
+        names.insert(folded) && can_be_read(cx, &source) && is_absent(target, &name)
     };
-    sources.iter().take_while(stands_phase).count()
+    sources.iter().take_while(is_independent).count()
 }
 
-/// What cannot be read is told of in order.
+/// Errors about sources that cannot be read are reported in order.
 fn can_be_read(cx: &CopyContext<'_>, source: &CStr) -> bool {
     let found = statat(CWD, source, AtFlags::SYMLINK_NOFOLLOW);
     let readable = || {
@@ -179,7 +176,6 @@ fn can_be_read(cx: &CopyContext<'_>, source: &CStr) -> bool {
     found.is_ok_and(|stat| is_regular(&stat)) && readable()
 }
 
-fn is_free(target: BorrowedFd<'_>, name: &CStr) -> bool {
-    let found = statat(target, name, AtFlags::SYMLINK_NOFOLLOW);
-    found.is_err_and(|errno| errno == Errno::NOENT)
+fn is_absent(target: BorrowedFd<'_>, name: &CStr) -> bool {
+    statat(target, name, AtFlags::SYMLINK_NOFOLLOW).is_err_and(|errno| errno == Errno::NOENT)
 }

@@ -1,5 +1,5 @@
-//! How much there is to copy, found out beside the copy: a walk that looks at lengths and keeps no
-//! list. It is a hint for people who wait, so whatever it cannot look at it leaves out.
+//! Counts the entries and bytes to copy while the copy runs. The totals are a hint for progress
+//! display: what cannot be read is left out.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,17 +10,16 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io;
 
 use crate::entry::bytes_to_copy;
-use crate::fs::{Buffer, FileId, Listing, is_directory, kind};
+use crate::fs::{Buffer, DIRECTORY, FileId, Listing, is_directory, kind};
 use crate::request::{Follow, Make, Options, Request};
 
-/// The most directories that are open at once beside the first: few, since the copy needs its
-/// descriptors.
+/// Directories that are open at once beside the first. The copy needs the other descriptors.
 const OPEN_LEVELS: usize = 6;
 
-/// How many entries are looked at in a row: what takes a tenth of a millisecond.
-const PACE_ENTRIES: u64 = 64;
+/// Entries between two calls of the throttle: they take a tenth of a millisecond.
+const THROTTLE_ENTRIES: u64 = 64;
 
-/// What has been found so far. Others may look at it at any time.
+/// The counts so far, which other threads may read at any time.
 #[derive(Debug, Default)]
 pub struct PreScan {
     entries: AtomicU64,
@@ -29,21 +28,21 @@ pub struct PreScan {
     stopped: AtomicBool,
 }
 
-/// Entries and bytes that a run has to do with.
+/// Entries and bytes that a run copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// All but directories.
     pub entries: u64,
     /// The lengths of regular files whose data is copied.
     pub bytes: u64,
-    /// There are no more.
+    /// Everything is counted.
     pub all: bool,
 }
 
 impl PreScan {
-    /// Counts what `request` names, until all is counted or [`stop`](Count::stop) is called. After
-    /// some dozens of entries each it waits for `controller` to return.
-    pub fn run(&self, request: &Request, options: &Options, controller: &dyn Fn()) {
+    /// Counts what `request` names, until all is counted or [`stop`](PreScan::stop) is called.
+    /// `throttle` is called every few dozen entries, and may block.
+    pub fn run(&self, request: &Request, options: &Options, throttle: &dyn Fn()) {
         let mut walk = Walk { count: self, options, device: None, levels: Vec::new() };
         let mut buffer = Buffer::default();
         for source in &request.sources {
@@ -51,23 +50,23 @@ impl PreScan {
                 return;
             }
             // What cannot be looked at is not copied either.
-            let _ = walk.operand(source, &mut buffer, controller);
+            let _ = walk.operand(source, &mut buffer, throttle);
         }
         self.ended.store(!self.is_stopped(), Ordering::Release);
     }
 
-    /// Ends the counting soon.
+    /// Makes [`run`](PreScan::run) return soon.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether that was asked for.
+    /// Whether [`stop`](PreScan::stop) was called.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// What was found so far.
+    /// The counts so far.
     #[must_use]
     pub fn get(&self) -> Totals {
         let all = self.ended.load(Ordering::Acquire);
@@ -98,14 +97,12 @@ struct Level {
     listing: Listing,
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
 impl Walk<'_> {
     fn operand(
         &mut self,
         source: &OsStr,
         buffer: &mut Buffer,
-        controller: &dyn Fn(),
+        throttle: &dyn Fn(),
     ) -> io::Result<()> {
         let name = CString::new(source.as_bytes()).map_err(|_| io::Errno::INVAL)?;
         let stat = look(CWD, &name, self.options.follow.follows(true))?;
@@ -121,8 +118,8 @@ impl Walk<'_> {
         let dir = Some(openat(CWD, &name, DIRECTORY, Mode::empty())?);
         self.levels = vec![Level { dir, name, id, listing: Listing::default() }];
         for step in 0_u64.. {
-            if step.is_multiple_of(PACE_ENTRIES) {
-                controller();
+            if step.is_multiple_of(THROTTLE_ENTRIES) {
+                throttle();
             }
             if self.levels.is_empty() || self.count.is_stopped() {
                 break;
@@ -132,11 +129,11 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Looks at the next name in the lowest directory. A directory that cannot be read on is left.
+    /// Counts the next name in the lowest directory. A directory that cannot be read is left.
     fn step(&mut self, buffer: &mut Buffer) {
         let next = self.reopen().and_then(|()| {
             let level = self.levels.last_mut().expect("there is a directory to look into");
-            let dir = level.dir.as_ref().expect("it was just regained");
+            let dir = level.dir.as_ref().expect("it was just reopened");
             level.listing.next(dir.as_fd(), buffer)
         });
         match next {
@@ -176,7 +173,7 @@ impl Walk<'_> {
         let flags = if through_links { DIRECTORY } else { DIRECTORY | OFlags::NOFOLLOW };
         let dir = Some(openat(dir, &name, flags, Mode::empty())?);
         self.levels.push(Level { dir, name, id, listing: Listing::default() });
-        // The first stays open: from there everything is found again.
+        // The first stays open: from there every other can be opened again.
         let far = self.levels.len().checked_sub(OPEN_LEVELS + 1).filter(|&far| far > 0);
         if let Some(far) = far.map(|far| &mut self.levels[far]) {
             far.listing.suspend();
@@ -246,11 +243,11 @@ mod tests {
         std::os::unix::fs::symlink(dir.path(), deepest.join("loop")).expect("a link");
         let options = Options::archive();
         let all = true;
-        let due = Totals { entries: 80 + 600 + 1, bytes: 800 + 600, all };
-        assert_eq!(count(dir.path(), &options), due);
+        let expected = Totals { entries: 80 + 600 + 1, bytes: 800 + 600, all };
+        assert_eq!(count(dir.path(), &options), expected);
         let follow = Options { follow: Follow::Always, ..Options::archive() };
-        let due = Totals { entries: 80 + 600, bytes: 800 + 600, all };
-        assert_eq!(count(dir.path(), &follow), due);
+        let expected = Totals { entries: 80 + 600, bytes: 800 + 600, all };
+        assert_eq!(count(dir.path(), &follow), expected);
         let links = Options { make: Make::HardLink, ..Options::archive() };
         assert_eq!(count(dir.path(), &links), Totals { entries: 681, bytes: 0, all });
         let flat = Options { recursive: false, ..Options::archive() };

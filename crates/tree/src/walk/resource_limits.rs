@@ -1,5 +1,5 @@
-//! How many workers there may be, and what each may keep open, with the descriptors that the
-//! process may have.
+//! How many workers there may be, and how many directories and files each keeps open, within the
+//! descriptors that the process may open.
 
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use super::batch::BATCH_FILES_MAX;
 use super::work_pool::SHARES_PER_WORKER;
 use crate::concurrency::WorkerLimits;
-use crate::data::engine_choice::context::processors;
+use crate::data::engine_choice::profiles::processors;
 use crate::data::page_cache::HELD_FILES_MAX;
 use crate::data::sync::files_kept;
 use crate::fs::{OTHER_DESCRIPTORS, descriptors};
@@ -18,27 +18,26 @@ use crate::request::Options;
 /// The most levels of a tree whose directories one worker has open, with two descriptors each.
 const OPEN_LEVELS_MAX: usize = 32;
 
-/// The fewest levels that are worth another worker.
+/// A further worker must be able to keep as many levels open.
 const OPEN_LEVELS_MIN: usize = 8;
 
-/// So many that few trees are deeper where it matters: with fewer there are no workers beyond those
-/// who are there at first.
+/// Few trees are deeper. Workers beyond the default number are allowed only if each can keep as
+/// many levels open.
 const OPEN_LEVELS_ENOUGH: usize = 16;
 
-/// Room for descriptors, at most, that is made before anybody needs it: 32 KiB.
-const ROOM_MAX: usize = 4096;
+/// Entries of the descriptor table that are allocated ahead, at most: 32 KiB.
+const TABLE_ENTRIES_MAX: usize = 4096;
 
-/// Descriptors of a worker beside its directories: the file at hand, the directory of another name
-/// of it, and shares on their way.
+/// Descriptors of a worker beside its directories: the files that it copies, the directory of the
+/// first copy of a hard link, and unfinished shares.
 const WORKER_DESCRIPTORS: usize = 9 + 2 * SHARES_PER_WORKER;
 
-/// How many work on a tree, and how many levels of it each has open, where the process may have
-/// only so many descriptors.
+/// How many workers copy a tree, and what each keeps open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResourceLimits {
     pub(crate) workers: usize,
     pub(super) open_levels: usize,
-    /// How many files each may have made that are yet to be filled.
+    /// Files that a worker creates before it fills the first.
     pub(super) batch_files: usize,
 }
 
@@ -56,8 +55,9 @@ impl ResourceLimits {
         ResourceLimits::within(allowed.saturating_sub(kept as u64), workers)
     }
 
-    /// Those of a limits, which is to be no larger than is good for the levels that each has open.
-    pub(super) fn for_limits(
+    /// Reduces `limits` until each worker can keep enough levels open. `of` gives the resources of
+    /// a number of workers.
+    pub(super) fn for_workers(
         mut limits: WorkerLimits,
         of: impl Fn(usize) -> ResourceLimits,
     ) -> (WorkerLimits, ResourceLimits) {
@@ -70,13 +70,13 @@ impl ResourceLimits {
         }
     }
 
-    /// Has the kernel make room for the descriptors of so many workers, with the help of `fd`. When
-    /// there are threads, the one that asks for the room waits 15 ms for it, each time that it
-    /// doubles.
-    pub(super) fn make_room(self, workers: usize, fd: BorrowedFd<'_>) {
+    /// Makes the kernel enlarge the process's descriptor table, by duplicating `fd` to a high
+    /// number. Once there are threads, each doubling of the table blocks for 15 ms
+    /// (docs/design/small-files.md).
+    pub(super) fn grow_descriptor_table(self, workers: usize, fd: BorrowedFd<'_>) {
         let each = 2 * (self.open_levels + self.batch_files) + WORKER_DESCRIPTORS;
-        let most = (each * workers).min(ROOM_MAX);
-        // Where there cannot be so many there is room enough, or none.
+        let most = (each * workers).min(TABLE_ENTRIES_MAX);
+        // An error means that the limit is lower, and then the table needs no room for more.
         let _ = fcntl_dupfd_cloexec(fd, i32::try_from(most).unwrap_or(i32::MAX));
     }
 
@@ -88,7 +88,7 @@ impl ResourceLimits {
             0 | 1 => left / 2,
             _ => (left / workers - WORKER_DESCRIPTORS) / 2,
         };
-        // One file is made in any case.
+        // One file is always created.
         let enough = OPEN_LEVELS_ENOUGH + if workers < 2 { WORKER_DESCRIPTORS / 2 } else { 0 };
         let more = pairs.saturating_sub(enough).min(BATCH_FILES_MAX - 1);
         let open_levels = (pairs - more).clamp(1, OPEN_LEVELS_MAX);
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limits_grows_no_further_than_descriptors_allow() {
+    fn descriptors_bound_the_number_of_workers() {
         for (descriptors, processors, workers, most, open_levels, batch_files) in [
             (1 << 20, 8, 8, 64, 32, 16),
             (1024, 2, 2, 16, 16, 7),
@@ -111,7 +111,7 @@ mod tests {
             (64, 2, 1, 1, 22, 1),
         ] {
             let limits = WorkerLimits::new(processors, None);
-            let (limits, resources) = ResourceLimits::for_limits(limits, |wanted| {
+            let (limits, resources) = ResourceLimits::for_workers(limits, |wanted| {
                 ResourceLimits::within(descriptors, wanted)
             });
             let of = format!("{descriptors} for {processors} processors");

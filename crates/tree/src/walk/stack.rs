@@ -1,5 +1,9 @@
-//! The stack of directories that a worker is in. Directories far above are closed and opened again.
+//! The stack of directories that a worker is in.
+//!
+//! Directories far above the current one are closed. They are opened again through `..` of the
+//! directory below, and must have the same device and inode number as before.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -11,35 +15,34 @@ use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::{Dir, Listing};
 use crate::report::{Action, Diagnostic};
 
-/// A worker's place in a directory.
+/// A directory, and the names in it that this worker still has to copy.
 pub(super) struct Frame<'p> {
     pub(super) pair: Arc<DirectoryPair>,
     pub(super) listing: Listing,
-    /// The directory could not be found again, so nothing more can be done in it.
+    /// The directory could not be opened again; nothing more can be done in it.
     pub(super) lost: bool,
-    /// Names from another worker's directory. It is told when this is dropped, and by then `pair`
-    /// must be: fields are dropped in this order.
+    /// Set if the names are another worker's. That worker is told when this is dropped, and `pair`
+    /// must be dropped by then: fields are dropped in this order.
     pub(super) share_guard: Option<ShareGuard<'p>>,
 }
 
 impl Frame<'_> {
     /// The directory, unless other workers have names from it.
-    pub(super) fn sole(&mut self) -> Option<&mut DirectoryPair> {
+    pub(super) fn unshared(&mut self) -> Option<&mut DirectoryPair> {
         Arc::get_mut(&mut self.pair)
     }
 
-    /// The directory of a frame that was closed, which nobody else can have.
     fn closed(&mut self) -> &mut DirectoryPair {
-        self.sole().expect("no names are given from a directory that is closed")
+        self.unshared().expect("no names are given from a directory that is closed")
     }
 }
 
-/// The directories that a worker is in, from the top down. Above a frame may stand one on loan from
-/// another worker, with what is below that.
+/// The directories that a worker is in, from the top down. A frame with a share of another worker
+/// may be above another frame; the frames after it are below the shared directory.
 #[derive(Default)]
 pub(super) struct Stack<'w> {
     pub(super) frames: Vec<Frame<'w>>,
-    /// Frames that are too far above to stay open, but that others still have names from.
+    /// Levels too far above to stay open, which other workers still have names from.
     unclosed: Vec<usize>,
 }
 
@@ -48,8 +51,8 @@ impl Stack<'_> {
         self.frames.iter().map(|frame| frame.listing.buffered() as u64).sum()
     }
 
-    /// Closes the directory that has just become one level too many, and those that could not be
-    /// closed before. The topmost stays open: from there everything can be found again.
+    /// Closes the directory that is now one level too many, and those that could not be closed
+    /// before. The first stays open: from there every other can be opened again.
     pub(super) fn close_far_above(&mut self, open_levels: usize) {
         let far = self.frames.len().checked_sub(open_levels + 1).filter(|&far| far > 0);
         self.unclosed.extend(far);
@@ -57,22 +60,23 @@ impl Stack<'_> {
         self.unclosed.retain(|&level| !close(frames, level));
     }
 
-    pub(super) fn forget_above(&mut self) {
+    /// Drops levels that are no longer on the stack from those to close.
+    pub(super) fn forget_popped(&mut self) {
         while self.unclosed.last().is_some_and(|&level| level >= self.frames.len()) {
             self.unclosed.pop();
         }
     }
 }
 
-/// Closes the directory at `level`. Returns whether that is settled: one that others have names
-/// from has to be tried again.
+/// Closes the directory at `level`. Returns false if it has to be tried again, because other
+/// workers have names from it.
 fn close(frames: &mut [Frame<'_>], level: usize) -> bool {
     let [frame, below, ..] = &mut frames[level..] else { return false };
     if frame.share_guard.is_some() || below.share_guard.is_some() {
-        // The lender sees to it; and `..` of a directory on loan is not this one.
+        // The worker that gave the share closes it; and `..` of a shared directory is not this one.
         return frame.share_guard.is_some();
     }
-    // `..` of a directory that was entered through a symbolic link leads elsewhere.
+    // `..` of a directory that was entered through a symbolic link is another directory.
     let (keeps_src, keeps_dst) = (below.pair.src.through_link, below.pair.dst.through_link);
     let Some(pair) = Arc::get_mut(&mut frame.pair) else { return false };
     if !keeps_src {
@@ -85,7 +89,8 @@ fn close(frames: &mut [Frame<'_>], level: usize) -> bool {
     true
 }
 
-/// Opens the directory on top of the stack again if it was closed.
+/// Opens the directory on top of the stack again if it was closed. `below` is the directory that
+/// was just left.
 pub(super) fn reopen_top(cx: &CopyContext<'_>, frames: &mut [Frame<'_>], below: &DirectoryPair) {
     let top = frames.len() - 1;
     if frames[top].lost {
@@ -97,15 +102,16 @@ pub(super) fn reopen_top(cx: &CopyContext<'_>, frames: &mut [Frame<'_>], below: 
         if was_closed { frame.listing.resume(frame.pair.src.fd()) } else { Ok(()) }
     });
     if let Err(errno) = resumed {
-        lose(cx, &mut frames[top], true, errno);
-        return;
+        let path = frames[top].pair.src.dir_path.path();
+        return mark_lost(cx, &mut frames[top], path, errno);
     }
     if let Err(errno) = reopen(frames, |pair| &mut pair.dst, |pair| &pair.dst, &below.dst) {
-        lose(cx, &mut frames[top], false, errno);
+        let path = frames[top].pair.dst.dir_path.path();
+        mark_lost(cx, &mut frames[top], path, errno);
     }
 }
 
-/// The same for one side. Returns whether it had been closed.
+/// Opens one side of the top directory again. Returns whether it had been closed.
 fn reopen(
     frames: &mut [Frame<'_>],
     side_mut: impl Fn(&mut DirectoryPair) -> &mut Dir,
@@ -120,7 +126,7 @@ fn reopen(
     if below.is_open() && !below.through_link && closed.reopen(below.fd()).is_ok() {
         return Ok(true);
     }
-    // The directory below was moved away: go down from the nearest one that is open.
+    // The directory below was moved: open each level again from the nearest one that is open.
     let mut open = top;
     while !side(&frames[open].pair).is_open() {
         open = open.checked_sub(1).ok_or(Errno::STALE)?;
@@ -136,16 +142,14 @@ fn reopen(
     Ok(true)
 }
 
-/// Gives a directory up that was moved or replaced while the walk was below it.
-fn lose(cx: &CopyContext<'_>, frame: &mut Frame<'_>, src: bool, errno: Errno) {
-    let pair = &frame.pair;
-    let path = if src { pair.src.dir_path.path() } else { pair.dst.dir_path.path() };
+/// Reports a directory that was moved or replaced while the walk was below it.
+fn mark_lost(cx: &CopyContext<'_>, frame: &mut Frame<'_>, path: PathBuf, errno: Errno) {
     let diagnostic = match errno {
         Errno::STALE | Errno::NOENT | Errno::LOOP | Errno::NOTDIR => {
             Diagnostic::DirectoryMoved { path }
         }
         errno => Diagnostic::Failed { action: Action::EnterDirectory, path, errno },
     };
-    report_failure(cx, &pair.failures, diagnostic);
+    report_failure(cx, &frame.pair.failures, diagnostic);
     frame.lost = true;
 }

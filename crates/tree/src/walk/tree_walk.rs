@@ -1,4 +1,4 @@
-//! What all workers of one tree share, and the entries that it makes of names.
+//! What all workers of one tree share, and how a name in a directory becomes an entry.
 
 use std::ffi::CString;
 use std::time::Instant;
@@ -9,31 +9,33 @@ use super::work_pool::WorkPool;
 use super::worker::Worker;
 use crate::concurrency::EntryCost;
 use crate::copy::context::CopyContext;
+use crate::copy::directory::Next;
 use crate::copy::directory_pair::DirectoryPair;
-use crate::copy::entry::{Next, copy_entry};
-use crate::entry::{Entry, Operand, Prepared};
+use crate::copy::entry::copy_entry;
+use crate::entry::{ListedEntry, Operand, Prepared};
 use crate::fs::{DisplayPath, Place, Trust};
 
-/// What all workers on one tree know.
+/// The walk through the tree of one operand.
 #[derive(Clone, Copy)]
 pub(super) struct TreeWalk<'w> {
     pub(super) cx: &'w CopyContext<'w>,
     pub(super) operand: &'w Operand,
     /// The only file system to enter.
     pub(super) device: Option<u64>,
+    /// How many levels of the tree each worker keeps open.
     pub(super) open_levels: usize,
-    /// How many files are made before the first of them is filled.
+    /// How many files a worker creates before it fills the first.
     pub(super) batch_files: usize,
-    /// Where the workers meet, when there are several.
+    /// `None` as long as there is one worker.
     pub(super) pool: Option<&'w WorkPool>,
 }
 
 impl TreeWalk<'_> {
-    /// Copies one entry, for which `prepared` has been done before.
+    /// Copies one entry; `prepared` is what the batch has done for it already.
     pub(super) fn copy_one(
         &self,
         worker: &mut Worker,
-        entry: &Entry<'_>,
+        entry: &ListedEntry<'_>,
         prepared: Option<Prepared>,
     ) -> Next {
         worker.entries += 1;
@@ -41,8 +43,8 @@ impl TreeWalk<'_> {
         let moved_before = worker.copy.data.moved_bytes;
         let next = copy_entry(self.cx, &mut worker.copy, entry, prepared);
         if let Some(pool) = self.pool {
-            let work = EntryCost { bytes: worker.copy.data.moved_bytes - moved_before, created };
-            worker.copy.data.permit.record(work, pool.idle_workers() > 0);
+            let cost = EntryCost { bytes: worker.copy.data.moved_bytes - moved_before, created };
+            worker.copy.data.permit.record(cost, pool.idle_workers() > 0);
         }
         next
     }
@@ -52,26 +54,18 @@ impl TreeWalk<'_> {
         &'s self,
         pair: &'s DirectoryPair,
         name: &'s CString,
-        kind: FileType,
-    ) -> Entry<'s> {
+        listed_as: FileType,
+    ) -> ListedEntry<'s> {
+        let (src_shown, dst_shown) =
+            (DisplayPath::In(&pair.src.dir_path), DisplayPath::In(&pair.dst.dir_path));
         let trust = if pair.new { Trust::Created } else { Trust::PreExisting };
-        Entry {
-            src: Place {
-                dir: pair.src.fd(),
-                name,
-                shown: DisplayPath::In(&pair.src.dir_path),
-                trust: Trust::PreExisting,
-            },
-            dst: Place {
-                dir: pair.dst.fd(),
-                name,
-                shown: DisplayPath::In(&pair.dst.dir_path),
-                trust,
-            },
+        ListedEntry {
+            src: Place::new(pair.src.fd(), name, src_shown, Trust::PreExisting),
+            dst: Place::new(pair.dst.fd(), name, dst_shown, trust),
             dst_dir: Some(&pair.dst.dir_path),
             operand: self.operand,
             is_operand: false,
-            listed_as: kind,
+            listed_as,
             src_through_link: self.cx.options.follow.follows(false),
             device: self.device,
             inherits_acl: pair.children_inherit_acl,

@@ -1,9 +1,9 @@
-//! Work that passes from one worker to another: names in a directory that is being copied.
+//! How work passes from one worker to another: names in a directory that is being copied.
 //!
-//! Every worker walks depth first on its own. One that runs out of work waits here; a busy one
-//! sees that somebody is waiting, and gives away half of the names that it has read from the
-//! directory nearest to the top of its tree, where the most work hangs. So the workers' trees stay
-//! disjoint, nothing is queued that nobody waits for, and one flat directory is split among all.
+//! Each worker walks depth first on its own. A worker without work waits here. A busy worker that
+//! sees one waiting gives away half of the names that it has read, from the directory nearest to
+//! the top of its tree, below which most work is left. There is no queue, and no list of the tree
+//! (docs/design/work-sharing.md).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,20 +13,19 @@ use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::Listing;
 use crate::lock::lock;
 
-/// Names in a directory, for whoever takes them.
+/// Names in a directory that one worker gives to another.
 pub(crate) struct WorkShare {
     pub(crate) pair: Arc<DirectoryPair>,
     pub(crate) names: Listing,
 }
 
-/// Where the workers of one walk meet.
+/// The shares of the workers of one walk.
 pub(crate) struct WorkPool {
     state: Mutex<State>,
     changed: Condvar,
-    /// Workers that wait and for whom nothing lies ready. A busy worker looks at it after each
-    /// entry, so it can be read without the lock.
+    /// Workers that wait and for which no share is ready. Busy workers read it after each entry,
+    /// without the lock.
     idle_workers: AtomicUsize,
-    /// How many of them work at once.
     pub(crate) controller: Arc<ConcurrencyController>,
 }
 
@@ -34,16 +33,16 @@ pub(crate) struct WorkPool {
 struct State {
     ready: Vec<WorkShare>,
     waiting: usize,
-    /// Shares given and not yet done with. Each keeps two descriptors from being closed.
+    /// Shares that were given and are not finished. Each keeps two descriptors open.
     outstanding: usize,
     outstanding_max: usize,
     closed: bool,
 }
 
-/// A share in hand. When it is dropped its lender is told.
+/// A share that was taken. Dropping it finishes the share.
 pub(crate) struct ShareGuard<'p>(&'p WorkPool);
 
-/// Shares on their way, for each worker.
+/// Unfinished shares for each worker, at most. It bounds the descriptors that shares keep open.
 pub(crate) const SHARES_PER_WORKER: usize = 4;
 
 impl WorkPool {
@@ -57,50 +56,52 @@ impl WorkPool {
         }
     }
 
-    /// How many workers wait in vain.
+    /// How many workers wait for a share that is not there yet.
     pub(crate) fn idle_workers(&self) -> usize {
         self.idle_workers.load(Ordering::Relaxed)
     }
 
-    /// Gives names away.
     pub(crate) fn give(&self, share: WorkShare) {
         let mut state = lock(&self.state);
         state.ready.push(share);
         state.outstanding += 1;
-        self.recount(&state);
+        self.update_idle(&state);
         self.changed.notify_all();
     }
 
-    /// Waits for a share, until `done` says that none is needed any more, or the pool is closed.
-    pub(crate) fn take(&self, done: impl Fn() -> bool) -> Option<(WorkShare, ShareGuard<'_>)> {
+    /// Waits for a share, until `is_needless` returns true or the pool is closed.
+    pub(crate) fn take(
+        &self,
+        is_needless: impl Fn() -> bool,
+    ) -> Option<(WorkShare, ShareGuard<'_>)> {
         let mut state = lock(&self.state);
         loop {
-            if done() {
+            if is_needless() {
                 return None;
             }
             if let Some(share) = state.ready.pop() {
-                self.recount(&state);
+                self.update_idle(&state);
                 return Some((share, ShareGuard(self)));
             }
             if state.closed {
                 return None;
             }
             state.waiting += 1;
-            self.recount(&state);
+            self.update_idle(&state);
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
-            self.recount(&state);
+            self.update_idle(&state);
         }
     }
 
-    /// Sends those who wait home.
+    /// Ends the waiting of all workers.
     pub(crate) fn close(&self) {
         lock(&self.state).closed = true;
         self.changed.notify_all();
         self.controller.open();
     }
 
-    fn recount(&self, state: &State) {
+    fn update_idle(&self, state: &State) {
         let idle_workers = match state.outstanding < state.outstanding_max {
             true => state.waiting.saturating_sub(state.ready.len()),
             false => 0,
@@ -113,7 +114,7 @@ impl Drop for ShareGuard<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         state.outstanding -= 1;
-        self.0.recount(&state);
+        self.0.update_idle(&state);
         self.0.changed.notify_all();
     }
 }

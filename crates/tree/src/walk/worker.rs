@@ -10,20 +10,19 @@ pub(crate) struct Worker {
     pub(super) buffer: Buffer,
     /// How many small files it creates before it copies data to the first.
     pub(super) batch_files: usize,
-    /// The files before were cloned within the time that the lock for it may be held.
-    pub(super) clones_at_once: bool,
-    /// Entries met so far.
+    /// The files of the last batch were cloned fast enough to hold the sharing lock meanwhile.
+    pub(super) clones_fast: bool,
+    /// Entries copied so far.
     pub(super) entries: u64,
 }
 
 impl Worker {
-    /// The first worker of a run, or one that joins it.
     pub(crate) fn new(cx: &CopyContext<'_>) -> Worker {
         Worker {
             copy: CopyWorker::new(cx),
             buffer: Buffer::default(),
             batch_files: 1,
-            clones_at_once: false,
+            clones_fast: false,
             entries: 0,
         }
     }

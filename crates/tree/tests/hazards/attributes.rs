@@ -1,4 +1,5 @@
-//! Modes, owners, times, attributes; and that nobody else can look in before they are set.
+//! Modes, owners, times, extended attributes; and that no other user has access before they are
+//! set.
 
 use std::collections::HashSet;
 use std::fs::{
@@ -13,36 +14,36 @@ use rustix::fs::{XattrFlags, lgetxattr, lsetxattr, setxattr};
 use testfs::{Aspects, each_fs, each_pair, random_bytes, tree_differences};
 use tree::Options;
 
-use crate::listener::{Listener, copy_exactly, copy_well, with_other_thread};
+use crate::recorder::{Recorder, copy_exactly, copy_ok, with_other_thread};
 
 const FILES: usize = 10_500;
 
 #[test]
-fn a_tree_of_ten_thousand_files_is_the_same_in_every_attribute() {
+fn a_tree_of_ten_thousand_files_keeps_every_attribute() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         make_tree(&src, FILES);
-        copy_well(&src, &dst, &Options::archive());
+        copy_ok(&src, &dst, &Options::archive());
         let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both can be read");
         assert_eq!(differences, [""; 0], "{kind}");
     });
 }
 
 #[test]
-fn a_tree_is_the_same_on_another_file_system() {
+fn a_tree_keeps_its_attributes_on_another_file_system() {
     each_pair(|from, to| {
         let (src, dst) = (from.join("s"), to.join("t"));
-        // One source for all the file systems that it goes to.
+        // One source for all destinations.
         if !src.exists() {
             make_tree(&src, 300);
         }
-        copy_well(&src, &dst, &Options::archive());
+        copy_ok(&src, &dst, &Options::archive());
         let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both can be read");
         assert_eq!(differences, [""; 0], "{} to {}", from.kind, to.kind);
     });
 }
 
-/// A tree of `files` files with all that an archive keeps, the same at every run.
+/// A tree of `files` files with every attribute that `-a` keeps, the same in each run.
 fn make_tree(root: &Path, files: usize) {
     let mut random = fastrand::Rng::with_seed(7);
     let root_user = testfs::is_root();
@@ -89,39 +90,39 @@ fn make_tree(root: &Path, files: usize) {
 
 fn age(path: &Path, random: &mut fastrand::Rng) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(random.u64(..1 << 60));
-    // A file that its owner may not write to can have its times set all the same.
+    // Times can be set on a file that its owner may not write to.
     let file = File::open(path).expect("it can be opened");
     file.set_times(FileTimes::new().set_modified(time).set_accessed(time)).expect("its times");
 }
 
 #[test]
-fn nobody_can_look_in_before_the_mode_is_set() {
-    // In a directory of the run's own it is the directory that keeps others out.
+fn no_other_user_has_access_before_the_mode_is_set() {
+    // In a new directory the mode of the directory denies access.
     check_privacy(false, |dir, file| dir == 0o700 && file & 0o600 == 0o600);
-    // In one that was there before, the file has to.
+    // In a pre-existing one the mode of the file does.
     check_privacy(true, |dir, file| (dir, file) == (0o777, 0o600));
 }
 
-/// Copies a file that everybody may write to, and looks at the modes of the destination and its
-/// directory while that goes on.
-fn check_privacy(stands: bool, is_private: fn(u32, u32) -> bool) {
+/// Copies a world-writable file, and checks the modes of the destination and its directory
+/// meanwhile.
+fn check_privacy(exists: bool, is_private: fn(u32, u32) -> bool) {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     create_dir_all(&src).expect("a directory");
     write(src.join("f"), random_bytes(100_000, 5)).expect("a file");
     set_permissions(src.join("f"), Permissions::from_mode(0o666)).expect("a mode");
     set_permissions(&src, Permissions::from_mode(0o777)).expect("a mode");
-    if stands {
+    if exists {
         create_dir_all(&dst).expect("a directory");
         set_permissions(&dst, Permissions::from_mode(0o777)).expect("a mode");
     }
     let seen = Mutex::new(Vec::new());
-    let listener = Listener::with_meanwhile(|| {
-        let mode = |path: &Path| metadata(path).expect("what is being made").mode() & 0o7777;
+    let recorder = Recorder::with_meanwhile(|| {
+        let mode = |path: &Path| metadata(path).expect("the new file").mode() & 0o7777;
         seen.lock().expect("a list").push((mode(&dst), mode(&dst.join("f"))));
     });
-    assert_eq!(copy_exactly(&src, &dst, &Options::archive(), &listener).failures, 0);
-    drop(listener);
+    assert_eq!(copy_exactly(&src, &dst, &Options::archive(), &recorder).failures, 0);
+    drop(recorder);
     let seen = seen.into_inner().expect("a list");
     assert!(!seen.is_empty());
     assert!(seen.iter().all(|&(dir, file)| is_private(dir, file)), "{seen:?}");
@@ -141,7 +142,7 @@ fn access_control_lists_are_kept_and_none_is_inherited() {
         let access = acl(7);
         setxattr(src.join("listed"), "system.posix_acl_access", &access, XattrFlags::empty())
             .expect("an access control list");
-        // What is made here would get a list that the sources do not have.
+        // New files here inherit a list that the sources do not have.
         setxattr(&to, "system.posix_acl_default", &acl(7), XattrFlags::empty())
             .expect("a default list");
         let options = Options {
@@ -152,7 +153,7 @@ fn access_control_lists_are_kept_and_none_is_inherited() {
             recursive: true,
             ..Options::default()
         };
-        copy_well(&src, &to.join("t"), &options);
+        copy_ok(&src, &to.join("t"), &options);
         let list = |name: &str, which: &str| {
             let mut buffer = [0; 256];
             getxattr(to.join("t").join(name), which, &mut buffer[..])
@@ -172,7 +173,7 @@ fn access_control_lists_are_kept_and_none_is_inherited() {
 }
 
 #[test]
-fn nothing_grants_in_the_end_what_a_default_list_withholds() {
+fn a_copy_grants_nothing_that_a_default_list_withholds() {
     use rustix::fs::{CWD, FileType, mknodat};
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
@@ -183,26 +184,26 @@ fn nothing_grants_in_the_end_what_a_default_list_withholds() {
         for name in ["", "d", "d/f", "g", "p"] {
             set_permissions(src.join(name), Permissions::from_mode(0o777)).expect("a mode");
         }
-        // The permissions in its last entry, which is that of others.
+        // The permissions in the last entry, that of others.
         let mut list = acl(7);
         let at = list.len() - 6;
         list[at] = 0;
-        for (ownership, xattr, stands) in [
+        for (ownership, xattr, exists) in [
             (true, tree::Keep::No, false),
             (true, tree::Keep::No, true),
             (false, tree::Keep::IfPossible, false),
             (false, tree::Keep::IfPossible, true),
         ] {
-            create_dir_all(if stands { to.join("t") } else { to.clone() }).expect("a directory");
-            let gives = if stands { to.join("t") } else { to.clone() };
+            create_dir_all(if exists { to.join("t") } else { to.clone() }).expect("a directory");
+            let gives = if exists { to.join("t") } else { to.clone() };
             setxattr(&gives, "system.posix_acl_default", &list, XattrFlags::empty())
                 .expect("a default list");
             let preserve = tree::Preserve { ownership, xattr, ..<_>::default() };
             let options = Options { preserve, recursive: true, ..Options::default() };
-            copy_well(&src, &to.join("t"), &options);
+            copy_ok(&src, &to.join("t"), &options);
             for name in ["d", "d/f", "g", "p"] {
                 let mode = metadata(to.join("t").join(name)).expect("the copy").mode();
-                assert_eq!(mode & 0o007, 0, "{kind}: {name} {mode:o}, {ownership} {stands}");
+                assert_eq!(mode & 0o007, 0, "{kind}: {name} {mode:o}, {ownership} {exists}");
             }
             std::fs::remove_dir_all(&to).expect("a directory");
         }
@@ -210,7 +211,7 @@ fn nothing_grants_in_the_end_what_a_default_list_withholds() {
 }
 
 #[test]
-fn a_list_that_is_lost_in_the_end_lets_nobody_in_before() {
+fn a_list_that_is_removed_grants_no_access_before() {
     use rustix::fs::getxattr;
     each_fs(|kind, dir| {
         let (src, to) = (dir.join("s"), dir.join("to"));
@@ -221,17 +222,17 @@ fn a_list_that_is_lost_in_the_end_lets_nobody_in_before() {
             .expect("a default list");
         let preserve = tree::Preserve { mode: tree::ModeRule::Fresh, ..<_>::default() };
         let options = Options { preserve, recursive: true, ..Options::default() };
-        // What nothing gives a list to shows the umask.
+        // A file without an inherited list shows the umask.
         let usual = metadata(src.join("d")).expect("a directory").mode();
         let names = ["t", "t/d", "t/d/f"];
         let seen = Mutex::new(Vec::new());
-        let listener = Listener::with_meanwhile(|| {
-            let modes = names
-                .map(|name| metadata(to.join(name)).expect("what is being made").mode() & 0o077);
+        let recorder = Recorder::with_meanwhile(|| {
+            let modes =
+                names.map(|name| metadata(to.join(name)).expect("the new file").mode() & 0o077);
             seen.lock().expect("a list").push(modes);
         });
-        assert_eq!(copy_exactly(&src, &to.join("t"), &options, &listener).failures, 0, "{kind}");
-        drop(listener);
+        assert_eq!(copy_exactly(&src, &to.join("t"), &options, &recorder).failures, 0, "{kind}");
+        drop(recorder);
         let seen = seen.into_inner().expect("a list");
         assert!(!seen.is_empty() && seen.iter().all(|modes| *modes == [0; 3]), "{kind}: {seen:?}");
         for (name, bits) in [("t", 0o777), ("t/d", 0o777), ("t/d/f", 0o666)] {
@@ -244,7 +245,7 @@ fn a_list_that_is_lost_in_the_end_lets_nobody_in_before() {
     });
 }
 
-/// A link has no attributes of the user's, but those of an administrator, and its own owner.
+/// A symbolic link has no user attributes, but trusted ones and an owner.
 #[test]
 fn attributes_of_symbolic_links_are_kept() {
     if !testfs::is_root() {
@@ -274,9 +275,9 @@ fn attributes_of_symbolic_links_are_kept() {
             };
             (0..4).map(of).collect::<Vec<_>>()
         };
-        // Into a directory that is made, and into one that stands.
+        // Into a new directory, and into an existing one.
         for _ in 0..2 {
-            copy_well(&src, &dst, &Options::archive());
+            copy_ok(&src, &dst, &Options::archive());
             assert_eq!(owners(&dst), owners(&src), "{kind}");
             assert_eq!(colours(&dst), colours(&src), "{kind}");
             for number in 0..4 {
@@ -286,7 +287,7 @@ fn attributes_of_symbolic_links_are_kept() {
     });
 }
 
-/// A list with one named user, in the form that the kernel gives it.
+/// A list with one named user, in the form of the kernel.
 fn acl(user: u32) -> Vec<u8> {
     let mut bytes = 2_u32.to_le_bytes().to_vec();
     let mut entry = |tag: u16, permissions: u16, id: u32| {
@@ -303,7 +304,7 @@ fn acl(user: u32) -> Vec<u8> {
 }
 
 #[test]
-fn what_other_threads_make_meanwhile_has_its_permissions() {
+fn files_of_other_threads_get_their_permissions() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, theirs) = (dir.path().join("s"), dir.path().join("theirs"));
     write(&src, "some").expect("a file");
@@ -317,7 +318,7 @@ fn what_other_threads_make_meanwhile_has_its_permissions() {
     };
     with_other_thread(make, || {
         for at in 0..2000 {
-            copy_well(&src, &dir.path().join(at.to_string()), &Options::default());
+            copy_ok(&src, &dir.path().join(at.to_string()), &Options::default());
         }
     });
     assert_eq!(modes.into_inner().expect("a set"), HashSet::from([usual]));

@@ -1,4 +1,4 @@
-//! Trees deeper than any path, and directories larger than memory should have to hold.
+//! Trees deeper than any path.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
 use tree::Options;
 
-use crate::listener::{Listener, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly};
 
 const LEVELS: usize = 20_000;
 const NAME: &CStr = c"level";
@@ -19,7 +19,7 @@ fn open(dir: impl AsFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
 
 #[test]
 fn a_tree_deeper_than_any_path_is_copied_with_few_descriptors() {
-    // To make and remove so many directories takes a disk long.
+    // Creating and removing as many directories on a disk takes long.
     let in_memory = tempfile::tempdir_in("/dev/shm");
     let dir = in_memory.or_else(|_| tempfile::tempdir()).expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
@@ -35,16 +35,16 @@ fn a_tree_deeper_than_any_path_is_copied_with_few_descriptors() {
     openat(&at, c"bottom", OFlags::CREATE | OFlags::WRONLY, Mode::RWXU).expect("a file");
 
     let most = AtomicUsize::new(0);
-    let mut listener = Listener::with_meanwhile(|| {
+    let mut recorder = Recorder::with_meanwhile(|| {
         let open = std::fs::read_dir("/proc/self/fd").expect("a list of descriptors").count();
         most.fetch_max(open, Ordering::Relaxed);
     });
-    // A path for each level would be gigabytes.
-    listener.without_receipts = true;
-    let outcome = copy_exactly(&src, &dst, &Options::archive(), &listener);
-    assert_eq!(listener.heard(), []);
+    // A path for each level would take gigabytes.
+    recorder.without_receipts = true;
+    let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);
+    assert_eq!(recorder.reported(), []);
     assert_eq!(outcome.failures, 0);
-    drop(listener);
+    drop(recorder);
     assert_eq!(levels_and_files(&dst), (LEVELS, 2));
     // Other tests of this process have descriptors open too.
     assert!(most.into_inner() < 400, "descriptors are bounded");
@@ -68,8 +68,8 @@ fn levels_and_files(root: &Path) -> (usize, usize) {
     }
 }
 
-/// Removes a chain of directories, which `remove_dir_all` could not: it opens one a level. To remove
-/// a directory takes the kernel longer the deeper it is, so pieces of the chain are moved up first.
+/// Removes a chain of directories. `remove_dir_all` cannot: it keeps one open for each level.
+/// Removing a directory takes longer the deeper it is, so parts of the chain are moved up first.
 fn remove(root: &Path) {
     let top = openat(CWD, root, OFlags::DIRECTORY, Mode::empty()).expect("the root");
     loop {
@@ -98,7 +98,7 @@ fn remove(root: &Path) {
 
 #[test]
 fn a_deep_tree_that_branches_is_listed_to_its_end() {
-    // Deep enough that directories are closed while there is more in them to come.
+    // Deep enough that directories are closed before all their names are read.
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     let mut at = src.clone();
@@ -110,8 +110,8 @@ fn a_deep_tree_that_branches_is_listed_to_its_end() {
         }
         at = at.join("d3");
     }
-    let listener = Listener::default();
-    assert_eq!(copy_exactly(&src, &dst, &Options::archive(), &listener).failures, 0);
+    let recorder = Recorder::default();
+    assert_eq!(copy_exactly(&src, &dst, &Options::archive(), &recorder).failures, 0);
     let differences = testfs::tree_differences(&src, &dst, testfs::Aspects::ALL);
     assert_eq!(differences.expect("both can be read"), [""; 0]);
 }

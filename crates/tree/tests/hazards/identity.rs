@@ -1,14 +1,14 @@
-//! One file under two names: never emptied, never copied for ever, never copied twice.
+//! One file with two names: never truncated, never copied without end, never copied twice.
 
 use std::fs::{create_dir, create_dir_all, hard_link, metadata, read, write};
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use tree::{Backup, BackupKind, Destination, Diagnostic, Options, Request};
 
-use crate::listener::{Listener, copy_exactly, copy_well};
+use crate::recorder::{Recorder, copy_exactly, copy_ok};
 
 #[test]
-fn the_same_file_is_noticed_before_it_is_emptied() {
+fn the_same_file_is_recognised_before_it_is_truncated() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     write(at("a"), "precious").expect("a file");
@@ -18,18 +18,18 @@ fn the_same_file_is_noticed_before_it_is_emptied() {
     for (src, dst) in [("a", "a"), ("a", "./a"), ("a", "d/../a"), ("a", "hard"), ("a", "soft")] {
         for force in [false, true] {
             let options = Options { force, ..Options::default() };
-            let listener = Listener::default();
+            let recorder = Recorder::default();
             let (src, dst) = (at(src), dir.path().to_str().expect("UTF-8").to_owned() + "/" + dst);
-            let outcome = copy_exactly(&src, dst.as_ref(), &options, &listener);
+            let outcome = copy_exactly(&src, dst.as_ref(), &options, &recorder);
             assert_eq!(outcome.failures, 1, "{dst}");
-            assert_eq!(listener.heard(), [Diagnostic::SameFile { src, dst: dst.into() }]);
+            assert_eq!(recorder.reported(), [Diagnostic::SameFile { src, dst: dst.into() }]);
             assert_eq!(read(at("a")).expect("the file"), b"precious");
         }
     }
 }
 
 #[test]
-fn the_same_file_is_noticed_through_a_bind_mount() {
+fn the_same_file_is_recognised_through_a_bind_mount() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "mounting needs root");
     }
@@ -42,9 +42,9 @@ fn the_same_file_is_noticed_through_a_bind_mount() {
     if !mounted.is_ok_and(|status| status.success()) {
         return testfs::skip(&testfs::test_name(), "a directory cannot be mounted twice here");
     }
-    let listener = Listener::default();
+    let recorder = Recorder::default();
     let options = Options { force: true, ..Options::default() };
-    let outcome = copy_exactly(&here.join("a"), &there.join("a"), &options, &listener);
+    let outcome = copy_exactly(&here.join("a"), &there.join("a"), &options, &recorder);
     let content = read(here.join("a"));
     let unmounted = std::process::Command::new("umount").arg(&there).status();
     assert!(unmounted.is_ok_and(|status| status.success()));
@@ -53,16 +53,20 @@ fn the_same_file_is_noticed_through_a_bind_mount() {
 }
 
 #[test]
-fn a_directory_is_not_copied_into_itself_for_ever() {
+fn a_directory_is_not_copied_into_itself_without_end() {
     for into in ["d/copy", "d/sub/copy", "d/sub"] {
         let dir = tempfile::tempdir().expect("a directory");
         let (src, dst) = (dir.path().join("d"), dir.path().join(into));
         create_dir_all(src.join("sub/below")).expect("a tree");
         write(src.join("file"), "1").expect("a file");
-        let listener = Listener::default();
-        let outcome = copy_exactly(&src, &dst, &Options::archive(), &listener);
+        let recorder = Recorder::default();
+        let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);
         assert_eq!(outcome.failures, 1, "{into}");
-        assert_eq!(listener.heard(), [Diagnostic::IntoItself { src, dst: dst.clone() }], "{into}");
+        assert_eq!(
+            recorder.reported(),
+            [Diagnostic::IntoItself { src, dst: dst.clone() }],
+            "{into}"
+        );
         assert_eq!(read(dst.join("file")).expect("what is beside"), b"1", "{into}");
     }
 }
@@ -77,14 +81,14 @@ fn a_cycle_of_followed_links_ends() {
         follow: tree::Follow::Always,
         ..Options { recursive: true, ..Options::default() }
     };
-    let listener = Listener::default();
-    let outcome = copy_exactly(&src, &dst, &options, &listener);
+    let recorder = Recorder::default();
+    let outcome = copy_exactly(&src, &dst, &options, &recorder);
     assert_eq!(outcome.failures, 1);
-    assert_eq!(listener.heard(), [Diagnostic::CyclicSymlink { src: src.join("sub/up") }]);
+    assert_eq!(recorder.reported(), [Diagnostic::CyclicSymlink { src: src.join("sub/up") }]);
 }
 
 #[test]
-fn names_of_one_file_stay_names_of_one_file() {
+fn hard_links_stay_hard_links() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     create_dir_all(src.join("a/b")).expect("a tree");
@@ -93,7 +97,7 @@ fn names_of_one_file_stay_names_of_one_file() {
     for name in ["two", "a/three", "c/four"] {
         hard_link(src.join("a/b/one"), src.join(name)).expect("a link");
     }
-    copy_well(&src, &dst, &Options::archive());
+    copy_ok(&src, &dst, &Options::archive());
     let one = metadata(dst.join("a/b/one")).expect("the copy");
     assert_eq!(one.nlink(), 4);
     for name in ["two", "a/three", "c/four"] {
@@ -102,7 +106,7 @@ fn names_of_one_file_stay_names_of_one_file() {
 }
 
 #[test]
-fn names_of_one_file_in_two_operands_stay_names_of_one_file() {
+fn hard_links_in_two_operands_stay_hard_links() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     for name in ["x", "y", "to"] {
@@ -114,14 +118,14 @@ fn names_of_one_file_in_two_operands_stay_names_of_one_file() {
         sources: vec![at("x").into(), at("y").into()],
         destination: Destination::Directory(at("to").into()),
     };
-    let listener = Listener::default();
-    assert_eq!(tree::copy(&request, &Options::archive(), &listener).failures, 0);
+    let recorder = Recorder::default();
+    assert_eq!(tree::copy(&request, &Options::archive(), &recorder).failures, 0);
     let ino = |name: &str| metadata(at(name)).expect("the copy").ino();
     assert_eq!(ino("to/x/f"), ino("to/y/g"));
 }
 
 #[test]
-fn one_failure_stops_nothing_else() {
+fn one_failure_does_not_stop_other_entries() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     create_dir_all(src.join("d")).expect("a tree");
@@ -130,11 +134,11 @@ fn one_failure_stops_nothing_else() {
         write(src.join(number.to_string()), "x").expect("a file");
         write(src.join(format!("d/{number}")), "x").expect("a file");
     }
-    let listener = Listener::default();
-    let outcome = copy_exactly(&src, &dst, &Options::archive(), &listener);
+    let recorder = Recorder::default();
+    let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);
     assert_eq!(outcome.failures, 1);
-    let (src, in_the_way) = (src.join("5"), dst.join("5"));
-    assert_eq!(listener.heard(), [Diagnostic::DirectoryInTheWay { src, dst: in_the_way }]);
+    let (src, blocking) = (src.join("5"), dst.join("5"));
+    assert_eq!(recorder.reported(), [Diagnostic::DirectoryInTheWay { src, dst: blocking }]);
     for number in (0..10).filter(|&number| number != 5) {
         assert!(dst.join(number.to_string()).is_file());
         assert!(dst.join(format!("d/{number}")).is_file());
@@ -142,7 +146,7 @@ fn one_failure_stops_nothing_else() {
 }
 
 #[test]
-fn a_backup_replaces_nothing_that_this_run_has_put_there() {
+fn a_backup_replaces_no_file_of_this_run() {
     let kinds = [BackupKind::Simple, BackupKind::Existing, BackupKind::Numbered];
     for (kind, order) in kinds.iter().flat_map(|kind| [(kind, ["f~", "f"]), (kind, ["f", "f~"])]) {
         let dir = tempfile::tempdir().expect("a directory");
@@ -156,14 +160,14 @@ fn a_backup_replaces_nothing_that_this_run_has_put_there() {
             sources: order.iter().map(|name| at("s").join(name).into()).collect(),
             destination: Destination::Directory(at("t").into()),
         };
-        let listener = Listener::default();
+        let recorder = Recorder::default();
         let options = Options { backup, ..Options::default() };
-        let outcome = tree::copy(&request, &options, &listener);
+        let outcome = tree::copy(&request, &options, &recorder);
         let held = |name: &str| read(at(name)).expect("a file");
         let refuses = *kind != BackupKind::Numbered && order[0] == "f~";
         if refuses {
             let refused = Diagnostic::BackupDestroysCopy { dst: at("t/f"), backup: at("t/f~") };
-            assert_eq!(listener.heard(), [refused], "{kind:?}");
+            assert_eq!(recorder.reported(), [refused], "{kind:?}");
         }
         assert_eq!(outcome.failures, u64::from(refuses), "{kind:?} {order:?}");
         assert_eq!(held("t/f~"), b"f~", "{kind:?} {order:?}");
@@ -172,8 +176,8 @@ fn a_backup_replaces_nothing_that_this_run_has_put_there() {
 }
 
 #[test]
-fn a_backup_replaces_nothing_of_another_operand() {
-    // The operands' own files, and those of a directory that the first operand brings along.
+fn a_backup_replaces_no_copy_of_another_operand() {
+    // Files of the operands, and files of a directory of the first operand.
     for (files, first) in [(&["x/f", "y/f", "t/f"][..], "t"), (&["x/d/f", "x/d/f~", "y/d/f"], "x")]
     {
         let dir = tempfile::tempdir().expect("a directory");
@@ -188,18 +192,18 @@ fn a_backup_replaces_nothing_of_another_operand() {
             sources: vec![at("x/.").into(), at("y/.").into()],
             destination: Destination::Directory(at("t").into()),
         };
-        let listener = Listener::default();
+        let recorder = Recorder::default();
         let options = Options { backup, recursive: true, ..Options::default() };
-        assert_eq!(tree::copy(&request, &options, &listener).failures, 1);
+        assert_eq!(tree::copy(&request, &options, &recorder).failures, 1);
         let held = |name: &str| read(at("t").join(&files[0][2..]).with_file_name(name)).ok();
         assert_eq!(held("f").as_deref(), Some(&b"x"[..]), "{files:?}");
         assert_eq!(held("f~").as_deref(), Some(first.as_bytes()), "{files:?}");
     }
 }
 
-/// Another operand takes the name of a file's first copy before the file's second name comes.
+/// Another operand takes the name of the first copy before the second hard link is copied.
 #[test]
-fn a_name_whose_copy_has_lost_its_own_is_not_left_out() {
+fn a_hard_link_whose_first_copy_was_renamed_is_copied() {
     let backup = |kind| Some(Backup { kind, suffix: "~".into() });
     let (numbered, simple) = (backup(BackupKind::Numbered), backup(BackupKind::Simple));
     for (backup, atomic, stands, left) in [
@@ -228,9 +232,9 @@ fn a_name_whose_copy_has_lost_its_own_is_not_left_out() {
             destination: Destination::Directory(at("to").into()),
         };
         let options = Options { backup, atomic, ..Options::archive() };
-        let listener = Listener::default();
-        assert_eq!(tree::copy(&request, &options, &listener).failures, 0, "{what}");
-        assert_eq!(listener.heard(), [], "{what}");
+        let recorder = Recorder::default();
+        assert_eq!(tree::copy(&request, &options, &recorder).failures, 0, "{what}");
+        assert_eq!(recorder.reported(), [], "{what}");
         let names = [("x", "two"), ("y", "one"), ("z", "one")].into_iter();
         for (name, content) in names.chain(left.map(|left| (left, "one"))) {
             let copy = read(at("to").join(name)).expect("the copy");
@@ -241,7 +245,7 @@ fn a_name_whose_copy_has_lost_its_own_is_not_left_out() {
     }
 }
 
-/// The first copy of a file is where an operand puts the same file once more.
+/// The first copy of a file has the name that another operand gives to the same file.
 #[test]
 fn a_copy_is_not_removed_to_be_linked_to_itself() {
     for (remove_destination, atomic) in [(false, false), (true, false), (false, true), (true, true)]
@@ -259,8 +263,8 @@ fn a_copy_is_not_removed_to_be_linked_to_itself() {
             destination: Destination::Directory(at("to").into()),
         };
         let options = Options { remove_destination, atomic, ..Options::archive() };
-        let listener = Listener::default();
-        assert_eq!(tree::copy(&request, &options, &listener).failures, 0, "{what}");
+        let recorder = Recorder::default();
+        assert_eq!(tree::copy(&request, &options, &recorder).failures, 0, "{what}");
         let inode = |name: &str| metadata(at(name)).expect("the copy").ino();
         assert_eq!(read(at("to/x")).expect("the copy"), b"content", "{what}");
         for name in ["to/y", "to/d/y"] {

@@ -1,18 +1,18 @@
-//! Each way in which copiers have lost data, and what must happen here instead. A test is named
-//! for what went wrong elsewhere; classes that only concern one engine are tried with the engines,
-//! those that need an injected error with the command.
+//! Known ways in which copiers have lost data, and what must happen instead. Cases of one engine
+//! are in the tests of the engines; cases that need an injected error are in the tests of the
+//! command.
 
-mod ahead;
 mod attributes;
-mod changing;
+mod batch;
+mod changing_source;
 mod deep;
+mod file_types;
+mod full_disk;
 mod identity;
-mod kinds;
-mod listener;
-mod old;
+mod old_contents;
 mod page_cache;
-mod room;
+mod rate_limit;
+mod recorder;
 mod sparse;
-mod swapped;
-mod throttled;
+mod swapped_symlinks;
 mod workers;

@@ -1,4 +1,4 @@
-//! A copy that is not to change what is in the page cache does not.
+//! `--no-cache` does not change what is in the page cache.
 
 use std::fs::{File, create_dir_all, read, write};
 use std::num::NonZeroUsize;
@@ -11,7 +11,7 @@ use rustix::fs::{Advice, fadvise};
 use testfs::{Aspects, FsKind, each_fs, random_bytes, skip, test_name, tree_differences};
 use tree::{Options, Reflink, Sparse};
 
-use crate::listener::copy_well;
+use crate::recorder::copy_ok;
 
 const PAGE_BYTES: usize = 4096;
 
@@ -35,7 +35,7 @@ fn differences(now: &[bool], before: &[bool]) -> Vec<(usize, usize)> {
     runs.map(|run| (run[0], run.len())).take(10).collect()
 }
 
-/// Has the cache hold those pages of the file for which `wanted` says so, and no others.
+/// Makes exactly the pages of the file resident for which `wanted` returns true.
 fn set_resident(path: &Path, wanted: impl Fn(usize) -> bool) {
     let file = File::open(path).expect("a file");
     file.sync_all().expect("synced");
@@ -47,7 +47,7 @@ fn set_resident(path: &Path, wanted: impl Fn(usize) -> bool) {
     }
 }
 
-/// Whether pages can be counted, and dropped, at all.
+/// Whether pages can be counted and dropped.
 fn can_be_tried(kind: FsKind, dir: &Path) -> bool {
     let path = dir.join("try");
     write(&path, random_bytes(PAGE_BYTES, 1)).expect("a file");
@@ -79,17 +79,17 @@ const STATES: &[(&str, Pages)] = &[
     ("warm in places", |page| page % 7 == 3 || (300..420).contains(&page)),
 ];
 
-/// Copies the file `src` while those pages of it are in the cache, and expects that neither side's
-/// pages are others afterwards. The kernel may have a page in hand that is to be dropped, or drop
-/// others for want of memory, so that only what happens three times is a mistake.
+/// Copies the file `src` while those pages of it are resident, and expects no change on either
+/// side. The kernel may be using a page that is to be dropped, or reclaim others, so that only a
+/// change in three copies is an error.
 fn check(kind: FsKind, (src, dst): (&Path, &Path), pages: Pages, options: &Options, what: &str) {
     let mut strays = Vec::new();
     for _ in 0..3 {
         set_resident(src, pages);
         let before = resident(src);
-        let _ = copy_well(src, dst, options);
+        let _ = copy_ok(src, dst, options);
         let (after, copy) = (resident(src), resident(dst));
-        // A file system in memory has nowhere else to keep the copy.
+        // tmpfs keeps all files in the cache.
         let due = vec![kind == FsKind::Tmpfs; copy.len()];
         assert!(read(src).expect("a file") == read(dst).expect("a copy"), "{what}");
         let stray = (differences(&after, &before), differences(&copy, &due));
@@ -102,16 +102,16 @@ fn check(kind: FsKind, (src, dst): (&Path, &Path), pages: Pages, options: &Optio
 }
 
 #[test]
-fn neither_side_of_a_file_comes_into_the_cache() {
+fn neither_side_of_a_copy_stays_in_the_cache() {
     each_fs(|kind, dir| {
         if !can_be_tried(kind, dir) {
             return;
         }
-        let ways = [(None, 1), (None, 2), (Some("read_write:256K"), 1), (Some("read_write"), 3)];
+        let cases = [(None, 1), (None, 2), (Some("read_write:256K"), 1), (Some("read_write"), 3)];
         for (number, bytes) in [1, 4095, 4096, 100_000, (8 << 20) + 17].into_iter().enumerate() {
             let (src, dst) = (dir.join(format!("s{number}")), dir.join("t"));
             write(&src, random_bytes(bytes, number as u64)).expect("a file");
-            for (engine, jobs) in ways {
+            for (engine, jobs) in cases {
                 for &(state, pages) in STATES {
                     let what = format!("{bytes} bytes, {state}, {engine:?}, {jobs} jobs");
                     check(kind, (&src, &dst), pages, &past_cache(engine, jobs), &what);
@@ -121,9 +121,9 @@ fn neither_side_of_a_file_comes_into_the_cache() {
     });
 }
 
-/// Larger than what is looked back on at once, with holes, and by every way of finding them.
+/// A file of several pieces, with holes, for each kind of hole detection.
 #[test]
-fn a_large_file_is_dropped_behind_the_copy() {
+fn pages_of_a_large_file_are_dropped_during_the_copy() {
     each_fs(|kind, dir| {
         if kind == FsKind::Tmpfs || !can_be_tried(kind, dir) {
             return;
@@ -148,7 +148,7 @@ fn a_large_file_is_dropped_behind_the_copy() {
 }
 
 #[test]
-fn no_file_of_a_tree_comes_into_the_cache() {
+fn no_file_of_a_tree_stays_in_the_cache() {
     each_fs(|kind, dir| {
         if kind == FsKind::Tmpfs || !can_be_tried(kind, dir) {
             return;
@@ -164,7 +164,7 @@ fn no_file_of_a_tree_comes_into_the_cache() {
             for (number, file) in files.iter().enumerate() {
                 set_resident(&src.join(file), |_| number % 3 == 0);
             }
-            let _ = copy_well(&src, &dst, &past_cache(None, jobs));
+            let _ = copy_ok(&src, &dst, &past_cache(None, jobs));
             let warm = |path: &Path| resident(path).contains(&true);
             let mut strays: Vec<_> = files.iter().filter(|file| warm(&dst.join(file))).collect();
             strays.extend(files.iter().enumerate().filter_map(|(number, file)| {

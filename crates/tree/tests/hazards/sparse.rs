@@ -1,4 +1,5 @@
-//! Holes: kept where the source has them, made where that is asked for, never where there is data.
+//! Holes are kept where the source has them, created where asked for, and never created in place of
+//! data.
 
 use std::fs::{File, metadata, read, write};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -7,13 +8,13 @@ use std::path::Path;
 use testfs::{each_fs, each_pair, random_bytes};
 use tree::{Options, Reflink, Sparse};
 
-use crate::listener::copy_well;
+use crate::recorder::copy_ok;
 
 fn allocated_bytes(path: &Path) -> u64 {
     metadata(path).expect("a file").blocks() * 512
 }
 
-/// A file of `len` bytes that is a hole but for 64 KiB of noise at each of `data`.
+/// A file of `len` bytes that is a hole except for 64 KiB of random data at each offset in `data`.
 fn make_sparse(path: &Path, len: u64, data: &[u64]) {
     let file = File::create(path).expect("a file");
     file.set_len(len).expect("a length");
@@ -28,13 +29,13 @@ fn same(one: &Path, other: &Path) -> bool {
 }
 
 #[test]
-fn a_sparse_file_stays_as_sparse_as_it_is() {
+fn a_sparse_file_stays_sparse() {
     each_pair(|from, to| {
         let (src, dst) = (from.join("s"), to.join("t"));
         for data in [&[][..], &[0], &[1 << 20], &[(16 << 20) - (64 << 10)], &[0, 3 << 20, 9 << 20]]
         {
             make_sparse(&src, 16 << 20, data);
-            let receipts = copy_well(&src, &dst, &Options::default());
+            let receipts = copy_ok(&src, &dst, &Options::default());
             assert!(same(&src, &dst), "{} to {}: {data:?}", from.kind, to.kind);
             let (was, is) = (allocated_bytes(&src), allocated_bytes(&dst));
             assert!(is <= was + (256 << 10), "{} to {}: {was}, {is}", from.kind, to.kind);
@@ -44,14 +45,14 @@ fn a_sparse_file_stays_as_sparse_as_it_is() {
 }
 
 #[test]
-fn a_length_beyond_one_call_is_copied_whole() {
-    // 0x7ffff000 bytes are the most that one call moves.
+fn a_file_longer_than_one_call_moves_is_copied_whole() {
+    // One call moves at most 0x7ffff000 bytes.
     let len = (3 << 30) + 5;
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         make_sparse(&src, len, &[0, 0x7fff_f000 - 100, len - (64 << 10)]);
         let options = Options { reflink: Reflink::Auto, ..Options::default() };
-        copy_well(&src, &dst, &options);
+        copy_ok(&src, &dst, &options);
         assert_eq!(metadata(&dst).expect("the copy").len(), len, "{kind}");
         let (one, other) = (File::open(&src).expect("src"), File::open(&dst).expect("dst"));
         for at in [0, 0x7fff_f000 - 100, len - (64 << 10), 1 << 30] {
@@ -64,7 +65,7 @@ fn a_length_beyond_one_call_is_copied_whole() {
 }
 
 #[test]
-fn every_possible_hole_is_made_when_asked_for_and_none_when_not() {
+fn sparse_always_creates_every_hole_and_sparse_never_none() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         let mut bytes = vec![0; 4 << 20];
@@ -72,13 +73,13 @@ fn every_possible_hole_is_made_when_asked_for_and_none_when_not() {
         bytes[3 << 20] = 1;
         write(&src, &bytes).expect("a file without holes");
         let always = Options { sparse: Sparse::Always, ..Options::default() };
-        copy_well(&src, &dst, &always);
+        copy_ok(&src, &dst, &always);
         assert!(same(&src, &dst), "{kind}");
         assert!(allocated_bytes(&dst) <= 256 << 10, "{kind}: {}", allocated_bytes(&dst));
 
         make_sparse(&src, 4 << 20, &[1 << 20]);
         let never = Options { sparse: Sparse::Never, ..Options::default() };
-        copy_well(&src, &dst, &never);
+        copy_ok(&src, &dst, &never);
         File::open(&dst).and_then(|file| file.sync_all()).expect("allocated");
         assert!(same(&src, &dst), "{kind}");
         assert!(allocated_bytes(&dst) >= 4 << 20, "{kind}: {}", allocated_bytes(&dst));
@@ -86,20 +87,20 @@ fn every_possible_hole_is_made_when_asked_for_and_none_when_not() {
 }
 
 #[test]
-fn an_older_and_longer_destination_leaves_nothing_behind() {
+fn old_data_of_a_longer_destination_is_removed() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         for sparse in [Sparse::Auto, Sparse::Always, Sparse::Never] {
             make_sparse(&src, 1 << 20, &[128 << 10]);
-            write(&dst, random_bytes(3 << 20, 1)).expect("what was there before");
-            copy_well(&src, &dst, &Options { sparse, ..Options::default() });
+            write(&dst, random_bytes(3 << 20, 1)).expect("the old file");
+            copy_ok(&src, &dst, &Options { sparse, ..Options::default() });
             assert!(same(&src, &dst), "{kind} {sparse:?}");
         }
     });
 }
 
 #[test]
-fn a_clone_is_had_or_refused_without_loss() {
+fn a_clone_succeeds_or_is_refused_without_loss() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         let options = Options { reflink: Reflink::Always, ..Options::default() };
@@ -109,12 +110,12 @@ fn a_clone_is_had_or_refused_without_loss() {
                 let _ = std::fs::remove_file(&dst);
                 let old = before.map(|len| random_bytes(len, 2));
                 if let Some(old) = &old {
-                    write(&dst, old).expect("what was there before");
+                    write(&dst, old).expect("the old file");
                 }
-                let listener = crate::listener::Listener::default();
-                let outcome = crate::listener::copy_exactly(&src, &dst, &options, &listener);
+                let recorder = crate::recorder::Recorder::default();
+                let outcome = crate::recorder::copy_exactly(&src, &dst, &options, &recorder);
                 if kind.reflinks() {
-                    assert_eq!(listener.heard(), [], "{kind} {len} {before:?}");
+                    assert_eq!(recorder.reported(), [], "{kind} {len} {before:?}");
                     assert!(same(&src, &dst), "{kind} {len} {before:?}");
                 } else {
                     assert_eq!(outcome.failures, 1, "{kind}");

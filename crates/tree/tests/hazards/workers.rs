@@ -1,4 +1,4 @@
-//! Several workers on one tree do what one alone would.
+//! Several workers copy a tree as one worker does.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{
@@ -14,14 +14,14 @@ use std::time::Duration;
 use testfs::{Aspects, each_fs, random_bytes, tree_differences};
 use tree::{Diagnostic, ModeRule, Options};
 
-use crate::listener::{Listener, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly};
 
 pub(crate) fn with_jobs(jobs: usize, options: Options) -> Options {
     Options { jobs: NonZeroUsize::new(jobs), ..options }
 }
 
-/// A tree in which the work hangs as unevenly as it can: a flat directory, a deep one, many that are
-/// nearly empty, and hard links from each to another.
+/// An uneven tree: a flat directory, a deep one, many that are nearly empty, and hard links between
+/// them.
 fn make_tree(root: &Path, random: &mut fastrand::Rng) {
     let mut files = Vec::new();
     let mut at = root.join("deep");
@@ -41,7 +41,7 @@ fn make_tree(root: &Path, random: &mut fastrand::Rng) {
         match random.u8(..10) {
             0 if number > 0 => {
                 let other = &files[random.usize(..number)];
-                // What another link leads to may come later.
+                // The target may be a symbolic link that does not exist yet.
                 let _ = hard_link(other, file);
             }
             1 => symlink("f", file).expect("a link"),
@@ -51,33 +51,33 @@ fn make_tree(root: &Path, random: &mut fastrand::Rng) {
 }
 
 #[test]
-fn any_number_of_workers_makes_the_same_tree() {
+fn any_number_of_workers_copies_the_same_tree() {
     each_fs(|kind, dir| {
         let src = dir.join("s");
         make_tree(&src, &mut fastrand::Rng::with_seed(3));
         for jobs in [1, 2, 3, 8, 24] {
             let dst = dir.join(format!("t{jobs}"));
             let archive = with_jobs(jobs, Options::archive());
-            // Files are made some at a time where nobody wants to know how long each took.
-            let listener = Listener { without_receipts: true, ..Listener::default() };
-            let outcome = copy_exactly(&src, &dst, &archive, &listener);
-            assert_eq!((outcome.failures, listener.heard()), (0, vec![]), "{kind}, {jobs}");
+            // Without receipts files are created in batches.
+            let recorder = Recorder { without_receipts: true, ..Recorder::default() };
+            let outcome = copy_exactly(&src, &dst, &archive, &recorder);
+            assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {jobs}");
             let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
             assert_eq!(differences, [""; 0], "{kind}, {jobs}");
             remove_dir_all(&dst).expect("the copy");
-            let listener = Listener::default();
-            let outcome = copy_exactly(&src, &dst, &archive, &listener);
-            assert_eq!((outcome.failures, listener.heard()), (0, vec![]), "{kind}, {jobs}");
+            let recorder = Recorder::default();
+            let outcome = copy_exactly(&src, &dst, &archive, &recorder);
+            assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {jobs}");
             let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
             assert_eq!(differences, [""; 0], "{kind}, {jobs}");
             // Every entry once.
-            let receipts = listener.receipts.into_inner().expect("a list");
+            let receipts = recorder.receipts.into_inner().expect("a list");
             let entries = receipts.iter().map(|receipt| &receipt.src).collect::<HashSet<_>>();
             assert_eq!(entries.len(), receipts.len(), "{kind}, {jobs}");
-            // Once more onto itself, where every name stands already.
+            // Once more, to existing names.
             let mut again = Options { recursive: true, ..Options::archive() };
             again.preserve = tree::Preserve { links: true, ..tree::Preserve::default() };
-            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, again), &Listener::default());
+            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, again), &Recorder::default());
             assert_eq!(outcome.failures, 0, "{kind}, {jobs}");
             let mut aspects = Aspects::ALL;
             aspects.mtimes = false;
@@ -88,7 +88,7 @@ fn any_number_of_workers_makes_the_same_tree() {
 }
 
 #[test]
-fn a_flat_directory_is_split_among_all() {
+fn a_flat_directory_is_split_among_all_workers() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     create_dir_all(&src).expect("a directory");
@@ -96,15 +96,15 @@ fn a_flat_directory_is_split_among_all() {
         write(src.join(format!("f{number}")), "x").expect("a file");
     }
     let shares = Mutex::new(BTreeMap::new());
-    let mut listener = Listener::with_meanwhile(|| {
+    let mut recorder = Recorder::with_meanwhile(|| {
         let thread = format!("{:?}", std::thread::current().id());
         *shares.lock().expect("a map").entry(thread).or_insert(0) += 1;
         std::thread::sleep(Duration::from_micros(200));
     });
-    listener.without_receipts = true;
-    let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &listener);
+    recorder.without_receipts = true;
+    let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &recorder);
     assert_eq!(outcome.failures, 0);
-    drop(listener);
+    drop(recorder);
     let shares = shares.into_inner().expect("a map");
     assert_eq!(shares.len(), 4, "{shares:?}");
     assert!(shares.values().all(|&files| files >= 200), "{shares:?}");
@@ -112,15 +112,15 @@ fn a_flat_directory_is_split_among_all() {
 }
 
 #[test]
-fn a_large_file_is_shared_while_others_have_nothing_to_do() {
+fn a_large_file_is_shared_with_idle_workers() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         write(&src, random_bytes(40 << 20, 3)).expect("a file");
         let options = Options { reflink: tree::Reflink::Never, ..Options::default() };
-        let listener = Listener::default();
-        assert_eq!(copy_exactly(&src, &dst, &with_jobs(3, options), &listener).failures, 0);
-        let receipts = listener.receipts.into_inner().expect("a list");
-        // Which way that is was measured; three of them go it wherever several are faster.
+        let recorder = Recorder::default();
+        assert_eq!(copy_exactly(&src, &dst, &with_jobs(3, options), &recorder).failures, 0);
+        let receipts = recorder.receipts.into_inner().expect("a list");
+        // The variant depends on the profile; three workers share the file.
         let workers = receipts[0].attempts.iter().map(|attempt| attempt.variant.workers);
         assert_eq!(workers.collect::<Vec<_>>(), [3], "{kind}: {:?}", receipts[0].attempts);
         assert!(read(&src).expect("the source") == read(&dst).expect("the copy"), "{kind}");
@@ -128,7 +128,7 @@ fn a_large_file_is_shared_while_others_have_nothing_to_do() {
 }
 
 #[test]
-fn a_few_files_that_take_long_have_the_deferred_initialisation_done() {
+fn a_few_slow_files_trigger_the_deferred_initialisation() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     create_dir_all(&src).expect("a directory");
@@ -137,17 +137,17 @@ fn a_few_files_that_take_long_have_the_deferred_initialisation_done() {
     }
     for without_receipts in [false, true] {
         let _ = remove_dir_all(&dst);
-        let mut listener =
-            Listener::with_meanwhile(|| std::thread::sleep(Duration::from_millis(5)));
-        listener.without_receipts = without_receipts;
-        let outcome = copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &listener);
+        let mut recorder =
+            Recorder::with_meanwhile(|| std::thread::sleep(Duration::from_millis(5)));
+        recorder.without_receipts = without_receipts;
+        let outcome = copy_exactly(&src, &dst, &with_jobs(2, Options::archive()), &recorder);
         assert_eq!(outcome.failures, 0);
-        assert!(listener.deferred_init_called.load(Ordering::Relaxed), "{without_receipts}");
+        assert!(recorder.deferred_init_called.load(Ordering::Relaxed), "{without_receipts}");
     }
 }
 
 #[test]
-fn files_that_go_to_one_destination_do_not_mix() {
+fn files_with_one_destination_do_not_mix() {
     const NAMES: usize = 60;
     const BYTES: usize = 600_000;
     let dir = tempfile::tempdir().expect("a directory");
@@ -166,9 +166,9 @@ fn files_that_go_to_one_destination_do_not_mix() {
     }
     let options = Options { recursive: true, ..Options::default() };
     for _ in 0..5 {
-        let listener = Listener::default();
-        let outcome = copy_exactly(&src, &dst, &with_jobs(8, options.clone()), &listener);
-        assert_eq!((outcome.failures, listener.heard().len()), (0, 0));
+        let recorder = Recorder::default();
+        let outcome = copy_exactly(&src, &dst, &with_jobs(8, options.clone()), &recorder);
+        assert_eq!((outcome.failures, recorder.reported().len()), (0, 0));
         let copy = read(dst.join("f0")).expect("the copy");
         assert!(copy.iter().all(|byte| *byte == copy[0]));
         assert_eq!(copy.len(), BYTES - (usize::from(copy[0]) - 1));
@@ -178,7 +178,7 @@ fn files_that_go_to_one_destination_do_not_mix() {
 }
 
 #[test]
-fn of_files_that_go_to_one_destination_the_attributes_do_not_mix_either() {
+fn attributes_of_files_with_one_destination_do_not_mix() {
     const NAMES: u32 = 100;
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
@@ -201,7 +201,7 @@ fn of_files_that_go_to_one_destination_the_attributes_do_not_mix_either() {
         }
         set_permissions(dst.join("f0"), Permissions::from_mode(mode_of(round))).expect("a mode");
         let jobs = with_jobs(8, options.clone());
-        assert_eq!(copy_exactly(&src, &dst, &jobs, &Listener::default()).failures, 0);
+        assert_eq!(copy_exactly(&src, &dst, &jobs, &Recorder::default()).failures, 0);
         let last = u32::from(read(dst.join("f0")).expect("the copy")[0]);
         let mode = metadata(dst.join("f0")).expect("the copy").mode() & 0o777;
         assert_eq!(mode, mode_of(last), "{round}: {mode:o} with the data of {last}");
@@ -214,44 +214,44 @@ fn a_tree_is_not_copied_into_itself_by_any_worker() {
     let src = dir.path().join("s");
     make_tree(&src, &mut fastrand::Rng::with_seed(4));
     let dst = src.join("many/0/copy");
-    let listener = Listener::default();
-    let outcome = copy_exactly(&src, &dst, &with_jobs(8, Options::archive()), &listener);
+    let recorder = Recorder::default();
+    let outcome = copy_exactly(&src, &dst, &with_jobs(8, Options::archive()), &recorder);
     assert_eq!(outcome.failures, 1);
-    assert!(matches!(listener.heard()[..], [Diagnostic::IntoItself { .. }]));
+    assert!(matches!(recorder.reported()[..], [Diagnostic::IntoItself { .. }]));
     assert!(dst.join("many/0").exists());
     assert!(!dst.join("many/0/copy").exists());
 }
 
 #[test]
-fn each_failure_is_told_once_and_stops_nobody() {
+fn each_failure_is_reported_once_and_stops_no_worker() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     make_tree(&src, &mut fastrand::Rng::with_seed(5));
-    // A directory cannot be put where a file is, nor a file where a directory is.
+    // A directory does not replace a file, nor a file a directory.
     create_dir_all(dst.join("flat")).expect("a directory");
     create_dir_all(dst.join("many")).expect("a directory");
     write(dst.join("many/3"), "in the way").expect("a file");
     for number in (0..700).step_by(10) {
         create_dir_all(dst.join(format!("flat/f{number}"))).expect("a directory");
     }
-    let listener = Listener::default();
-    let outcome = copy_exactly(&src, &dst, &with_jobs(8, Options::archive()), &listener);
-    let heard = listener.heard();
+    let recorder = Recorder::default();
+    let outcome = copy_exactly(&src, &dst, &with_jobs(8, Options::archive()), &recorder);
+    let reported = recorder.reported();
     assert_eq!(outcome.failures, 71);
-    assert_eq!(heard.len(), 71);
+    assert_eq!(reported.len(), 71);
     assert!(
         ["many/6/d6", "flat/f699"].iter().all(|name| dst.join(name).symlink_metadata().is_ok())
     );
 }
 
 #[test]
-fn an_interrupt_stops_every_worker_and_what_was_entered_is_finished() {
+fn an_interrupt_stops_every_worker_and_entered_directories_are_finished() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     make_tree(&src, &mut fastrand::Rng::with_seed(6));
     let count = AtomicUsize::new(0);
     let stop = std::sync::OnceLock::new();
-    let listener = Listener::with_meanwhile(|| {
+    let recorder = Recorder::with_meanwhile(|| {
         if count.fetch_add(1, Ordering::Relaxed) == 300 {
             let _ = stop.set(());
         }
@@ -264,10 +264,10 @@ fn an_interrupt_stops_every_worker_and_what_was_entered_is_finished() {
             while stop.get().is_none() {
                 std::thread::sleep(Duration::from_micros(50));
             }
-            listener.interrupt.store(true, Ordering::Relaxed);
+            recorder.interrupt.store(true, Ordering::Relaxed);
         });
-        let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &listener);
-        assert_eq!(outcome.failures, u64::try_from(listener.heard().len()).expect("few"));
+        let outcome = copy_exactly(&src, &dst, &with_jobs(4, Options::archive()), &recorder);
+        assert_eq!(outcome.failures, u64::try_from(recorder.reported().len()).expect("few"));
     });
     let copied = walk(&dst);
     assert!(copied.len() < walk(&src).len(), "it was stopped");
@@ -294,13 +294,13 @@ fn walk(root: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn many_operands_are_shared() {
+fn many_operands_are_copied_in_parallel() {
     let dir = tempfile::tempdir().expect("a directory");
     let names: Vec<_> = (0..100).map(|number| dir.path().join(number.to_string())).collect();
     names.iter().for_each(|name| write(name, "content").expect("a file"));
     create_dir_all(dir.path().join("t")).expect("a directory");
     let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let listener = Listener::with_meanwhile(|| {
+    let recorder = Recorder::with_meanwhile(|| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(1));
         now.fetch_sub(1, Ordering::SeqCst);
@@ -309,8 +309,8 @@ fn many_operands_are_shared() {
         sources: names.iter().map(Into::into).collect(),
         destination: tree::Destination::Directory(dir.path().join("t").into()),
     };
-    let outcome = tree::copy(&request, &with_jobs(4, Options::default()), &listener);
-    assert_eq!((outcome.failures, listener.heard()), (0, vec![]));
+    let outcome = tree::copy(&request, &with_jobs(4, Options::default()), &recorder);
+    assert_eq!((outcome.failures, recorder.reported()), (0, vec![]));
     assert_eq!(std::fs::read_dir(dir.path().join("t")).expect("a directory").count(), 100);
     let most = most.load(Ordering::SeqCst);
     assert!((2..=4).contains(&most), "{most} at once");

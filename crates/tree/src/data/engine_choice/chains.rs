@@ -5,31 +5,31 @@ use std::sync::Arc;
 use engines::profile::Residency;
 use engines::{Chain, Variant};
 
-use super::context::EngineContext;
-use super::endpoint::Endpoint;
 use super::profile_lines::{LineChoice, ProfileLines};
-use super::profiles::Profiles;
+use super::profiles::EngineContext;
 use super::rule::{EARLY_VARIANTS, RuleVariants, WorkerLoad, read_write};
+use crate::fs::Endpoint;
 use crate::report::{Chosen, ChosenBy};
 use crate::request::Options;
 
-/// The chains of variants between one pair of file systems. Each remembers what was refused there.
+/// The chains of variants between one pair of file systems. Each skips variants that were refused
+/// there.
 pub(crate) struct VariantChains {
-    /// For sharing blocks; `None` when that is not wanted.
+    /// For clones; `None` if they are not wanted.
     pub(crate) clone: Option<Chain>,
     /// For data.
     data: VariantChain,
-    /// For data at the beginning of a process, by the variant that is tried first.
+    /// For the first data of a process, by index in [`EARLY_VARIANTS`].
     early: [Option<VariantChain>; EARLY_VARIANTS.len()],
-    /// For data of a large file that idle workers split.
+    /// For a large file that idle workers share.
     split: Option<VariantChain>,
-    /// Through user memory.
+    /// By read(2) and write(2).
     read_write: VariantChain,
-    /// The variants of the rule, which follow a measured one too.
+    /// The variants of the rule, which also follow a measured one.
     rule: RuleVariants,
-    /// What was measured here, once it was read.
+    /// The lines of the profiles, once they were read.
     lines: Option<Arc<ProfileLines>>,
-    /// The chains of lines that were applied.
+    /// For lines that were used.
     measured: Vec<(LineChoice, VariantChain)>,
 }
 
@@ -37,11 +37,11 @@ pub(crate) struct VariantChains {
 pub(crate) struct VariantChain {
     pub(crate) chain: Chain,
     pub(crate) chosen: Chosen,
-    /// It may have the kernel copy.
+    /// It contains `copy_file_range`.
     pub(crate) offloads: bool,
 }
 
-/// Which of the chains takes a span.
+/// One of the chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChainId {
     Data,
@@ -49,11 +49,11 @@ pub(crate) enum ChainId {
     Early(usize),
     Split,
     ReadWrite,
-    /// By its index among those that were applied.
+    /// By its index among the lines that were used.
     Measured(usize),
 }
 
-/// What is known of a file before its variant is chosen.
+/// The properties of a file by which its variant is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
     /// Its length.
@@ -62,12 +62,11 @@ pub(crate) struct File {
     pub(crate) bytes_to_move: u64,
     /// Its file system may block.
     pub(crate) may_block: bool,
-    /// All other workers have something to do.
+    /// No worker is idle.
     pub(crate) others_busy: bool,
 }
 
 impl VariantChains {
-    /// Those of the variants that the rule gives.
     pub(crate) fn new(options: &Options, rule: RuleVariants) -> VariantChains {
         let by = match options.engine {
             Some(_) => ChosenBy::Forced,
@@ -85,8 +84,8 @@ impl VariantChains {
         }
     }
 
-    /// The chain of the line that applies to a file, by both ends of its copy; `None` where nothing
-    /// was measured. `look` finds out how much of the file is in the page cache.
+    /// The chain of the profile line for a file; `None` if nothing was measured. `look` finds out
+    /// how much of the file is in the page cache.
     pub(crate) fn measured(
         &mut self,
         cx: &EngineContext<'_>,
@@ -94,17 +93,14 @@ impl VariantChains {
         File { bytes, bytes_to_move, may_block, others_busy }: File,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<ChainId> {
-        let elapsed = || cx.elapsed();
-        if self.lines.is_none()
-            && Profiles::are_worth_reading(cx.options, bytes_to_move, may_block, elapsed)
-        {
-            self.lines = Some(cx.profiles.between(cx.options, cx.report, src, dst));
+        if self.lines.is_none() && cx.is_worth_reading(bytes_to_move, may_block) {
+            self.lines = Some(cx.lines_between(src, dst));
         }
         let lines = self.lines.as_ref()?;
         let load = WorkerLoad { others_busy, jobs: &|| cx.jobs() };
         let choice = lines.choose(bytes, load, &self.rule, look)?;
         let line = lines.line(choice);
-        cx.profiles.report_stale(cx.report, line);
+        cx.report_stale(line);
         let known = self.measured.iter().position(|(known, _)| *known == choice);
         Some(ChainId::Measured(known.unwrap_or_else(|| {
             let variants = lines.variants(choice, &self.rule);
@@ -113,7 +109,7 @@ impl VariantChains {
         })))
     }
 
-    /// The chain for `bytes` of data where nothing was measured, or no profile was read yet.
+    /// The chain for `bytes` of data if nothing was measured or no profile was read.
     pub(crate) fn by_rule(
         &mut self,
         cx: &EngineContext<'_>,
@@ -137,8 +133,6 @@ impl VariantChains {
         ChainId::Split
     }
 
-    /// The chain that was chosen.
-    ///
     /// # Panics
     /// When `id` was not returned by one of the functions above.
     pub(crate) fn get(&mut self, id: ChainId) -> &mut VariantChain {

@@ -1,9 +1,9 @@
-//! Which engine moves the data of a file: the user's profile, else the built-in one, else a rule.
+//! Which engine moves the data of a file: by the user's profile (`profiles.rs`,
+//! `profile_lines.rs`), else the built-in one, else the rule (`rule.rs`). `chains.rs` keeps the
+//! started variants.
 
 pub(crate) mod chains;
-pub(crate) mod context;
-pub(crate) mod endpoint;
 pub(crate) mod prediction;
-pub(crate) mod profile_lines;
+mod profile_lines;
 pub(crate) mod profiles;
 pub(crate) mod rule;

@@ -1,5 +1,5 @@
-//! Which variants a copy will use between two file systems, before there is a file to copy. A
-//! measurement compares its candidates with them.
+//! Predicts which variants a copy will use between two file systems. The lab compares its
+//! candidates with them.
 
 use engines::Variant;
 use engines::profile::{FileSystem, FileSystems, InFlight, PairChoices, Profile, Situation};
@@ -16,39 +16,38 @@ pub struct Predictor {
     no_cache: Half,
 }
 
-/// For copies that may use the page cache, or for those that may not.
+/// For copies with or without `--no-cache`.
 #[derive(Debug)]
 struct Half {
     rule: RuleVariants,
     lines: ProfileLines,
 }
 
-/// A file to be copied, as far as its variant depends on it.
+/// The properties of a file by which its variant is chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedFile {
     /// Its situation.
     pub situation: Situation,
-    /// Its length, which is of the situation's class.
+    /// Its length, in the size class of the situation.
     pub bytes: u64,
     /// Workers of the run.
     pub jobs: usize,
 }
 
 impl Predictor {
-    /// Between the file systems `found`, of which a user's profile holds `own`; nothing where the user
-    /// has measured nothing.
+    /// For the file systems `found`; `own` are the pairs of the user's profile.
     #[must_use]
     pub fn between(found: &FileSystems, own: &[PairChoices]) -> Predictor {
         Predictor::with(found, own, &Profile::built_in_between(&by_type(found)))
     }
 
-    /// The same if other lines were built in.
+    /// The same with other built-in pairs.
     #[must_use]
     pub fn with(found: &FileSystems, own: &[PairChoices], built_in: &[PairChoices]) -> Predictor {
         let by_type = by_type(found);
         let built_in: Vec<PairChoices> =
             built_in.iter().filter(|pair| pair.fits(&by_type)).cloned().collect();
-        // What has changed since is told by a copy and decides nothing.
+        // A copy reports what has changed since; it decides nothing.
         let fitting = own.iter().filter(|pair| pair.fits(found));
         let own: Vec<_> = fitting.map(|pair| (pair, Vec::new())).collect();
         let half = |no_cache| {
@@ -60,7 +59,7 @@ impl Predictor {
         Predictor { cached: half(false), no_cache: half(true) }
     }
 
-    /// What is tried with such a file, one after another, where blocks are not shared.
+    /// The variants that are tried with such a file, in order, if blocks are not shared.
     #[must_use]
     pub fn variants(&self, planned: &PlannedFile) -> Vec<Variant> {
         let Half { rule, lines } = self.half(planned);
@@ -126,12 +125,12 @@ mod tests {
         PlannedFile { situation, bytes, jobs: 2 }
     }
 
-    fn texts(ways: &[Variant]) -> String {
-        ways.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    fn texts(variants: &[Variant]) -> String {
+        variants.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn the_rule_serves_where_nothing_was_measured() {
+    fn the_rule_decides_where_nothing_was_measured() {
         use InFlight::{One, Several};
         for (src, dst, bytes, in_flight, no_cache, expected) in [
             ("ext4", "vfat", 1 << 20, One, false, "copy_file_range read_write:256K"),
@@ -167,7 +166,7 @@ mod tests {
         assert_eq!(first(1 << 30, InFlight::One, 8), "splice@4", "as many as there are");
         assert_eq!(first(1 << 30, InFlight::Several, 8), "splice");
         assert_eq!(first(64 << 20, InFlight::One, 2), "read_write:256K@2");
-        // What follows a refusal is shared where the rule would have it shared.
+        // Variants after a refused one are shared if the rule shares them.
         let all = |in_flight| {
             texts(&predictor.variants(&planned(1 << 30, Residency::Resident, in_flight, false)))
         };
@@ -184,9 +183,8 @@ mod tests {
         found("xfs", "xfs")
     }
 
-    /// Most of a file that is partly in the page cache may be there.
     #[test]
-    fn only_what_is_known_to_be_absent_is_read_past_the_cache() {
+    fn only_a_file_known_to_be_absent_is_read_past_the_cache() {
         use Residency::{Absent, Mixed, Resident};
         let found = found("ext4", "ext4");
         for (variant, mixed) in [
@@ -206,14 +204,13 @@ mod tests {
                 [Absent, Mixed, Resident].map(|residency| first(own(Some(Absent)), residency));
             let rule = "read_write:256K";
             assert_eq!([&absent, &partly, &resident], [variant, mixed, rule]);
-            // Whoever wrote that it holds always has it so.
+            // A line without a residency applies to every file.
             assert_eq!(first(own(None), Mixed), variant);
         }
     }
 
-    /// A profile that tells residencies apart is asked as a copy asks it.
     #[test]
-    fn of_short_files_it_is_not_asked_where_they_are() {
+    fn the_residency_of_short_files_is_not_asked_for() {
         let found = found("ext4", "ext4");
         let lines = vec![
             line(None, Some(Residency::Resident), "sendfile"),

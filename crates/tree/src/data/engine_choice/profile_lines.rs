@@ -1,5 +1,5 @@
-//! The lines of profiles that hold between two file systems, and which of them applies to a file.
-//! No file is opened here, so that the same functions predict what a copy will do.
+//! The lines of the profiles for two file systems, and which of them applies to a file. No file is
+//! opened here, so that the same functions predict what a copy will do.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use super::rule::{self, RuleVariants, WorkerLoad, may_offload};
 use crate::report::ChosenBy;
 use crate::request::Options;
 
-/// The lines that fit two file systems.
+/// The lines for two file systems.
 #[derive(Debug)]
 pub(crate) struct ProfileLines {
     table: Table,
     usable: Vec<UsableLine>,
 }
 
-/// One that this build can use, and the options allow.
+/// A line that this build can use and the options allow.
 #[derive(Debug)]
 pub(crate) struct UsableLine {
     variant: Variant,
-    /// What names it in receipts.
+    /// Its name in receipts.
     pub(crate) by: ChosenBy,
-    /// It says that it holds for sources of which nothing is in the page cache.
+    /// It applies to sources of which nothing is in the page cache.
     is_for_absent: bool,
-    /// What is no longer as it was when it was measured, in words.
+    /// What has changed since it was measured, in words.
     pub(crate) changes: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct LineChoice {
     index: usize,
     /// Workers that share the file.
     workers: usize,
-    /// Workers that share it by the rule, whose variants follow where the line's is refused.
+    /// Workers that share it by the rule, whose variants follow if the line's is refused.
     rule_workers: usize,
 }
 
@@ -45,12 +45,12 @@ pub(crate) struct LineChoice {
 const OWN: u8 = 0;
 const BUILT_IN: u8 = 1;
 
-/// What a profile says of two file systems: pairs that fit, each with what has changed since.
+/// The pairs of a profile that fit two file systems, each with what has changed since.
 pub(crate) type Fitting<'p> = [(&'p PairChoices, Vec<String>)];
 
 impl ProfileLines {
-    /// Those of the user's `own` profile, which tells file systems apart as well as can be, and those
-    /// that are built in, which tell them apart by type.
+    /// `own` are the pairs of the user's profile, for the file systems `found`; the built-in ones
+    /// are for types of file systems.
     pub(crate) fn new(
         options: &Options,
         (own, found): (&Fitting<'_>, &FileSystems),
@@ -85,8 +85,8 @@ impl ProfileLines {
         ProfileLines { table: Table::new(&candidates, options.no_cache), usable }
     }
 
-    /// The line for a file of `bytes`; `look` finds out how much of it is in the page cache, where that
-    /// matters and the file is long enough for the question.
+    /// The line for a file of `bytes`. `look` finds out how much of it is in the page cache; it is
+    /// called if that matters and the file is long enough.
     pub(crate) fn choose(
         &self,
         bytes: u64,
@@ -102,8 +102,7 @@ impl ProfileLines {
         let residency = if asks { look() } else { None };
         let index = self.table.get(size, in_flight, residency)?;
         let line = &self.usable[index];
-        // What is read past the page cache for being absent would be read from the medium although it
-        // is in memory, or much of it.
+        // A file that is in memory, or in part, must not be read from the medium.
         let is_absent = residency == Some(Residency::Absent);
         if line.is_for_absent && line.variant.reads_past_cache() && !is_absent {
             return None;
@@ -111,7 +110,7 @@ impl ProfileLines {
         let workers = match line.variant.workers {
             1 => 1,
             _ if load.others_busy => 1,
-            // Those were all the processors of another machine.
+            // The line was measured with all processors of another machine.
             _ if matches!(line.by, ChosenBy::BuiltIn(_)) => rule::workers((load.jobs)()),
             workers => workers.min((load.jobs)()),
         };
@@ -124,7 +123,7 @@ impl ProfileLines {
         &self.usable[choice.index]
     }
 
-    /// What is tried by it, one after another: behind it come the ways of the rule.
+    /// The variants to try, in order: that of the line, then those of the rule.
     pub(crate) fn variants(&self, choice: LineChoice, by_rule: &RuleVariants) -> Vec<Variant> {
         let first = self.line(choice).variant.shared_by(choice.workers);
         let rest = if choice.rule_workers > 1 {
@@ -136,8 +135,8 @@ impl ProfileLines {
     }
 }
 
-/// The variant of a line, if this build has it and the options leave it to be chosen: whether blocks
-/// are shared is not up to a profile, nor is the kernel to copy where the user has said that it is not.
+/// The variant of a line, if this build has it and the options allow it. A profile does not decide
+/// about clones, nor about copy_file_range(2) where the user has forbidden it.
 fn usable_variant(options: &Options, line: &Line) -> Option<Variant> {
     let variant = line.choice.variant()?;
     let fits = match variant.engine.name {
@@ -145,7 +144,7 @@ fn usable_variant(options: &Options, line: &Line) -> Option<Variant> {
         "copy_file_range" => may_offload(options),
         _ => true,
     };
-    // Whoever compares the copy with its source would have that read from the medium twice.
+    // With `--verify` the source would be read from the medium twice.
     let fits = fits && !(options.verify && !options.no_cache && variant.reads_past_cache());
     fits.then_some(variant)
 }

@@ -1,19 +1,20 @@
-//! Which variants suit a pair of file systems as long as nothing was measured between them.
+//! The variants for a pair of file systems if nothing was measured
+//! (docs/design/engine-selection.md).
 
 use engines::Variant;
 
 use crate::fs::{TMPFS, is_reliable};
 use crate::request::{Options, Reflink, Sparse};
 
-/// The most workers on one file. Two fill the memory bus of the machines that were measured.
+/// Workers on one file, at most. Two fill the memory bus of the machines that were measured.
 const WORKERS_MAX: usize = 4;
 
-/// A file of fewer bytes is not split among workers: it is copied before they have started.
+/// A shorter file is not split among workers: it is copied before they have started.
 const SPLIT_BYTES_MIN: u64 = 16 << 20;
 
 /// The variants for the first data of a process, each from a number of bytes on. They need no
-/// buffer, of which every page costs a fault at its first use. Creating a pipe, and a longer one
-/// the more, takes some microseconds too, so shorter data does without.
+/// buffer, of which each page costs a fault at its first use. Creating a pipe takes microseconds
+/// too, more for a longer one (docs/speed.md, one file of 64 KiB to 16 MiB).
 pub(crate) const EARLY_VARIANTS: [(u64, &str); 2] =
     [(1 << 20, "splice:512K,pipe=512K"), (64 << 10, "sendfile")];
 
@@ -24,7 +25,7 @@ pub(crate) const READ_WRITE: &str = "read_write:256K";
 /// tried.
 #[derive(Debug)]
 pub(crate) struct RuleVariants {
-    /// For sharing blocks, where that is wanted.
+    /// For clones, if they are wanted.
     pub(crate) clone: Option<Variant>,
     /// For data.
     pub(crate) data: Vec<Variant>,
@@ -34,23 +35,23 @@ pub(crate) struct RuleVariants {
     pub(crate) may_split: bool,
 }
 
-/// How many workers there are for a file. Processors are counted only when their number matters.
+/// The workers for a file. Processors are counted only when their number matters.
 #[derive(Clone, Copy)]
 pub(crate) struct WorkerLoad<'c> {
-    /// All other workers have something to do.
+    /// No worker is idle.
     pub(crate) others_busy: bool,
     /// The number of workers.
     pub(crate) jobs: &'c dyn Fn() -> usize,
 }
 
 impl RuleVariants {
-    /// Those from the file system `src` to `dst`, each by the number that statfs(2) gives it.
+    /// The variants from a file system of type `src` to one of type `dst`.
     pub(crate) fn between(options: &Options, src: Option<u64>, dst: Option<u64>) -> RuleVariants {
         let required = options.reflink == Reflink::Always;
         let clones = options.reflink != Reflink::Never && options.sparse == Sparse::Auto;
         let clone = (clones && (required || options.engine.is_none())).then(|| variant("reflink"));
         if options.no_cache && options.engine.is_none() {
-            // These leave few pages in the cache, which are dropped behind the copy.
+            // These leave few pages in the cache, which are dropped after the copy.
             let data = ["dontcache", "direct", READ_WRITE].map(variant).into();
             let may_split = dst.is_some_and(|dst| is_reliable(dst) && dst != TMPFS);
             return RuleVariants { clone, data, has_early: false, may_split };
@@ -58,29 +59,29 @@ impl RuleVariants {
         let local = [src, dst].into_iter().all(|fs_type| fs_type.is_some_and(is_reliable));
         let first = match &options.engine {
             Some(forced) => Some(forced.clone()),
-            // A server copies what it holds without sending it twice. A local file system that
-            // cannot share blocks copies through a pipe, which is slower than through memory.
+            // A server copies its files without sending them. A local file system that cannot share
+            // blocks copies through a pipe, which is slower than through memory.
             None => (may_offload(options) && !local).then(|| variant("copy_file_range")),
         };
         let has_early = first.is_none() && local;
-        // tmpfs allocates pages one by one under a lock, so that workers wait for each other.
+        // tmpfs allocates pages under a lock, so that workers wait for each other.
         let may_split = first.is_none() && local && dst != Some(TMPFS);
         let data = first.into_iter().chain([read_write()]).collect();
         RuleVariants { clone, data, has_early, may_split }
     }
 
-    /// Whether idle workers take parts of `bytes` of data.
+    /// Whether `bytes` of data are split among workers.
     pub(crate) fn splits(&self, bytes: u64, load: WorkerLoad<'_>) -> bool {
         let may_split = self.may_split && !load.others_busy && bytes >= SPLIT_BYTES_MIN;
         may_split && workers((load.jobs)()) > 1
     }
 
-    /// Which of [`EARLY_VARIANTS`] is tried first with `bytes` of data, if any is.
+    /// The index in [`EARLY_VARIANTS`] of the variant for `bytes` of data, if there is one.
     pub(crate) fn early(&self, bytes: u64) -> Option<usize> {
         EARLY_VARIANTS.iter().position(|(from, _)| self.has_early && bytes >= *from)
     }
 
-    /// That one, and the variants that follow a refusal.
+    /// That variant, and those after a refusal.
     pub(crate) fn with_early(&self, early: usize) -> Vec<Variant> {
         let (_, first) = EARLY_VARIANTS[early];
         [variant(first)].into_iter().chain(self.data.iter().cloned()).collect()
@@ -102,12 +103,12 @@ impl RuleVariants {
     }
 }
 
-/// How many of `jobs` workers share one file, where it is known only that several help.
+/// How many of `jobs` workers share one file.
 pub(crate) fn workers(jobs: usize) -> usize {
     jobs.min(WORKERS_MAX)
 }
 
-/// Whether the options allow the kernel to copy.
+/// Whether the options allow copy_file_range(2).
 pub(crate) fn may_offload(options: &Options) -> bool {
     options.sparse != Sparse::Never && options.reflink != Reflink::Never
 }
@@ -124,7 +125,7 @@ fn variant(text: &str) -> Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fs::fs_type::EXT4;
+    use crate::fs::EXT4;
 
     const NFS: u64 = 0x6969;
 
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_split_among_as_many_workers_as_there_are_and_help() {
+    fn a_file_is_split_among_the_workers_up_to_a_bound() {
         let data = ["dontcache", READ_WRITE].map(variant).into();
         let variants = RuleVariants { clone: None, data, has_early: false, may_split: true };
         let data = variants.data.clone();
@@ -203,7 +204,11 @@ mod tests {
         assert_eq!(text(&variants, large, 2, false), two);
         assert_eq!(text(&variants, large, 64, false), two.replace("@2", "@4"));
         assert_eq!(text(&variants, large, 2, true), one, "the others have files of their own");
-        assert_eq!(text(&variants, large - 1, 2, false), one, "it is over before they have begun");
+        assert_eq!(
+            text(&variants, large - 1, 2, false),
+            one,
+            "it is copied before they have started"
+        );
         assert_eq!(text(&alone, large, 2, false), one);
     }
 }

@@ -1,4 +1,4 @@
-//! Files of this run that a backup must not replace.
+//! Files that this run created and that a simple backup must not replace.
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -11,13 +11,12 @@ use crate::fs::{FileId, Place};
 use crate::lock::lock;
 use crate::request::{BackupKind, Options};
 
-/// What this run has put where a backup could replace it: copies whose names end as those of simple
-/// backups do, and simple backups.
+/// Copies whose names end in the suffix of simple backups, and simple backups.
 #[derive(Default)]
 pub(crate) struct CreatedFiles(Mutex<HashSet<FileId>>);
 
 impl CreatedFiles {
-    /// Remembers that `id` was made at `dst`.
+    /// Records the copy `id` at `dst`.
     pub(crate) fn record(&self, options: &Options, dst: &Place<'_>, id: FileId) {
         if let Some(backup) = &options.backup
             && backup.kind != BackupKind::Numbered
@@ -27,12 +26,11 @@ impl CreatedFiles {
         }
     }
 
-    /// Remembers `id`.
     pub(super) fn insert(&self, id: FileId) {
         lock(&self.0).insert(id);
     }
 
-    /// Whether what stands at `name` beside `dst` was put there by this run.
+    /// Whether the file `name` in the directory of `dst` is one of them.
     pub(super) fn is_at(&self, dst: &Place<'_>, name: &CString) -> bool {
         let stat = statat(dst.dir, &**name, AtFlags::SYMLINK_NOFOLLOW);
         let own = lock(&self.0);

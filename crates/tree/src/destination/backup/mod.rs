@@ -1,4 +1,5 @@
-//! Renaming what is about to be replaced.
+//! Backups of files that are replaced. `numbers.rs` finds the highest number of a file's backups;
+//! [`back_up`] chooses the name.
 
 pub(super) mod created;
 pub(super) mod numbers;
@@ -15,12 +16,12 @@ use rustix::io::{self, Errno};
 
 use self::numbers::{Highest, Seen, note, parse};
 use super::context::DestinationContext;
-use super::replace::replace_by;
+use super::temporary::replace_by;
 use crate::fs::{Buffer, FileId, Listing, Place, Trust, c_name, ctime, dir};
 use crate::report::{Action, Diagnostic, failed};
 use crate::request::{Backup, BackupKind};
 
-/// A destination under its backup's name.
+/// A destination that has the name of its backup.
 #[derive(Debug)]
 pub(crate) struct BackedUp {
     name: CString,
@@ -29,19 +30,19 @@ pub(crate) struct BackedUp {
     method: BackupMethod,
 }
 
-/// How a file comes to its backup's name.
+/// How a file gets the name of its backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BackupMethod {
-    /// It has that name instead of its own.
+    /// The file is renamed.
     Rename,
-    /// It would have that name: nothing is done.
+    /// Nothing is done.
     DryRun,
-    /// It has that name as well, so that there is no moment without its own.
+    /// The backup is a second hard link, so that the file keeps its name until it is replaced.
     Link,
 }
 
 impl BackedUp {
-    /// Gives the file its own name again, after the copy that was to replace it failed.
+    /// Gives the file its own name back, after the copy failed.
     pub(crate) fn undo(&self, cx: &DestinationContext<'_>, dst: &Place<'_>) -> io::Result<()> {
         if self.method != BackupMethod::DryRun
             && numbered(cx, dst).is_some()
@@ -57,13 +58,13 @@ impl BackedUp {
     }
 }
 
-/// The name that a simple backup of `name` has.
+/// The name of a simple backup of `name`.
 pub(crate) fn simple_name(name: &[u8], backup: &Backup) -> Vec<u8> {
     [name, backup.suffix.as_bytes()].concat()
 }
 
-/// The path that the next backup of the operand at `dst` will have. `quiet` leaves no
-/// trace of looking for it.
+/// The path of the next backup of the operand at `dst`. With `quiet` listing the directory does not
+/// change its access time.
 pub(crate) fn next_path(
     cx: &DestinationContext<'_>,
     dst: &Place<'_>,
@@ -80,18 +81,18 @@ pub(crate) fn next_path(
     .into())
 }
 
-/// Why there is no backup.
+/// Why no backup was made.
 pub(crate) enum BackupError {
-    /// It would have replaced what this run has put at this path.
-    CreatedFiles(PathBuf),
+    /// It would have replaced a file that this run created, at this path.
+    ReplacesCreated(PathBuf),
     Errno(Errno),
 }
 
 impl BackupError {
-    /// What is said of it where `dst` would have got the backup.
+    /// The diagnostic for the destination `dst`.
     pub(crate) fn diagnostic(self, dst: &Place<'_>) -> Diagnostic {
         match self {
-            BackupError::CreatedFiles(backup) => {
+            BackupError::ReplacesCreated(backup) => {
                 Diagnostic::BackupDestroysCopy { dst: dst.path(), backup }
             }
             BackupError::Errno(errno) => failed(Action::Backup, dst)(errno),
@@ -105,7 +106,7 @@ impl From<Errno> for BackupError {
     }
 }
 
-/// Gives the file `id` at `dst`, which is to be a copy of `src`, a backup's name.
+/// Makes a backup of the file `id` at `dst`, which becomes a copy of `src`.
 pub(crate) fn back_up(
     cx: &DestinationContext<'_>,
     (src, dst): (&Place<'_>, &Place<'_>),
@@ -117,20 +118,20 @@ pub(crate) fn back_up(
         None => {
             let name = c_name(&simple_name(dst.name.to_bytes(), backup))?;
             if cx.created.is_at(dst, &name) {
-                return Err(BackupError::CreatedFiles(beside(dst, &name)));
+                return Err(BackupError::ReplacesCreated(backup_path(dst, &name)));
             }
             match method {
                 BackupMethod::Rename => renameat(dst.dir, dst.name, dst.dir, &*name)?,
                 BackupMethod::DryRun => {}
                 BackupMethod::Link => {
-                    replace_by(&cx.security, src, &Place { name: &name, ..*dst }, |beside| {
-                        linkat(dst.dir, dst.name, dst.dir, beside.name, AtFlags::empty())
+                    replace_by(&cx.security, src, &Place { name: &name, ..*dst }, |temp| {
+                        linkat(dst.dir, dst.name, dst.dir, temp.name, AtFlags::empty())
                     })?;
                 }
             }
             cx.created.insert(id);
             note_created(cx, &Place { name: &name, ..*dst });
-            Ok(BackedUp { path: beside(dst, &name), name, method })
+            Ok(BackedUp { path: backup_path(dst, &name), name, method })
         }
         Some(highest) => {
             let backed_up = back_up_numbered(dst, highest, method)?;
@@ -140,8 +141,8 @@ pub(crate) fn back_up(
     }
 }
 
-/// Takes the first free number above `highest`. Another process may be making backups too, and
-/// none may replace another's.
+/// Takes the first free number above `highest`. Another process may make backups too, and none may
+/// replace another one.
 fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::Result<BackedUp> {
     let mut number = highest;
     loop {
@@ -155,7 +156,7 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::
         match named {
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
-            Ok(()) => return Ok(BackedUp { path: beside(dst, &name), name, method }),
+            Ok(()) => return Ok(BackedUp { path: backup_path(dst, &name), name, method }),
         }
     }
 }
@@ -163,7 +164,8 @@ fn back_up_numbered(dst: &Place<'_>, highest: u64, method: BackupMethod) -> io::
 fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
     let new = &**name;
     match renameat_with(dst.dir, dst.name, dst.dir, new, RenameFlags::NOREPLACE) {
-        // Some file systems have no such flag; there the gap between looking and renaming stays.
+        // Some file systems have no RENAME_NOREPLACE: another process may create the name between
+        // statat and renameat.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             match statat(dst.dir, new, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(_) => Err(Errno::EXIST),
@@ -175,7 +177,7 @@ fn rename_to_new(dst: &Place<'_>, name: &CString) -> io::Result<()> {
     }
 }
 
-/// The highest number among the backups of the file at `dst`, if the next is to have a number.
+/// The highest number among the backups of the file at `dst`; `None` for a simple backup.
 fn highest_number(
     cx: &DestinationContext<'_>,
     dst: &Place<'_>,
@@ -195,7 +197,7 @@ fn highest_number(
     };
     let mut highest = cx.numbers.highest(seen, base, list)?;
     if highest.is_none() && kind == BackupKind::Existing && has_first(dst) {
-        // Another process has begun to number them while this run was at it.
+        // Another process has made a first numbered backup during this run.
         highest = Some(1);
     }
     Ok(if kind == BackupKind::Numbered { highest.or(Some(0)) } else { highest })
@@ -213,27 +215,28 @@ fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     Ok(highest)
 }
 
-/// Whether a backup of `dst` with the number 1 is there.
+/// Whether the backup number 1 of `dst` exists.
 fn has_first(dst: &Place<'_>) -> bool {
     let first = [dst.name.to_bytes(), b".~1~"].concat();
     statat(dst.dir, OsStr::from_bytes(&first), AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// The directory that `dst` is in, as it is now.
+/// The directory of `dst`, and its current ctime.
 fn directory_of(dst: &Place<'_>) -> io::Result<Seen> {
     let (parent, _) = split(dst.name.to_bytes());
     let stat = statat(dst.dir, OsStr::from_bytes(parent), AtFlags::empty())?;
     Ok(Seen { id: FileId::of(&stat), changed: ctime(&stat) })
 }
 
-/// How backups in the directory of `dst` are numbered, if they may be. In one that this run has made there
-/// are none.
+/// The kind of backup at `dst`, if it may have a number. A directory that this run created has no
+/// backups.
 fn numbered(cx: &DestinationContext<'_>, dst: &Place<'_>) -> Option<BackupKind> {
     let kind = cx.options.backup.as_ref().filter(|_| dst.trust != Trust::Created)?.kind;
     (kind != BackupKind::Simple).then_some(kind)
 }
 
-/// Something is about to be done at `dst`: what others have changed beside it until now is noticed.
+/// Forgets the numbers of the directory of `dst` if another process has changed it. Called before
+/// this run changes it.
 pub(crate) fn refresh(cx: &DestinationContext<'_>, dst: &Place<'_>) {
     if numbered(cx, dst).is_some()
         && let Ok(seen) = directory_of(dst)
@@ -242,13 +245,13 @@ pub(crate) fn refresh(cx: &DestinationContext<'_>, dst: &Place<'_>) {
     }
 }
 
-/// This run has put something at `dst`, where the backups of another file may be looked for.
+/// Records that this run created `dst`, which may itself have the name of a backup.
 pub(crate) fn note_created(cx: &DestinationContext<'_>, dst: &Place<'_>) {
     let Some(kind) = numbered(cx, dst) else { return };
     let (_, name) = split(dst.name.to_bytes());
     let number = parse(name);
     if cx.dry_run.is_some() && number.is_some() {
-        // It will not be listed with what is there.
+        // A dry run creates no file, so that a later listing would not contain it.
         let _ = highest_number(cx, dst, kind, true);
     }
     if let Ok(seen) = directory_of(dst) {
@@ -259,13 +262,13 @@ pub(crate) fn note_created(cx: &DestinationContext<'_>, dst: &Place<'_>) {
 fn open_listed(dir: BorrowedFd<'_>, parent: &[u8], quiet: bool) -> io::Result<OwnedFd> {
     let listed = dir::open_operand(dir, &c_name(parent)?)?;
     if quiet {
-        // Only the owner and root may list it without a trace.
+        // Only the owner and root may list it without changing the access time.
         let _ = fcntl_setfl(&listed, OFlags::NOATIME);
     }
     Ok(listed)
 }
 
-/// The directory part of a name, which only an operand has, and the last component.
+/// The directory part of a name, and its last component.
 fn split(name: &[u8]) -> (&[u8], &[u8]) {
     match name.iter().rposition(|&byte| byte == b'/') {
         None => (b".", name),
@@ -274,9 +277,9 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The path of the backup: the destination's, with what the name has more.
-fn beside(dst: &Place<'_>, name: &CString) -> PathBuf {
-    let more = &name.to_bytes()[dst.name.to_bytes().len()..];
-    let path = [dst.path().as_os_str().as_bytes(), more].concat();
+/// The path of the backup: that of the destination, with the suffix of `name`.
+fn backup_path(dst: &Place<'_>, name: &CString) -> PathBuf {
+    let suffix = &name.to_bytes()[dst.name.to_bytes().len()..];
+    let path = [dst.path().as_os_str().as_bytes(), suffix].concat();
     OsString::from_vec(path).into()
 }

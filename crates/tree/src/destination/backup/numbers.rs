@@ -1,4 +1,5 @@
-//! The numbers of backups in a directory, so that it is listed once and not for every file in it.
+//! The numbers of the backups in a directory, which is listed once and not for every file in it
+//! (docs/design/old-contents.md).
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,30 +9,31 @@ use rustix::io;
 use crate::fs::FileId;
 use crate::lock::lock;
 
-/// The highest number that each file of a directory has among its backups.
+/// The highest backup number of each file in a directory.
 pub(super) type Highest = HashMap<Box<[u8]>, u64>;
 
-/// How many directories are remembered: those from the top of a tree to where the copy is.
+/// Directories whose numbers are kept: those from the top of a tree down to the current one.
 const DIRECTORIES_MAX: usize = 16;
 
-/// How many files with numbered backups are remembered beyond those of the directory at hand.
+/// Files with numbered backups that are kept, beyond those of the current directory.
 const FILES_MAX: usize = 1 << 16;
 
-/// A directory, and when a name was given or taken there last: ctime in seconds and nanoseconds.
+/// A directory, and its ctime in seconds and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) id: FileId,
     pub(super) changed: (i64, i64),
 }
 
-/// The directories that were listed lately, and how they were seen after this run's last change. Whatever
-/// else changes one has it listed again. (Since Linux 6.13 no change bears the stamp of one that was seen.
-/// Before that one within the same tick of the clock is missed, as it is between a listing and a backup.)
+/// The directories that were listed last, with their ctime after this run's last change. If another
+/// process changes one, it is listed again. (Before Linux 6.13 a change within the same clock tick
+/// is missed, as is one between a listing and a backup.)
 #[derive(Default)]
 pub(crate) struct BackupNumbers(Mutex<Vec<(Seen, Highest)>>);
 
 impl BackupNumbers {
-    /// The highest number among the backups of `base` in `dir`, which `list` lists if that is not known.
+    /// The highest number among the backups of `base` in `dir`. `list` lists the directory if
+    /// needed.
     pub(super) fn highest(
         &self,
         dir: Seen,
@@ -46,27 +48,27 @@ impl BackupNumbers {
         };
         let highest = listed.1.get(base).copied();
         directories.push(listed);
-        let is_much = |kept: &[(Seen, Highest)]| {
+        let is_full = |kept: &[(Seen, Highest)]| {
             let files = || kept.iter().map(|(_, files)| files.len()).sum::<usize>();
             kept.len() > DIRECTORIES_MAX || kept.len() > 1 && files() > FILES_MAX
         };
-        while is_much(&directories) {
+        while is_full(&directories) {
             directories.remove(0);
         }
         Ok(highest)
     }
 
-    /// What this run has added of `dir` holds no more.
+    /// Forgets the numbers of `dir`.
     pub(super) fn forget(&self, dir: FileId) {
         lock(&self.0).retain(|(seen, _)| seen.id != dir);
     }
 
-    /// This run is about to change `dir`. Unless that is as it was it has to be listed again.
+    /// Forgets the numbers of `dir` unless its ctime is still `dir.changed`.
     pub(super) fn refresh(&self, dir: Seen) {
         lock(&self.0).retain(|(seen, _)| seen.id != dir.id || *seen == dir);
     }
 
-    /// This run has changed `dir`, where there is a backup of a file now, if any is given.
+    /// Records the new ctime of `dir` after a change by this run, and a new backup if there is one.
     pub(super) fn note_created(&self, dir: Seen, backup: Option<(&[u8], u64)>) {
         let mut directories = lock(&self.0);
         let Some((seen, files)) = directories.iter_mut().find(|(seen, _)| seen.id == dir.id) else {
@@ -79,7 +81,7 @@ impl BackupNumbers {
     }
 }
 
-/// There is a backup of `base` with this number.
+/// Records the backup `number` of `base`.
 pub(super) fn note(files: &mut Highest, base: &[u8], number: u64) {
     let highest = files.entry(base.into()).or_default();
     *highest = number.max(*highest);
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_listed_once_as_long_as_it_is_remembered() {
+    fn a_directory_is_listed_once_as_long_as_it_is_kept() {
         let numbers = BackupNumbers::default();
         let lists = std::cell::Cell::new(0);
         let highest = |dir, base: &str| {
@@ -146,7 +148,7 @@ mod tests {
         numbers.note_created(seen(0, 4), None);
         assert_eq!(highest(seen(0, 4), "f"), (Some(7), 1));
         assert_eq!(highest(seen(0, 4), "g"), (Some(3), 1));
-        // Somebody else was there.
+        // Another process has changed the directory.
         assert_eq!(highest(seen(0, 5), "g"), (None, 2));
         numbers.refresh(seen(0, 5));
         numbers.note_created(seen(0, 6), None);
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn large_directories_are_remembered_one_at_a_time() {
+    fn large_directories_are_kept_one_at_a_time() {
         let numbers = BackupNumbers::default();
         let lists = std::cell::Cell::new(0);
         for (ino, expected) in [(1, 1), (1, 1), (2, 2), (2, 2), (1, 3)] {

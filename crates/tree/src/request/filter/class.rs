@@ -1,23 +1,23 @@
-//! Classes of patterns, `[a-c]`, which the matcher reads in another way than git does: it knows neither
-//! backslashes nor names such as `[:digit:]` in them, and lets those that are negated match a slash.
+//! Character classes of patterns, `[a-c]`. The matcher differs from git: it has neither backslashes
+//! nor names such as `[:digit:]` in them, and its negated classes match a slash.
 
 use std::ops::RangeInclusive;
 
-/// Why a pattern matches nothing at all.
+/// Why a pattern matches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InvalidGlob {
     /// A class without its end.
     Unclosed,
-    /// A class with a name that there is not.
+    /// A class with an unknown name.
     Unnamed,
-    /// A class that holds nothing that a name can have there.
+    /// A class that matches no character of a name.
     Empty,
-    /// A backslash with nothing behind it.
+    /// A backslash at the end.
     Dangling,
 }
 
 impl InvalidGlob {
-    /// What is wrong with the pattern, in words.
+    /// The reason in words.
     pub(super) fn reason(self) -> &'static str {
         match self {
             InvalidGlob::Unclosed => "unclosed character class; missing ']'",
@@ -28,20 +28,20 @@ impl InvalidGlob {
     }
 }
 
-/// A class that a pattern begins with.
+/// A class at the start of a pattern.
 #[derive(Debug)]
 pub(super) struct Class {
     negated: bool,
-    /// Those of ASCII.
+    /// The ASCII characters in it.
     holds: [bool; 128],
-    /// It names bytes beyond ASCII too, and is left to the matcher as it is.
+    /// It contains bytes beyond ASCII, and is passed to the matcher unchanged.
     foreign: bool,
-    /// How long it is in the pattern.
+    /// Its length in the pattern.
     pub(super) bytes: usize,
 }
 
 impl Class {
-    /// Reads the class that `pattern` begins with.
+    /// Reads the class at the start of `pattern`.
     ///
     /// # Errors
     /// Why nothing matches it.
@@ -51,7 +51,7 @@ impl Class {
         let mut class = Class { negated, holds: [false; 128], foreign: false, bytes: 0 };
         let byte = |at: usize| pattern.get(at).copied().ok_or(InvalidGlob::Unclosed);
         let (mut at, mut before) = (start, None);
-        // A bracket that stands first is one of its letters.
+        // A bracket in the first place is a member.
         while at == start || byte(at)? != b']' {
             match byte(at)? {
                 b'\\' => {
@@ -88,7 +88,7 @@ impl Class {
             at += 1;
         }
         class.bytes = at + 1;
-        // A slash is matched by nothing but a slash.
+        // Only a slash matches a slash.
         class.holds[usize::from(b'/')] = negated;
         let invalid = !negated && !class.foreign && !class.holds.contains(&true);
         if invalid { Err(InvalidGlob::Empty) } else { Ok(class) }
@@ -99,14 +99,14 @@ impl Class {
         letters.filter(u8::is_ascii).for_each(|letter| self.holds[usize::from(letter)] = true);
     }
 
-    /// The class for the matcher, where `given` is what it was read from.
+    /// Writes the class for the matcher. `given` is the text that it was read from.
     pub(super) fn write(&self, given: &[u8], out: &mut Vec<u8>) {
         if self.foreign {
             return self.write_foreign(given, out);
         }
         out.extend_from_slice(if self.negated { b"[!" } else { b"[" });
         let holds = |letter: u8| self.holds[usize::from(letter)];
-        // Only the first place makes a bracket a letter, and only the last a hyphen.
+        // A bracket is a member only in the first place, a hyphen only in the last.
         let first = holds(b']');
         if first {
             out.push(b']');
@@ -114,7 +114,7 @@ impl Class {
         let letters: Vec<u8> =
             (0..128).filter(|&letter| holds(letter) && !matches!(letter, b']' | b'-')).collect();
         if !first && !self.negated && matches!(letters.first(), Some(b'!' | b'^')) {
-            // Lest it be a negation; no name has a zero byte.
+            // Avoids a negation; no name has a zero byte.
             out.push(0);
         }
         for run in letters.chunk_by(|left, right| left + 1 == *right) {
@@ -138,7 +138,7 @@ impl Class {
     }
 }
 
-/// What a letter must be for the class of this name.
+/// The test for the class of this name.
 fn named(name: &[u8]) -> Option<fn(&u8) -> bool> {
     let is_in: fn(&u8) -> bool = match name {
         b"alnum" => u8::is_ascii_alphanumeric,
@@ -162,19 +162,19 @@ fn named(name: &[u8]) -> Option<fn(&u8) -> bool> {
 mod tests {
     use super::*;
 
-    fn check(given: &str, due: Result<&str, InvalidGlob>) {
+    fn check(given: &str, expected: Result<&str, InvalidGlob>) {
         let written = Class::read(given.as_bytes()).map(|class| {
             assert_eq!(class.bytes, given.len(), "{given}");
             let mut out = Vec::new();
             class.write(given.as_bytes(), &mut out);
             String::from_utf8(out).expect("text")
         });
-        assert_eq!(written.as_deref(), due.as_ref().map(|due| *due), "{given}");
+        assert_eq!(written.as_deref(), expected.as_ref().map(|expected| *expected), "{given}");
     }
 
     #[test]
     fn classes_are_written_as_the_matcher_reads_them() {
-        for (given, due) in [
+        for (given, expected) in [
             ("[ab]", Ok("[ab]")),
             ("[a-c]", Ok("[a-c]")),
             ("[!a]", Ok("[!/a]")),
@@ -191,14 +191,14 @@ mod tests {
             ("[é]", Ok("[é]")),
             ("[!é]", Ok("[!/é]")),
             ("[/]", Err(InvalidGlob::Empty)),
-            // The letter that a range begins with counts by itself, whatever is behind it.
+            // The first character of a range counts even if the range is empty.
             ("[z-a]", Ok("[z]")),
             ("[a", Err(InvalidGlob::Unclosed)),
             ("[]", Err(InvalidGlob::Unclosed)),
             ("[a\\", Err(InvalidGlob::Unclosed)),
             ("[[:nothing:]]", Err(InvalidGlob::Unnamed)),
         ] {
-            check(given, due);
+            check(given, expected);
         }
     }
 }

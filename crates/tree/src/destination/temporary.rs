@@ -1,8 +1,9 @@
-//! Names of our own beside a destination, for what is to take its place in one step.
+//! Temporary names beside a destination, for files that replace it in one step, and how a stale one
+//! is recognised ([`remove_if_stale`]).
 //!
-//! Each is made of the destination's name, so that whoever goes on with the copy after it was killed
-//! comes by what was left under it, and clears it away. Where somebody else may be at it, another name
-//! is taken, which only a look at the directory would find.
+//! The name is made from the destination's name, so that a later run of the same copy finds and
+//! removes the temporary of a killed run. If another process may be using that name, a name with a
+//! process id is used instead.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,21 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat, unlinkat,
+    AtFlags, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::{self, Errno};
 
 use crate::fs::{FileId, Place, c_name, is_directory, is_regular, split};
 use crate::security::Security;
 
-/// What the name ends in of what is about to take another's place.
-const NEW: &[u8] = b".haulage-new";
+/// The suffix of temporary names.
+const SUFFIX: &[u8] = b".haulage-new";
 
-/// Makes something in `dir`, beside `name`, which is to be a copy of `src`, under a name that nobody
-/// has, and returns that and what was made.
-///
-/// # Errors
-/// Those of `make`.
+/// Creates a file with `make` under a temporary name beside `name` in `dir`, which becomes the copy
+/// of `src`. Returns the name and the result of `make`.
 pub(crate) fn create_temporary<T>(
     security: &Security,
     src: &Place<'_>,
@@ -32,7 +30,7 @@ pub(crate) fn create_temporary<T>(
     make: impl Fn(&CStr) -> io::Result<T>,
 ) -> io::Result<(CString, T)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let own = temp_name(name, NEW).filter(|own| !is_source_name(src, dir, own));
+    let own = temp_name(name, SUFFIX).filter(|own| !is_source_name(src, dir, own));
     if let Some(own) = own {
         let made = match make(&own) {
             Err(Errno::EXIST) if remove_if_stale(security, dir, &own) => make(&own),
@@ -53,16 +51,33 @@ pub(crate) fn create_temporary<T>(
     }
 }
 
-/// Removes what a killed run has left beside `dst`, which needs nothing in its stead.
+/// Replaces `dst`, the copy of `src`, in one step: creates a file with `make` under a temporary
+/// name and renames it.
+pub(crate) fn replace_by(
+    security: &Security,
+    src: &Place<'_>,
+    dst: &Place<'_>,
+    make: impl Fn(&Place<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let (temp, ()) =
+        create_temporary(security, src, (dst.dir, dst.name), |name| make(&Place { name, ..*dst }))?;
+    let renamed = renameat(dst.dir, &*temp, dst.dir, dst.name);
+    // A rename between two hard links of one file keeps both.
+    let _ = unlinkat(dst.dir, &*temp, AtFlags::empty());
+    renamed
+}
+
+/// Removes the temporary that a killed run left for `dst`, which is not copied again.
 pub(crate) fn remove_stale(security: &Security, src: &Place<'_>, dst: &Place<'_>) {
-    if let Some(own) = temp_name(dst.name, NEW).filter(|own| !is_source_name(src, dst.dir, own)) {
+    if let Some(own) = temp_name(dst.name, SUFFIX).filter(|own| !is_source_name(src, dst.dir, own))
+    {
         remove_if_stale(security, dst.dir, &own);
     }
 }
 
-/// Whether the directory of `src` has an entry `own` that is not the one in `dir`. Who copies a tree
-/// that a killed copy left copies what bears names of ours too, and such a copy must not be taken for a
-/// thing of ours.
+/// Whether the directory of `src` has a file `own` that is not the one in `dir`. A tree that a
+/// killed copy left contains temporary names, and their copies must not be taken for temporaries of
+/// this run.
 pub(crate) fn is_source_name(src: &Place<'_>, dir: BorrowedFd<'_>, own: &CStr) -> bool {
     let (parent, _) = split(src.name);
     let path = match parent {
@@ -74,7 +89,7 @@ pub(crate) fn is_source_name(src: &Place<'_>, dir: BorrowedFd<'_>, own: &CStr) -
         .is_ok_and(|there| !at(dir, own).is_ok_and(|here| FileId::of(&here) == FileId::of(&there)))
 }
 
-/// The name beside `name` that ends in `suffix`; `None` where it would be too long.
+/// `.NAME` with the suffix; `None` if that is too long.
 pub(crate) fn temp_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
     const NAME_BYTES_MAX: usize = 255;
     let bytes = [b".", name.to_bytes(), suffix].concat();
@@ -82,11 +97,11 @@ pub(crate) fn temp_name(name: &CStr, suffix: &[u8]) -> Option<CString> {
     (single && bytes.len() <= NAME_BYTES_MAX).then(|| CString::new(bytes).ok()).flatten()
 }
 
-/// Keeps others from taking a file that is to stand beside its destination for one that was left. Some
-/// file systems have no locks; there a file counts as left once it is older than their run.
+/// Locks a temporary file, so that other runs do not take it for a stale one. Without locks, which
+/// some file systems lack, a file that is older than their run is stale.
 ///
 /// # Errors
-/// `EXIST` when somebody else has it, and is about to remove it.
+/// EEXIST when another run has locked it, and is about to remove it.
 pub(crate) fn lock_temporary(fd: impl AsFd) -> io::Result<()> {
     match flock(fd, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => Err(Errno::EXIST),
@@ -94,22 +109,20 @@ pub(crate) fn lock_temporary(fd: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// The same for one that was made at `name` in `dir` just now, before it could be kept.
+/// The same for a file that was just created as `name` in `dir`.
 ///
 /// # Errors
-/// `EXIST` also when somebody was quicker to remove it, and may have put another there.
+/// EEXIST also when another run has removed it meanwhile.
 pub(crate) fn lock_created(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     lock_temporary(&fd)?;
-    let there = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    match there
-        .is_ok_and(|there| fstat(&fd).is_ok_and(|own| FileId::of(&own) == FileId::of(&there)))
-    {
-        true => Ok(()),
-        false => Err(Errno::EXIST),
-    }
+    let named = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    let is_same =
+        named.is_ok_and(|named| fstat(&fd).is_ok_and(|own| FileId::of(&own) == FileId::of(&named)));
+    if is_same { Ok(()) } else { Err(Errno::EXIST) }
 }
 
-/// Removes what a killed run has left at `name`. Returns whether that is gone.
+/// Removes the file `name` if a killed run left it: it belongs to the caller, is not locked, and is
+/// older than this run where locks do not tell. Returns whether it was removed.
 fn remove_if_stale(security: &Security, dir: BorrowedFd<'_>, name: &CStr) -> bool {
     let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
     let own = security.caller.is_root() || security.caller.owns(&stat);
@@ -118,14 +131,14 @@ fn remove_if_stale(security: &Security, dir: BorrowedFd<'_>, name: &CStr) -> boo
         && unlinkat(dir, name, AtFlags::empty()).is_ok()
 }
 
-/// Whether another run may be about to rename what `stat` describes.
+/// Whether another run may be about to rename the file that `stat` describes.
 fn may_be_in_use(security: &Security, dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
-    // What has no lock, such as a second name of a copy, stands there for an instant only.
+    // A file that is not locked, such as a hard link, has its temporary name for microseconds only.
     if !is_regular(stat) {
         return security.changed_during_run(stat);
     }
     if stat.st_nlink > 1 {
-        // A link that was left gets a new time with every other name of its file.
+        // The ctime of a stale hard link changes with every other link of its file.
         return security.changed_during_run(stat) && !persists(dir, name, stat);
     }
     let flags =
@@ -137,8 +150,8 @@ fn may_be_in_use(security: &Security, dir: BorrowedFd<'_>, name: &CStr, stat: &S
     is_locked_elsewhere(security, &fd, stat)
 }
 
-/// Whether another run has locked `file`, which `stat` describes. If not, it is kept from others for as
-/// long as it is open.
+/// Whether another run has locked `file`, which `stat` describes. If not, it is locked until it is
+/// closed.
 pub(crate) fn is_locked_elsewhere(security: &Security, file: &OwnedFd, stat: &Stat) -> bool {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => false,
@@ -148,10 +161,10 @@ pub(crate) fn is_locked_elsewhere(security: &Security, file: &OwnedFd, stat: &St
     }
 }
 
-/// Whether the file still stands there after longer than anybody takes who gives a link its name.
+/// Whether the file still has the name after a time in which a running copy renames it.
 fn persists(dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> bool {
-    const INSTANT: Duration = Duration::from_millis(20);
-    std::thread::sleep(INSTANT);
+    const RENAME_TIME_MAX: Duration = Duration::from_millis(20);
+    std::thread::sleep(RENAME_TIME_MAX);
     let now = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     now.is_ok_and(|now| FileId::of(&now) == FileId::of(stat))
 }

@@ -1,4 +1,4 @@
-//! Files that are made before the first of them is filled end as if they had been made one by one.
+//! Files that are created in batches end like files that are created one by one.
 
 use std::fs::{create_dir, create_dir_all, read, read_dir, remove_file, write};
 use std::os::unix::fs::PermissionsExt;
@@ -9,10 +9,10 @@ use std::sync::{Mutex, Once};
 use testfs::{Aspects, each_fs, random_bytes, tree_differences};
 use tree::{Destination, Diagnostic, Observer, Options, Request};
 
-use crate::listener::{Listener, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly};
 use crate::workers::with_jobs;
 
-/// So many that they are made some at a time, which begins when several workers are at it.
+/// Enough for batches, which start when there are several workers.
 const FILES: usize = 200;
 
 fn make_files(dir: &Path) {
@@ -22,16 +22,16 @@ fn make_files(dir: &Path) {
     }
 }
 
-/// Interrupts when it is asked for the so-many-th time whether to.
+/// Interrupts at the call number `at` of `interrupted`.
 struct InterruptsAt {
-    listener: Listener<'static>,
+    recorder: Recorder<'static>,
     asked: AtomicUsize,
     at: usize,
 }
 
 impl Observer for InterruptsAt {
     fn diagnose(&self, diagnostic: Diagnostic) {
-        self.listener.diagnose(diagnostic);
+        self.recorder.diagnose(diagnostic);
     }
 
     fn interrupted(&self) -> bool {
@@ -40,14 +40,14 @@ impl Observer for InterruptsAt {
 }
 
 #[test]
-fn an_interrupt_leaves_no_file_that_was_not_begun() {
+fn an_interrupt_leaves_no_empty_file() {
     each_fs(|kind, dir| {
         let src = dir.join("s");
         make_files(&src);
         for at in (0..).step_by(7) {
             let dst = dir.join(format!("t{at}"));
-            let listener = Listener { without_receipts: true, ..Listener::default() };
-            let observer = InterruptsAt { listener, asked: AtomicUsize::new(0), at };
+            let recorder = Recorder { without_receipts: true, ..Recorder::default() };
+            let observer = InterruptsAt { recorder, asked: AtomicUsize::new(0), at };
             let request = Request {
                 sources: vec![src.clone().into()],
                 destination: Destination::Exact(dst.clone().into()),
@@ -66,30 +66,31 @@ fn an_interrupt_leaves_no_file_that_was_not_begun() {
                 assert!(at > FILES, "{of}");
                 return;
             }
-            let told = observer.listener.heard().into_iter().filter_map(|diagnostic| {
-                let Diagnostic::Interrupted { dst, .. } = diagnostic else { return None };
-                Some(dst)
-            });
+            let reported_paths =
+                observer.recorder.reported().into_iter().filter_map(|diagnostic| {
+                    let Diagnostic::Interrupted { dst, .. } = diagnostic else { return None };
+                    Some(dst)
+                });
             // One for each worker.
             assert!(partial.len() <= 2, "{of}");
             partial.sort();
-            let mut told: Vec<_> = told.collect();
-            told.sort();
-            assert_eq!(told, partial, "{of}");
+            let mut reported_paths: Vec<_> = reported_paths.collect();
+            reported_paths.sort();
+            assert_eq!(reported_paths, partial, "{of}");
             assert_eq!(outcome.failures, partial.len() as u64, "{of}");
         }
     });
 }
 
 #[test]
-fn a_file_that_has_become_a_directory_is_entered_and_those_after_it_are_copied() {
+fn a_file_that_became_a_directory_is_entered_and_later_files_are_copied() {
     each_fs(|kind, dir| {
         for jobs in [1, 2, 3] {
             let (src, dst) = (dir.join(format!("s{jobs}")), dir.join(format!("t{jobs}")));
             make_files(&src);
             let swap = Once::new();
-            // The names have been read when the first of them is copied.
-            let mut listener = Listener::with_meanwhile(|| {
+            // The names were listed before the first is copied.
+            let mut recorder = Recorder::with_meanwhile(|| {
                 swap.call_once(|| {
                     for number in 0..FILES {
                         let path = src.join(format!("f{number}"));
@@ -101,12 +102,12 @@ fn a_file_that_has_become_a_directory_is_entered_and_those_after_it_are_copied()
                     }
                 });
             });
-            listener.without_receipts = true;
-            // Some ways say nothing of what they move until it is done.
+            recorder.without_receipts = true;
+            // A clone does not call the observer before it is done.
             let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
-            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, options), &listener);
-            assert_eq!((outcome.failures, listener.heard()), (0, vec![]), "{kind}, {jobs}");
-            // The source itself was changed after it had been looked at.
+            let outcome = copy_exactly(&src, &dst, &with_jobs(jobs, options), &recorder);
+            assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {jobs}");
+            // The source directory was changed after it was looked at.
             let aspects = Aspects { mtimes: false, ..Aspects::ALL };
             let differences = tree_differences(&src, &dst, aspects).expect("both are there");
             assert_eq!(differences, [""; 0], "{kind}, {jobs}");
@@ -117,23 +118,23 @@ fn a_file_that_has_become_a_directory_is_entered_and_those_after_it_are_copied()
 }
 
 #[test]
-fn a_file_that_cannot_be_made_is_told_of_and_those_after_it_are_copied() {
+fn a_file_that_cannot_be_created_is_reported_and_later_files_are_copied() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         make_files(&src);
         let taken = Once::new();
-        let mut listener = Listener::with_meanwhile(|| {
+        let mut recorder = Recorder::with_meanwhile(|| {
             taken.call_once(|| {
                 for number in 0..FILES {
                     let _ = std::fs::File::create_new(dst.join(format!("f{number}")));
                 }
             });
         });
-        listener.without_receipts = true;
+        recorder.without_receipts = true;
         let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
-        let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &listener);
-        let heard = listener.heard();
-        assert_eq!(outcome.failures, heard.len() as u64, "{kind}: {heard:?}");
+        let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &recorder);
+        let reported = recorder.reported();
+        assert_eq!(outcome.failures, reported.len() as u64, "{kind}: {reported:?}");
         let mut failed = 0;
         for number in 0..FILES {
             let name = format!("f{number}");
@@ -141,38 +142,37 @@ fn a_file_that_cannot_be_made_is_told_of_and_those_after_it_are_copied() {
             if copy == read(src.join(&name)).expect("its source") {
                 continue;
             }
-            // Of another process, and left alone.
+            // A file of another process is kept.
             assert_eq!(copy, b"", "{kind}: {name}");
             let path = dst.join(&name);
-            let is_it = |heard: &&Diagnostic| {
-                matches!(heard, Diagnostic::Failed { path: told, errno, .. }
-                    if *told == path && errno.raw_os_error() == 17)
+            let is_it = |reported: &&Diagnostic| {
+                matches!(reported, Diagnostic::Failed { path: shown, errno, .. }
+                    if *shown == path && errno.raw_os_error() == 17)
             };
-            assert_eq!(heard.iter().filter(is_it).count(), 1, "{kind}: {name}: {heard:?}");
+            assert_eq!(reported.iter().filter(is_it).count(), 1, "{kind}: {name}: {reported:?}");
             failed += 1;
         }
-        assert!(failed > 10 && failed == heard.len(), "{kind}: {failed} of {heard:?}");
+        assert!(failed > 10 && failed == reported.len(), "{kind}: {failed} of {reported:?}");
     });
 }
 
 #[test]
-fn a_source_that_is_rewritten_before_its_turn_is_copied_as_it_is_then() {
+fn a_source_that_is_rewritten_before_its_turn_is_copied_with_its_new_contents() {
     each_fs(|kind, dir| {
         for at in [40, 60, 90, 130] {
             let (src, dst) = (dir.join(format!("s{at}")), dir.join(format!("t{at}")));
             make_files(&src);
             let (moved, rewritten) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let one = Mutex::new(());
-            let mut listener = Listener::with_meanwhile(|| {
-                // The other worker gets no further than through the file at hand meanwhile.
+            let mut recorder = Recorder::with_meanwhile(|| {
+                // The other worker waits after its current file meanwhile.
                 let _one = one.lock();
                 if moved.fetch_add(1, Ordering::Relaxed) != at {
                     return;
                 }
                 for number in 0..FILES {
                     let name = format!("f{number}");
-                    // Those that are there have been copied, or are being copied; but for the empty
-                    // ones.
+                    // Files with data were copied or are being copied.
                     let bytes = std::fs::metadata(dst.join(&name)).map_or(0, |copy| copy.len());
                     if bytes > 0 {
                         continue;
@@ -189,11 +189,11 @@ fn a_source_that_is_rewritten_before_its_turn_is_copied_as_it_is_then() {
                     rewritten.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            listener.without_receipts = true;
+            recorder.without_receipts = true;
             let options = Options { reflink: tree::Reflink::Never, ..Options::archive() };
-            let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &listener);
-            let heard = listener.heard();
-            drop(listener);
+            let outcome = copy_exactly(&src, &dst, &with_jobs(2, options), &recorder);
+            let reported = recorder.reported();
+            drop(recorder);
             let differ = |number: &usize| {
                 let [source, copy] = [&src, &dst].map(|dir| {
                     let path = dir.join(format!("f{number}"));
@@ -203,9 +203,9 @@ fn a_source_that_is_rewritten_before_its_turn_is_copied_as_it_is_then() {
                 source != copy
             };
             let differ = (0..FILES).filter(differ).count();
-            // That file may have been rewritten while it was read.
-            assert!(differ <= 1 && heard.len() <= 2, "{kind}, {at}: {differ}, {heard:?}");
-            assert!(outcome.failures <= heard.len() as u64, "{kind}, {at}");
+            // One file may have been rewritten while it was read.
+            assert!(differ <= 1 && reported.len() <= 2, "{kind}, {at}: {differ}, {reported:?}");
+            assert!(outcome.failures <= reported.len() as u64, "{kind}, {at}");
             assert!(rewritten.into_inner() > 5, "{kind}, {at}");
         }
     });

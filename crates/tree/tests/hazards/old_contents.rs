@@ -1,4 +1,4 @@
-//! What stood at a destination before leaves nothing of itself in the copy.
+//! A copy contains nothing of the old contents of its destination.
 
 use std::fs::{File, OpenOptions, hard_link, metadata, read, write};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use testfs::{each_fs, random_bytes};
 use tree::{Options, Reflink, Sparse};
 
-use crate::listener::{Listener, copy_exactly, copy_well, with_other_thread};
+use crate::recorder::{Recorder, copy_exactly, copy_ok, with_other_thread};
 
 const LENGTHS: [usize; 8] = [0, 1, 4095, 4096, 5000, 100_000, 1 << 20, (1 << 20) + 5];
 
@@ -24,20 +24,20 @@ fn old_contents_of_every_length_are_replaced() {
         for reflink in [Reflink::Auto, Reflink::Never] {
             let options = Options { reflink, ..Options::default() };
             for (len, old_len) in LENGTHS.iter().flat_map(|&a| LENGTHS.map(|b| (a, b))) {
-                let said = format!("{kind} {reflink:?}: {len} over {old_len}");
+                let what = format!("{kind} {reflink:?}: {len} over {old_len}");
                 write(&src, random_bytes(len, 1)).expect("a file");
                 let _ = std::fs::remove_file(&dst);
                 let _ = std::fs::remove_file(&name);
-                write(&dst, random_bytes(old_len, 2)).expect("what was there before");
+                write(&dst, random_bytes(old_len, 2)).expect("the old file");
                 hard_link(&dst, &name).expect("another name");
                 make_old(&dst);
-                // The second time both may share their blocks already.
+                // The second time both may share their extents already.
                 for _ in 0..2 {
                     let before = metadata(&dst).expect("it is there");
-                    copy_well(&src, &dst, &options);
+                    copy_ok(&src, &dst, &options);
                     let after = metadata(&dst).expect("it is there");
-                    assert!(read(&dst).expect("the copy") == random_bytes(len, 1), "{said}");
-                    assert_eq!((after.ino(), after.nlink()), (before.ino(), 2), "{said}");
+                    assert!(read(&dst).expect("the copy") == random_bytes(len, 1), "{what}");
+                    assert_eq!((after.ino(), after.nlink()), (before.ino(), 2), "{what}");
                     assert!(after.modified().expect("a time") > before.modified().expect("one"));
                     make_old(&dst);
                 }
@@ -47,16 +47,16 @@ fn old_contents_of_every_length_are_replaced() {
 }
 
 #[test]
-fn what_was_written_since_blocks_were_shared_is_replaced() {
+fn data_written_since_a_clone_is_replaced() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         write(&src, random_bytes(100_000, 1)).expect("a file");
         for changed in [&dst, &src, &dst] {
-            // Now both may share all blocks.
-            copy_well(&src, &dst, &Options::default());
+            // Now both may share all extents.
+            copy_ok(&src, &dst, &Options::default());
             let file = OpenOptions::new().write(true).open(changed).expect("it is there");
             file.write_all_at(b"new, and only in the page cache", 50_000).expect("it is written");
-            copy_well(&src, &dst, &Options::default());
+            copy_ok(&src, &dst, &Options::default());
             let (src, dst) = (read(&src).expect("the source"), read(&dst).expect("the copy"));
             assert!(src == dst, "{kind}: {} was written to", changed.display());
         }
@@ -64,21 +64,21 @@ fn what_was_written_since_blocks_were_shared_is_replaced() {
 }
 
 #[test]
-fn holes_come_in_the_place_of_old_data() {
+fn holes_replace_old_data() {
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
         for sparse in [Sparse::Auto, Sparse::Always, Sparse::Never] {
             let file = File::create(&src).expect("a file");
             file.set_len(300_000).expect("a hole");
-            write(&dst, random_bytes(200_000, 1)).expect("what was there before");
-            copy_well(&src, &dst, &Options { sparse, ..Options::default() });
+            write(&dst, random_bytes(200_000, 1)).expect("the old file");
+            copy_ok(&src, &dst, &Options { sparse, ..Options::default() });
             assert!(read(&dst).expect("the copy") == vec![0; 300_000], "{kind} {sparse:?}");
         }
     });
 }
 
 #[test]
-fn the_end_of_old_contents_goes_when_the_source_becomes_shorter() {
+fn the_end_of_old_contents_is_removed_when_the_source_shrinks() {
     const LEN: usize = 20_000;
     each_fs(|kind, dir| {
         let (src, dst) = (dir.join("s"), dir.join("t"));
@@ -91,10 +91,10 @@ fn the_end_of_old_contents_goes_when_the_source_becomes_shorter() {
         };
         with_other_thread(cut, || {
             for _ in 0..300 {
-                write(&dst, vec![b'o'; LEN]).expect("what was there before");
-                let listener = Listener::default();
-                // That it changed may be told.
-                let _ = copy_exactly(&src, &dst, &Options::default(), &listener);
+                write(&dst, vec![b'o'; LEN]).expect("the old file");
+                let recorder = Recorder::default();
+                // A diagnostic about the change is allowed.
+                let _ = copy_exactly(&src, &dst, &Options::default(), &recorder);
                 let copy = read(&dst).expect("the copy");
                 let old = copy.iter().filter(|&&byte| byte == b'o').count();
                 assert_eq!(old, 0, "{kind}: of {} bytes", copy.len());

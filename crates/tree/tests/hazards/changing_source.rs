@@ -1,4 +1,4 @@
-//! Sources that change while they are copied, or whose length is not their length.
+//! Sources that change while they are copied, or whose reported length is wrong.
 
 use std::fs::{File, OpenOptions, metadata, read, write};
 use std::io::Write;
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use testfs::random_bytes;
 use tree::{Diagnostic, Options};
 
-use crate::listener::{Listener, copy_exactly, copy_well};
+use crate::recorder::{Recorder, copy_exactly, copy_ok};
 
-/// More than goes without a look at whether to stop.
+/// More than one piece.
 const LONG_BYTES: usize = (64 << 20) + 12_345;
 
 #[test]
@@ -21,7 +21,7 @@ fn a_zero_from_a_copy_call_is_not_taken_for_the_end() {
             continue;
         }
         let dst = dir.path().join("copy");
-        copy_well(file.as_ref(), &dst, &Options::default());
+        copy_ok(file.as_ref(), &dst, &Options::default());
         assert_eq!(read(&dst).expect("the copy"), read(file).expect("the source"), "{file}");
     }
 }
@@ -32,36 +32,36 @@ fn a_source_that_shrinks_is_reported_with_the_true_count() {
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     write(&src, random_bytes(LONG_BYTES, 1)).expect("a source");
     let shorter = 3 << 20;
-    let listener = Listener::with_meanwhile(|| {
+    let recorder = Recorder::with_meanwhile(|| {
         let file = OpenOptions::new().write(true).open(&src).expect("the source");
         file.set_len(shorter).expect("it shrinks");
     });
-    let outcome = copy_exactly(&src, &dst, &Options::default(), &listener);
+    let outcome = copy_exactly(&src, &dst, &Options::default(), &recorder);
     assert_eq!(outcome.failures, 1);
     let copied = metadata(&dst).expect("the copy").len();
     let bytes_expected = LONG_BYTES as u64;
     assert_eq!(
-        listener.heard(),
+        recorder.reported(),
         [Diagnostic::Shrank { src: src.clone(), bytes: copied, bytes_expected }]
     );
     assert!(copied < bytes_expected);
 }
 
 #[test]
-fn a_source_that_grows_for_ever_is_not_chased() {
+fn a_source_that_keeps_growing_ends() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     write(&src, random_bytes(1 << 20, 2)).expect("a source");
     let more = vec![b'x'; 1 << 20];
-    let listener = Listener::with_meanwhile(|| {
+    let recorder = Recorder::with_meanwhile(|| {
         let mut file = OpenOptions::new().append(true).open(&src).expect("the source");
         file.write_all(&more).expect("it grows");
     });
-    let outcome = copy_exactly(&src, &dst, &Options::default(), &listener);
+    let outcome = copy_exactly(&src, &dst, &Options::default(), &recorder);
     assert_eq!(outcome.failures, 0, "GNU cp does not fail either");
-    assert_eq!(listener.heard(), [Diagnostic::Changed { src: src.clone() }]);
+    assert_eq!(recorder.reported(), [Diagnostic::Changed { src: src.clone() }]);
     assert!(metadata(&dst).expect("the copy").len() <= 2 << 20);
-    let receipts = listener.receipts.lock().expect("receipts");
+    let receipts = recorder.receipts.lock().expect("receipts");
     assert!(receipts[0].changed);
 }
 
@@ -70,12 +70,12 @@ fn a_source_that_is_written_to_is_reported() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
     write(&src, random_bytes(1 << 20, 3)).expect("a source");
-    let listener = Listener::with_meanwhile(|| {
+    let recorder = Recorder::with_meanwhile(|| {
         let file = OpenOptions::new().write(true).open(&src).expect("the source");
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("it is touched");
     });
-    let _ = copy_exactly(&src, &dst, &Options::default(), &listener);
-    assert_eq!(listener.heard(), [Diagnostic::Changed { src: src.clone() }]);
+    let _ = copy_exactly(&src, &dst, &Options::default(), &recorder);
+    assert_eq!(recorder.reported(), [Diagnostic::Changed { src: src.clone() }]);
 }
 
 #[test]
@@ -84,19 +84,19 @@ fn a_read_error_is_not_taken_for_the_end() {
     let dst = dir.path().join("dst");
     // Address 0 of a process is never mapped.
     let src = std::path::Path::new("/proc/self/mem");
-    let listener = Listener::default();
-    let outcome = copy_exactly(src, &dst, &Options::default(), &listener);
+    let recorder = Recorder::default();
+    let outcome = copy_exactly(src, &dst, &Options::default(), &recorder);
     assert!(outcome.failures > 0);
-    let heard = listener.heard();
+    let reported = recorder.reported();
     assert!(
         matches!(
-            &heard[0],
+            &reported[0],
             Diagnostic::Failed { action: tree::Action::Read, path, errno: tree::Errno::IO }
                 if path == src
         ),
-        "{heard:?}"
+        "{reported:?}"
     );
-    assert_eq!(heard[1], Diagnostic::Incomplete { dst, bytes: 0, bytes_expected: 0 });
+    assert_eq!(reported[1], Diagnostic::Incomplete { dst, bytes: 0, bytes_expected: 0 });
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn an_interrupted_copy_names_the_partial_file_and_finishes_directories() {
     let times = std::fs::FileTimes::new().set_modified(std::time::SystemTime::UNIX_EPOCH);
     File::open(&src).and_then(|dir| dir.set_times(times)).expect("an old directory");
     let interrupt = AtomicBool::new(false);
-    struct Interrupted<'i>(Listener<'i>, &'i AtomicBool);
+    struct Interrupted<'i>(Recorder<'i>, &'i AtomicBool);
     impl tree::Observer for Interrupted<'_> {
         fn diagnose(&self, diagnostic: Diagnostic) {
             self.0.diagnose(diagnostic);
@@ -120,18 +120,18 @@ fn an_interrupted_copy_names_the_partial_file_and_finishes_directories() {
             self.1.load(Ordering::Relaxed)
         }
     }
-    let observer = Interrupted(Listener::default(), &interrupt);
+    let observer = Interrupted(Recorder::default(), &interrupt);
     let request = tree::Request {
         sources: vec![src.clone().into()],
         destination: tree::Destination::Exact(dst.clone().into()),
     };
     let outcome = tree::copy(&request, &Options::archive(), &observer);
     assert!(outcome.failures > 0);
-    let heard = observer.0.heard();
+    let reported = observer.0.reported();
     assert!(
-        matches!(&heard[0], Diagnostic::Interrupted { dst: partial, bytes }
+        matches!(&reported[0], Diagnostic::Interrupted { dst: partial, bytes }
             if *partial == dst.join("long") && *bytes > 0 && *bytes < LONG_BYTES as u64),
-        "{heard:?}"
+        "{reported:?}"
     );
     let modified = metadata(&dst).and_then(|dir| dir.modified()).expect("its time");
     assert_eq!(modified, std::time::SystemTime::UNIX_EPOCH);

@@ -1,4 +1,4 @@
-//! Entries that are no regular files, and names that are no text.
+//! Entries that are not regular files, and names that are not text.
 
 use std::ffi::OsStr;
 use std::fs::{create_dir, metadata, read, symlink_metadata, write};
@@ -9,21 +9,21 @@ use std::path::Path;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use tree::{Diagnostic, Options};
 
-use crate::listener::{Listener, copy_exactly, copy_well};
+use crate::recorder::{Recorder, copy_exactly, copy_ok};
 
 fn node(path: &Path, kind: FileType, device: u64) {
     mknodat(CWD, path, kind, Mode::from_raw_mode(0o640), device).expect("a node can be made");
 }
 
 #[test]
-fn fifos_and_sockets_are_made_again_and_never_opened() {
+fn fifos_and_sockets_are_created_and_never_opened() {
     let dir = tempfile::tempdir().expect("a directory");
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     create_dir(&src).expect("a directory");
     node(&src.join("fifo"), FileType::Fifo, 0);
     node(&src.join("socket"), FileType::Socket, 0);
-    // To open either for reading would wait for ever, or fail.
-    copy_well(&src, &dst, &Options::archive());
+    // Opening either for reading would block or fail.
+    copy_ok(&src, &dst, &Options::archive());
     let kind = |name: &str| symlink_metadata(dst.join(name)).expect("the copy").file_type();
     assert!(kind("fifo").is_fifo());
     assert!(kind("socket").is_socket());
@@ -31,7 +31,7 @@ fn fifos_and_sockets_are_made_again_and_never_opened() {
 }
 
 #[test]
-fn devices_keep_the_device_that_they_are() {
+fn devices_keep_their_device_numbers() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "devices need root");
     }
@@ -40,14 +40,14 @@ fn devices_keep_the_device_that_they_are() {
     create_dir(&src).expect("a directory");
     node(&src.join("null"), FileType::CharacterDevice, makedev(1, 3));
     node(&src.join("disk"), FileType::BlockDevice, makedev(259, 4321));
-    copy_well(&src, &dst, &Options::archive());
+    copy_ok(&src, &dst, &Options::archive());
     for (name, device) in [("null", makedev(1, 3)), ("disk", makedev(259, 4321))] {
         assert_eq!(symlink_metadata(dst.join(name)).expect("the copy").rdev(), device, "{name}");
     }
 }
 
 #[test]
-fn the_attributes_of_an_existing_device_stay() {
+fn an_existing_device_keeps_its_attributes() {
     if !testfs::is_root() {
         return testfs::skip(&testfs::test_name(), "devices need root");
     }
@@ -56,7 +56,7 @@ fn the_attributes_of_an_existing_device_stay() {
     write(&src, "swallowed").expect("a file");
     node(&dst, FileType::CharacterDevice, makedev(1, 3));
     let options = Options { recursive: false, ..Options::archive() };
-    copy_well(&src, &dst, &options);
+    copy_ok(&src, &dst, &options);
     let after = metadata(&dst).expect("the device");
     assert!(after.file_type().is_char_device());
     assert_eq!(after.mode() & 0o7777, 0o640);
@@ -73,7 +73,7 @@ fn names_are_bytes() {
     }
     create_dir(src.join(OsStr::from_bytes(b"d\x80"))).expect("a directory");
     symlink(OsStr::from_bytes(b"\xf0\x28"), src.join("link")).expect("a link");
-    copy_well(&src, &dst, &Options::archive());
+    copy_ok(&src, &dst, &Options::archive());
     for name in names {
         assert_eq!(read(dst.join(OsStr::from_bytes(name))).expect("the copy"), name);
     }
@@ -88,9 +88,9 @@ fn a_dangling_link_is_not_written_through() {
     let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
     write(&src, "1").expect("a file");
     symlink("elsewhere", &dst).expect("a link");
-    let listener = Listener::default();
-    let outcome = copy_exactly(&src, &dst, &Options::default(), &listener);
+    let recorder = Recorder::default();
+    let outcome = copy_exactly(&src, &dst, &Options::default(), &recorder);
     assert_eq!(outcome.failures, 1);
-    assert_eq!(listener.heard(), [Diagnostic::DanglingSymlink { dst }]);
+    assert_eq!(recorder.reported(), [Diagnostic::DanglingSymlink { dst }]);
     assert!(!dir.path().join("elsewhere").exists());
 }

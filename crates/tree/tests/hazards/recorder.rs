@@ -1,4 +1,4 @@
-//! An observer that writes down all that it hears, and a copy in one line.
+//! An observer that records what it is told, and short calls of `copy`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,33 +11,34 @@ use tree::{Announcement, Destination, Diagnostic, Observer, Options, Outcome, Re
 type Meanwhile<'m> = Box<dyn Fn() + Sync + 'm>;
 
 #[derive(Default)]
-pub(crate) struct Listener<'m> {
+pub(crate) struct Recorder<'m> {
     pub(crate) diagnostics: Mutex<Vec<Diagnostic>>,
     pub(crate) receipts: Mutex<Vec<Receipt>>,
     pub(crate) interrupt: AtomicBool,
-    /// The copy has told that it may take longer than an instant.
+    /// The deferred initialisation was called.
     pub(crate) deferred_init_called: AtomicBool,
     /// Receipts are not wanted.
     pub(crate) without_receipts: bool,
-    /// What happens while data is copied.
+    /// Called while data is copied.
     pub(crate) meanwhile: Option<Meanwhile<'m>>,
-    /// What happens between a look at both ends and opening them, with [`Options::verbose`].
+    /// Called after both files were looked at and before they are opened, with
+    /// [`Options::verbose`].
     pub(crate) announced: Option<Meanwhile<'m>>,
 }
 
-impl<'m> Listener<'m> {
-    pub(crate) fn with_meanwhile(meanwhile: impl Fn() + Sync + 'm) -> Listener<'m> {
-        Listener { meanwhile: Some(Box::new(meanwhile)), ..Listener::default() }
+impl<'m> Recorder<'m> {
+    pub(crate) fn with_meanwhile(meanwhile: impl Fn() + Sync + 'm) -> Recorder<'m> {
+        Recorder { meanwhile: Some(Box::new(meanwhile)), ..Recorder::default() }
     }
 
-    pub(crate) fn heard(&self) -> Vec<Diagnostic> {
-        self.diagnostics.lock().expect("no test panics while it listens").clone()
+    pub(crate) fn reported(&self) -> Vec<Diagnostic> {
+        self.diagnostics.lock().expect("no test panics while it holds the lock").clone()
     }
 }
 
-impl Observer for Listener<'_> {
+impl Observer for Recorder<'_> {
     fn diagnose(&self, diagnostic: Diagnostic) {
-        self.diagnostics.lock().expect("no test panics while it listens").push(diagnostic);
+        self.diagnostics.lock().expect("no test panics while it holds the lock").push(diagnostic);
     }
 
     fn keeps_receipts(&self) -> bool {
@@ -45,7 +46,7 @@ impl Observer for Listener<'_> {
     }
 
     fn finished(&self, receipt: Receipt) {
-        self.receipts.lock().expect("no test panics while it listens").push(receipt);
+        self.receipts.lock().expect("no test panics while it holds the lock").push(receipt);
     }
 
     fn announce(&self, _: Announcement) {
@@ -69,29 +70,28 @@ impl Observer for Listener<'_> {
     }
 }
 
-/// Copies `src` to the very name `dst`.
+/// Copies `src` to the name `dst`.
 pub(crate) fn copy_exactly(
     src: &Path,
     dst: &Path,
     options: &Options,
-    listener: &Listener<'_>,
+    recorder: &Recorder<'_>,
 ) -> Outcome {
     let request =
         Request { sources: vec![src.into()], destination: Destination::Exact(OsString::from(dst)) };
-    tree::copy(&request, options, listener)
+    tree::copy(&request, options, recorder)
 }
 
-/// Copies `src` to `dst`, which must go without a word.
-pub(crate) fn copy_well(src: &Path, dst: &Path, options: &Options) -> Vec<Receipt> {
-    let listener = Listener::default();
-    let outcome = copy_exactly(src, dst, options, &listener);
-    assert_eq!(listener.heard(), []);
+/// Copies `src` to `dst` without any diagnostic.
+pub(crate) fn copy_ok(src: &Path, dst: &Path, options: &Options) -> Vec<Receipt> {
+    let recorder = Recorder::default();
+    let outcome = copy_exactly(src, dst, options, &recorder);
+    assert_eq!(recorder.reported(), []);
     assert_eq!(outcome.failures, 0);
-    listener.receipts.into_inner().expect("no test panics while it listens")
+    recorder.receipts.into_inner().expect("no test panics while it holds the lock")
 }
 
-/// Runs `test` while another thread does `meanwhile` again and again, which ends with it, however
-/// that ends.
+/// Runs `test` while another thread calls `meanwhile` in a loop, also if `test` panics.
 pub(crate) fn with_other_thread<T>(meanwhile: impl Fn() + Sync, test: impl FnOnce() -> T) -> T {
     struct Ends<'e>(&'e AtomicBool);
     impl Drop for Ends<'_> {

@@ -1,4 +1,4 @@
-//! A copy keeps to the rate it was given, however many share it and whichever way data goes.
+//! A copy keeps the rate, with any number of workers and any engine.
 
 use std::fs::{create_dir_all, read, write};
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use testfs::random_bytes;
 use tree::{Diagnostic, Options};
 
-use crate::listener::{Listener, copy_exactly, copy_well};
+use crate::recorder::{Recorder, copy_exactly, copy_ok};
 
 const MIB: usize = 1 << 20;
 
@@ -23,14 +23,14 @@ fn at(mib_per_second: u64, jobs: usize, engine: Option<&str>) -> Options {
     }
 }
 
-/// Copies 20 MiB, and expects that it takes a second. Less is a mistake at once; more may be the
-/// fault of a machine that is busy with something else, but not three times.
+/// Copies 20 MiB, and expects that it takes a second. Less is an error; more may be caused by other
+/// load on the machine, but not three times.
 fn check((src, dst): (&Path, &Path), options: &Options, what: &str) {
     let mut seconds = Vec::new();
     for _ in 0..3 {
-        let begun = Instant::now();
-        let _ = copy_well(src, dst, options);
-        let elapsed = begun.elapsed().as_secs_f64();
+        let started = Instant::now();
+        let _ = copy_ok(src, dst, options);
+        let elapsed = started.elapsed().as_secs_f64();
         assert!(elapsed >= 0.9, "{what}: {elapsed} s");
         if elapsed < 1.3 {
             return;
@@ -63,23 +63,23 @@ fn twenty_mebibytes_take_a_second_at_that_rate() {
 }
 
 #[test]
-fn who_waits_hears_that_it_is_to_stop() {
+fn an_interrupt_ends_the_wait() {
     let dir = tempfile::tempdir().expect("a directory");
     let src = dir.path().join("s");
     write(&src, random_bytes(MIB, 1)).expect("a file");
-    let listener = Listener::default();
-    // At 4 KiB a second the second piece would be due after a second, and the last in minutes.
+    let recorder = Recorder::default();
+    // At 4 KiB a second the second piece starts after a second, and the last after minutes.
     let options = Options { limit_rate: NonZeroU64::new(4096), ..at(1, 1, None) };
-    let begun = Instant::now();
+    let started = Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(300));
-            listener.interrupt.store(true, Ordering::Relaxed);
+            recorder.interrupt.store(true, Ordering::Relaxed);
         });
-        let _ = copy_exactly(&src, &dir.path().join("t"), &options, &listener);
+        let _ = copy_exactly(&src, &dir.path().join("t"), &options, &recorder);
     });
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     assert!((0.3..0.9).contains(&seconds), "{seconds} s");
-    let heard = listener.heard();
-    assert!(matches!(heard[..], [Diagnostic::Interrupted { bytes: 4096, .. }]), "{heard:?}");
+    let reported = recorder.reported();
+    assert!(matches!(reported[..], [Diagnostic::Interrupted { bytes: 4096, .. }]), "{reported:?}");
 }

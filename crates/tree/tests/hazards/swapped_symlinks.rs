@@ -1,4 +1,4 @@
-//! Somebody exchanges directories and files of the destination, or of the source, for symbolic
+//! Another process exchanges directories and files of the destination or the source for symbolic
 //! links while the copy runs.
 
 use std::fs::{create_dir, create_dir_all, read, read_dir, remove_dir_all, write};
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tree::{Diagnostic, Options};
 
-use crate::listener::{Listener, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly};
 
 const COPIES: usize = 200;
 
-/// What lies outside, and must never change.
+/// Files outside the destination, which must not change.
 struct Outside<'o>(&'o Path);
 
 impl Outside<'_> {
@@ -79,13 +79,13 @@ fn nothing_is_written_through_links_swapped_into_the_destination() {
     let exchanges = std::thread::scope(|scope| {
         let attacker = scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
         for _ in 0..COPIES {
-            // A link that is left in an old destination would rightly be written through.
+            // A link in a pre-existing destination is written through, so start without one.
             while at("dst").symlink_metadata().is_ok() {
                 let _ = remove_dir_all(at("dst"));
             }
-            // It may fail, and say so; it may not do harm.
-            let listener = Listener::default();
-            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+            // The copy may fail with a diagnostic.
+            let recorder = Recorder::default();
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
             if outside.state() != before {
                 stop.store(true, Ordering::Relaxed);
                 panic!("something escaped: {:?}", outside.state());
@@ -117,8 +117,8 @@ fn nothing_is_read_through_links_swapped_into_the_source() {
         let attacker = scope.spawn(|| attack(&at("src"), &at("traps"), &names, &stop));
         for _ in 0..COPIES {
             let _ = remove_dir_all(at("dst"));
-            let listener = Listener::default();
-            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+            let recorder = Recorder::default();
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
             if holds_secret(&at("dst")) {
                 stop.store(true, Ordering::Relaxed);
                 panic!("a secret was copied");
@@ -161,8 +161,8 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
         symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
     }
     let sprung = AtomicBool::new(false);
-    // Whichever file comes first, both are links when the other's turn has come.
-    let listener = Listener::with_meanwhile(|| {
+    // Both files are links before the second one is copied.
+    let recorder = Recorder::with_meanwhile(|| {
         if !sprung.swap(true, Ordering::Relaxed) {
             for name in ["one", "two"] {
                 let (file, trap) = (at("dst").join(name), at("traps").join(name));
@@ -170,10 +170,10 @@ fn a_link_that_appears_while_the_copy_runs_is_not_written_through() {
             }
         }
     });
-    let outcome = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+    let outcome = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
     assert_eq!(outcome.failures, 1);
-    let heard = listener.heard();
-    assert!(matches!(heard[..], [Diagnostic::JustCreatedSymlink { .. }]), "{heard:?}");
+    let reported = recorder.reported();
+    assert!(matches!(reported[..], [Diagnostic::JustCreatedSymlink { .. }]), "{reported:?}");
     assert_eq!(outside.state(), before);
 }
 
@@ -191,24 +191,24 @@ fn a_link_that_the_run_itself_made_is_not_written_through() {
         sources: ["one/.", "two/."].map(|name| at(name).into()).to_vec(),
         destination: tree::Destination::Directory(at("dst").into()),
     };
-    // More than once, for the sake of what a clock may hide.
+    // Repeated, because coarse timestamps may hide the change.
     for _ in 0..20 {
-        let listener = Listener::default();
+        let recorder = Recorder::default();
         let options = Options { recursive: true, ..Options::default() };
         let options = Options { follow: tree::Follow::Never, ..options };
-        let outcome = tree::copy(&request, &options, &listener);
+        let outcome = tree::copy(&request, &options, &recorder);
         assert_eq!(read(at("victim")).expect("a file"), b"untouched");
         assert_eq!(outcome.failures, 1);
-        let heard = listener.heard();
-        assert!(matches!(heard[..], [Diagnostic::JustCreatedSymlink { .. }]), "{heard:?}");
+        let reported = recorder.reported();
+        assert!(matches!(reported[..], [Diagnostic::JustCreatedSymlink { .. }]), "{reported:?}");
         std::fs::remove_file(at("dst/name")).expect("the link");
     }
 }
 
 #[test]
-fn old_links_that_are_moved_in_during_the_run_are_not_written_through() {
-    // Either the link, with a stamp that an exchange leaves alone on some file systems, or the
-    // directory that it has been in.
+fn old_links_that_are_moved_during_the_run_are_not_written_through() {
+    // Either the link, whose ctime an exchange does not change on some file systems, or its
+    // directory.
     testfs::each_fs(|kind, dir| {
         for exchanged in ["file", "dir"] {
             let top = dir.join(exchanged);
@@ -224,10 +224,10 @@ fn old_links_that_are_moved_in_during_the_run_are_not_written_through() {
             for name in ["dir/file", "file"] {
                 write(at("dst").join(name), "old").expect("a file");
             }
-            // So that all is older than the run even by the kernel's coarse clock.
+            // All files must be older than the run by the kernel's coarse clock.
             std::thread::sleep(std::time::Duration::from_millis(20));
             let sprung = AtomicBool::new(false);
-            let listener = Listener::with_meanwhile(|| {
+            let recorder = Recorder::with_meanwhile(|| {
                 if !sprung.swap(true, Ordering::Relaxed) {
                     let (old, new) = (at("dst").join(exchanged), at("traps").join(exchanged));
                     renameat_with(CWD, &old, CWD, &new, RenameFlags::EXCHANGE).expect("exchanged");
@@ -239,10 +239,10 @@ fn old_links_that_are_moved_in_during_the_run_are_not_written_through() {
             };
             let options = Options { recursive: true, ..Options::default() };
             let options = Options { follow: tree::Follow::Never, ..options };
-            let outcome = tree::copy(&request, &options, &listener);
-            let heard = listener.heard();
+            let outcome = tree::copy(&request, &options, &recorder);
+            let reported = recorder.reported();
             assert_eq!(read(at("victim")).expect("a file"), b"untouched", "{kind}: {exchanged}");
-            assert_eq!(outcome.failures, 1, "{kind}: {exchanged}: {heard:?}");
+            assert_eq!(outcome.failures, 1, "{kind}: {exchanged}: {reported:?}");
         }
     });
 }
@@ -258,7 +258,7 @@ fn another_users_link_in_an_existing_destination_is_not_written_through() {
     let root = at("outside");
     let outside = Outside::make(&root);
     let before = outside.state();
-    let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &Listener::default());
+    let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &Recorder::default());
     create_dir(at("traps")).expect("a directory");
     for name in ["a-f0", "b-f1", "a-victim"] {
         let trap = at("traps").join(name);
@@ -270,8 +270,8 @@ fn another_users_link_in_an_existing_destination_is_not_written_through() {
     std::thread::scope(|scope| {
         scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
         for _ in 0..COPIES {
-            let listener = Listener::default();
-            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+            let recorder = Recorder::default();
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
             if outside.state() != before {
                 stop.store(true, Ordering::Relaxed);
                 panic!("something escaped: {:?}", outside.state());
@@ -303,30 +303,30 @@ fn a_trusted_link_that_leads_to_another_users_is_not_followed_on() {
         symlink(at(end), at("dst").join(middle)).expect("a link");
         lchown(at("dst").join(middle), Some(65_534), Some(65_534)).expect("another owner");
     }
-    // So that the links are older than the run even by the kernel's coarse clock.
+    // The links must be older than the run by the kernel's coarse clock.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let options = Options { keep_directory_symlink: true, ..Options::archive() };
     let options = Options { follow: tree::Follow::Always, ..options };
-    let listener = Listener::default();
-    let _ = copy_exactly(&at("src"), &at("dst"), &options, &listener);
-    let heard = listener.heard();
+    let recorder = Recorder::default();
+    let _ = copy_exactly(&at("src"), &at("dst"), &options, &recorder);
+    let reported = recorder.reported();
     let foreign = |d: &Diagnostic| matches!(d, Diagnostic::ForeignSymlink { .. });
-    assert!(heard.len() == 2 && heard.iter().all(foreign), "{heard:?}");
+    assert!(reported.len() == 2 && reported.iter().all(foreign), "{reported:?}");
     assert_eq!(outside.state(), before);
-    // In the user's own hands they lead where they say.
+    // Links of the user are followed.
     for middle in ["middle-file", "middle-dir"] {
         lchown(at("dst").join(middle), Some(0), Some(0)).expect("our own");
     }
     std::thread::sleep(std::time::Duration::from_millis(20));
-    let listener = Listener::default();
-    let _ = copy_exactly(&at("src"), &at("dst"), &options, &listener);
-    assert!(listener.heard().is_empty(), "{:?}", listener.heard());
+    let recorder = Recorder::default();
+    let _ = copy_exactly(&at("src"), &at("dst"), &options, &recorder);
+    assert!(recorder.reported().is_empty(), "{:?}", recorder.reported());
     assert_eq!(read(at("outside/new")).expect("a file"), b"from the source");
     assert_eq!(read(at("outside/victim")).expect("a file"), b"from the source");
 }
 
 #[test]
-fn where_a_link_led_once_no_other_directory_is_linked_from() {
+fn a_link_with_a_new_target_is_not_used_for_hard_links() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     for name in ["x", "y", "to/y", "out", "elsewhere"] {
@@ -337,7 +337,7 @@ fn where_a_link_led_once_no_other_directory_is_linked_from() {
     write(at("elsewhere/first"), "a secret").expect("a file");
     symlink("../out", at("to/x")).expect("a link");
     symlink("../elsewhere", at("trap")).expect("a link");
-    // So that the links are older than the run even by the kernel's coarse clock.
+    // The links must be older than the run by the kernel's coarse clock.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let request = tree::Request {
         sources: vec![at("x").into(), at("y").into()],
@@ -351,12 +351,12 @@ fn where_a_link_led_once_no_other_directory_is_linked_from() {
                 .expect("exchanged");
         }
     };
-    let listener = Listener { announced: Some(Box::new(announced)), ..Listener::default() };
+    let recorder = Recorder { announced: Some(Box::new(announced)), ..Recorder::default() };
     let options = Options { keep_directory_symlink: true, verbose: true, ..Options::archive() };
-    assert_eq!(tree::copy(&request, &options, &listener).failures, 1);
+    assert_eq!(tree::copy(&request, &options, &recorder).failures, 1);
     let (src, dst) = (at("to/x/first"), at("to/y/second"));
     let errno = rustix::io::Errno::STALE;
-    assert_eq!(listener.heard(), [Diagnostic::HardLink { src, dst, errno }]);
+    assert_eq!(recorder.reported(), [Diagnostic::HardLink { src, dst, errno }]);
     assert_eq!(read(at("out/first")).expect("the copy"), b"from the source");
     assert!(!at("to/y/second").exists());
     assert_eq!(at("elsewhere/first").metadata().expect("a file").nlink(), 1);
@@ -387,8 +387,8 @@ fn another_name_of_somebodys_fifo_is_not_given_away() {
         scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
         for _ in 0..COPIES {
             let _ = remove_dir_all(at("dst"));
-            let listener = Listener::default();
-            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &listener);
+            let recorder = Recorder::default();
+            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
             let victim = at("victim").metadata().expect("a fifo");
             if victim.uid() != 0 {
                 stop.store(true, Ordering::Relaxed);
@@ -410,25 +410,30 @@ fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
         let copying = std::thread::spawn({
             let top = top.clone();
             move || {
-                let heard = copy_as_a_fifo_comes(&top, name, force, through);
-                sender.send(heard).expect("somebody waits");
+                let reported = copy_while_replaced_by_fifo(&top, name, force, through);
+                sender.send(reported).expect("the test waits");
             }
         });
-        let Ok(heard) = receiver.recv_timeout(std::time::Duration::from_secs(10)) else {
+        let Ok(reported) = receiver.recv_timeout(std::time::Duration::from_secs(10)) else {
             panic!("{name}, force {force}: the copy waits for the other end of a fifo");
         };
         copying.join().expect("no panic");
         let told = match name {
-            "src" => matches!(heard[..], [Diagnostic::SourceReplaced { .. }]),
-            _ => matches!(heard[..], [Diagnostic::DestinationReplaced { .. }]),
+            "src" => matches!(reported[..], [Diagnostic::SourceReplaced { .. }]),
+            _ => matches!(reported[..], [Diagnostic::DestinationReplaced { .. }]),
         };
-        assert!(told, "{name}, force {force}: {heard:?}");
+        assert!(told, "{name}, force {force}: {reported:?}");
     }
 }
 
-/// Copies a tree of one file onto another while the file on the side `name` becomes a fifo; with
-/// `through` the destination's is a link to the file in whose place the fifo is put.
-fn copy_as_a_fifo_comes(top: &Path, name: &str, force: bool, through: bool) -> Vec<Diagnostic> {
+/// Copies a tree of one file over another while the file on the side `name` is replaced by a fifo;
+/// with `through` the destination is a symbolic link to that file.
+fn copy_while_replaced_by_fifo(
+    top: &Path,
+    name: &str,
+    force: bool,
+    through: bool,
+) -> Vec<Diagnostic> {
     for tree in ["src", "dst"] {
         create_dir(top.join(tree)).expect("a directory");
         write(top.join(tree).join("file"), tree).expect("a file");
@@ -438,7 +443,7 @@ fn copy_as_a_fifo_comes(top: &Path, name: &str, force: bool, through: bool) -> V
         std::fs::rename(&target, top.join("target")).expect("renamed");
         symlink("../target", &target).expect("a link");
         target = top.join("target");
-        // So that the link is older than the run even by the kernel's coarse clock.
+        // The link must be older than the run by the kernel's coarse clock.
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let fifo = top.join("fifo");
@@ -446,9 +451,9 @@ fn copy_as_a_fifo_comes(top: &Path, name: &str, force: bool, through: bool) -> V
     let announced = || {
         renameat_with(CWD, &fifo, CWD, &target, RenameFlags::EXCHANGE).expect("exchanged");
     };
-    let listener = Listener { announced: Some(Box::new(announced)), ..Listener::default() };
+    let recorder = Recorder { announced: Some(Box::new(announced)), ..Recorder::default() };
     let options = Options { verbose: true, recursive: true, force, ..Options::default() };
     let options = Options { follow: tree::Follow::Never, ..options };
-    let _ = copy_exactly(&top.join("src"), &top.join("dst"), &options, &listener);
-    listener.heard()
+    let _ = copy_exactly(&top.join("src"), &top.join("dst"), &options, &recorder);
+    recorder.reported()
 }

@@ -1,14 +1,14 @@
-//! A file system that is full.
+//! A full file system.
 
 use std::fs::{create_dir, metadata, read, write};
 
 use testfs::{FsKind, random_bytes, small_fs};
 use tree::{Action, Diagnostic, Errno, Options};
 
-use crate::listener::{Listener, copy_exactly};
+use crate::recorder::{Recorder, copy_exactly};
 
 #[test]
-fn a_full_file_system_is_told_of_with_the_bytes_written_and_the_rest_is_tried() {
+fn a_full_file_system_is_reported_with_the_bytes_written_and_later_entries_are_tried() {
     for kind in FsKind::ALL {
         let Some(full) = small_fs(kind) else { continue };
         let dir = tempfile::tempdir().expect("a directory");
@@ -18,31 +18,31 @@ fn a_full_file_system_is_told_of_with_the_bytes_written_and_the_rest_is_tried() 
         write(src.join("large"), random_bytes(len, 1)).expect("a file");
         create_dir(src.join("d")).expect("a directory");
         full.leave_room(4 << 20);
-        let listener = Listener::default();
-        let outcome = copy_exactly(&src, &dst, &Options::archive(), &listener);
+        let recorder = Recorder::default();
+        let outcome = copy_exactly(&src, &dst, &Options::archive(), &recorder);
         assert!(outcome.failures > 0, "{kind}");
-        let heard = listener.heard();
+        let reported = recorder.reported();
         let large = dst.join("large");
         assert!(
-            heard.iter().any(|diagnostic| matches!(diagnostic,
+            reported.iter().any(|diagnostic| matches!(diagnostic,
                 Diagnostic::Failed { action: Action::Write, path, errno: Errno::NOSPC }
                     if *path == large)
                 || matches!(diagnostic,
                 Diagnostic::Copy { dst, errno: Errno::NOSPC, .. } if *dst == large)),
-            "{kind}: {heard:?}"
+            "{kind}: {reported:?}"
         );
-        let bytes = heard.iter().find_map(|diagnostic| match diagnostic {
+        let bytes = reported.iter().find_map(|diagnostic| match diagnostic {
             Diagnostic::Incomplete { dst, bytes, .. } if *dst == large => Some(*bytes),
             _ => None,
         });
-        let bytes = bytes.unwrap_or_else(|| panic!("{kind}: {heard:?}"));
+        let bytes = bytes.unwrap_or_else(|| panic!("{kind}: {reported:?}"));
         assert!(bytes < len as u64, "{kind}");
-        assert!(metadata(&large).expect("what there is").len() >= bytes, "{kind}");
+        assert!(metadata(&large).expect("the partial file").len() >= bytes, "{kind}");
         let (all, part) = (read(src.join("large")), read(&large));
         let bytes = usize::try_from(bytes).expect("it fits");
         assert!(all.expect("src")[..bytes] == part.expect("dst")[..bytes], "{kind}");
-        // Even a directory may be too much by now; it was tried.
+        // A directory may not fit any more; then it is reported.
         let tried = |diagnostic: &Diagnostic| matches!(diagnostic, Diagnostic::Failed { path, .. } if *path == dst.join("d"));
-        assert!(dst.join("d").is_dir() || heard.iter().any(tried), "{kind}: {heard:?}");
+        assert!(dst.join("d").is_dir() || reported.iter().any(tried), "{kind}: {reported:?}");
     }
 }
