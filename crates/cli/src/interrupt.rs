@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lab::fixture::{Remover, Scratch};
+use lab::scratch::{Remover, Scratch};
 use signal_hook::iterator::Signals;
 
 /// What is to be done when a signal comes.
@@ -54,8 +54,8 @@ impl Interrupts {
     /// Makes a scratch directory so that no signal can come between its making and its guarding.
     pub(crate) fn guard(
         &self,
-        make: impl FnOnce() -> Result<(Scratch, Remover), lab::Error>,
-    ) -> Result<Scratch, lab::Error> {
+        make: impl FnOnce() -> Result<(Scratch, Remover), lab::error::Error>,
+    ) -> Result<Scratch, lab::error::Error> {
         let mut cleanup = lock(&self.cleanup);
         let (scratch, remover) = make()?;
         cleanup.removers.push(remover);
@@ -87,7 +87,7 @@ fn lock(slot: &Mutex<Cleanup>) -> MutexGuard<'_, Cleanup> {
 
 /// Tells of the scratch directories in `dirs` that nobody has removed.
 pub(crate) fn tell_of_abandoned<'d>(command: &str, dirs: impl IntoIterator<Item = &'d PathBuf>) {
-    for left in dirs.into_iter().flat_map(|dir| lab::fixture::abandoned(dir)) {
+    for left in dirs.into_iter().flat_map(|dir| lab::scratch::abandoned(dir)) {
         let left = left.display();
         eprintln!(
             "haulage {command}: '{left}' was left behind by a run that was killed; remove it"

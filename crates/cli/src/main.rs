@@ -81,7 +81,7 @@ fn run() -> ExitCode {
     }
     match args.get(1).map(|word| word.as_encoded_bytes()) {
         // What an experiment runs in processes of their own; nobody types it.
-        Some(word) if word == lab::bench::hands::SUBCOMMAND.as_bytes() => bench::session(),
+        Some(word) if word == lab::process::SUBCOMMAND.as_bytes() => bench::session(),
         None => bad_usage("a command is missing"),
         Some(b"--help" | b"-h" | b"help") => print(&help()),
         Some(b"--version" | b"-V") => print(&format!("haulage {}\n", env!("CARGO_PKG_VERSION"))),

@@ -5,31 +5,27 @@
 //! and becomes a [`sample`]; [`summary`] and [`verdict`] follow from samples by [`stats`] without
 //! any I/O. Everything is written in one [`fixture`] directory, which is removed on every way out.
 
-pub mod bench;
-pub mod block_device;
+pub mod analysis;
+pub mod certificate;
 pub mod clock;
-mod digest;
+pub mod compare;
+pub mod conduct;
+pub mod definition;
 pub mod environment;
-mod error;
+pub mod error;
 pub mod experiment;
-pub mod fixture;
-pub mod measurement;
-pub mod perf;
-mod proc_file;
+pub mod page_cache;
+pub mod process;
 pub mod race;
-pub mod removal;
-pub mod rows;
+pub mod run_dir;
 pub mod sample;
-mod served;
-mod share;
+pub mod scratch;
+pub mod search;
+pub mod session;
 pub mod source;
-pub mod state;
 pub mod stats;
-pub mod summary;
 pub mod trial;
 pub mod tune;
 pub mod verdict;
 pub mod words;
-
-pub use digest::Digests;
-pub use error::Error;
+pub mod workload;

@@ -5,21 +5,22 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use haulage_lab::bench::cell::Cell;
-use haulage_lab::bench::session::{self, Event, Order};
-use haulage_lab::bench::site::Site;
-use haulage_lab::bench::workload::{self, Arm, Setting};
-use haulage_lab::bench::{call_times::SEQUENCE_MAX, hands};
 use haulage_lab::clock::Clock;
-use haulage_lab::fixture::WorkDir;
-use haulage_lab::measurement::Measurement;
-use haulage_lab::state::{Proof, State};
-use haulage_lab::trial::{Destination, Outcome};
+use haulage_lab::definition::cell::{Cell, Destination};
+use haulage_lab::page_cache::state::{Proof, State};
+use haulage_lab::sample::call_times::SEQUENCE_MAX;
+use haulage_lab::sample::measurement::Measurement;
+use haulage_lab::scratch::WorkDir;
+use haulage_lab::session::protocol::{Event, Order};
+use haulage_lab::trial::Outcome;
+use haulage_lab::workload::session_files::Site;
+use haulage_lab::workload::{self, Arm, Setting};
+use haulage_lab::{process, session};
 use libtest_mimic::{Arguments, Trial};
 use testfs::FsKind;
 
 fn main() {
-    if std::env::args().nth(1).is_some_and(|argument| argument == hands::SUBCOMMAND) {
+    if std::env::args().nth(1).is_some_and(|argument| argument == process::SUBCOMMAND) {
         std::process::exit(i32::from(!session::main()));
     }
     if std::env::args().nth(1).is_some_and(|argument| argument == HOLD_A_LEASE) {
@@ -126,7 +127,7 @@ fn run(arm: &mut dyn Arm) -> Measurement {
 /// Has a process of its own carry out `order`, and returns what it told.
 fn events(order: &Order) -> Vec<Event> {
     let mut session = Command::new(std::env::current_exe().expect("a program"))
-        .arg(hands::SUBCOMMAND)
+        .arg(process::SUBCOMMAND)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::bench::answer::{Delta, Verdict};
-use lab::bench::certificates::{Badge, Kept};
-use lab::bench::conduct;
-use lab::bench::deltas::Deltas;
-use lab::bench::run_dir::{self, Run, RunError};
+use lab::certificate::store::{Badge, Kept};
+use lab::conduct;
+use lab::definition::deltas::Deltas;
+use lab::run_dir::files::RunError;
+use lab::run_dir::{self, Run};
+use lab::verdict::{Delta, Verdict};
 
 use crate::machine;
 

@@ -9,7 +9,7 @@ use engines::profile::{
     Situation,
 };
 use lab::stats::median;
-use lab::tune::{Finding, Record};
+use lab::tune::record::{Finding, Record};
 
 /// By how much the rule has to be slower, at the near end of the interval, before anything else is
 /// built in. Less than that may be the other way round on another machine.

@@ -3,7 +3,7 @@
 use engines::Variant;
 use engines::profile::{FileSystem, FileSystems, PairChoices, Profile};
 use lab::stats::{Paired, Ratio, median};
-use lab::tune::{Finding, Record, Way};
+use lab::tune::record::{Finding, Record, Way};
 use tree::{PlannedFile, Predictor};
 
 use crate::default_profile::derive::profile_text;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lab::tune::Record;
+use lab::tune::record::Record;
 
 use super::judge::{
     Guide, Judged, Judgement, Loss, SHARE_DEMANDED, Verdict, place, seed, verdicts,

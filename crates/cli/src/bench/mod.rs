@@ -14,17 +14,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use lab::bench::answer::{Delta, Verdict};
-use lab::bench::certificates::{Badge, Kept, Subject};
-use lab::bench::conduct::{self, Conduct, Limits, Places, Room};
-use lab::bench::definition::Definition;
-use lab::bench::deltas::Deltas;
-use lab::bench::library::{BUILT_IN, BuiltIn};
-use lab::bench::run_dir::{self, HowRun, Run, RunDir};
+use lab::certificate::store::{Badge, Kept, Subject};
+use lab::conduct::{Conduct, Limits, Places, session_process};
+use lab::definition::Definition;
+use lab::definition::deltas::Deltas;
 use lab::environment::Environment;
-use lab::fixture::{self, Scratch};
+use lab::experiment::library::{BUILT_IN, BuiltIn};
+use lab::experiment::space::Room;
+use lab::page_cache::prover::Prover;
+use lab::page_cache::state::State;
+use lab::run_dir::{self, HowRun, Run, RunDir};
+use lab::scratch::{self, Scratch};
 use lab::source::Source;
-use lab::state::{Prover, State};
+use lab::verdict::{Delta, Verdict};
 
 use crate::interrupt::{Interrupts, tell_of_abandoned};
 use args::{Request, ResumeRequest, RunRequest};
@@ -60,7 +62,7 @@ pub(crate) fn main(args: Vec<OsString>) -> ExitCode {
 /// One session of an experiment, or one of several runs at once: what this program is for its own
 /// children.
 pub(crate) fn session() -> ExitCode {
-    if lab::bench::session::main() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if lab::session::main() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run(request: &RunRequest) -> anyhow::Result<()> {
@@ -235,7 +237,7 @@ pub(crate) fn carry_out<T>(
     let dirs = if src == dst { vec![dst] } else { vec![src, dst] };
     if let Begin::Again(run) = &begin {
         let run = absolute(&run.path)?;
-        dirs.iter().for_each(|dir| fixture::remove_left_by(&run, dir));
+        dirs.iter().for_each(|dir| scratch::remove_left_by(&run, dir));
     }
     tell_of_abandoned(command, dirs);
     let src_scratch = scratch_in(src, interrupts)?;
@@ -279,7 +281,7 @@ pub(crate) fn carry_out<T>(
             )
         }
     };
-    interrupts.stopping(move || conduct::end(&running), kept.clone());
+    interrupts.stopping(move || session_process::end(&running), kept.clone());
     let mut line = Line::new(command, &definition.name);
     let result = conducted.run(&mut |progress| line.draw(progress));
     line.clear();

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use lab::bench::conduct::Room;
-use lab::bench::definition::{Definition, Part};
-use lab::bench::estimate;
-use lab::bench::library::BuiltIn;
-use lab::bench::looks::SESSIONS_MIN;
+use lab::analysis::interim::SESSIONS_MIN;
+use lab::definition::{Definition, Part};
 use lab::environment::memory_bytes;
+use lab::experiment::estimate;
+use lab::experiment::library::BuiltIn;
+use lab::experiment::space::Room;
 use lab::words;
 
 /// The experiments, a few lines each.

@@ -4,7 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use lab::bench::conduct::Progress;
+use lab::conduct::Progress;
 use lab::words;
 
 /// Between two drawings: short sessions come faster than eyes follow.

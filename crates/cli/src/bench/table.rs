@@ -1,11 +1,10 @@
 //! The answer of an experiment as text: for each part a table of ratios, and sentences.
 
-use lab::bench::analysis::Sheet;
-use lab::bench::answer::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
-use lab::bench::definition::{Definition, Measure, Part};
-use lab::bench::workload;
+use lab::analysis::sheet::Sheet;
+use lab::definition::{Definition, Measure, Part};
 use lab::stats::Answer;
-use lab::words;
+use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
+use lab::{words, workload};
 
 /// All of the verdict, with the parts' tables before their sentences, in lines of `columns` characters
 /// where no single word is longer.

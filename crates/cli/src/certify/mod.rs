@@ -7,12 +7,13 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::bench::certificate::{self, Certificate, Choice};
-use lab::bench::certificates::{Kept, Subject};
-use lab::bench::deltas::LEAST;
-use lab::bench::prover_check::{self, ProverCheck};
-use lab::bench::run_dir::{self, HowRun};
-use lab::state::Prover;
+use lab::certificate::Certificate;
+use lab::certificate::known_comparisons::{self, Choice};
+use lab::certificate::prover_check::{self, ProverCheck};
+use lab::certificate::store::{Kept, Subject};
+use lab::definition::deltas::LEAST;
+use lab::page_cache::prover::Prover;
+use lab::run_dir::{self, HowRun};
 
 use crate::bench::{self, Begin, Task};
 use crate::interrupt::Interrupts;
@@ -56,7 +57,7 @@ fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result
         haulage_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let (prover, checks) = try_prover(&how, interrupts)?;
-    let definition = certificate::experiment(&Choice {
+    let definition = known_comparisons::experiment(&Choice {
         cold: prover.counts_pages && prover.drops_pages,
         file_bytes_max: request.file_bytes_max,
         cells_max: request.cells_max,
@@ -68,7 +69,7 @@ fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result
     bench::carry_out(&definition, &how, Begin::In(&request.runs), &task, interrupts, |conducted| {
         let kept = Kept {
             subject: Subject::of(&how.src_dir, &how.dst_dir),
-            made: lab::bench::certificates::now(),
+            made: lab::environment::utc_now(),
             kernel: lab::environment::kernel(),
             haulage_version: env!("CARGO_PKG_VERSION").to_owned(),
             seconds: begun.elapsed().as_secs_f64(),

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use lab::bench::certificate::{Certificate, percent, share_in_words};
-use lab::bench::certificates::Kept;
-use lab::bench::deltas::{DELTA_LEAST, Deltas};
+use lab::certificate::Certificate;
+use lab::certificate::store::Kept;
+use lab::certificate::words::{percent, share_in_words};
+use lab::definition::deltas::{DELTA_LEAST, Deltas};
 use lab::words;
 
 use crate::bench::table::{in_both_states, wrapped};

@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::bench::certificates::Kept;
-use lab::bench::compare::Change;
-use lab::bench::deltas::{Deltas, LEAST};
-use lab::bench::run_dir::{Run, files};
+use lab::certificate::store::Kept;
+use lab::compare::Change;
+use lab::definition::deltas::{Deltas, LEAST};
+use lab::run_dir::{Run, files};
 
 use args::Request;
 

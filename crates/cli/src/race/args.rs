@@ -9,8 +9,8 @@ use anyhow::{Context, bail};
 use clap::error::ErrorKind;
 use clap::{Parser, ValueEnum};
 use engines::Variant;
-use lab::experiment::selection;
-use lab::state::State;
+use lab::page_cache::state::State;
+use lab::search::selection;
 
 /// Time for everything where neither time nor rounds are asked for.
 const TIME_SECONDS: f64 = 20.0;

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use lab::race::{Line, Progress};
+use lab::race::Progress;
+use lab::race::candidate::Line;
 use lab::sample::Stage;
 use lab::words;
 

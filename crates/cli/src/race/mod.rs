@@ -13,10 +13,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use lab::fixture::{self, Scratch};
-use lab::race::{Config, Report};
+use lab::race::Config;
+use lab::race::report::Report;
+use lab::scratch::{self, Scratch};
+use lab::search::winner::Kind;
 use lab::source::Source;
-use lab::verdict::Kind;
 
 use crate::interrupt::Interrupts;
 use args::Request;
@@ -60,7 +61,7 @@ fn run(request: &Request, begun: Instant) -> anyhow::Result<ExitCode> {
 }
 
 fn race(request: &Request, begun: Instant, interrupts: &Interrupts) -> anyhow::Result<Report> {
-    for left in fixture::abandoned(&request.dst_dir) {
+    for left in scratch::abandoned(&request.dst_dir) {
         let left = left.display();
         eprintln!("haulage race: '{left}' was left behind by a race that was killed; remove it");
     }

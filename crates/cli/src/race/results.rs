@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use lab::race::Report;
-use lab::rows::Rows;
+use lab::race::report::Report;
+use lab::sample::csv_rows::Rows;
 
 use super::args::Request;
 

@@ -1,10 +1,10 @@
 //! The table and the sentence at the end of a race.
 
 use anstyle::{AnsiColor, Style};
-use lab::race::Report;
-use lab::state::Proof;
-use lab::summary::{Standing, Summary};
-use lab::verdict::Verdict;
+use lab::page_cache::state::Proof;
+use lab::race::report::Report;
+use lab::race::summary::{Standing, Summary};
+use lab::search::winner::Verdict;
 use lab::words;
 
 const BOLD: Style = Style::new().bold();

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use engines::profile::FileSystems;
 use lab::sample::Stage;
-use lab::tune::{Event, Finding, Progress};
+use lab::tune::record::Finding;
+use lab::tune::{Event, Progress};
 use lab::words;
 
 use crate::live::{LiveLines, fitting};

@@ -10,7 +10,7 @@ use engines::profile::{
     FileSystem, Location, Machine, PairChoices, Problem, Profile, may_be_changed, read_text,
     text_of, turn_to_change, write_text,
 };
-use lab::tune::Records;
+use lab::tune::record::Records;
 
 use super::args::Target;
 use super::comments::edited;

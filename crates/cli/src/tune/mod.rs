@@ -17,8 +17,11 @@ use std::time::Instant;
 use anyhow::Context;
 use engines::Variant;
 use engines::profile::{FileSystems, Machine, PairChoices, Profile};
-use lab::fixture::Scratch;
-use lab::tune::{Case, Config, Plan, Record, Records};
+use lab::scratch::Scratch;
+use lab::tune::case::Case;
+use lab::tune::config::Config;
+use lab::tune::plan::Plan;
+use lab::tune::record::{Record, Records};
 use tree::{PlannedFile, Predictor};
 
 use crate::bench::{columns, print};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use engines::profile::FileSystems;
-use lab::tune::{Finding, Loss, Plan, Record, Way};
+use lab::tune::plan::Plan;
+use lab::tune::record::{Finding, Loss, Record, Way};
 use lab::words;
 
 const BOLD: Style = Style::new().bold();

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use super::Race;
-use super::entrant::{Class, Progressing};
+use super::candidate::{Class, Progressing};
 use crate::error::Error;
-use crate::experiment::admission::ROUNDS_MIN;
-use crate::sample::Place;
-use crate::sample::Stage;
+use crate::sample::{Place, Stage};
+use crate::search::admission::ROUNDS_MIN;
+use crate::search::winner::{self, Racer};
 use crate::trial::Task;
-use crate::verdict::{self, Racer};
 
 /// Rounds that floors run: they do not compete, so that they need not be known as well.
 pub(super) const FLOOR_ROUNDS: u32 = 3;
@@ -93,7 +92,7 @@ impl Race<'_> {
                 self.running().filter(|&index| self.entrants[index].class() == class).collect();
             let racers: Vec<Racer> =
                 of_class.iter().map(|&index| self.entrants[index].racer()).collect();
-            let beaten = verdict::beaten(&racers);
+            let beaten = winner::beaten(&racers);
             decided &= of_class.len() <= beaten.len() + 1;
             if decided && round < ROUNDS_TO_WIN {
                 // The last ones stay: a lead is measured better by a few more rounds.

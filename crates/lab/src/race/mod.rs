@@ -3,31 +3,32 @@
 //! Heats on the start of the source narrow the field and foretell what a run costs; the final runs
 //! whole rounds in shuffled order for as long as the time allows.
 
-mod entrant;
+pub mod candidate;
+mod elimination;
 mod final_rounds;
-mod heats;
-mod report;
+pub mod report;
+pub mod summary;
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use engines::{Kind, Variant};
 
-pub use report::Report;
+use report::Report;
 
 use crate::clock::Clock;
-use crate::environment;
+use crate::definition::cell::Destination;
 use crate::error::Error;
-use crate::experiment::plan::Plan;
-use crate::fixture::Scratch;
-use crate::removal::InodesInUse;
-use crate::sample::Place;
-use crate::sample::{Sample, Stage};
+use crate::page_cache::prover::Prover;
+use crate::page_cache::state::State;
+use crate::sample::{Place, Sample, Stage};
+use crate::scratch::Scratch;
+use crate::scratch::inode_reclaim::InodesInUse;
+use crate::search::run_order::Plan;
 use crate::source::{Load, Source};
-use crate::state::{Prover, State};
-use crate::trial::{Bench, Destination, Outcome, Task};
-use crate::words;
-use entrant::{Entrant, Progressing};
+use crate::trial::{Bench, Outcome, Task};
+use crate::{environment, words};
+use candidate::{Entrant, Line, Progressing};
 
 /// What a race is to do.
 #[derive(Debug)]
@@ -71,25 +72,6 @@ pub struct Progress<'p> {
     pub left: Option<Duration>,
     /// The variants that ran so far, fastest first.
     pub standings: Vec<Line>,
-}
-
-/// One variant's place so far.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// The variant.
-    pub variant: String,
-    /// Runs so far in this part of the race.
-    pub runs: usize,
-    /// Their median, in nanoseconds.
-    pub median_ns: f64,
-    /// Bytes of one run.
-    pub bytes: u64,
-    /// Whether these are runs of the final.
-    pub in_final: bool,
-    /// Whether it is a floor.
-    pub floor: bool,
-    /// Whether it still takes part.
-    pub running: bool,
 }
 
 /// Called before each run.
@@ -146,7 +128,7 @@ pub fn run<'r>(
     race.run_heats()?;
     race.require_copiers()?;
     let load = race.choose_load(&whole);
-    let task = Task { digests: crate::Digests::of(source, &load)?, load };
+    let task = Task { digests: crate::trial::digest::Digests::of(source, &load)?, load };
     let rounds = race.run_final(&task)?;
     Ok(race.report(environment, &whole, &task.load, rounds))
 }
@@ -179,7 +161,7 @@ impl Race<'_> {
     }
 
     fn announce(&mut self, index: usize, place: Place) {
-        let standings = entrant::standings(&self.entrants, place.stage);
+        let standings = candidate::standings(&self.entrants, place.stage);
         let left = self.time_left_to_show(place);
         (self.watch)(&Progress {
             stage: place.stage,

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::Race;
-use super::entrant::{Class, Entrant, Progressing};
+use super::candidate::{Class, Entrant, Progressing};
+use super::summary::{Standing, Summary};
 use crate::environment::Environment;
+use crate::page_cache::state::{Proof, State};
 use crate::sample::{Sample, Stage};
+use crate::search::winner::{self, Racer, Verdict};
 use crate::source::Load;
-use crate::state::{Proof, State};
-use crate::summary::{Standing, Summary};
-use crate::verdict::{self, Racer, Verdict};
 use crate::words;
 
 /// Slower by no more than this factor in the heats is as good there: they are few and short.
@@ -98,7 +98,7 @@ impl Race<'_> {
     /// The verdict on `racers`. Whoever did as well as the winner in the heats, and did not come into
     /// the final, keeps it open.
     fn decide(&self, racers: &[Racer]) -> Verdict {
-        let verdict = verdict::decide(racers);
+        let verdict = winner::decide(racers);
         let heat_ns = |entrant: &Entrant| entrant.heat_ns(entrant.heat_bytes());
         let winner = self.entrants.iter().find(|entrant| {
             verdict.winner.as_deref() == Some(entrant.variant.to_string().as_str())
@@ -125,7 +125,7 @@ impl Race<'_> {
     fn summaries(&self, classes: &[&[Racer]]) -> Vec<Summary> {
         let bests: Vec<&Racer> = classes
             .iter()
-            .filter_map(|racers| verdict::best(racers).map(|index| &racers[index]))
+            .filter_map(|racers| winner::best(racers).map(|index| &racers[index]))
             .collect();
         let best_of_class = |entrant: &Entrant| {
             let name = entrant.variant.to_string();

@@ -65,7 +65,7 @@ impl Density {
 
     /// Where the density has peaks, in the unit of the values; those under a twentieth of the highest
     /// do not count. Every sample has some by chance: whether there is more than one mode is for
-    /// [`super::detect::modes`] to say, and this where they are.
+    /// [`super::artefacts::modes`] to say, and this where they are.
     #[must_use]
     pub fn peaks(&self) -> Vec<f64> {
         let highest = self.points.iter().map(|point| point.density).fold(0.0, f64::max);

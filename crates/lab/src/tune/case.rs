@@ -3,7 +3,7 @@
 use engines::Variant;
 use engines::profile::{InFlight, Residency, Situation, SizeClass};
 
-use crate::state::State;
+use crate::page_cache::state::State;
 use crate::words;
 
 /// A situation and what stands for it.

@@ -6,14 +6,15 @@
 //! Each run is one of [`trial`](crate::trial), as in a race: state set and proved, copy verified. What
 //! it came to is a [`Record`], and its choices are lines of a profile.
 
-mod at_work;
-mod case;
-mod contest;
-mod field;
-mod lane;
-mod lanes;
-mod plan;
-mod record;
+mod candidates;
+pub mod case;
+pub mod config;
+mod copy_slot;
+mod copy_slots;
+pub mod plan;
+pub mod record;
+mod runners;
+mod search;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,43 +22,23 @@ use std::time::{Duration, Instant};
 use engines::Variant;
 use engines::profile::{InFlight, Residency, Situation, SizeClass};
 
-pub use case::Case;
-pub use plan::{Plan, Planned};
-pub use record::{Finding, KIND, Loss, Record, Records, Refused, SCHEMA_VERSION, Way};
+use case::Case;
+use plan::{Plan, Planned};
+use record::{Finding, Record, Refused};
 
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::experiment;
-use crate::fixture::Scratch;
+use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
-use crate::state::Prover;
-use crate::verdict::DELTA;
-use at_work::Foreign;
-use contest::{Contest, Known, Search};
-use field::Standing;
-use lane::Lane;
-use lanes::Lanes;
-
-/// What a search is to do.
-pub struct Config<'c> {
-    /// Time for everything.
-    pub time: Duration,
-    /// When the time began.
-    pub begun: Instant,
-    /// The seed of all orders.
-    pub seed: u64,
-    /// Copies in flight where there are several.
-    pub at_once: usize,
-    /// The most workers that a file is shared by.
-    pub workers_max: usize,
-    /// The candidates.
-    pub variants: Vec<Variant>,
-    /// What a copy tries in a case without being told, one after another.
-    pub defaults: &'c dyn Fn(&Case) -> Vec<Variant>,
-    /// What was chosen for a case before, if anything was: it takes part to the end, so that a new search
-    /// tells what going on with it would cost.
-    pub present: &'c dyn Fn(&Case) -> Option<Variant>,
-}
+use crate::scratch::Scratch;
+use crate::search::run_order::Plan as RunOrder;
+use crate::search::winner::DELTA;
+use candidates::Standing;
+use config::Config;
+use copy_slot::Lane;
+use copy_slots::Lanes;
+use runners::Foreign;
+use search::{Contest, Known, Search};
 
 /// What happens, for whoever watches. It is told between runs and never during one.
 #[derive(Debug)]
@@ -125,7 +106,7 @@ pub fn run(
     haulage_commit: Option<&'static str>,
     watch: &mut Watch<'_>,
 ) -> Result<Record, Error> {
-    let date = crate::bench::certificates::now();
+    let date = crate::environment::utc_now();
     let measured: Vec<&Planned> = plan.measured().collect();
     let mut tuning = Tuning {
         config,
@@ -286,7 +267,7 @@ impl Tuning<'_, '_> {
             deadline: (begun + share).min(limit),
             most: (begun + left.mul_f64(MOST)).min(limit),
             grace: (begun + share.mul_f64(1.0 + GRACE)).min(limit),
-            plan: experiment::plan::Plan { seed },
+            plan: RunOrder { seed },
             workers_max: self.config.workers_max,
             watch: &mut |contest: &Contest, stage, round| {
                 let left = limit.saturating_duration_since(Instant::now());

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use engines::profile::{Residency, SizeClass};
 
-use super::Config;
 use super::case::Case;
-use crate::environment;
+use super::config::Config;
 use crate::error::Error;
-use crate::words;
+use crate::{environment, words};
 
 /// What is to be measured, and what is not.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use engines::profile::{Choice, InFlight, Line, Measured, Other, Residency, Situation, SizeClass};
 use serde::{Deserialize, Serialize};
 
-use super::contest::Contest;
-use super::field::{self, Arm, Role, Standing};
+use super::candidates::{self, Arm, Role, Standing};
+use super::search::Contest;
 use crate::stats::median;
 
 /// The number of this form. It changes when a field changes its meaning or goes.
@@ -208,8 +208,8 @@ impl Finding {
     pub(super) fn of(contest: &Contest) -> Finding {
         let arms = &contest.arms;
         let answered = contest.why_not.is_empty();
-        let best = field::best(arms).filter(|_| answered);
-        let chosen = field::choose(arms, contest.default()).filter(|_| answered);
+        let best = candidates::best(arms).filter(|_| answered);
+        let chosen = candidates::choose(arms, contest.default()).filter(|_| answered);
         let name = |index: Option<usize>| index.map(|index| arms[index].name.clone());
         let loss = |is_it: &dyn Fn(&Arm) -> bool| {
             let arm = arms.iter().find(|arm| is_it(arm))?;
@@ -334,7 +334,7 @@ impl Loss {
         if arm.name == best.name {
             return Loss::Ratio { ratio: 1.0, low: 1.0, high: 1.0 };
         }
-        field::ratio(arm, best).map_or(Loss::Unknown, |ratio| Loss::Ratio {
+        candidates::ratio(arm, best).map_or(Loss::Unknown, |ratio| Loss::Ratio {
             ratio: ratio.estimate,
             low: ratio.interval.low,
             high: ratio.interval.high,
@@ -350,7 +350,7 @@ fn ways(contest: &Contest, best: Option<usize>, chosen: Option<usize>) -> Vec<Wa
         let times: Vec<f64> = arm.finals_ns.values().copied().collect();
         let file_ns_median = median(&times).map(|ns| ns / files);
         let ratio =
-            best.filter(|&best| best != index).and_then(|best| field::ratio(arm, &arms[best]));
+            best.filter(|&best| best != index).and_then(|best| candidates::ratio(arm, &arms[best]));
         let is_best = best == Some(index);
         let one = is_best.then_some(1.0);
         let (standing, reason) = match &arm.standing {

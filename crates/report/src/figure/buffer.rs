@@ -1,9 +1,9 @@
 //! How large a buffer has to be: every buffer at every file size, and the curve at the largest.
 
-use lab::bench::analysis::Finding;
-use lab::bench::analysis::buffer::{Buffer, Sweep};
-use lab::bench::analysis::view::buffer_of;
-use lab::bench::deltas::Deltas;
+use lab::analysis::Finding;
+use lab::analysis::buffer::{Buffer, Sweep};
+use lab::analysis::view::buffer_of;
+use lab::definition::deltas::Deltas;
 use lab::words::{bytes, nanoseconds};
 
 use super::{

@@ -1,7 +1,7 @@
 //! What a figure gathers on its way through the runs of a report.
 
-use lab::bench::analysis::Finding;
-use lab::bench::definition::Part;
+use lab::analysis::Finding;
+use lab::definition::Part;
 
 use super::Group;
 use crate::summary::Summary;

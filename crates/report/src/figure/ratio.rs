@@ -1,9 +1,9 @@
 //! Ratios to a baseline with their intervals: which way is the faster one, and by how much.
 
 use engines::Bytes;
-use lab::bench::answer::Comparison;
-use lab::bench::definition::Part;
+use lab::definition::Part;
 use lab::stats::Answer;
+use lab::verdict::Comparison;
 use lab::words::{nanoseconds, three_digits};
 
 use super::{

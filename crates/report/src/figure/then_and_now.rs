@@ -1,7 +1,7 @@
 //! Published figures beside this run's, as ratios, with what was not controlled then.
 
-use lab::bench::analysis::Finding;
-use lab::bench::analysis::then_and_now::{Row, ThenAndNow};
+use lab::analysis::Finding;
+use lab::analysis::published::{Row, ThenAndNow};
 use lab::words::{nanoseconds, three_digits};
 
 use super::{

@@ -1,6 +1,6 @@
 //! What `haulage tune` found: which way is the best where, and what others cost.
 
-use lab::tune::{Finding, Loss, Record};
+use lab::tune::record::{Finding, Loss, Record};
 use lab::words::{grouped, three_digits};
 
 use super::{

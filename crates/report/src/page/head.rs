@@ -3,19 +3,17 @@
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
-use lab::bench::compare::Change;
-use lab::bench::run_dir::files;
-use lab::tune::Record;
+use lab::compare::Change;
+use lab::run_dir::files;
+use lab::tune::record::Record;
 use serde_json::Value;
 
 use super::escape::escaped;
 use crate::certificate::{Badge, Kind};
-use crate::figure;
-use crate::headline;
 use crate::in_order::distinct;
-use crate::machine;
 use crate::report::Report;
 use crate::summary::Summary;
+use crate::{figure, headline, machine};
 
 pub(super) fn title(report: &Report<'_>) -> String {
     let mut titles: Vec<&str> = Vec::new();

@@ -157,7 +157,7 @@ fn p_of_break(curve: &Curve, broken: &Fit, seed: u64) -> Option<f64> {
         });
         let with_noise = curve.with_logs(logs.collect());
         as_large += u32::from(gain(&with_noise, &places).is_some_and(|gain| gain >= seen));
-        // So many show that noise alone breaks lines as much: see `detect::share_of_draws`.
+        // So many show that noise alone breaks lines as much: see `artefacts::share_of_draws`.
         if as_large == ENOUGH {
             return Some(f64::from(as_large) / f64::from(drawn));
         }

@@ -1,0 +1,73 @@
+//! When the comparisons of an experiment are looked at, and at what level.
+
+use crate::definition::{Definition, Part};
+use crate::stats::{Answer, Looks, Sessions};
+
+/// The chance of any false answer to one part's question.
+pub const ERROR: f64 = 0.05;
+
+/// Sessions before the first look: fewer cannot tell noise from effect.
+pub const SESSIONS_MIN: u32 = 5;
+
+/// Sessions after which a cell has had enough, whatever it shows.
+pub const SESSIONS_MAX: u32 = 320;
+
+/// Sessions that given rounds are divided into.
+pub(crate) const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
+
+/// The looks at the cells of each part, for an error of 5 % in all comparisons of the part together.
+#[must_use]
+pub fn of_parts(definition: &Definition, rounds: Option<u32>) -> Vec<Looks> {
+    let of = |part: &Part| of_family(rounds, definition.comparisons(part));
+    definition.parts.iter().map(of).collect()
+}
+
+/// The looks at a cell whose part makes `family` comparisons in all its cells.
+#[must_use]
+pub fn of_family(rounds: Option<u32>, family: usize) -> Looks {
+    let error = ERROR / family.max(1) as f64;
+    match rounds {
+        Some(rounds) => {
+            let sessions = rounds.clamp(2, SESSIONS_OF_GIVEN_ROUNDS);
+            Looks::with_error(sessions, sessions, error)
+        }
+        None => Looks::with_error(SESSIONS_MAX, SESSIONS_MIN, error),
+    }
+}
+
+/// A comparison of two variants that has been measured for so long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stand<'s> {
+    /// The ratios.
+    pub(crate) compared: &'s Sessions,
+    /// The last session in which both ran.
+    pub(crate) last_session: u32,
+    /// Whether it is known that it ended because it was answered.
+    pub(crate) answered: bool,
+    /// Differences up to this share do not matter.
+    pub(crate) delta: f64,
+}
+
+impl Stand<'_> {
+    /// The level of the look at which the comparison stands. Where it was not answered there, and the time
+    /// was over, there will be no other look, and this one spends all that is left; that it is also one
+    /// of the regular looks would else leave most of the error unspent.
+    pub(crate) fn level(&self, looks: &Looks) -> f64 {
+        let done = looks.sessions().filter(|&count| count < self.last_session).count();
+        // What was read from a run directory does not say why a variant left.
+        let answered = |alpha: &f64| {
+            self.answered || Answer::of(self.compared, self.delta, *alpha) != Answer::Unresolved
+        };
+        let regular = looks.alpha_at(self.last_session).filter(answered);
+        regular.unwrap_or_else(|| looks.alpha_last(done))
+    }
+}
+
+impl Definition {
+    /// Comparisons that a part makes in all its cells together.
+    #[must_use]
+    pub fn comparisons(&self, part: &Part) -> usize {
+        let cells = self.cells().iter().filter(|(_, cell)| cell.part == part.name).count();
+        (cells * part.compared().count()).max(1)
+    }
+}

@@ -1,0 +1,267 @@
+//! From the runs of a cell to comparisons of its variants, without I/O.
+
+use std::collections::BTreeMap;
+
+use crate::definition::Measure;
+use crate::sample::measurement::Measurement;
+use crate::sample::record::Record;
+use crate::stats::{Sessions, median};
+
+/// What is compared of a run, in nanoseconds and positive: the kernel counts processor time in
+/// microseconds, so that a short run may have none.
+#[must_use]
+pub fn value_ns(measured: &Measurement, measure: Measure) -> f64 {
+    let value_ns = match measure {
+        Measure::Elapsed => measured.elapsed_ns,
+        Measure::Durable => measured.durable_ns.unwrap_or(measured.elapsed_ns),
+        Measure::Processor => measured.user_ns + measured.system_ns,
+    };
+    (value_ns as f64).max(1.0)
+}
+
+/// The same without what the run waited for a processor, where that is known.
+#[must_use]
+pub fn undisturbed_ns(measured: &Measurement, measure: Measure) -> f64 {
+    let waited_ns = match measure {
+        Measure::Elapsed | Measure::Durable => measured.processor_wait_ns.unwrap_or(0),
+        Measure::Processor => 0,
+    };
+    (value_ns(measured, measure) - waited_ns as f64).max(1.0)
+}
+
+/// One counted run as far as comparing needs it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// The index of the variant.
+    pub variant: usize,
+    /// The session, from 1.
+    pub session: u32,
+    /// The round of the session, from 1.
+    pub round: u32,
+    /// How often the round had been run before.
+    pub repeat: u32,
+    /// The value compared, in nanoseconds.
+    pub value_ns: f64,
+    /// Of that, what went by in waiting for a processor that other programs had, where it is known.
+    pub processor_wait_ns: Option<f64>,
+    /// What the speed probe took just before.
+    pub probe_ns: f64,
+    /// Whether the run's state was reached.
+    pub counted: bool,
+}
+
+/// The runs of one cell.
+#[derive(Clone, Debug, Default)]
+pub struct Points {
+    points: Vec<Point>,
+}
+
+impl Points {
+    /// The runs of `records` that belong to one cell, by the names of its variants.
+    pub fn of<'r>(
+        records: impl IntoIterator<Item = &'r Record>,
+        variants: &[String],
+        measure: Measure,
+    ) -> Points {
+        let mut points = Points::default();
+        for record in records {
+            if let Some(variant) = variants.iter().position(|name| *name == record.variant) {
+                points.add(record, variant, measure);
+            }
+        }
+        points
+    }
+
+    /// Adds a run of the variant with this index.
+    pub fn add(&mut self, record: &Record, variant: usize, measure: Measure) {
+        self.points.push(Point {
+            variant,
+            session: record.session,
+            round: record.round,
+            repeat: record.repeat,
+            value_ns: value_ns(&record.measured, measure),
+            processor_wait_ns: match measure {
+                Measure::Elapsed | Measure::Durable => record.measured.processor_wait_ns,
+                Measure::Processor => Some(0),
+            }
+            .map(|ns| ns as f64),
+            probe_ns: (record.probe_ns as f64).max(1.0),
+            counted: record.measured.counted,
+        });
+    }
+
+    /// The runs that count: their state was reached, and their round was not run again.
+    pub fn counted(&self) -> impl Iterator<Item = &Point> {
+        let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for point in &self.points {
+            let repeat = last.entry((point.session, point.round)).or_default();
+            *repeat = (*repeat).max(point.repeat);
+        }
+        self.points
+            .iter()
+            .filter(move |p| p.counted && last.get(&(p.session, p.round)) == Some(&p.repeat))
+    }
+
+    /// The values of a variant in the order of its runs.
+    #[must_use]
+    pub fn values(&self, variant: usize) -> Vec<f64> {
+        self.counted().filter(|point| point.variant == variant).map(|p| p.value_ns).collect()
+    }
+
+    /// The logarithm of a variant's typical value in each session, with what runs waited for a processor
+    /// or without; `None` for without when it is not known of all runs.
+    #[must_use]
+    pub fn session_logs(&self, variant: usize, undisturbed: bool) -> Option<Vec<f64>> {
+        let mut sessions: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for point in self.counted().filter(|point| point.variant == variant) {
+            if undisturbed && point.processor_wait_ns.is_none() {
+                return None;
+            }
+            let value_ns = if undisturbed { point.undisturbed_ns() } else { point.value_ns };
+            sessions.entry(point.session).or_default().push(value_ns.ln());
+        }
+        // What is robust for ratios is so for times.
+        Some(Sessions::new(sessions.into_values().collect()).session_log_ratios())
+    }
+
+    /// The values of a variant without what a run waited for a processor, as ratios to the median of
+    /// `reference` in the same session: what distinguishes sessions hides no mode.
+    #[must_use]
+    pub fn relative_values(&self, variant: usize, reference: usize) -> Vec<f64> {
+        let mut sessions: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
+        for point in self.counted() {
+            for (arm, of) in [variant, reference].into_iter().enumerate() {
+                if point.variant == of {
+                    sessions.entry(point.session).or_default()[arm].push(point.undisturbed_ns());
+                }
+            }
+        }
+        let relative = |[values, reference]: &[Vec<f64>; 2]| -> Vec<f64> {
+            let Some(middle) = median(reference) else { return Vec::new() };
+            values.iter().map(|value| value / middle).collect()
+        };
+        sessions.values().flat_map(relative).collect()
+    }
+
+    /// How much longer `one` takes than `other`, paired by round and grouped by session. A variant
+    /// that ran several times in a round stands for itself by their mean. What the runs of a round
+    /// waited for a processor is taken off where it is known of all of them: other programs had it,
+    /// and they take it in slices of milliseconds, from one run and not from the next.
+    #[must_use]
+    pub fn compare(&self, one: usize, other: usize) -> Sessions {
+        let mut rounds: BTreeMap<(u32, u32), [Vec<&Point>; 2]> = BTreeMap::new();
+        for point in self.counted() {
+            for (arm, variant) in [one, other].into_iter().enumerate() {
+                if point.variant == variant {
+                    rounds.entry((point.session, point.round)).or_default()[arm].push(point);
+                }
+            }
+        }
+        let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        let mut probes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for ((session, _), arms) in rounds {
+            let waits_known = arms.iter().flatten().all(|p| p.processor_wait_ns.is_some());
+            let [one, other] = arms.map(|points| means(&points, waits_known));
+            if let (Some(one), Some(other)) = (one, other) {
+                ratios.entry(session).or_default().push(one.0 - other.0);
+                probes.entry(session).or_default().push(one.1 - other.1);
+            }
+        }
+        let probes: Vec<Vec<f64>> = probes.into_values().collect();
+        Sessions::with_covariate(ratios.into_values().collect(), &probes)
+    }
+
+    /// Sessions in which anything was counted.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        let mut sessions: Vec<u32> = self.counted().map(|point| point.session).collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions.len()
+    }
+
+    /// The last session in which a variant ran, 0 when it never did: it may leave before others.
+    #[must_use]
+    pub fn last_session(&self, variant: usize) -> u32 {
+        let of = self.points.iter().filter(|point| point.variant == variant);
+        of.map(|point| point.session).max().unwrap_or(0)
+    }
+
+    /// All runs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// Runs whose state was not reached.
+    #[must_use]
+    pub fn not_counted(&self) -> usize {
+        self.points.iter().filter(|point| !point.counted).count()
+    }
+}
+
+impl Point {
+    /// The value without the waiting for a processor.
+    fn undisturbed_ns(&self) -> f64 {
+        (self.value_ns - self.processor_wait_ns.unwrap_or(0.0)).max(1.0)
+    }
+}
+
+/// The means of the logarithms of the runs' values and of the probes before them.
+fn means(points: &[&Point], waits_known: bool) -> Option<(f64, f64)> {
+    let count = points.len() as f64;
+    let value = |p: &Point| if waits_known { p.undisturbed_ns() } else { p.value_ns };
+    let value_sum: f64 = points.iter().map(|point| value(point).ln()).sum();
+    let probe_sum: f64 = points.iter().map(|point| point.probe_ns.ln()).sum();
+    (count > 0.0).then_some((value_sum / count, probe_sum / count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(variant: usize, session: u32, round: u32, repeat: u32, value_ns: f64) -> Point {
+        let processor_wait_ns = Some(0.0);
+        let (probe_ns, counted) = (1.0, true);
+        Point { variant, session, round, repeat, value_ns, processor_wait_ns, probe_ns, counted }
+    }
+
+    #[test]
+    fn the_last_run_of_a_round_counts() {
+        let points = Points {
+            points: vec![
+                point(0, 1, 1, 0, 100.0),
+                point(1, 1, 1, 0, 900.0),
+                point(0, 1, 1, 1, 100.0),
+                point(1, 1, 1, 1, 200.0),
+                point(0, 2, 1, 0, 100.0),
+                point(1, 2, 1, 0, 200.0),
+                Point { counted: false, ..point(1, 3, 1, 0, 5.0) },
+                point(0, 3, 1, 0, 100.0),
+            ],
+        };
+        let ratio = points.compare(1, 0).ratio(0.05).expect("two sessions");
+        assert!((ratio.estimate - 2.0).abs() < 1e-9, "{ratio:?}");
+        assert_eq!(points.values(1), [200.0, 200.0]);
+        assert_eq!((points.sessions(), points.not_counted()), (3, 1));
+    }
+
+    #[test]
+    fn waiting_for_a_processor_is_taken_off_where_it_is_known_of_both() {
+        let ratio = |waited: Option<f64>| {
+            let disturbed =
+                |session| Point { processor_wait_ns: waited, ..point(1, session, 1, 0, 4_200.0) };
+            let of = |session| [point(0, session, 1, 0, 200.0), disturbed(session)];
+            let points = Points { points: [of(1), of(2)].concat() };
+            points.compare(1, 0).ratio(0.05).expect("two sessions").estimate
+        };
+        assert!((ratio(Some(4_000.0)) - 1.0).abs() < 1e-9);
+        assert!((ratio(None) - 21.0).abs() < 1e-9);
+    }
+}

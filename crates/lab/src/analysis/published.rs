@@ -1,0 +1,358 @@
+//! What was published beside what was measured: times, and the ratios between methods.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::estimated::Estimated;
+use super::sheet::{Sheet, size};
+use super::view::{CellView, View};
+use crate::definition::reference::{self, Data, Figure};
+use crate::definition::{Measure, Reference, is_floor};
+use crate::page_cache::state::State;
+use crate::stats::median;
+use crate::words;
+use crate::workload::calls;
+
+/// The heads of what part of the time was the processor's in the kernel.
+const KERNEL_THEN: &str = "kernel then";
+const KERNEL_NOW: &str = "kernel now";
+
+/// A table of more rows than this is for programs; people get a row a size.
+const ROWS_MAX: usize = 32;
+
+/// Then and now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ThenAndNow {
+    /// Where the figures are from.
+    pub source: String,
+    /// What was not controlled then.
+    pub not_controlled: String,
+    /// The variant that ratios are to.
+    pub baseline: String,
+    /// Each variant in each cell that has a published figure.
+    pub rows: Vec<Row>,
+}
+
+/// One variant in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The cell's short name.
+    pub cell: String,
+    /// The variant.
+    pub variant: String,
+    /// The published series.
+    pub series: String,
+    /// What was published.
+    pub then: Figure,
+    /// That over what was published of the baseline, at the same size and place.
+    pub then_ratio: Option<f64>,
+    /// Bytes of the file now.
+    pub now_bytes: u64,
+    /// The page cache state now.
+    pub now_state: State,
+    /// The median of the runs now.
+    pub now_ns: f64,
+    /// Processor time in user mode: a share of the median of both together.
+    pub now_user_ns: Option<f64>,
+    /// The same in the kernel.
+    pub now_system_ns: Option<f64>,
+    /// The ratio to the baseline now, paired within rounds.
+    pub now_ratio: Option<Estimated>,
+}
+
+pub(crate) fn of(view: &View<'_>) -> Option<ThenAndNow> {
+    let reference = view.part.reference.as_ref()?;
+    // Single calls have an analysis of their own.
+    if view.part.workload == calls::NAME {
+        return None;
+    }
+    let data = reference::by_name(&reference.data)?;
+    let with_figures = |name: &&String| reference.series.contains_key(*name);
+    let baseline = view
+        .part
+        .variants
+        .iter()
+        .filter(with_figures)
+        .find(|name| **name == view.part.baseline)
+        .or_else(|| view.part.variants.iter().find(with_figures))?;
+    let rows: Vec<Row> = view
+        .cells
+        .iter()
+        .filter(|cell| reference.is_like(cell))
+        .flat_map(|cell| rows(view, cell, reference, data, baseline))
+        .collect();
+    let years: BTreeSet<String> = rows.iter().map(|row| row.then.year.to_string()).collect();
+    let years: Vec<String> = years.into_iter().collect();
+    (!rows.is_empty()).then(|| ThenAndNow {
+        source: data.title.replace("{years}", &words::listed(&years)),
+        not_controlled: reference.not_controlled.clone(),
+        baseline: baseline.clone(),
+        rows,
+    })
+}
+
+impl Reference {
+    /// Whether the circumstances of a cell are those of then.
+    fn is_like(&self, cell: &CellView<'_>) -> bool {
+        let same_state = self.state.is_none_or(|state| state == cell.cell.state);
+        same_state && self.at_once == cell.cell.at_once
+    }
+}
+
+/// The figure of this size; of another one, where a series has only one.
+fn figure(data: &Data, series: &str, file_bytes: u64) -> Option<Figure> {
+    let figures = data.figures(series);
+    if let [one] = figures.as_slice() {
+        return Some(one.clone());
+    }
+    figures.into_iter().find(|figure| figure.file_bytes == file_bytes)
+}
+
+fn rows(
+    view: &View<'_>,
+    cell: &CellView<'_>,
+    reference: &Reference,
+    data: &Data,
+    baseline: &String,
+) -> Vec<Row> {
+    let points = cell.points(Measure::Elapsed);
+    let bytes = cell.cell.file_bytes;
+    let base_index = view.part.variants.iter().position(|name| name == baseline);
+    let base_figure = reference.series.get(baseline).and_then(|series| figure(data, series, bytes));
+    let row = |(index, variant): (usize, &String)| {
+        let processor = cell.user_and_system_ns(index);
+        let series = reference.series.get(variant)?;
+        let then = figure(data, series, bytes)?;
+        let same_place =
+            |base: &&Figure| (base.file_bytes, &base.system) == (then.file_bytes, &then.system);
+        let base = base_figure.as_ref().filter(same_place);
+        let is_base = Some(index) == base_index;
+        let compared = base_index.filter(|_| !is_base);
+        let now_ratio = compared.and_then(|base| view.ratio(cell, &points, (index, base)));
+        Some(Row {
+            cell: cell.cell.id(),
+            variant: variant.clone(),
+            series: series.clone(),
+            then_ratio: base.filter(|_| !is_base).map(|base| then.elapsed_ns / base.elapsed_ns),
+            then,
+            now_bytes: bytes,
+            now_state: cell.cell.state,
+            now_ns: cell.median_ns(index, Measure::Elapsed)?,
+            now_user_ns: processor.map(|(user_ns, _)| user_ns),
+            now_system_ns: processor.map(|(_, system_ns)| system_ns),
+            now_ratio: now_ratio.map(Estimated::from),
+        })
+    };
+    view.part.variants.iter().enumerate().filter_map(row).collect()
+}
+
+impl Row {
+    /// The rate now over the rate then.
+    fn times_the_rate(&self) -> f64 {
+        let then = self.then.file_bytes as f64 / self.then.elapsed_ns;
+        self.now_bytes as f64 / self.now_ns / then
+    }
+}
+
+impl ThenAndNow {
+    pub(crate) fn sheet(&self) -> Sheet {
+        let mut sheet =
+            if self.rows.len() <= ROWS_MAX { self.every_row() } else { self.a_row_a_cell() };
+        sheet.title = format!("Then and now: {}", self.source);
+        if let Some(said) = self.ways_in_words() {
+            sheet.say(said);
+        }
+        if sheet.columns.iter().any(|column| column == KERNEL_NOW) {
+            sheet.say("Kernel: the processor's time there, as a share of the time by the clock.");
+        }
+        if self.rows.iter().any(|row| row.then.file_bytes != row.now_bytes) {
+            sheet.say(
+                "Files then and now are not of one size: compare ratios and rates, not times.",
+            );
+        }
+        let mut systems: Vec<String> =
+            self.rows.iter().map(|row| format!("{}, {}", row.then.year, row.then.system)).collect();
+        systems.dedup();
+        systems.sort();
+        systems.dedup();
+        sheet.say(format!("Then: {}.", systems.join("; ")));
+        sheet.say(format!("Not controlled then: {}", self.not_controlled));
+        sheet
+    }
+
+    fn every_row(&self) -> Sheet {
+        let then = format!("then, to {}", self.baseline);
+        let mut sheet = Sheet::new(
+            "",
+            &[
+                "variant",
+                "cell",
+                "file then",
+                "then",
+                "now",
+                "times the rate",
+                &then,
+                "now, to it",
+                KERNEL_THEN,
+                KERNEL_NOW,
+            ],
+        )
+        .told_apart_by(2);
+        let none = || "-".to_owned();
+        for row in &self.rows {
+            let ratio = |ratio: Option<f64>| ratio.map_or_else(none, words::three_digits);
+            let share = |system_ns: Option<f64>, elapsed_ns: f64| {
+                system_ns.map_or_else(none, |ns| format!("{:.0} %", ns / elapsed_ns * 100.0))
+            };
+            sheet.row(vec![
+                row.variant.clone(),
+                row.cell.clone(),
+                size(row.then.file_bytes),
+                words::nanoseconds(row.then.elapsed_ns),
+                words::nanoseconds(row.now_ns),
+                ratio(Some(row.times_the_rate())),
+                ratio(row.then_ratio),
+                row.now_ratio.map_or_else(none, |r| r.in_words(words::three_digits)),
+                share(row.then.system_ns, row.then.elapsed_ns),
+                share(row.now_system_ns, row.now_ns),
+            ]);
+        }
+        if self.rows.iter().all(|row| row.then.file_bytes == row.now_bytes) {
+            sheet.drop("file then");
+        }
+        if self.rows.iter().all(|row| row.then.system_ns.is_none()) {
+            sheet.drop(KERNEL_THEN);
+            sheet.drop(KERNEL_NOW);
+        }
+        if self.rows.iter().all(|row| row.now_ratio.is_none()) {
+            sheet.drop("now, to it");
+        }
+        sheet
+    }
+
+    /// Who was the fastest, and how much faster all is.
+    fn a_row_a_cell(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            "",
+            &["cell", "methods", "fastest then", "took", "fastest now", "takes", "times the rate"],
+        );
+        let moving: Vec<&Row> = self.rows.iter().filter(|row| !is_floor(&row.variant)).collect();
+        for rows in moving.chunk_by(|a, b| a.cell == b.cell) {
+            let least = |value: fn(&Row) -> f64| {
+                rows.iter().min_by(|a, b| value(a).total_cmp(&value(b))).expect("a chunk has rows")
+            };
+            let (then, now) = (least(|row| row.then.elapsed_ns), least(|row| row.now_ns));
+            let ratios: Vec<f64> = rows.iter().map(|row| row.times_the_rate()).collect();
+            sheet.row(vec![
+                rows[0].cell.clone(),
+                rows.len().to_string(),
+                then.variant.clone(),
+                words::nanoseconds(then.then.elapsed_ns),
+                now.variant.clone(),
+                words::nanoseconds(now.now_ns),
+                median(&ratios).map_or_else(String::new, words::three_digits),
+            ]);
+        }
+        sheet
+    }
+
+    /// How often it is the same way round now.
+    fn ways_in_words(&self) -> Option<String> {
+        let both: Vec<(f64, Estimated)> =
+            self.rows.iter().filter_map(|row| Some((row.then_ratio?, row.now_ratio?))).collect();
+        if both.is_empty() {
+            return None;
+        }
+        let (mut same, mut other) = (0, 0);
+        for (then, now) in &both {
+            let slower = now.low.is_some_and(|low| low > 1.0);
+            let faster = now.high.is_some_and(|high| high < 1.0);
+            same += usize::from((slower && *then > 1.0) || (faster && *then < 1.0));
+            other += usize::from((slower && *then < 1.0) || (faster && *then > 1.0));
+        }
+        let baseline = &self.baseline;
+        if both.len() == 1 {
+            return Some(match (same, other) {
+                (1, _) => format!("The ratio to {baseline} lies on the same side of 1 as then."),
+                (_, 1) => format!("The ratio to {baseline} lies on the other side of 1 than then."),
+                _ => format!("The ratio to {baseline} is not told from 1 now."),
+            });
+        }
+        Some(format!(
+            "Of {} ratios to {baseline}, {same} lie on the same side of 1 as then, {other} on the other, and {} \
+             are not told from 1 now.",
+            both.len(),
+            both.len() - same - other
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::analysis::test_samples::Synthetic;
+
+    fn reference(data: &str, series: &[(&str, &str)]) -> Option<Reference> {
+        let own = |(variant, series): &(&str, &str)| ((*variant).to_owned(), (*series).to_owned());
+        Some(Reference {
+            data: data.to_owned(),
+            series: series.iter().map(own).collect::<BTreeMap<_, _>>(),
+            not_controlled: "The order.".to_owned(),
+            state: Some(State::Warm),
+            at_once: 1,
+        })
+    }
+
+    #[test]
+    fn figures_of_the_same_size_stand_beside_those_of_now() {
+        let mut made = Synthetic::new(
+            "copy",
+            &["sendfile", "copy_file_range", "mmap:8M"],
+            &["4K", "1M", "2M"],
+        );
+        made.part().states = vec![State::Warm, State::Cold];
+        made.part().reference = reference(
+            "copying-disk-bytes",
+            &[("sendfile", "size:sendfile"), ("copy_file_range", "size:copy_file_range")],
+        );
+        made.measure(6, 2, |_, variant| if variant == "sendfile" { 1e5 } else { 2e5 });
+        let found = of(&made.view()).expect("rows");
+        // Two of three sizes, one of two states, two of three variants.
+        assert_eq!(found.rows.len(), 4);
+        let row = &found.rows[1];
+        assert_eq!((row.cell.as_str(), row.variant.as_str()), ("part/4K", "copy_file_range"));
+        let published = reference::by_name("copying-disk-bytes").expect("there");
+        let published = |series: &str| published.figures(series)[6].elapsed_ns;
+        let expected = published("size:copy_file_range") / published("size:sendfile");
+        assert_eq!(row.then_ratio, Some(expected));
+        assert!((row.now_ratio.expect("sessions").value - 2.0).abs() < 0.05, "{row:?}");
+        let said = found.sheet().sentences.join(" ");
+        assert!(
+            said.contains("Of 2 ratios to sendfile") && said.contains("2025, Linux 6.12"),
+            "{said}"
+        );
+        assert!(said.ends_with("Not controlled then: The order."), "{said}");
+    }
+
+    #[test]
+    fn a_single_figure_stands_beside_any_size() {
+        let mut made = Synthetic::new("copy", &["read_write:8M", "mmap:8M"], &["64M"]);
+        made.part().reference = reference(
+            "earlier-measurements",
+            &[
+                ("read_write:8M", "closson-3/read 8M + write 8M (cp8M)"),
+                ("mmap:8M", "closson-3/mmap 8M + write 8M (stock cp)"),
+            ],
+        );
+        made.measure(6, 2, |_, variant| if variant == "mmap:8M" { 1e7 } else { 2e7 });
+        let found = of(&made.view()).expect("rows");
+        assert!((found.rows[1].then_ratio.expect("one") - 137.504 / 116.217).abs() < 1e-9);
+        let said = found.sheet().sentences;
+        assert_eq!(said[0], "The ratio to read_write:8M lies on the other side of 1 than then.");
+        assert_eq!(found.sheet().title, "Then and now: figures published in 2007");
+        assert!(said[1].starts_with("Kernel: ") && said[2].contains("not of one size"), "{said:?}");
+    }
+}

@@ -1,0 +1,254 @@
+//! Time against workers that share a file, and against runs at once.
+
+use serde::{Deserialize, Serialize};
+
+use super::estimated::Estimated;
+use super::sheet::{Sheet, rate, size};
+use super::view::{CellView, View, workers_of};
+use crate::definition::cell::Cell;
+use crate::page_cache::state::State;
+use crate::stats::{Ratio, unpaired};
+use crate::words;
+
+/// The level of the intervals.
+const ALPHA: f64 = 0.05;
+
+/// How the rate grows with what works at the same time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// Each variant with each number.
+    pub steps: Vec<Step>,
+}
+
+/// What works at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    /// Workers that share one file.
+    Workers,
+    /// Runs on files of their own.
+    AtOnce,
+}
+
+/// One number of workers or of runs at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Workers or runs.
+    pub of: Of,
+    /// The variant without its workers.
+    pub variant: String,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// The page cache state.
+    pub state: State,
+    /// How many workers, or runs at once.
+    pub count: u32,
+    /// The median of the time until all were done.
+    pub elapsed_ns: f64,
+    /// Of runs at once the median of the time of each; otherwise the same as `elapsed_ns`.
+    pub each_ns: f64,
+    /// Bytes a second of all together.
+    pub bytes_per_second: f64,
+    /// The rate of all over that of the least number: how many times as fast. None for that number
+    /// itself, or with too few sessions.
+    pub speed_up: Option<Estimated>,
+}
+
+pub(crate) fn of(view: &View<'_>) -> Option<Scaling> {
+    let mut steps = Vec::new();
+    for cell in &view.cells {
+        steps.extend(with_workers(view, cell));
+    }
+    let alike = |cell: &Cell| (cell.file_bytes, cell.files, cell.state, cell.destination);
+    for mut cells in view.groups(alike) {
+        if cells.len() > 1 {
+            cells.sort_by_key(|cell| cell.cell.at_once);
+            for (index, variant) in view.part.variants.iter().enumerate() {
+                steps.extend(at_once(view, &cells, index, variant));
+            }
+        }
+    }
+    (!steps.is_empty()).then_some(Scaling { steps })
+}
+
+/// Variants that differ in their workers, which ran in the same rounds.
+fn with_workers(view: &View<'_>, cell: &CellView<'_>) -> Vec<Step> {
+    let measure = view.part.measure;
+    let points = cell.points(measure);
+    let mut variants: Vec<(String, u32, usize)> = view
+        .part
+        .variants
+        .iter()
+        .enumerate()
+        .map(|(index, variant)| {
+            let (alone, workers) = workers_of(variant);
+            (alone, workers, index)
+        })
+        .collect();
+    variants.sort();
+    let mut steps = Vec::new();
+    for family in variants.chunk_by(|a, b| a.0 == b.0).filter(|family| family.len() > 1) {
+        let (_, _, least) = family[0];
+        for (alone, workers, index) in family {
+            let Some(elapsed_ns) = cell.median_ns(*index, measure) else { continue };
+            let speed_up = (*index != least)
+                .then(|| view.ratio(cell, &points, (least, *index)).map(Estimated::from));
+            steps.push(Step {
+                of: Of::Workers,
+                variant: alone.clone(),
+                file_bytes: cell.cell.file_bytes,
+                state: cell.cell.state,
+                count: *workers,
+                elapsed_ns,
+                each_ns: elapsed_ns,
+                bytes_per_second: total_bytes(&cell.cell) / elapsed_ns * 1e9,
+                speed_up: speed_up.flatten(),
+            });
+        }
+    }
+    steps
+}
+
+/// Cells that differ in how many run at once, which ran in sessions of their own.
+fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str) -> Vec<Step> {
+    let measure = view.part.measure;
+    let Some(least) = cells.iter().find(|cell| !cell.counted[index].is_empty()) else {
+        return Vec::new();
+    };
+    let mut steps = Vec::new();
+    for cell in cells {
+        let Some(elapsed_ns) = cell.median_ns(index, measure) else { continue };
+        let each: Vec<f64> = cell.counted[index]
+            .iter()
+            .flat_map(|record| record.measured.each_ns.iter().map(|&ns| ns as f64))
+            .collect();
+        let more = total_bytes(&cell.cell) / total_bytes(&least.cell);
+        let times = unpaired(
+            &least.runs_as_timed(index, measure),
+            &cell.runs_as_timed(index, measure),
+            ALPHA,
+        );
+        let speed_up = (cell.cell.at_once != least.cell.at_once)
+            .then_some(times)
+            .flatten()
+            .map(|ratio| Estimated::from(times_as_much(ratio, more)));
+        steps.push(Step {
+            of: Of::AtOnce,
+            variant: variant.to_owned(),
+            file_bytes: cell.cell.file_bytes,
+            state: cell.cell.state,
+            count: cell.cell.at_once,
+            elapsed_ns,
+            each_ns: crate::stats::median(&each).unwrap_or(elapsed_ns),
+            bytes_per_second: total_bytes(&cell.cell) / elapsed_ns * 1e9,
+            speed_up,
+        });
+    }
+    steps
+}
+
+fn total_bytes(cell: &Cell) -> f64 {
+    cell.run_bytes() as f64 * f64::from(cell.at_once)
+}
+
+fn times_as_much(ratio: Ratio, factor: f64) -> Ratio {
+    Ratio {
+        estimate: ratio.estimate * factor,
+        interval: crate::stats::Interval {
+            low: ratio.interval.low * factor,
+            high: ratio.interval.high * factor,
+        },
+    }
+}
+
+impl Scaling {
+    pub(crate) fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            "How the rate grows",
+            &["variant", "file", "state", "with", "time", "each", "together", "times as fast"],
+        )
+        .told_apart_by(4);
+        for step in &self.steps {
+            let of = match (step.of, step.count) {
+                (Of::AtOnce, _) => "at once",
+                (Of::Workers, 1) => "worker",
+                (Of::Workers, _) => "workers",
+            };
+            sheet.row(vec![
+                step.variant.clone(),
+                size(step.file_bytes),
+                step.state.name().to_owned(),
+                format!("{} {of}", step.count),
+                words::nanoseconds(step.elapsed_ns),
+                words::nanoseconds(step.each_ns),
+                rate(1e9 / step.bytes_per_second),
+                step.speed_up.map_or_else(|| "1".to_owned(), |s| s.in_words(words::three_digits)),
+            ]);
+        }
+        if self.steps.iter().all(|step| step.of == Of::Workers) {
+            sheet.drop("each");
+        }
+        if let Some(said) = self.headline() {
+            sheet.say(format!("{said}."));
+        }
+        sheet.drop_if_uniform("state");
+        sheet
+    }
+
+    /// The number with which the most is gained.
+    pub(crate) fn headline(&self) -> Option<String> {
+        let low = |step: &Step| step.speed_up.map_or(1.0, |s| s.low.unwrap_or(s.value));
+        let best = self
+            .steps
+            .iter()
+            .filter(|step| step.speed_up.is_some())
+            .max_by(|a, b| low(a).total_cmp(&low(b)))?;
+        let Step { of, variant, count, speed_up: Some(speed_up), state, .. } = best else {
+            return None;
+        };
+        if speed_up.low.is_none_or(|low| low <= 1.0) {
+            return Some("no number is shown to give a higher rate than the least does".to_owned());
+        }
+        let with = if *of == Of::Workers { "workers in one file" } else { "runs at once" };
+        Some(format!(
+            "the most is gained by {variant}, {}, with {count} {with}: {} times the rate",
+            state.name(),
+            speed_up.in_words(words::three_digits)
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_samples::Synthetic;
+
+    #[test]
+    fn workers_are_compared_within_rounds() {
+        let mut made =
+            Synthetic::new("copy", &["sendfile@1", "read_write:64K", "read_write:64K@2"], &["8M"]);
+        made.measure(6, 2, |_, variant| if variant.ends_with("@2") { 4e6 } else { 6e6 });
+        let scaling = of(&made.view()).expect("steps");
+        assert_eq!(scaling.steps.len(), 2, "{scaling:?}");
+        let two = &scaling.steps[1];
+        assert_eq!((two.of, two.variant.as_str(), two.count), (Of::Workers, "read_write:64K", 2));
+        let speed_up = two.speed_up.expect("sessions");
+        assert!(speed_up.low < Some(1.5) && speed_up.high > Some(1.5), "{speed_up:?}");
+    }
+
+    #[test]
+    fn runs_at_once_are_compared_by_the_bytes_of_all() {
+        let mut made = Synthetic::new("copy", &["sendfile"], &["8M"]);
+        made.part().at_once = vec![1, 4];
+        made.measure_with(8, 2, |cell, _, record| {
+            record.measured.each_ns = vec![7_000_000; cell.at_once as usize];
+            if cell.at_once == 4 { 8e6 } else { 4e6 }
+        });
+        let scaling = of(&made.view()).expect("steps");
+        let four = &scaling.steps[1];
+        assert_eq!((four.of, four.count, four.each_ns), (Of::AtOnce, 4, 7e6));
+        // Four times the bytes in twice the time.
+        let speed_up = four.speed_up.expect("sessions");
+        assert!((speed_up.value - 2.0).abs() < 0.1, "{speed_up:?}");
+    }
+}

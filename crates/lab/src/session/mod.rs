@@ -1,0 +1,215 @@
+//! What one session does: a process of its own that runs rounds of one cell and tells of each run.
+//!
+//! The conductor writes an [`Order`] to its standard input and reads [`Event`]s, one JSON object a
+//! line, from its standard output. Where several runs are to go on at once the session does not run
+//! them itself: each of its [hands](worker) is a process of its own too, with its own memory
+//! map and its own files.
+
+pub mod gates;
+pub mod protocol;
+mod start;
+pub(crate) mod watchdog;
+pub mod worker;
+
+use std::io::BufRead;
+use std::os::fd::AsFd;
+
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use serde::Deserialize;
+
+use crate::clock::speed_probe::Probe;
+use crate::clock::{Clock, hardware_counters, now_ns};
+use crate::error::Error;
+use crate::process::write_message;
+use crate::sample::call_times::CallTimes;
+use crate::sample::measurement::Measurement;
+use crate::scratch::WorkDir;
+use crate::scratch::inode_reclaim::InodesInUse;
+use crate::trial::Outcome;
+use crate::workload::{Arm, peer};
+use gates::Gates;
+use protocol::{Event, Order};
+use start::{site, start_arms};
+use worker::Hands;
+
+/// What everything begins with that such a process is told to do.
+#[derive(Deserialize)]
+struct Given {
+    #[serde(default)]
+    parent: Option<i32>,
+}
+
+/// The share by which a run of the slow mode is made longer.
+const SLOW_MODE: f64 = 0.5;
+
+/// Carries out what the first line on standard input asks for, the whole work of the process: an
+/// order, the errand of a peer, or a guard's watch. Returns whether it went well; when it did not, that
+/// was said as an event.
+pub fn main() -> bool {
+    // Nobody would read what comes after the conductor's end, or remove what is made.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let mut line = String::new();
+    let mut input = std::io::stdin().lock();
+    if input.read_line(&mut line).is_err() {
+        return false;
+    }
+    // Whoever was gone before this process could ask to be ended with them is its parent no more.
+    let Ok(Given { parent }) = serde_json::from_str(&line) else { return false };
+    if parent.is_some() && parent != getppid().map(|parent| parent.as_raw_nonzero().get()) {
+        return false;
+    }
+    if let Ok(errand) = serde_json::from_str(&line) {
+        return peer::main(&errand);
+    }
+    if let Ok(watch) = serde_json::from_str(&line) {
+        return watchdog::main(watch, input);
+    }
+    let Ok(order) = serde_json::from_str::<Order>(&line) else { return false };
+    let carried_out = match order.hand {
+        Some(nth) => worker::main(&order, nth, input),
+        None => carry_out(&order),
+    };
+    let Err(error) = carried_out else { return true };
+    let wrong = error.is_of_wrong_bytes();
+    write_message(&Event::Failed { why: error.to_string(), wrong });
+    false
+}
+
+/// Runs variants, here or in hands.
+enum Cast {
+    Here { arms: Vec<Option<Box<dyn Arm>>> },
+    Hands(Hands),
+}
+
+fn carry_out(order: &Order) -> Result<(), Error> {
+    let mut cast = Cast::assemble(order)?;
+    let dst = WorkDir::open(&order.dst_dir)?;
+    hardware_counters::open();
+    let mut calls = vec![None; order.variants.len()];
+    if order.warm_up {
+        for &variant in order.rounds.first().into_iter().flatten() {
+            cast.run_and_clear(&dst, variant, 0.0)?;
+            if order.count_calls {
+                calls[variant] = cast.count_calls(variant)?;
+            }
+        }
+    }
+    let probe = Probe::new();
+    let mut rng = fastrand::Rng::with_seed(order.seed);
+    let begun_ns = now_ns();
+    let is_over =
+        |limit_ns: Option<u64>| limit_ns.is_some_and(|limit_ns| now_ns() - begun_ns > limit_ns);
+    for (round, variants) in order.rounds.iter().enumerate() {
+        if round > 0 && is_over(order.rounds_ns) {
+            break;
+        }
+        for repeat in 0..=order.repeats {
+            let gates = Gates::open(cast.helpers());
+            for (place, &variant) in variants.iter().enumerate() {
+                let slowed_by = order.slowed_by(variant, &mut rng);
+                let probe_ns = probe.run();
+                let run = cast.run_and_clear(&dst, variant, slowed_by)?;
+                let Some(mut measured) = run else { continue };
+                measured.calls = measured.calls.or(calls[variant]);
+                if let Some(mut times) = cast.take_call_times(variant) {
+                    if (round, repeat) != (0, 0) {
+                        times.forget_sequences();
+                    }
+                    write_message(&Event::Calls { variant, round, repeat, times });
+                }
+                write_message(&Event::Ran { variant, round, repeat, place, probe_ns, measured });
+            }
+            let gate = gates.close();
+            let may_repeat = repeat < order.repeats && !is_over(order.repeats_ns);
+            let again = !gate.breach.is_empty() && may_repeat;
+            write_message(&Event::Round { round, repeat, gate, again });
+            if !again {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Order {
+    fn slowed_by(&self, variant: usize, rng: &mut fastrand::Rng) -> f64 {
+        let of = |list: &[f64]| list.get(variant).copied().unwrap_or(0.0);
+        let slow_share = of(&self.slow_share);
+        let slow_mode = slow_share > 0.0 && rng.f64() < slow_share;
+        of(&self.slowed_by) + if slow_mode { SLOW_MODE } else { 0.0 }
+    }
+}
+
+impl Cast {
+    fn assemble(order: &Order) -> Result<Cast, Error> {
+        if order.cell.at_once > 1 {
+            return Ok(Cast::Hands(Hands::raise(order)?));
+        }
+        let site = site(order)?;
+        let mut arms = Vec::new();
+        for (variant, started) in start_arms(order, &site, 0)?.into_iter().enumerate() {
+            arms.push(started.map_err(|why| refuse(variant, why)).ok());
+        }
+        Ok(Cast::Here { arms })
+    }
+
+    /// As [`Cast::run`]; what was removed at its end is gone when it returns.
+    fn run_and_clear(
+        &mut self,
+        dst: &WorkDir,
+        variant: usize,
+        slowed_by: f64,
+    ) -> Result<Option<Box<Measurement>>, Error> {
+        let inodes_before = InodesInUse::now(dst.dir().as_fd());
+        let run = self.run(variant, slowed_by)?;
+        inodes_before.wait_until_again(dst.dir().as_fd());
+        Ok(run)
+    }
+
+    /// Runs a variant; `None` when it takes no part any more.
+    fn run(&mut self, variant: usize, slowed_by: f64) -> Result<Option<Box<Measurement>>, Error> {
+        match self {
+            Cast::Hands(hands) => hands.run(variant, slowed_by),
+            Cast::Here { arms } => {
+                let Some(arm) = &mut arms[variant] else { return Ok(None) };
+                match arm.run(Clock { barrier: None, slowed_by })? {
+                    Outcome::Measured(measured) => Ok(Some(measured)),
+                    Outcome::Refused(why) => {
+                        refuse(variant, why);
+                        arms[variant] = None;
+                        Ok(None)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Processes of ours whose work is not told of as this one's.
+    fn helpers(&self) -> Vec<u32> {
+        match self {
+            Cast::Here { arms } => arms.iter().flatten().flat_map(|arm| arm.helpers()).collect(),
+            Cast::Hands(hands) => hands.ids(),
+        }
+    }
+
+    fn take_call_times(&mut self, variant: usize) -> Option<CallTimes> {
+        match self {
+            Cast::Here { arms } => arms[variant].as_mut()?.take_call_times(),
+            Cast::Hands(hands) => hands.take_call_times(),
+        }
+    }
+
+    fn count_calls(&mut self, variant: usize) -> Result<Option<u64>, Error> {
+        match self {
+            Cast::Here { arms } => arms[variant].as_mut().map_or(Ok(None), |arm| arm.count_calls()),
+            Cast::Hands(_) => Ok(None),
+        }
+    }
+}
+
+/// Says that a variant does not work. One that was not asked for has nothing to say.
+fn refuse(variant: usize, why: String) {
+    if !why.is_empty() {
+        write_message(&Event::Refused { variant, why });
+    }
+}

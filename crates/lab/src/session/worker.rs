@@ -1,0 +1,283 @@
+//! Runs that go on at the same time, each in a process of its own that starts when all are ready.
+
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, StdinLock, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::time::{ClockId, Timespec};
+use serde::{Deserialize, Serialize};
+
+use super::protocol::{Event, Order};
+use super::start::{site, start_arms};
+use crate::clock::{Barrier, Clock, hardware_counters, now_ns};
+use crate::error::Error;
+use crate::page_cache::state::Proof;
+use crate::process::{SUBCOMMAND, own_pid, write_message};
+use crate::sample::call_times::CallTimes;
+use crate::sample::measurement::Measurement;
+use crate::trial::Outcome;
+
+/// Time between "all are ready" and the start, in which each of them goes to sleep.
+const LEAD_NS: u64 = 2_000_000;
+
+/// What a hand is told.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Cue {
+    /// Get ready to run a variant.
+    Prepare { variant: usize, slowed_by: f64 },
+    /// Start when the monotonic clock says so.
+    Start { at_ns: u64 },
+}
+
+/// What a hand answers.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Answer {
+    Ready,
+    Ran { measured: Box<Measurement>, times: Option<CallTimes> },
+    Refused { why: String },
+    Failed { why: String, wrong: bool },
+}
+
+/// The processes of one session.
+pub(crate) struct Hands {
+    hands: Vec<Hand>,
+    refused: Vec<bool>,
+    /// Of the last run, all hands together.
+    call_times: Option<CallTimes>,
+}
+
+struct Hand {
+    child: Child,
+    cues: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Hands {
+    /// Starts as many processes as there are runs at once.
+    pub(crate) fn raise(order: &Order) -> Result<Hands, Error> {
+        let hands = (0..order.cell.at_once).map(|nth| Hand::raise(order, nth));
+        Ok(Hands {
+            hands: hands.collect::<Result<_, _>>()?,
+            refused: vec![false; order.variants.len()],
+            call_times: None,
+        })
+    }
+
+    /// Runs a variant in all of them at once; `None` when it does not work here.
+    pub(crate) fn run(
+        &mut self,
+        variant: usize,
+        slowed_by: f64,
+    ) -> Result<Option<Box<Measurement>>, Error> {
+        if self.refused[variant] {
+            return Ok(None);
+        }
+        for hand in &mut self.hands {
+            hand.cue(&Cue::Prepare { variant, slowed_by })?;
+        }
+        let mut ready = Vec::new();
+        let mut refusal = None;
+        for (index, hand) in self.hands.iter_mut().enumerate() {
+            match hand.answer()? {
+                Answer::Ready => ready.push(index),
+                Answer::Refused { why } => refusal = Some(why),
+                Answer::Ran { .. } => return Err(gone()),
+                Answer::Failed { why, wrong } => return Err(Error::Hand { why, wrong }),
+            }
+        }
+        let at_ns = now_ns() + LEAD_NS;
+        for &index in &ready {
+            self.hands[index].cue(&Cue::Start { at_ns })?;
+        }
+        let mut runs = Vec::new();
+        self.call_times = None;
+        for &index in &ready {
+            match self.hands[index].answer()? {
+                Answer::Ran { measured, times } => {
+                    runs.push(*measured);
+                    self.call_times = match (self.call_times.take(), times) {
+                        (Some(mut sum), Some(times)) => {
+                            sum.merge(&times);
+                            Some(sum)
+                        }
+                        (sum, times) => sum.or(times),
+                    };
+                }
+                Answer::Refused { why } => refusal = Some(why),
+                Answer::Ready => return Err(gone()),
+                Answer::Failed { why, wrong } => return Err(Error::Hand { why, wrong }),
+            }
+        }
+        if let Some(why) = refusal {
+            self.refused[variant] = true;
+            write_message(&Event::Refused { variant, why });
+            return Ok(None);
+        }
+        Ok(Some(Box::new(together(&runs))))
+    }
+
+    /// The numbers of the processes.
+    pub(crate) fn ids(&self) -> Vec<u32> {
+        self.hands.iter().map(|hand| hand.child.id()).collect()
+    }
+
+    /// What the single calls of the last run took, where its workload is about that.
+    pub(crate) fn take_call_times(&mut self) -> Option<CallTimes> {
+        self.call_times.take()
+    }
+}
+
+/// Runs that went on at once, as one: from the first start to the last end, with all that they used.
+fn together(runs: &[Measurement]) -> Measurement {
+    let mut sum = runs[0].clone();
+    let all = |field: fn(&Measurement) -> u64| runs.iter().map(field).sum::<u64>();
+    let every =
+        |field: fn(&Measurement) -> Option<u64>| -> Option<u64> { runs.iter().map(field).sum() };
+    sum.begun_ns = runs.iter().map(|run| run.begun_ns).min().unwrap_or(0);
+    sum.ended_ns = runs.iter().map(|run| run.ended_ns).max().unwrap_or(0);
+    sum.elapsed_ns = sum.ended_ns - sum.begun_ns;
+    let durable_end = |run: &Measurement| run.durable_ns.map(|ns| run.begun_ns + ns);
+    let durable_ends: Option<Vec<u64>> = runs.iter().map(durable_end).collect();
+    sum.durable_ns = durable_ends.and_then(|ends| Some(ends.iter().max()? - sum.begun_ns));
+    sum.each_ns = runs.iter().map(|run| run.elapsed_ns).collect();
+    // Runs at once may wait for each other, and that is no disturbance.
+    sum.processor_wait_ns = None;
+    sum.user_ns = all(|run| run.user_ns);
+    sum.system_ns = all(|run| run.system_ns);
+    sum.minor_faults = all(|run| run.minor_faults);
+    sum.major_faults = all(|run| run.major_faults);
+    sum.voluntary_switches = all(|run| run.voluntary_switches);
+    sum.involuntary_switches = all(|run| run.involuntary_switches);
+    sum.last_resort_bytes = all(|run| run.last_resort_bytes);
+    sum.device_read_bytes = every(|run| run.device_read_bytes);
+    sum.device_written_bytes = every(|run| run.device_written_bytes);
+    sum.src_resident_bytes_before = every(|run| run.src_resident_bytes_before);
+    sum.src_resident_bytes_after = every(|run| run.src_resident_bytes_after);
+    sum.dst_resident_bytes_before = every(|run| run.dst_resident_bytes_before);
+    sum.dst_resident_bytes_after = every(|run| run.dst_resident_bytes_after);
+    sum.cache_misses = every(|run| run.cache_misses);
+    sum.instructions = every(|run| run.instructions);
+    // What happened on the whole machine was seen by all; the longest look has all of it.
+    sum.pages_scanned = runs.iter().filter_map(|run| run.pages_scanned).max();
+    sum.pages_reclaimed = runs.iter().filter_map(|run| run.pages_reclaimed).max();
+    sum.pages_swapped = runs.iter().filter_map(|run| run.pages_swapped).max();
+    if let Some(worst) = runs.iter().find(|run| run.state_proved == Proof::NotReached) {
+        sum.state_proved = worst.state_proved;
+        sum.state_note.clone_from(&worst.state_note);
+    }
+    sum.verified = runs.iter().all(|run| run.verified);
+    sum.counted = runs.iter().all(|run| run.counted);
+    sum.shares_extents = runs.iter().all(|run| run.shares_extents);
+    sum
+}
+
+impl Hand {
+    fn raise(order: &Order, nth: u32) -> Result<Hand, Error> {
+        let cannot = |error: std::io::Error| Error::Unknown(format!("cannot start a run: {error}"));
+        let program = std::env::current_exe().map_err(cannot)?;
+        let mut child = Command::new(program)
+            .arg(SUBCOMMAND)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(cannot)?;
+        let cues = child.stdin.take().expect("it is piped");
+        let answers = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut hand = Hand { child, cues, answers };
+        let parent = Some(own_pid());
+        hand.say(&Order { hand: Some(nth), parent, ..order.clone() })?;
+        Ok(hand)
+    }
+
+    fn cue(&mut self, cue: &Cue) -> Result<(), Error> {
+        self.say(cue)
+    }
+
+    fn say(&mut self, what: &impl Serialize) -> Result<(), Error> {
+        let mut line = serde_json::to_vec(what).expect("plain data");
+        line.push(b'\n');
+        self.cues.write_all(&line).and_then(|()| self.cues.flush()).map_err(|_| gone())
+    }
+
+    fn answer(&mut self) -> Result<Answer, Error> {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).map_err(|_| gone())?;
+        serde_json::from_str(&line).map_err(|_| gone())
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        // It ends by itself when its standard input does; a hand in the middle of a run is not waited
+        // for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn gone() -> Error {
+    Error::Unknown("a process that runs beside others ended or answered out of turn".to_owned())
+}
+
+/// Waits for the cue to start, once for each run.
+#[derive(Debug)]
+struct Start<'i> {
+    input: RefCell<StdinLock<'i>>,
+    waited: std::cell::Cell<bool>,
+}
+
+impl Barrier for Start<'_> {
+    fn wait(&self) {
+        if self.waited.replace(true) {
+            return;
+        }
+        write_message(&Answer::Ready);
+        let mut line = String::new();
+        let read = self.input.borrow_mut().read_line(&mut line);
+        match (read, serde_json::from_str(&line)) {
+            (Ok(_), Ok(Cue::Start { at_ns })) => sleep_until(at_ns),
+            // Whoever was to give the cue is gone.
+            _ => std::process::exit(1),
+        }
+    }
+}
+
+fn sleep_until(at_ns: u64) {
+    loop {
+        let Some(left_ns) = at_ns.checked_sub(now_ns()).filter(|&left| left > 0) else { return };
+        let left = Timespec {
+            tv_sec: i64::try_from(left_ns / 1_000_000_000).unwrap_or(0),
+            tv_nsec: i64::try_from(left_ns % 1_000_000_000).unwrap_or(0),
+        };
+        // Woken early it looks again.
+        let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &left);
+    }
+}
+
+/// The whole work of a hand.
+pub(crate) fn main(order: &Order, nth: u32, input: StdinLock<'_>) -> Result<(), Error> {
+    let site = site(order)?;
+    let mut arms = start_arms(order, &site, nth)?;
+    hardware_counters::open();
+    let start = Start { input: RefCell::new(input), waited: false.into() };
+    loop {
+        let mut line = String::new();
+        let read = start.input.borrow_mut().read_line(&mut line);
+        let Ok(Cue::Prepare { variant, slowed_by }) = serde_json::from_str(&line) else {
+            // The end of the session.
+            return if matches!(read, Ok(0)) { Ok(()) } else { Err(gone()) };
+        };
+        start.waited.set(false);
+        match &mut arms[variant] {
+            Err(why) => write_message(&Answer::Refused { why: why.clone() }),
+            Ok(arm) => match arm.run(Clock { barrier: Some(&start), slowed_by })? {
+                Outcome::Measured(measured) => {
+                    write_message(&Answer::Ran { measured, times: arm.take_call_times() });
+                }
+                Outcome::Refused(why) => write_message(&Answer::Refused { why }),
+            },
+        }
+    }
+}

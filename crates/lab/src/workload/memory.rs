@@ -1,0 +1,108 @@
+//! Copying memory, without files: the floor under every copy.
+//!
+//! The engine `memory` is run as it is raced: windows of two buffers, until as many bytes have moved
+//! as the cell's file has. A run of a few bytes is little more than the looks at the clock.
+
+use engines::{Floor, Kind, Variant};
+
+use super::{Arm, Needs, Setting, Started, Workload};
+use crate::clock::{Clock, Counters, Spent};
+use crate::definition::cell::Cell;
+use crate::error::Error;
+use crate::sample::measurement::Measurement;
+use crate::trial::{Outcome, words_of};
+
+pub(crate) static MEMORY: Workload = Workload {
+    name: "memory",
+    about: "copy memory to memory, as much as a file would have",
+    variants: "memory with its tuning, as memory:1M,untouched",
+    check: |variant| parse(variant).map(drop),
+    start,
+    needs,
+    has_state: false,
+    can_be_durable: false,
+    calls_of_run: None,
+};
+
+/// The engine's window where none is given.
+const WINDOW_BYTES: u64 = 64 << 20;
+
+fn parse(text: &str) -> Result<Variant, String> {
+    let variant: Variant = text.parse().map_err(|error: engines::ParseError| error.to_string())?;
+    match variant.engine.kind {
+        Kind::Floor { .. } => Ok(variant),
+        Kind::Copier { .. } => Err(format!("{} copies files", variant.engine.name)),
+    }
+}
+
+fn needs(_: &Cell) -> Needs {
+    // Two buffers, which are touched as a whole.
+    Needs { memory_bytes: 2 * WINDOW_BYTES, ..Needs::default() }
+}
+
+struct Copying {
+    floor: Box<dyn Floor>,
+    bytes: u64,
+}
+
+fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
+    let started =
+        super::one_file(setting.cell).and_then(|()| parse(text)).and_then(|variant| match variant
+            .engine
+            .kind
+        {
+            Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of(&error)),
+            Kind::Copier { .. } => unreachable!("parse has refused it"),
+        });
+    Ok(started
+        .map(|floor| Box::new(Copying { floor, bytes: setting.cell.file_bytes }) as Box<dyn Arm>))
+}
+
+impl Arm for Copying {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+        let counters = Counters::read();
+        let mut spent = Spent::default();
+        let result = clock.time(&mut spent, || self.floor.run(self.bytes));
+        if let Err(error) = result {
+            return Ok(Outcome::Refused(words_of(&error)));
+        }
+        let mut measured = Measurement { counted: true, ..Measurement::default() };
+        counters.fill_since(&mut measured);
+        spent.fill(&mut measured);
+        super::NO_SOURCE.clone_into(&mut measured.state_note);
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::test_cell::{OnTrial, check_refusals};
+
+    #[test]
+    fn what_is_no_variant_is_told() {
+        check_refusals(
+            &MEMORY,
+            &[
+                ("memcpy", "no engine is called 'memcpy'"),
+                ("mmap:8M", "mmap copies files"),
+                ("memory:cold", "memory has no option 'cold'; it has window, untouched, unaligned"),
+            ],
+        );
+    }
+
+    #[test]
+    fn untouched_memory_is_faulted_in() {
+        let mut trial = OnTrial::new(&MEMORY, 8 << 20);
+        let touched = trial.run("memory:8M");
+        let untouched = trial.run("memory:8M,untouched");
+        assert!(touched.elapsed_ns > 100_000, "{touched:?}");
+        assert!(touched.minor_faults < 50, "{touched:?}");
+        // The one side is read and the other written, each page of both for the first time.
+        assert!(untouched.minor_faults > 8, "{untouched:?}");
+        assert!(untouched.elapsed_ns > touched.elapsed_ns);
+        assert!(touched.counted && !touched.verified);
+        let why = trial.refusal("memory:8M,untouched,unaligned");
+        assert!(why.contains("cannot be unaligned"), "{why}");
+    }
+}

@@ -1,0 +1,115 @@
+//! The cost of an empty call into the kernel.
+//!
+//! A run makes so many calls that the looks at the clock around them do not count; the time is that
+//! of all of them, and the number is among its figures. What a file would be plays no part.
+
+use std::os::fd::OwnedFd;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{Arm, Needs, Setting, Started, Workload};
+use crate::clock::{Clock, Counters, Spent};
+use crate::error::Error;
+use crate::sample::measurement::Measurement;
+use crate::trial::Outcome;
+
+pub(crate) static SYSCALL: Workload = Workload {
+    name: "syscall",
+    about: "call into the kernel and back, 10,000 times",
+    variants: "getppid, read0 (a read of no bytes) or clock (clock_gettime, without a switch)",
+    check: |variant| Call::parse(variant).map(drop),
+    start,
+    needs: |_| Needs::default(),
+    has_state: false,
+    can_be_durable: false,
+    calls_of_run: Some(CALLS),
+};
+
+/// Calls of a run.
+const CALLS: u64 = 10_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    /// getppid(2): in and out, and nothing in between.
+    Getppid,
+    /// read(2) of no bytes from a regular file: what a call on a file pays before any byte moves.
+    Read0,
+    /// clock_gettime(2), which most machines answer without entering the kernel.
+    Clock,
+}
+
+impl Call {
+    fn parse(text: &str) -> Result<Call, String> {
+        match text {
+            "getppid" => Ok(Call::Getppid),
+            "read0" => Ok(Call::Read0),
+            "clock" => Ok(Call::Clock),
+            _ => Err(format!("'{text}' is no call of this workload")),
+        }
+    }
+}
+
+struct Calling {
+    call: Call,
+    file: OwnedFd,
+}
+
+fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
+    let call = match Call::parse(text) {
+        Ok(call) => call,
+        Err(why) => return Ok(Err(why)),
+    };
+    let dst = &setting.site.dst;
+    let name = format!("syscall-{}-{}", std::process::id(), fastrand::u32(..));
+    let file = dst.create_file(&name)?;
+    dst.remove_file(&name)?;
+    rustix::io::pwrite(&file, &[1; 100], 0).map_err(Error::path("cannot write in", dst.path()))?;
+    Ok(Ok(Box::new(Calling { call, file })))
+}
+
+impl Calling {
+    fn call_often(&self) -> rustix::io::Result<()> {
+        for _ in 0..CALLS {
+            match self.call {
+                Call::Getppid => drop(std::hint::black_box(rustix::process::getppid())),
+                Call::Read0 => drop(rustix::io::read(&self.file, &mut [0_u8; 0][..])?),
+                Call::Clock => drop(std::hint::black_box(clock_gettime(ClockId::Monotonic))),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Arm for Calling {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+        let counters = Counters::read();
+        let mut spent = Spent::default();
+        let called = clock.time(&mut spent, || self.call_often());
+        called.map_err(|errno| {
+            Error::Unknown(format!("reading no bytes: {}", engines::describe(errno)))
+        })?;
+        let mut measured =
+            Measurement { counted: true, calls: Some(CALLS), ..Measurement::default() };
+        counters.fill_since(&mut measured);
+        spent.fill(&mut measured);
+        super::NO_SOURCE.clone_into(&mut measured.state_note);
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::test_cell::{OnTrial, check_refusals};
+
+    #[test]
+    fn a_call_costs_something_and_not_much() {
+        check_refusals(&SYSCALL, &[("", "'' is no call"), ("getpid", "'getpid' is no call")]);
+        let mut trial = OnTrial::new(&SYSCALL, 1);
+        for variant in ["getppid", "read0", "clock"] {
+            let measured = trial.run(variant);
+            let each_ns = measured.elapsed_ns / measured.calls.expect("they are counted");
+            assert!((1..50_000).contains(&each_ns), "{variant}: {each_ns}");
+        }
+    }
+}
