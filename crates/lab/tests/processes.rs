@@ -14,7 +14,10 @@ use haulage_lab::scratch::WorkDir;
 use haulage_lab::session::protocol::{Event, Order};
 use haulage_lab::trial::Outcome;
 use haulage_lab::workload::session_files::Site;
-use haulage_lab::workload::{self, Arm, Setting};
+use haulage_lab::workload::{
+    self,
+    interface::{Arm, Setting},
+};
 use haulage_lab::{process, session};
 use libtest_mimic::{Arguments, Trial};
 use testfs::FsKind;

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use lab::race::Progress;
 use lab::race::candidate::Line;
+use lab::race::config::Progress;
 use lab::sample::Stage;
 use lab::words;
 

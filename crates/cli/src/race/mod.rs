@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context;
-use lab::race::Config;
+use lab::race::config::Config;
 use lab::race::report::Report;
 use lab::scratch::{self, Scratch};
 use lab::search::winner::Kind;
@@ -85,7 +85,7 @@ fn race(request: &Request, begun: Instant, interrupts: &Interrupts) -> anyhow::R
     };
     let mut board = Board::new(headline(request, &source));
     let report = {
-        let mut watch = |progress: &lab::race::Progress<'_>| board.draw(progress);
+        let mut watch = |progress: &lab::race::config::Progress<'_>| board.draw(progress);
         lab::race::run(&config, &source, &scratch, COMMIT, &mut watch)
     };
     board.clear();

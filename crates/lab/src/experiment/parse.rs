@@ -13,6 +13,7 @@ use crate::definition::{
 };
 use crate::page_cache::state::State;
 use crate::workload;
+use crate::workload::interface::Workload;
 
 /// A definition that is wrong, and where.
 #[derive(Debug, thiserror::Error)]
@@ -238,7 +239,7 @@ impl RawPart {
         })
     }
 
-    fn checked_workload(&self) -> Result<&'static workload::Workload, Wrong> {
+    fn checked_workload(&self) -> Result<&'static Workload, Wrong> {
         let name = self.workload.get_ref();
         let Some(workload) = workload::by_name(name) else {
             let known: Vec<&str> = workload::WORKLOADS.iter().map(|row| row.name).collect();
@@ -253,7 +254,7 @@ impl RawPart {
         Ok(workload)
     }
 
-    fn checked_sizes(&self, workload: &workload::Workload) -> Result<Vec<String>, Wrong> {
+    fn checked_sizes(&self, workload: &Workload) -> Result<Vec<String>, Wrong> {
         let mut sizes: Vec<(Bytes, String)> = Vec::new();
         for size in &self.sizes {
             let text = size.get_ref();
@@ -279,7 +280,7 @@ impl RawPart {
         Ok(sizes.into_iter().map(|(_, text)| text).collect())
     }
 
-    fn check_factors(&self, workload: &workload::Workload) -> Result<(), Wrong> {
+    fn check_factors(&self, workload: &Workload) -> Result<(), Wrong> {
         let files = *self.files.get_ref();
         if files == 0 || (files > 1) != (self.shape != Shape::File) {
             let problem =
@@ -331,7 +332,7 @@ impl RawPart {
     }
 
     /// The variants with every `{name}` replaced by each of its values in turn.
-    fn expanded_variants(&self, workload: &workload::Workload) -> Result<Vec<String>, Wrong> {
+    fn expanded_variants(&self, workload: &Workload) -> Result<Vec<String>, Wrong> {
         let mut all = Vec::new();
         for variant in &self.variants {
             for [text] in expanded([variant.get_ref()], &unspanned(&self.each)) {

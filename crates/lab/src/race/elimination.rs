@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use super::candidate::{Class, LONG_BYTES, Progressing};
+use super::config::Config;
 use super::final_rounds::FLOOR_ROUNDS;
-use super::{Config, Race};
+use super::runner::Race;
 use crate::error::Error;
 use crate::sample::{Place, Stage};
 use crate::search::admission::{self, Prospect, admit};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::Race;
 use super::candidate::{Class, Progressing};
+use super::runner::Race;
 use crate::error::Error;
 use crate::sample::{Place, Stage};
 use crate::search::admission::ROUNDS_MIN;

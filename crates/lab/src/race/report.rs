@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Race;
 use super::candidate::{Class, Entrant, Progressing};
+use super::runner::Race;
 use super::summary::{Standing, Summary};
 use crate::environment::Environment;
 use crate::page_cache::state::{Proof, State};

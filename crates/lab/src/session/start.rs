@@ -4,8 +4,9 @@ use super::protocol::Order;
 use crate::definition::without_label;
 use crate::error::Error;
 use crate::scratch::WorkDir;
+use crate::workload;
+use crate::workload::interface::{Setting, Started};
 use crate::workload::session_files::Site;
-use crate::workload::{self, Setting, Started};
 
 /// The directories of an order.
 pub(crate) fn site(order: &Order) -> Result<Site, Error> {

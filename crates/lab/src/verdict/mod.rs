@@ -1,7 +1,8 @@
 //! The answer to an experiment's question, in words and figures, without I/O.
 
 pub mod headline;
-pub(crate) mod words;
+mod notes;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
@@ -161,7 +162,7 @@ impl Verdict {
             delta_from: delta.from.clone(),
             certificate: String::new(),
             parts: definition.parts.iter().enumerate().map(part).collect(),
-            notes: words::notes(cells),
+            notes: notes::notes(cells),
         }
     }
 

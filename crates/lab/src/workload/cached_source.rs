@@ -1,6 +1,7 @@
 //! A source whose place in the page cache is set before each run, and proved before and after it.
 
-use super::{Setting, source_facts};
+use super::interface::Setting;
+use super::source_facts;
 use crate::clock::{Counters, Spent};
 use crate::error::Error;
 use crate::page_cache::prover::{Prover, Reached};

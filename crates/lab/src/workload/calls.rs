@@ -9,8 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use engines::Errno;
 
 use super::cached_source::Cached;
+use super::interface::{Arm, Needs, Setting, Started, Workload};
 use super::output::Output;
-use super::{Arm, Needs, Setting, Started, Workload};
+use super::parameters;
 use crate::clock::{Clock, Spent, now_ns};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -22,7 +23,7 @@ pub(crate) static CALLS: Workload = Workload {
     name: NAME,
     about: "copy with a buffer, and time every read and every write of it",
     variants: "the bytes of a buffer, as 64K",
-    check: |variant| super::bytes_of(variant, BUFFER_BYTES_MAX).map(drop),
+    check: |variant| parameters::bytes_of(variant, BUFFER_BYTES_MAX).map(drop),
     start,
     needs,
     has_state: true,
@@ -89,8 +90,8 @@ impl Times {
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let parsed =
-        super::one_file(setting.cell).and_then(|()| super::bytes_of(text, BUFFER_BYTES_MAX));
+    let parsed = parameters::one_file(setting.cell)
+        .and_then(|()| parameters::bytes_of(text, BUFFER_BYTES_MAX));
     let buffer_bytes = match parsed {
         Ok(buffer_bytes) => buffer_bytes,
         Err(why) => return Ok(Err(why)),

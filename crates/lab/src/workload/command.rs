@@ -15,8 +15,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use rustix::fs::{Access, MemfdFlags};
 
 use super::cached_source::{Begun, Cached};
+use super::interface::{Arm, Needs, Setting, Started, Workload};
 use super::tree::Tree;
-use super::{Arm, Needs, Setting, Started, Workload};
 use crate::clock::{Clock, Spent, now_ns};
 use crate::definition::cell::{Cell, Destination};
 use crate::error::Error;

@@ -2,7 +2,8 @@
 
 use engines::Variant;
 
-use super::{Arm, Needs, Setting, Started, Workload, source_facts};
+use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::source_facts;
 use crate::clock::Clock;
 use crate::definition::cell::{Cell, Destination};
 use crate::error::Error;

@@ -9,8 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use engines::Errno;
 use engines::sys::{Guard, Window};
 
+use super::interface::{Arm, Needs, Setting, Started, Workload};
 use super::output::Output;
-use super::{Arm, Needs, Setting, Started, Workload, pattern};
+use super::parameters;
+use super::pattern;
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -48,11 +50,11 @@ impl Way {
         };
         match (how, option) {
             ("mmap", None | Some("populate")) => {
-                let window_bytes = super::window_bytes_of(size, PIECE_BYTES_MAX)?;
+                let window_bytes = parameters::window_bytes_of(size, PIECE_BYTES_MAX)?;
                 Ok(Way::Mmap { window_bytes, populate: option.is_some() })
             }
             ("write", None) => {
-                let buffer_bytes = super::bytes_of(size, PIECE_BYTES_MAX)?;
+                let buffer_bytes = parameters::bytes_of(size, PIECE_BYTES_MAX)?;
                 match buffer_bytes as u64 % pattern::WORD_BYTES {
                     0 => Ok(Way::Write { buffer_bytes }),
                     _ => Err(format!("'{size}' is no multiple of 8, the bytes of a word")),
@@ -79,7 +81,7 @@ struct Creating {
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let parsed = super::one_file(setting.cell).and_then(|()| Way::parse(text));
+    let parsed = parameters::one_file(setting.cell).and_then(|()| Way::parse(text));
     let way = match parsed {
         Ok(way) => way,
         Err(why) => return Ok(Err(why)),
@@ -169,7 +171,7 @@ impl Arm for Creating {
         counters.fill_since(&mut measured);
         spent.fill(&mut measured);
         measured.calls = Some(calls);
-        super::NO_SOURCE.clone_into(&mut measured.state_note);
+        parameters::NO_SOURCE.clone_into(&mut measured.state_note);
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         Ok(Outcome::Measured(Box::new(measured)))
     }

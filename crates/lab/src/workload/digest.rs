@@ -11,7 +11,8 @@ use engines::sys::Leased;
 use md5::Digest as _;
 
 use super::cached_source::Cached;
-use super::{Arm, Needs, Setting, Started, Workload};
+use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::parameters;
 use crate::clock::{Clock, Spent};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -116,11 +117,11 @@ impl By {
         match (how, size) {
             ("mmap", "whole") => Ok(By::Mmap { window_bytes: None }),
             ("mmap", size) => {
-                let window_bytes = super::window_bytes_of(size, PIECE_BYTES_MAX)?;
+                let window_bytes = parameters::window_bytes_of(size, PIECE_BYTES_MAX)?;
                 Ok(By::Mmap { window_bytes: Some(window_bytes) })
             }
             ("read", size) => {
-                Ok(By::Read { buffer_bytes: super::bytes_of(size, PIECE_BYTES_MAX)? })
+                Ok(By::Read { buffer_bytes: parameters::bytes_of(size, PIECE_BYTES_MAX)? })
             }
             _ => Err(format!("'{how}' is neither read nor mmap")),
         }

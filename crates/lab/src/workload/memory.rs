@@ -5,7 +5,8 @@
 
 use engines::{Floor, Kind, Variant};
 
-use super::{Arm, Needs, Setting, Started, Workload};
+use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::parameters;
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -47,12 +48,11 @@ struct Copying {
 
 fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
     let started =
-        super::one_file(setting.cell).and_then(|()| parse(text)).and_then(|variant| match variant
-            .engine
-            .kind
-        {
-            Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of(&error)),
-            Kind::Copier { .. } => unreachable!("parse has refused it"),
+        parameters::one_file(setting.cell).and_then(|()| parse(text)).and_then(|variant| {
+            match variant.engine.kind {
+                Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of(&error)),
+                Kind::Copier { .. } => unreachable!("parse has refused it"),
+            }
         });
     Ok(started
         .map(|floor| Box::new(Copying { floor, bytes: setting.cell.file_bytes }) as Box<dyn Arm>))
@@ -69,7 +69,7 @@ impl Arm for Copying {
         let mut measured = Measurement { counted: true, ..Measurement::default() };
         counters.fill_since(&mut measured);
         spent.fill(&mut measured);
-        super::NO_SOURCE.clone_into(&mut measured.state_note);
+        parameters::NO_SOURCE.clone_into(&mut measured.state_note);
         Ok(Outcome::Measured(Box::new(measured)))
     }
 }

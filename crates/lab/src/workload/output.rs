@@ -3,7 +3,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::Setting;
+use super::interface::Setting;
 use crate::clock::{Spent, now_ns};
 use crate::definition::cell::Destination;
 use crate::error::Error;

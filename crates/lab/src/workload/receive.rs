@@ -13,10 +13,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use engines::sys::Window;
 use engines::{Errno, Pair, Pos, Span, Variant};
 
+use super::interface::{Arm, Needs, Setting, Started, Workload};
 use super::output::{Opened, Output};
+use super::parameters;
 use super::peer::{self, Peer, Role};
 use super::socket_copy::Chained;
-use super::{Arm, Needs, Setting, Started, Workload};
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -57,7 +58,7 @@ impl Parsed {
                 Some((size, option)) => (size, Some(option)),
                 None => (rest, None),
             };
-            let window_bytes = super::window_bytes_of(size, WINDOW_BYTES_MAX)?;
+            let window_bytes = parameters::window_bytes_of(size, WINDOW_BYTES_MAX)?;
             return match option {
                 None | Some("populate") => {
                     Ok(Parsed::Mmap { window_bytes, populate: option.is_some() })
@@ -92,12 +93,13 @@ struct Receiving {
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let way = super::one_file(setting.cell).and_then(|()| Parsed::of(text)).and_then(|parsed| {
-        Ok(match parsed {
-            Parsed::Mmap { window_bytes, populate } => Way::Mmap { window_bytes, populate },
-            Parsed::Engine(variant) => Way::Engine(Chained::start(&variant)?),
-        })
-    });
+    let way =
+        parameters::one_file(setting.cell).and_then(|()| Parsed::of(text)).and_then(|parsed| {
+            Ok(match parsed {
+                Parsed::Mmap { window_bytes, populate } => Way::Mmap { window_bytes, populate },
+                Parsed::Engine(variant) => Way::Engine(Chained::start(&variant)?),
+            })
+        });
     let way = match way {
         Ok(way) => way,
         Err(why) => return Ok(Err(why)),
@@ -195,7 +197,7 @@ impl Arm for Receiving {
         measured.calls = calls;
         // It may have been the sender that it waited for.
         measured.processor_wait_ns = None;
-        super::NO_SOURCE.clone_into(&mut measured.state_note);
+        parameters::NO_SOURCE.clone_into(&mut measured.state_note);
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         if let Some(share) = share {
             if share.own_bytes == 0 {

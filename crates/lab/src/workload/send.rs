@@ -12,9 +12,10 @@ use engines::{Meter, Pair, Pos, Span, Variant};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cached_source::Cached;
+use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::parameters;
 use super::peer::{Peer, Received, Role};
 use super::socket_copy::Chained;
-use super::{Arm, Needs, Setting, Started, Workload};
 use crate::clock::{Clock, Spent, now_ns};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -60,7 +61,7 @@ struct Sending {
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let chained = super::one_file(setting.cell)
+    let chained = parameters::one_file(setting.cell)
         .and_then(|()| parse(text))
         .and_then(|variant| Chained::start(&variant));
     let chained = match chained {

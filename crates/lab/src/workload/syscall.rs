@@ -7,7 +7,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Arm, Needs, Setting, Started, Workload};
+use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::parameters;
 use crate::clock::{Clock, Counters, Spent};
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
@@ -92,7 +93,7 @@ impl Arm for Calling {
             Measurement { counted: true, calls: Some(CALLS), ..Measurement::default() };
         counters.fill_since(&mut measured);
         spent.fill(&mut measured);
-        super::NO_SOURCE.clone_into(&mut measured.state_note);
+        parameters::NO_SOURCE.clone_into(&mut measured.state_note);
         Ok(Outcome::Measured(Box::new(measured)))
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::interface::{Arm, Setting, Workload};
 use super::session_files::Site;
-use super::{Arm, Setting, Workload};
 use crate::clock::Clock;
 use crate::definition::cell::Cell;
 use crate::sample::measurement::Measurement;

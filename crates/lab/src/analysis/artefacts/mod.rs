@@ -4,7 +4,10 @@
 //! copy in memory, a source that was all hole, extents shared in place of bytes moved, a machine that
 //! became slower from the first method to the last, two kinds of runs under one median.
 
+use naming::{named, of_variants};
+
 pub(crate) mod instability;
+mod naming;
 pub(crate) mod page_cache;
 #[cfg(test)]
 mod tests;
@@ -18,16 +21,12 @@ use crate::definition::without_label;
 use crate::page_cache::state::State;
 use crate::sample::record::Record;
 use crate::sample::run_samples::Surroundings;
-use crate::words;
 
 /// Page faults of one worker in a timed part that has none: of stacks, of threads that start.
 const FAULTS_STRAY: f64 = 16.0;
 
 /// The look at the clock may be this share of a time.
 const CLOCK_SHARE: f64 = 0.02;
-
-/// Cells that a sentence names.
-const NAMED_MAX: usize = 3;
 
 /// What is to be said of the samples in `views`, which are all parts of an experiment.
 #[must_use]
@@ -153,27 +152,4 @@ fn last_resort(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
             )
         })
         .collect()
-}
-
-/// For each variant the cells in which `is_so` for any of its counted runs.
-fn of_variants<'v>(
-    cells: &[(&'v View<'_>, &CellView<'_>)],
-    is_so: impl Fn(&CellView<'_>, &Record) -> bool,
-) -> BTreeMap<&'v str, Vec<String>> {
-    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (view, cell) in cells {
-        for (variant, records) in view.part.variants.iter().zip(&cell.counted) {
-            if records.iter().any(|record| is_so(cell, record)) {
-                found.entry(variant).or_default().push(cell.cell.id());
-            }
-        }
-    }
-    found
-}
-
-fn named(cells: &[String]) -> String {
-    if cells.len() <= NAMED_MAX {
-        return words::listed(cells);
-    }
-    format!("{} and {} more cells", cells[..NAMED_MAX - 1].join(", "), cells.len() - NAMED_MAX + 1)
 }

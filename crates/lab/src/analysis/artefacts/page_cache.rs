@@ -1,6 +1,6 @@
 //! The page cache not being what it is taken for, and too little memory for it.
 
-use super::{NAMED_MAX, named, of_variants};
+use super::naming::{NAMED_MAX, named, of_variants};
 use crate::analysis::view::{CellView, View};
 use crate::definition::is_floor;
 use crate::page_cache::state::{Proof, State};

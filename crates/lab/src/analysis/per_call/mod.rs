@@ -1,6 +1,8 @@
 //! What single reads and writes cost by the size of their buffer: lines, modes, steps of readahead,
 //! and the buffer that keeps the calls' own cost small.
 
+use waits::Waits;
+
 pub(crate) mod cost;
 #[cfg(test)]
 mod tests;
@@ -85,17 +87,6 @@ pub struct Mode {
     pub at_ns: f64,
     /// Its share of the calls.
     pub share: f64,
-}
-
-/// Reads that waited.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Waits {
-    /// Their share of the reads.
-    pub share: f64,
-    /// Bytes from one to the next, the median: what the kernel reads ahead at a time.
-    pub every_bytes: u64,
-    /// What they took, the median.
-    pub wait_ns: f64,
 }
 
 /// c + f n for one kind of call: of means, so that what some calls wait for is in it.

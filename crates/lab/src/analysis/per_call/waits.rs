@@ -1,11 +1,23 @@
 //! Reads that waited for a device, which tell how far is read ahead.
 
-use super::Waits;
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::view::CellView;
 use crate::stats::median;
 
 /// How much longer than half of the reads a read is that waited for a device.
 const WAIT_FACTOR: f64 = 5.0;
+
+/// Reads that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waits {
+    /// Their share of the reads.
+    pub share: f64,
+    /// Bytes from one to the next, the median: what the kernel reads ahead at a time.
+    pub every_bytes: u64,
+    /// What they took, the median.
+    pub wait_ns: f64,
+}
 
 /// Reads that took much longer than half of them, and how far apart they lie. Only of sequences that
 /// hold every call.
