@@ -260,7 +260,7 @@ fn the_time_is_kept_and_the_hopeless_left_out() {
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
     use rustix::process::Signal;
-    // While the source is made, while it is warmed, and in the heats.
+    // While the source is made, while it is warmed, and in elimination rounds.
     for (signal, after_ms) in
         [(Signal::INT, 500), (Signal::TERM, 500), (Signal::INT, 50), (Signal::INT, 200)]
     {

@@ -220,7 +220,7 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
     if let Some(ratio) = paired.ratio() {
         return Loss::Rounds(ratio, paired.rounds());
     }
-    let heat = |way: &Way| median(&way.heats_ns);
+    let heat = |way: &Way| median(&way.elimination_ns);
     if let Some((own, best)) = heat(way).zip(heat(best)) {
         return Loss::Heats(own / best);
     }
@@ -245,7 +245,7 @@ fn does_the_same(finding: &Finding, name: &str, variant: &Variant) -> bool {
 /// What was run that does the same to a file of that length.
 fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f Way> {
     let did_run = |way: &&Way| {
-        !way.heats_ns.is_empty() || !way.rounds_ns.is_empty() || way.ratio_to_best.is_some()
+        !way.elimination_ns.is_empty() || !way.rounds_ns.is_empty() || way.ratio_to_best.is_some()
     };
     let same_name = finding.way(&variant.to_string()).filter(did_run);
     same_name.or_else(|| {

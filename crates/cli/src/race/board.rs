@@ -74,7 +74,7 @@ fn lines(headline: &str, progress: &Progress<'_>, columns: usize, rows: usize) -
 
 fn now_line(progress: &Progress<'_>) -> String {
     let stage = match progress.stage {
-        Stage::Heat => format!("heat {}", progress.round),
+        Stage::Elimination => format!("elimination round {}", progress.round),
         Stage::WarmUp => "warm-up".to_owned(),
         Stage::Final => format!("round {}", progress.round),
     };
@@ -92,13 +92,9 @@ fn standing(line: &Line) -> String {
     let mark = if line.floor { " (floor)" } else { "" };
     let out = if line.running { "" } else { "  out" };
     let name = format!("{}{mark}", line.variant);
-    // Heats have several lengths, so that only rates can be compared.
-    let (time, runs) = match (line.in_final, line.runs) {
-        (true, 1) => (words::nanoseconds(line.median_ns), "1 run".to_owned()),
-        (true, runs) => (words::nanoseconds(line.median_ns), format!("{runs} runs")),
-        (false, 1) => (String::new(), "1 heat".to_owned()),
-        (false, heats) => (String::new(), format!("{heats} heats")),
-    };
+    // Elimination rounds copy several lengths, so that only rates can be compared.
+    let time = if line.in_final { words::nanoseconds(line.median_ns) } else { String::new() };
+    let runs = if line.runs == 1 { "1 run".to_owned() } else { format!("{} runs", line.runs) };
     let rate = words::grouped(&format!("{rate:.0}"));
     format!("  {name:<30} {rate:>7} MB/s {time:>9} {runs:>8}{out}")
 }

@@ -23,8 +23,8 @@ struct Column {
 const SECTIONS: &[(&str, Standing, bool)] = &[
     ("", Standing::Raced, false),
     ("sharing extents with the source, which moves no bytes:", Standing::Raced, true),
-    ("in the heats only, on the start of the source:", Standing::Heat, false),
-    ("in the heats only, sharing extents:", Standing::Heat, true),
+    ("in the elimination rounds only, on the start of the source:", Standing::Eliminated, false),
+    ("in the elimination rounds only, sharing extents:", Standing::Eliminated, true),
     ("floors to compare with, which copy no file:", Standing::Floor, false),
 ];
 
@@ -182,7 +182,7 @@ fn remarks(report: &Report, columns: usize) -> String {
             Standing::Refused => {
                 remark(&format!("not here: {} ({})", row.variant, row.reason));
             }
-            Standing::Heat if row.reason.starts_with("left out") => {
+            Standing::Eliminated if row.reason.starts_with("left out") => {
                 remark(&format!("{} {}", row.variant, row.reason));
             }
             _ => {}

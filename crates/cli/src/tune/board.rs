@@ -100,7 +100,7 @@ fn lines(
     ));
     let stage = match progress.stage {
         Stage::WarmUp => "warm-up".to_owned(),
-        Stage::Heat => format!("heat {}", progress.round),
+        Stage::Elimination => format!("elimination round {}", progress.round),
         Stage::Final => format!("round {}", progress.round),
     };
     // The number goes back to the first then, and an answer may change.

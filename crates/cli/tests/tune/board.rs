@@ -75,7 +75,7 @@ fn it_fits_the_terminal_and_an_interrupt_has_the_last_word() {
     assert!(narrow.iter().any(|line| line.starts_with(headline)), "{narrow:?}");
     // The time that is left, and who is in front.
     let shown = |what: &str| lines.iter().any(|line| line.contains(what));
-    assert!(shown(" s left: ") && shown(" MB/s ") && shown("heat 1"), "{lines:?}");
+    assert!(shown(" s left: ") && shown(" MB/s ") && shown("elimination round 1"), "{lines:?}");
     assert!(names_in(&work).is_empty());
 }
 

@@ -10,10 +10,10 @@ use crate::stats::median;
 
 /// A variant and what is known of it so far.
 #[derive(Debug)]
-pub(super) struct Entrant {
+pub(super) struct Candidate {
     pub(super) variant: Variant,
-    pub(super) progressing: Progressing,
-    /// Every run, heats included.
+    pub(super) status: Status,
+    /// Every run, elimination rounds included.
     pub(super) samples: Vec<Sample>,
     /// What the last run took in all: setting the state, copying, comparing, removing.
     pub(super) cost: Duration,
@@ -26,11 +26,11 @@ pub(super) const LONG_BYTES: u64 = 8 << 20;
 
 /// Whether it goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Progressing {
+pub(super) enum Status {
     /// It takes part.
     Running,
-    /// It was too slow in the heats for the final; in words.
-    OutInHeats(String),
+    /// It was too slow in the elimination rounds for the final; in words.
+    Eliminated(String),
     /// It took part in the final until it was clear that it is slower.
     Beaten,
     /// It does not work here; in words.
@@ -68,11 +68,11 @@ pub struct Line {
     pub running: bool,
 }
 
-impl Entrant {
-    pub(super) fn new(variant: Variant) -> Entrant {
-        Entrant {
+impl Candidate {
+    pub(super) fn new(variant: Variant) -> Candidate {
+        Candidate {
             variant,
-            progressing: Progressing::Running,
+            status: Status::Running,
             samples: Vec::new(),
             cost: Duration::ZERO,
             files: 1,
@@ -97,32 +97,32 @@ impl Entrant {
         }
     }
 
-    /// Bytes of the longest run in the heats.
-    pub(super) fn heat_bytes(&self) -> u64 {
-        let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
-        heats.map(|sample| sample.bytes).max().unwrap_or(0)
+    /// Bytes of the longest run in the elimination rounds.
+    pub(super) fn elimination_bytes(&self) -> u64 {
+        let eliminations = self.samples.iter().filter(|sample| sample.stage == Stage::Elimination);
+        eliminations.map(|sample| sample.bytes).max().unwrap_or(0)
     }
 
-    /// Its longest runs in the heats.
-    pub(super) fn longest_heats(&self) -> Vec<&Sample> {
-        let bytes = self.heat_bytes();
-        let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
-        heats.filter(|sample| sample.bytes == bytes).collect()
+    /// Its longest runs in the elimination rounds.
+    pub(super) fn longest_eliminations(&self) -> Vec<&Sample> {
+        let bytes = self.elimination_bytes();
+        let eliminations = self.samples.iter().filter(|sample| sample.stage == Stage::Elimination);
+        eliminations.filter(|sample| sample.bytes == bytes).collect()
     }
 
-    /// Nanoseconds a byte in its longest heats.
-    pub(super) fn heat_pace(&self) -> Option<f64> {
-        let heats = self.longest_heats();
+    /// Nanoseconds a byte in its longest elimination rounds.
+    pub(super) fn elimination_ns_per_byte(&self) -> Option<f64> {
+        let eliminations = self.longest_eliminations();
         let times: Vec<f64> =
-            heats.iter().map(|sample| sample.measured.elapsed_ns as f64).collect();
-        Some(median(&times)? / self.heat_bytes().max(1) as f64)
+            eliminations.iter().map(|sample| sample.measured.elapsed_ns as f64).collect();
+        Some(median(&times)? / self.elimination_bytes().max(1) as f64)
     }
 
-    /// Its best time over `bytes` in the heats. The least and not the median: on a shared machine
-    /// others only ever add time, and the heats are few.
-    pub(super) fn heat_ns(&self, bytes: u64) -> Option<f64> {
-        let heats = self.samples.iter().filter(|sample| sample.stage == Stage::Heat);
-        heats
+    /// Its best time over `bytes` in the elimination rounds. The least and not the median: on a shared machine
+    /// others only ever add time, and the elimination rounds are few.
+    pub(super) fn elimination_ns(&self, bytes: u64) -> Option<f64> {
+        let eliminations = self.samples.iter().filter(|sample| sample.stage == Stage::Elimination);
+        eliminations
             .filter(|sample| sample.bytes == bytes)
             .map(|sample| sample.measured.elapsed_ns as f64)
             .min_by(f64::total_cmp)
@@ -158,13 +158,13 @@ impl Entrant {
         }
     }
 
-    /// The times of its longest runs in this part of the race, or of the heats before the final has
+    /// The times of its longest runs in this part of the race, or of the elimination rounds before the final has
     /// reached it.
     fn line(&self, stage: Stage) -> Option<Line> {
         let in_final: Vec<&Sample> = self.final_samples();
         let shown = match stage {
             Stage::Final | Stage::WarmUp if !in_final.is_empty() => in_final,
-            _ => self.longest_heats(),
+            _ => self.longest_eliminations(),
         };
         let times: Vec<f64> =
             shown.iter().map(|sample| sample.measured.elapsed_ns as f64).collect();
@@ -175,16 +175,16 @@ impl Entrant {
             bytes: shown[0].bytes,
             in_final: shown[0].is_final(),
             floor: self.class() == Class::Floor,
-            running: self.progressing == Progressing::Running,
+            running: self.status == Status::Running,
         })
     }
 }
 
 /// The places so far, fastest first; those that are out come last.
-pub(super) fn standings(entrants: &[Entrant], stage: Stage) -> Vec<Line> {
-    let refused = |entrant: &&Entrant| !matches!(entrant.progressing, Progressing::Refused(_));
+pub(super) fn standings(candidates: &[Candidate], stage: Stage) -> Vec<Line> {
+    let refused = |candidate: &&Candidate| !matches!(candidate.status, Status::Refused(_));
     let mut lines: Vec<Line> =
-        entrants.iter().filter(refused).filter_map(|entrant| entrant.line(stage)).collect();
+        candidates.iter().filter(refused).filter_map(|candidate| candidate.line(stage)).collect();
     let pace = |line: &Line| line.median_ns / line.bytes.max(1) as f64;
     lines.sort_by(|a, b| b.running.cmp(&a.running).then_with(|| pace(a).total_cmp(&pace(b))));
     lines

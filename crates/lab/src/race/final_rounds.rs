@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::candidate::{Class, Progressing};
+use super::candidate::{Class, Status};
 use super::runner::Race;
 use crate::error::Error;
 use crate::sample::{Place, Stage};
@@ -45,8 +45,8 @@ impl Race<'_> {
     fn warm_up(&mut self, task: &Task) -> Result<(), Error> {
         let quickest = self
             .running()
-            .filter(|&index| self.entrants[index].class() != Class::Floor)
-            .min_by_key(|&index| self.entrants[index].cost);
+            .filter(|&index| self.candidates[index].class() != Class::Floor)
+            .min_by_key(|&index| self.candidates[index].cost);
         let place = Place { stage: Stage::WarmUp, round: 1, order_in_round: 1 };
         quickest.map_or(Ok(()), |index| self.run_one(index, task, place))
     }
@@ -55,11 +55,11 @@ impl Race<'_> {
     fn run_round(&mut self, task: &Task, round: u32) -> Result<bool, Error> {
         let running: Vec<usize> = self
             .running()
-            .filter(|&i| round <= self.floor_rounds() || self.entrants[i].class() != Class::Floor)
+            .filter(|&i| round <= self.floor_rounds() || self.candidates[i].class() != Class::Floor)
             .collect();
-        let order = self.plan.order(Stage::Final, round, &running);
+        let order = self.run_order.order(Stage::Final, round, &running);
         for (place, index) in (1..).zip(order) {
-            if self.time_is_up(round, self.entrants[index].cost_of(task.load.bytes)) {
+            if self.time_is_up(round, self.candidates[index].cost_of(task.load.bytes)) {
                 return Ok(false);
             }
             let place = Place { stage: Stage::Final, round, order_in_round: place };
@@ -89,9 +89,9 @@ impl Race<'_> {
         let mut decided = true;
         for class in [Class::Mover, Class::Sharer] {
             let of_class: Vec<usize> =
-                self.running().filter(|&index| self.entrants[index].class() == class).collect();
+                self.running().filter(|&index| self.candidates[index].class() == class).collect();
             let racers: Vec<Racer> =
-                of_class.iter().map(|&index| self.entrants[index].racer()).collect();
+                of_class.iter().map(|&index| self.candidates[index].racer()).collect();
             let beaten = winner::beaten(&racers);
             decided &= of_class.len() <= beaten.len() + 1;
             if decided && round < ROUNDS_TO_WIN {
@@ -100,7 +100,7 @@ impl Race<'_> {
                 continue;
             }
             for place in beaten {
-                self.entrants[of_class[place]].progressing = Progressing::Beaten;
+                self.candidates[of_class[place]].status = Status::Beaten;
             }
         }
         decided
@@ -108,8 +108,8 @@ impl Race<'_> {
 
     /// Whether no run of any copier had the state that was asked for; more would not have it either.
     fn state_is_out_of_reach(&self) -> bool {
-        let copiers = self.entrants.iter().filter(|entrant| entrant.class() != Class::Floor);
-        let mut samples = copiers.flat_map(super::Entrant::final_samples).peekable();
+        let copiers = self.candidates.iter().filter(|candidate| candidate.class() != Class::Floor);
+        let mut samples = copiers.flat_map(super::Candidate::final_samples).peekable();
         samples.peek().is_some() && samples.all(|sample| !sample.measured.counted)
     }
 }

@@ -1,6 +1,6 @@
 //! The quick answer: which way of copying wins on this source, here.
 //!
-//! Heats on the start of the source narrow the field and foretell what a run costs; the final runs
+//! Elimination rounds on the start of the source narrow the field and foretell what a run costs; the final runs
 //! whole rounds in shuffled order for as long as the time allows.
 
 pub mod candidate;
@@ -19,10 +19,10 @@ use crate::environment;
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::scratch::Scratch;
-use crate::search::run_order::Plan;
+use crate::search::run_order::RunOrder;
 use crate::source::{Load, Source};
 use crate::trial::{Bench, Task};
-use candidate::Entrant;
+use candidate::Candidate;
 use config::{Config, Watch};
 use runner::Race;
 
@@ -50,7 +50,7 @@ pub fn run<'r>(
         haulage_commit,
     );
     source.settle()?;
-    let entrants = config.variants.iter().cloned().map(Entrant::new).collect();
+    let candidates = config.variants.iter().cloned().map(Candidate::new).collect();
     let bench = Bench {
         source,
         dst: scratch,
@@ -61,10 +61,10 @@ pub fn run<'r>(
         durable: false,
         clock: Clock::default(),
     };
-    let plan = Plan { seed: config.seed };
-    let mut race = Race { config, bench, plan, entrants, notes: Vec::new(), watch };
+    let run_order = RunOrder { seed: config.seed };
+    let mut race = Race { config, bench, run_order, candidates, notes: Vec::new(), watch };
 
-    race.run_heats()?;
+    race.run_elimination()?;
     race.require_copiers()?;
     let load = race.choose_load(&whole);
     let task = Task { digests: crate::trial::digest::Digests::of(source, &load)?, load };

@@ -11,8 +11,9 @@ use crate::stats::{Ratio, median, median_interval};
 pub enum Standing {
     /// It took part in the final.
     Raced,
-    /// It was measured in the heats only, on the start of the source.
-    Heat,
+    /// It ran in elimination rounds only, on the start of the source.
+    #[serde(rename = "heat")]
+    Eliminated,
     /// It copies no file and is measured beside the others to compare with.
     Floor,
     /// It does not work here.
@@ -47,8 +48,8 @@ pub struct Summary {
     /// Millions of bytes a second, from the median; none when no bytes were moved.
     pub megabytes_per_second: Option<f64>,
     /// Its time over the time of the best, paired by round: the best of those that move bytes, or of
-    /// those that share extents, whichever it does. Of a variant measured in the heats only, over the
-    /// best in the heats and without interval.
+    /// those that share extents, whichever it does. Of a variant measured in the elimination rounds only, over the
+    /// best in the elimination rounds and without interval.
     pub ratio_to_best: Option<f64>,
     /// The lower end of its 95 % interval.
     pub ratio_low: Option<f64>,

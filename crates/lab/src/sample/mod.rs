@@ -39,8 +39,9 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Short runs on the start of the source, by which the field is narrowed.
-    Heat,
+    /// A short run on the start of the source; elimination rounds decide who goes on.
+    #[serde(rename = "heat")]
+    Elimination,
     /// One run on the whole load that warms up and is never counted.
     WarmUp,
     /// Runs that count.

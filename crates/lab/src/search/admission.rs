@@ -1,4 +1,4 @@
-//! Who goes on from the heats to the final, and how much of the source the final copies, when the
+//! Who goes on from the elimination rounds to the final, and how much of the source the final copies, when the
 //! time does not allow everything to everyone.
 
 use std::time::Duration;
@@ -10,23 +10,23 @@ const ROUNDS_WANTED: f64 = 8.0;
 /// Fewer rounds than these decide nothing.
 pub const ROUNDS_MIN: u32 = 3;
 
-/// Slower than the best by up to this factor, a variant may well be the best: the heats are short and
+/// Slower than the best by up to this factor, a variant may well be the best: the elimination rounds are short and
 /// few, and one that uses several processors suffers most when others do too. It is kept as long as
 /// [`ROUNDS_MIN`] rounds fit.
 const CLOSE: f64 = 2.0;
 
 /// Slower than the best by this factor in its first runs, a variant is no contender at any length,
 /// and a race that a user did not ask for it would wait for it.
-const HOPELESS: f64 = 20.0;
+const FAR_SLOWER: f64 = 20.0;
 
 /// Variants for which the final should have time, at the least and at the most.
 const FIELD: std::ops::RangeInclusive<usize> = 3..=8;
 
-/// What the heats told of a variant.
+/// What the elimination rounds told of a variant.
 #[derive(Clone, Copy, Debug)]
-pub struct Prospect {
+pub struct Contender {
     /// Its best time for the piece.
-    pub heat_ns: f64,
+    pub elimination_ns: f64,
     /// What one run of the final would take in all: state, copy, comparison, removal.
     pub run_cost: Duration,
     /// Whether it takes part whatever the others do: it shares extents, which answers another wish
@@ -34,19 +34,21 @@ pub struct Prospect {
     pub always: bool,
 }
 
-/// The prospects that take part in a final of `time`, by index, fastest first.
+/// The contenders that take part in a final of `time`, by index, fastest first.
 #[must_use]
-pub fn admit(prospects: &[Prospect], time: Duration) -> Vec<usize> {
+pub fn admit(contenders: &[Contender], time: Duration) -> Vec<usize> {
     let (mut admitted, mut rest): (Vec<usize>, Vec<usize>) =
-        (0..prospects.len()).partition(|&index| prospects[index].always);
-    rest.sort_by(|&a, &b| prospects[a].heat_ns.total_cmp(&prospects[b].heat_ns));
-    let mut cost: f64 = admitted.iter().map(|&index| prospects[index].run_cost.as_secs_f64()).sum();
-    let best_ns = rest.first().map_or(0.0, |&index| prospects[index].heat_ns);
+        (0..contenders.len()).partition(|&index| contenders[index].always);
+    rest.sort_by(|&a, &b| contenders[a].elimination_ns.total_cmp(&contenders[b].elimination_ns));
+    let mut cost: f64 =
+        admitted.iter().map(|&index| contenders[index].run_cost.as_secs_f64()).sum();
+    let best_ns = rest.first().map_or(0.0, |&index| contenders[index].elimination_ns);
     for (rank, &index) in rest.iter().enumerate() {
-        let Prospect { heat_ns, run_cost, .. } = prospects[index];
+        let Contender { elimination_ns, run_cost, .. } = contenders[index];
         let rounds = time.as_secs_f64() / (cost + run_cost.as_secs_f64());
-        let close =
-            heat_ns <= best_ns * CLOSE && rank < *FIELD.end() && rounds >= f64::from(ROUNDS_MIN);
+        let close = elimination_ns <= best_ns * CLOSE
+            && rank < *FIELD.end()
+            && rounds >= f64::from(ROUNDS_MIN);
         if rank < 2 || rounds >= ROUNDS_WANTED || close {
             admitted.push(index);
             cost += run_cost.as_secs_f64();
@@ -59,18 +61,18 @@ pub fn admit(prospects: &[Prospect], time: Duration) -> Vec<usize> {
 
 /// Whether a variant that needs `ns` for what the best does in `best_ns` is no contender.
 #[must_use]
-pub fn is_hopeless(ns: f64, best_ns: f64) -> bool {
-    ns > best_ns * HOPELESS
+pub fn is_far_slower(ns: f64, best_ns: f64) -> bool {
+    ns > best_ns * FAR_SLOWER
 }
 
 /// The share of the source, up to 1, of which [`ROUNDS_WANTED`] rounds fit `time`, for all that are
-/// close in the heats. The prospects' `run_cost` is that of the whole source.
+/// close in the elimination rounds. The contenders' `run_cost` is that of the whole source.
 #[must_use]
-pub fn affordable_share(prospects: &[Prospect], time: Duration) -> f64 {
-    let mut movers: Vec<&Prospect> = prospects.iter().filter(|p| !p.always).collect();
-    movers.sort_by(|a, b| a.heat_ns.total_cmp(&b.heat_ns));
+pub fn affordable_share(contenders: &[Contender], time: Duration) -> f64 {
+    let mut movers: Vec<&Contender> = contenders.iter().filter(|p| !p.always).collect();
+    movers.sort_by(|a, b| a.elimination_ns.total_cmp(&b.elimination_ns));
     let Some(best) = movers.first() else { return 1.0 };
-    let close = movers.iter().filter(|p| p.heat_ns <= best.heat_ns * CLOSE).count();
+    let close = movers.iter().filter(|p| p.elimination_ns <= best.elimination_ns * CLOSE).count();
     let field = close.clamp(*FIELD.start(), *FIELD.end());
     let round: f64 = movers.iter().take(field).map(|p| p.run_cost.as_secs_f64()).sum();
     // One more run warms up.
@@ -82,20 +84,24 @@ pub fn affordable_share(prospects: &[Prospect], time: Duration) -> f64 {
 mod tests {
     use super::*;
 
-    fn prospect(heat_ns: f64, cost_ms: u64) -> Prospect {
-        Prospect { heat_ns, run_cost: Duration::from_millis(cost_ms), always: false }
+    fn contender(elimination_ns: f64, cost_ms: u64) -> Contender {
+        Contender { elimination_ns, run_cost: Duration::from_millis(cost_ms), always: false }
     }
 
     #[test]
     fn everyone_takes_part_when_there_is_time() {
-        let field = [prospect(3.0, 100), prospect(1.0, 100), prospect(9.0, 100)];
+        let field = [contender(3.0, 100), contender(1.0, 100), contender(9.0, 100)];
         assert_eq!(admit(&field, Duration::from_secs(20)), [1, 0, 2]);
     }
 
     #[test]
     fn the_close_ones_take_part_when_there_is_less() {
-        let field =
-            [prospect(1.0, 1000), prospect(1.1, 1000), prospect(1.9, 1000), prospect(2.1, 1000)];
+        let field = [
+            contender(1.0, 1000),
+            contender(1.1, 1000),
+            contender(1.9, 1000),
+            contender(2.1, 1000),
+        ];
         assert_eq!(admit(&field, Duration::from_secs(20)), [0, 1, 2]);
         assert_eq!(admit(&field, Duration::from_secs(9)), [0, 1, 2]);
         assert_eq!(admit(&field, Duration::from_secs(8)), [0, 1]);
@@ -104,7 +110,7 @@ mod tests {
 
     #[test]
     fn whoever_shares_extents_always_takes_part() {
-        let mut field = [prospect(1.0, 1000), prospect(2.0, 1000), prospect(50.0, 10)];
+        let mut field = [contender(1.0, 1000), contender(2.0, 1000), contender(50.0, 10)];
         field[2].always = true;
         assert_eq!(admit(&field, Duration::from_secs(1)), [2, 0, 1]);
     }
@@ -112,7 +118,8 @@ mod tests {
     #[test]
     fn a_source_too_large_is_raced_in_part() {
         // Four are close: 8 rounds of them and a run to warm up are 33 s.
-        let field = [1.0, 1.1, 1.2, 2.0, 2.1, 9.0].map(|heat_ns| prospect(heat_ns, 1000));
+        let field =
+            [1.0, 1.1, 1.2, 2.0, 2.1, 9.0].map(|elimination_ns| contender(elimination_ns, 1000));
         let whole = affordable_share(&field, Duration::from_secs(34));
         assert!((whole - 1.0).abs() < 1e-12);
         let part = affordable_share(&field, Duration::from_millis(16_500));
@@ -121,8 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn hopeless_is_twenty_times_slower() {
-        assert!(is_hopeless(21.0, 1.0));
-        assert!(!is_hopeless(19.0, 1.0));
+    fn far_slower_is_twenty_times_slower() {
+        assert!(is_far_slower(21.0, 1.0));
+        assert!(!is_far_slower(19.0, 1.0));
     }
 }

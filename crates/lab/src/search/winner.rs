@@ -246,7 +246,7 @@ impl Verdict {
     pub fn unless_unraced(self, unraced: &[String]) -> Verdict {
         let (Some(leader), false) = (&self.winner, unraced.is_empty()) else { return self };
         let sentence = format!(
-            "{leader} leads, but {} did as well in the heats and had no time to race: allow more \
+            "{leader} leads, but {} did as well in the elimination rounds and had no time to race: allow more \
              with --time",
             words::listed(&shortened(unraced))
         );
@@ -362,7 +362,7 @@ mod tests {
         let open = won.unless_unraced(&["c".to_owned()]);
         assert_eq!((open.kind, open.winner.as_deref()), (Kind::TooClose, None));
         assert_eq!(open.contenders, ["a", "c"]);
-        assert!(open.sentence.starts_with("a leads, but c did as well in the heats"));
+        assert!(open.sentence.starts_with("a leads, but c did as well in the elimination rounds"));
         let none = decide(&[]);
         assert_eq!(none.clone().unless_unraced(&["c".to_owned()]), none);
     }

@@ -11,39 +11,39 @@ use crate::stats::Ratio;
 
 /// One way of copying in the search.
 #[derive(Clone, Debug)]
-pub(super) struct Arm {
+pub(super) struct Candidate {
     /// What it is called in tables and records.
     pub(super) name: String,
     /// What runs; of another program's way, the variant that it leads to.
     pub(super) variant: Variant,
     pub(super) role: Role,
-    /// The times of its heats.
-    pub(super) heats_ns: Vec<f64>,
+    /// The times of its elimination rounds.
+    pub(super) elimination_ns: Vec<f64>,
     /// The counted times of its final rounds.
     pub(super) finals_ns: BTreeMap<u32, f64>,
     pub(super) shares_extents: bool,
-    pub(super) standing: Standing,
+    pub(super) status: Status,
 }
 
-/// What an arm is there for.
+/// What an candidate is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// To win.
-    Candidate,
+    Contender,
     /// To be compared with: it is measured however slow it is. It wins all the same if it is the
     /// fastest.
     Baseline,
     /// The way of another program, which no choice can name.
-    Foreign,
+    OtherCopier,
 }
 
-/// How far an arm came.
+/// How far an candidate came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Status {
     Running,
     /// There was no time to try it so far.
     Waiting,
-    /// Left in the heats.
+    /// Left in the elimination rounds.
     Slow,
     /// Shown to be slower in the final.
     Beaten,
@@ -57,40 +57,40 @@ const BASELINE_ROUNDS: usize = 7;
 /// Rounds before which nothing is taken as settled.
 const ROUNDS_TO_SETTLE: usize = 5;
 
-/// After each heat: who is slower than the best by the factor leaves, and so does everyone beyond the
-/// number, the slowest first. The last row serves for all further heats.
-const HALVING: [(f64, usize); 3] = [(3.0, 16), (1.6, 8), (1.25, 5)];
+/// After each elimination round: who is slower than the best by the factor leaves, and so does everyone beyond the
+/// number, the slowest first. The last row serves for all further elimination rounds.
+const KEPT_AFTER: [(f64, usize); 3] = [(3.0, 16), (1.6, 8), (1.25, 5)];
 
-/// The most candidates of a final, and how close to the best a heat has to be.
+/// The most candidates of a final, and how close to the best a elimination round has to be.
 const FINALISTS: (f64, usize) = (1.2, 4);
 
-impl Arm {
-    pub(super) fn new(variant: Variant, role: Role) -> Arm {
-        Arm {
+impl Candidate {
+    pub(super) fn new(variant: Variant, role: Role) -> Candidate {
+        Candidate {
             name: variant.to_string(),
             variant,
             role,
-            heats_ns: Vec::new(),
+            elimination_ns: Vec::new(),
             finals_ns: BTreeMap::new(),
             shares_extents: false,
-            standing: Standing::Running,
+            status: Status::Running,
         }
     }
 
     pub(super) fn runs(&self) -> bool {
-        self.standing == Standing::Running
+        self.status == Status::Running
     }
 
     /// Whether it can be chosen: it moves bytes, and a copy can be told to go that way.
     fn can_be_chosen(&self) -> bool {
-        let refused = matches!(self.standing, Standing::Refused(_));
-        !refused && self.role != Role::Foreign && !self.shares_extents
+        let refused = matches!(self.status, Status::Refused(_));
+        !refused && self.role != Role::OtherCopier && !self.shares_extents
     }
 
-    /// What its heats tell: their middle, of two the lesser. The least would do where runs are only ever
+    /// What its elimination rounds tell: their middle, of two the lesser. The least would do where runs are only ever
     /// disturbed; but now and then one finds memory that is quicker than any other run's.
-    pub(super) fn heat_ns(&self) -> Option<f64> {
-        let mut heats = self.heats_ns.clone();
+    pub(super) fn elimination_median_ns(&self) -> Option<f64> {
+        let mut heats = self.elimination_ns.clone();
         heats.sort_by(f64::total_cmp);
         heats.get(heats.len().checked_sub(1)? / 2).copied()
     }
@@ -100,62 +100,69 @@ impl Arm {
     }
 }
 
-/// The arms of a situation of files of `file_bytes`: the `baselines`, and of `candidates` those that
+/// The candidates of a situation of files of `file_bytes`: the `baselines`, and of `candidates` those that
 /// differ from each other for such a file.
-pub(super) fn arms(baselines: Vec<Variant>, candidates: &[Variant], file_bytes: u64) -> Vec<Arm> {
-    let mut arms: Vec<Arm> = Vec::new();
+pub(super) fn candidates(
+    baselines: Vec<Variant>,
+    variants: &[Variant],
+    file_bytes: u64,
+) -> Vec<Candidate> {
+    let mut candidates: Vec<Candidate> = Vec::new();
     for variant in baselines {
-        if arms.iter().all(|arm| arm.variant != variant) {
-            arms.push(Arm::new(variant, Role::Baseline));
+        if candidates.iter().all(|candidate| candidate.variant != variant) {
+            candidates.push(Candidate::new(variant, Role::Baseline));
         }
     }
-    for variant in candidates {
-        if is_new(&arms, variant, file_bytes) {
-            arms.push(Arm::new(variant.clone(), Role::Candidate));
+    for variant in variants {
+        if is_new(&candidates, variant, file_bytes) {
+            candidates.push(Candidate::new(variant.clone(), Role::Contender));
         }
     }
-    arms
+    candidates
 }
 
-/// Whether `variant` does something to a file of `file_bytes` that none of `arms` does.
-fn is_new(arms: &[Arm], variant: &Variant, file_bytes: u64) -> bool {
+/// Whether `variant` does something to a file of `file_bytes` that none of `candidates` does.
+fn is_new(candidates: &[Candidate], variant: &Variant, file_bytes: u64) -> bool {
     let rounded = file_bytes.next_power_of_two();
     let own = variant.within(rounded);
-    arms.iter().all(|arm| arm.role == Role::Foreign || arm.variant.within(rounded) != own)
+    candidates.iter().all(|candidate| {
+        candidate.role == Role::OtherCopier || candidate.variant.within(rounded) != own
+    })
 }
 
-/// The best heat of those that can be chosen.
-pub(super) fn best_heat(arms: &[Arm]) -> Option<(usize, f64)> {
-    let of = |(index, arm): (usize, &Arm)| Some((index, arm.heat_ns()?));
-    let able = arms.iter().enumerate().filter(|(_, arm)| arm.can_be_chosen());
+/// The best elimination round of those that can be chosen.
+pub(super) fn best_in_elimination(candidates: &[Candidate]) -> Option<(usize, f64)> {
+    let of =
+        |(index, candidate): (usize, &Candidate)| Some((index, candidate.elimination_median_ns()?));
+    let able = candidates.iter().enumerate().filter(|(_, candidate)| candidate.can_be_chosen());
     able.filter_map(of).min_by(|(_, a), (_, b)| a.total_cmp(b))
 }
 
-/// Ends the part of those that the heats so far show to be slow. `heat` counts from 1.
-pub(super) fn halve(arms: &mut [Arm], heat: usize) {
-    let rule = HALVING[(heat - 1).min(HALVING.len() - 1)];
-    keep_closest(arms, rule);
+/// Ends the part of those that the elimination rounds so far show to be slow. `elimination round` counts from 1.
+pub(super) fn drop_slow(candidates: &mut [Candidate], heat: usize) {
+    let rule = KEPT_AFTER[(heat - 1).min(KEPT_AFTER.len() - 1)];
+    keep_closest(candidates, rule);
 }
 
 /// The same before the final.
-pub(super) fn admit_to_final(arms: &mut [Arm]) {
-    keep_closest(arms, FINALISTS);
+pub(super) fn admit_to_final(candidates: &mut [Candidate]) {
+    keep_closest(candidates, FINALISTS);
 }
 
-fn keep_closest(arms: &mut [Arm], (factor, number): (f64, usize)) {
-    let Some((_, best_ns)) = best_heat(arms) else { return };
-    let mut order: Vec<usize> = (0..arms.len())
-        .filter(|&index| arms[index].runs() && arms[index].role == Role::Candidate)
-        .filter(|&index| !arms[index].shares_extents)
+fn keep_closest(candidates: &mut [Candidate], (factor, number): (f64, usize)) {
+    let Some((_, best_ns)) = best_in_elimination(candidates) else { return };
+    let mut order: Vec<usize> = (0..candidates.len())
+        .filter(|&index| candidates[index].runs() && candidates[index].role == Role::Contender)
+        .filter(|&index| !candidates[index].shares_extents)
         .collect();
-    let heat = |arm: &Arm| arm.heat_ns().unwrap_or(f64::INFINITY);
-    order.sort_by(|&a, &b| heat(&arms[a]).total_cmp(&heat(&arms[b])));
+    let heat = |candidate: &Candidate| candidate.elimination_median_ns().unwrap_or(f64::INFINITY);
+    order.sort_by(|&a, &b| heat(&candidates[a]).total_cmp(&heat(&candidates[b])));
     for (rank, index) in order.into_iter().enumerate() {
-        match arms[index].heat_ns() {
+        match candidates[index].elimination_median_ns() {
             // Whether it is slow nobody knows.
-            None => arms[index].standing = Standing::Waiting,
+            None => candidates[index].status = Status::Waiting,
             Some(ns) if rank >= number || ns > factor * best_ns => {
-                arms[index].standing = Standing::Slow;
+                candidates[index].status = Status::Slow;
             }
             Some(_) => {}
         }
@@ -163,22 +170,22 @@ fn keep_closest(arms: &mut [Arm], (factor, number): (f64, usize)) {
 }
 
 /// Lets those in that there was no time for before; which they are.
-pub(super) fn let_in(arms: &mut [Arm]) -> Vec<usize> {
-    let waiting = |&index: &usize| arms[index].standing == Standing::Waiting;
-    let waiting: Vec<usize> = (0..arms.len()).filter(waiting).collect();
+pub(super) fn admit_waiting(candidates: &mut [Candidate]) -> Vec<usize> {
+    let waiting = |&index: &usize| candidates[index].status == Status::Waiting;
+    let waiting: Vec<usize> = (0..candidates.len()).filter(waiting).collect();
     for &index in &waiting {
-        arms[index].standing = Standing::Running;
+        candidates[index].status = Status::Running;
     }
     waiting
 }
 
-/// Begins the final anew, since some come to it that were not in its rounds so far: these become heats, and
+/// Begins the final anew, since some come to it that were not in its rounds so far: these become elimination rounds, and
 /// what is there to be compared with takes part again.
-pub(super) fn begin_final_anew(arms: &mut [Arm]) {
-    for arm in arms {
-        arm.heats_ns.extend(std::mem::take(&mut arm.finals_ns).into_values());
-        if arm.standing == Standing::Beaten && arm.role != Role::Candidate {
-            arm.standing = Standing::Running;
+pub(super) fn restart_final(candidates: &mut [Candidate]) {
+    for candidate in candidates {
+        candidate.elimination_ns.extend(std::mem::take(&mut candidate.finals_ns).into_values());
+        if candidate.status == Status::Beaten && candidate.role != Role::Contender {
+            candidate.status = Status::Running;
         }
     }
 }
@@ -189,86 +196,97 @@ const NEARLY: f64 = 1.3;
 /// Those beside the leaders that were not tried yet: half and twice their buffers, depths and workers.
 /// Leaders are the best and, at `first`, the best of another engine: with more workers, or another
 /// buffer, it may be the better one.
-pub(super) fn neighbours(arms: &[Arm], case: &Case, workers_max: usize, first: bool) -> Vec<Arm> {
-    let Some((best, best_ns)) = best_heat(arms) else { return Vec::new() };
+pub(super) fn neighbours(
+    candidates: &[Candidate],
+    case: &Case,
+    workers_max: usize,
+    first: bool,
+) -> Vec<Candidate> {
+    let Some((best, best_ns)) = best_in_elimination(candidates) else { return Vec::new() };
     let bytes = case.file_bytes;
-    let mut found: Vec<Arm> = Vec::new();
+    let mut found: Vec<Candidate> = Vec::new();
     let is_other = |&index: &usize| {
-        let (arm, engine) = (&arms[index], arms[best].variant.engine.name);
-        let near = arm.heat_ns().is_some_and(|ns| ns <= NEARLY * best_ns);
-        first && near && arm.can_be_chosen() && arm.variant.engine.name != engine
+        let (candidate, engine) = (&candidates[index], candidates[best].variant.engine.name);
+        let near = candidate.elimination_median_ns().is_some_and(|ns| ns <= NEARLY * best_ns);
+        first && near && candidate.can_be_chosen() && candidate.variant.engine.name != engine
     };
-    let heat = |index: usize| arms[index].heat_ns().unwrap_or(f64::INFINITY);
-    let other = (0..arms.len()).filter(is_other).min_by(|&a, &b| heat(a).total_cmp(&heat(b)));
+    let heat = |index: usize| candidates[index].elimination_median_ns().unwrap_or(f64::INFINITY);
+    let other = (0..candidates.len()).filter(is_other).min_by(|&a, &b| heat(a).total_cmp(&heat(b)));
     let leaders = std::iter::once(best).chain(other);
-    for variant in leaders.flat_map(|index| arms[index].variant.neighbours(workers_max)) {
-        let is_new = is_new(arms, &variant, bytes) && is_new(&found, &variant, bytes);
+    for variant in leaders.flat_map(|index| candidates[index].variant.neighbours(workers_max)) {
+        let is_new = is_new(candidates, &variant, bytes) && is_new(&found, &variant, bytes);
         if is_new && case.may_try(&variant) {
-            found.push(Arm::new(variant, Role::Candidate));
+            found.push(Candidate::new(variant, Role::Contender));
         }
     }
     found
 }
 
-/// The arms that race in the final and can be chosen.
-fn racing(arms: &[Arm]) -> Vec<usize> {
-    let raced = |&index: &usize| arms[index].can_be_chosen() && !arms[index].finals_ns.is_empty();
-    (0..arms.len()).filter(raced).collect()
+/// The candidates that race in the final and can be chosen.
+fn racing(candidates: &[Candidate]) -> Vec<usize> {
+    let raced = |&index: &usize| {
+        candidates[index].can_be_chosen() && !candidates[index].finals_ns.is_empty()
+    };
+    (0..candidates.len()).filter(raced).collect()
 }
 
 /// The fastest of the final.
-pub(super) fn best(arms: &[Arm]) -> Option<usize> {
-    let racing = racing(arms);
-    let racers: Vec<Racer> = racing.iter().map(|&index| arms[index].racer()).collect();
+pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
+    let racing = racing(candidates);
+    let racers: Vec<Racer> = racing.iter().map(|&index| candidates[index].racer()).collect();
     winner::best(&racers).map(|place| racing[place])
 }
 
 /// Ends the part of those that the final shows to be slower, by an estimate of more than `margin`; the
 /// baselines' once they are known well enough.
-pub(super) fn drop_beaten(arms: &mut [Arm], margin: f64) {
-    let Some(best) = best(arms) else { return };
-    let racing = racing(arms);
-    let racers: Vec<Racer> = racing.iter().map(|&index| arms[index].racer()).collect();
+pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
+    let Some(best) = best(candidates) else { return };
+    let racing = racing(candidates);
+    let racers: Vec<Racer> = racing.iter().map(|&index| candidates[index].racer()).collect();
     let by_much = |place: &usize| {
-        let ratio = ratio(&arms[racing[*place]], &arms[best]);
+        let ratio = ratio(&candidates[racing[*place]], &candidates[best]);
         ratio.is_some_and(|ratio| ratio.estimate > 1.0 + margin)
     };
     let beaten: Vec<usize> = winner::beaten(&racers).into_iter().filter(by_much).collect();
     for place in beaten {
-        let arm = &mut arms[racing[place]];
-        let known = arm.role == Role::Candidate || arm.finals_ns.len() >= BASELINE_ROUNDS;
-        if arm.runs() && known {
-            arm.standing = Standing::Beaten;
+        let candidate = &mut candidates[racing[place]];
+        let known =
+            candidate.role == Role::Contender || candidate.finals_ns.len() >= BASELINE_ROUNDS;
+        if candidate.runs() && known {
+            candidate.status = Status::Beaten;
         }
     }
-    for arm in arms.iter_mut().filter(|arm| arm.role == Role::Foreign || arm.shares_extents) {
-        if arm.runs() && arm.finals_ns.len() >= BASELINE_ROUNDS {
-            arm.standing = Standing::Beaten;
+    for candidate in candidates
+        .iter_mut()
+        .filter(|candidate| candidate.role == Role::OtherCopier || candidate.shares_extents)
+    {
+        if candidate.runs() && candidate.finals_ns.len() >= BASELINE_ROUNDS {
+            candidate.status = Status::Beaten;
         }
     }
 }
 
 /// Whether more rounds would tell nothing that matters: each of those still racing is slower than the
 /// best by more than δ, or no further from it than that, and nobody waits to be tried.
-pub(super) fn is_settled(arms: &[Arm]) -> bool {
-    let Some(best) = best(arms) else { return false };
-    let enough = |arm: &Arm| arm.finals_ns.len() >= ROUNDS_TO_SETTLE;
-    let settled = |arm: &Arm| {
-        let ratio = ratio(arm, &arms[best]);
+pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
+    let Some(best) = best(candidates) else { return false };
+    let enough = |candidate: &Candidate| candidate.finals_ns.len() >= ROUNDS_TO_SETTLE;
+    let settled = |candidate: &Candidate| {
+        let ratio = ratio(candidate, &candidates[best]);
         ratio.is_some_and(|ratio| {
             ratio.interval.low > 1.0 + DELTA || ratio.interval.high <= 1.0 + DELTA
         })
     };
-    enough(&arms[best])
-        && arms.iter().all(|arm| arm.standing != Standing::Waiting)
-        && (0..arms.len())
-            .filter(|&index| index != best && arms[index].runs())
-            .all(|index| enough(&arms[index]) && settled(&arms[index]))
+    enough(&candidates[best])
+        && candidates.iter().all(|candidate| candidate.status != Status::Waiting)
+        && (0..candidates.len())
+            .filter(|&index| index != best && candidates[index].runs())
+            .all(|index| enough(&candidates[index]) && settled(&candidates[index]))
 }
 
-/// The time of `arm` over that of `best`, in the rounds that both ran.
-pub(super) fn ratio(arm: &Arm, best: &Arm) -> Option<Ratio> {
-    arm.racer().against(&best.racer()).ratio()
+/// The time of `candidate` over that of `best`, in the rounds that both ran.
+pub(super) fn ratio(candidate: &Candidate, best: &Candidate) -> Option<Ratio> {
+    candidate.racer().against(&best.racer()).ratio()
 }
 
 /// A loss that may be taken for noise where the interval says so, and no more: what looks like more is
@@ -277,27 +295,28 @@ const DOUBTFUL: f64 = 0.05;
 
 /// What is chosen: the fastest, unless `preferred`, which is what a copy does without being told, or a
 /// simpler variant is as good as far as was seen. A choice has to gain something.
-pub(super) fn choose(arms: &[Arm], preferred: &Variant) -> Option<usize> {
-    let best = best(arms)?;
+pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<usize> {
+    let best = best(candidates)?;
     let as_good = |index: usize| {
         index == best
-            || ratio(&arms[index], &arms[best]).is_some_and(|ratio| {
+            || ratio(&candidates[index], &candidates[best]).is_some_and(|ratio| {
                 let may_be_noise = ratio.interval.low <= 1.0;
                 let allowed = if may_be_noise { DOUBTFUL } else { DELTA };
                 ratio.estimate <= 1.0 + allowed
             })
     };
-    let racing = racing(arms);
-    let is_preferred = |&index: &usize| arms[index].variant == *preferred;
+    let racing = racing(candidates);
+    let is_preferred = |&index: &usize| candidates[index].variant == *preferred;
     let preferred = racing.iter().copied().find(is_preferred).filter(|&index| as_good(index));
     // Of the others, one has to be as fast as the best by its estimate.
     let close = |index: usize| {
         index == best
-            || ratio(&arms[index], &arms[best]).is_some_and(|it| it.estimate <= 1.0 + DELTA)
+            || ratio(&candidates[index], &candidates[best])
+                .is_some_and(|it| it.estimate <= 1.0 + DELTA)
     };
     let simplest = || {
         let close = racing.iter().copied().filter(|&index| close(index));
-        close.min_by_key(|&index| complexity(&arms[index].variant)).unwrap_or(best)
+        close.min_by_key(|&index| complexity(&candidates[index].variant)).unwrap_or(best)
     };
     Some(preferred.unwrap_or_else(simplest))
 }
@@ -319,26 +338,33 @@ mod tests {
         text.parse().expect(text)
     }
 
-    fn heated(text: &str, role: Role, heat_ns: f64) -> Arm {
-        Arm { heats_ns: vec![heat_ns], ..Arm::new(variant(text), role) }
+    fn elimination_done(text: &str, role: Role, elimination_median_ns: f64) -> Candidate {
+        Candidate {
+            elimination_ns: vec![elimination_median_ns],
+            ..Candidate::new(variant(text), role)
+        }
     }
 
-    fn raced(text: &str, role: Role, times: &[f64]) -> Arm {
+    fn raced(text: &str, role: Role, times: &[f64]) -> Candidate {
         let finals_ns = (1..).zip(times.iter().copied()).collect();
-        Arm { finals_ns, ..Arm::new(variant(text), role) }
+        Candidate { finals_ns, ..Candidate::new(variant(text), role) }
     }
 
-    fn names(arms: &[Arm]) -> Vec<&str> {
-        arms.iter().filter(|arm| arm.runs()).map(|arm| arm.name.as_str()).collect()
+    fn names(candidates: &[Candidate]) -> Vec<&str> {
+        candidates
+            .iter()
+            .filter(|candidate| candidate.runs())
+            .map(|candidate| candidate.name.as_str())
+            .collect()
     }
 
     #[test]
     fn what_does_the_same_to_a_short_file_is_tried_once() {
-        let candidates = ["read_write:4K", "read_write:64K", "mmap:8M", "mmap:8M,populate"];
-        let candidates = candidates.map(variant);
+        let variants = ["read_write:4K", "read_write:64K", "mmap:8M", "mmap:8M,populate"];
+        let variants = variants.map(variant);
         let of = |file_bytes| {
             let baselines = vec![variant("read_write:256K")];
-            arms(baselines, &candidates, file_bytes).len()
+            candidates(baselines, &variants, file_bytes).len()
         };
         assert_eq!(of(4 << 10), 3, "all buffers hold the whole file");
         assert_eq!(of(64 << 10), 4);
@@ -347,53 +373,59 @@ mod tests {
 
     #[test]
     fn the_slow_leave_and_baselines_stay() {
-        let mut arms = vec![
-            heated("read_write:256K", Role::Baseline, 900.0),
-            heated("sendfile", Role::Candidate, 100.0),
-            heated("splice", Role::Candidate, 290.0),
-            heated("stdio:4K", Role::Candidate, 310.0),
+        let mut candidates = vec![
+            elimination_done("read_write:256K", Role::Baseline, 900.0),
+            elimination_done("sendfile", Role::Contender, 100.0),
+            elimination_done("splice", Role::Contender, 290.0),
+            elimination_done("stdio:4K", Role::Contender, 310.0),
         ];
-        halve(&mut arms, 1);
-        assert_eq!(names(&arms), ["read_write:256K", "sendfile", "splice"]);
-        halve(&mut arms, 2);
-        assert_eq!(names(&arms), ["read_write:256K", "sendfile"]);
+        drop_slow(&mut candidates, 1);
+        assert_eq!(names(&candidates), ["read_write:256K", "sendfile", "splice"]);
+        drop_slow(&mut candidates, 2);
+        assert_eq!(names(&candidates), ["read_write:256K", "sendfile"]);
         // One that shares extents has no place among those that move bytes, and makes none slow.
-        arms.push(Arm { shares_extents: true, ..heated("reflink", Role::Candidate, 1.0) });
-        halve(&mut arms, 3);
-        assert_eq!(names(&arms), ["read_write:256K", "sendfile", "reflink"]);
+        candidates.push(Candidate {
+            shares_extents: true,
+            ..elimination_done("reflink", Role::Contender, 1.0)
+        });
+        drop_slow(&mut candidates, 3);
+        assert_eq!(names(&candidates), ["read_write:256K", "sendfile", "reflink"]);
     }
 
     #[test]
     fn who_was_not_tried_waits_and_comes_to_a_new_final() {
-        let untried = Arm::new(variant("copy_file_range"), Role::Candidate);
+        let untried = Candidate::new(variant("copy_file_range"), Role::Contender);
         let beaten =
-            |role| Arm { standing: Standing::Beaten, ..raced("splice", role, &[9.0, 9.0]) };
-        let mut arms = vec![
+            |role| Candidate { status: Status::Beaten, ..raced("splice", role, &[9.0, 9.0]) };
+        let mut candidates = vec![
             raced("direct", Role::Baseline, &[5.0; 6]),
-            Arm { heats_ns: vec![5.0], ..Arm::new(variant("sendfile"), Role::Candidate) },
+            Candidate {
+                elimination_ns: vec![5.0],
+                ..Candidate::new(variant("sendfile"), Role::Contender)
+            },
             untried,
             beaten(Role::Baseline),
-            beaten(Role::Candidate),
+            beaten(Role::Contender),
         ];
-        halve(&mut arms, 1);
-        assert_eq!(arms[2].standing, Standing::Waiting, "nobody knows how fast it is");
-        assert_eq!(names(&arms), ["direct", "sendfile"]);
-        arms[1].standing = Standing::Slow;
-        assert!(!is_settled(&arms), "one was not tried");
-        assert_eq!(let_in(&mut arms), [2]);
-        arms[2].heats_ns.push(1.0);
-        begin_final_anew(&mut arms);
-        assert_eq!(names(&arms), ["direct", "copy_file_range", "splice"]);
-        assert!(arms.iter().all(|arm| arm.finals_ns.is_empty()));
-        assert_eq!(arms[0].heats_ns, [5.0; 6], "no run is lost");
-        assert_eq!(arms[4].standing, Standing::Beaten);
+        drop_slow(&mut candidates, 1);
+        assert_eq!(candidates[2].status, Status::Waiting, "nobody knows how fast it is");
+        assert_eq!(names(&candidates), ["direct", "sendfile"]);
+        candidates[1].status = Status::Slow;
+        assert!(!is_settled(&candidates), "one was not tried");
+        assert_eq!(admit_waiting(&mut candidates), [2]);
+        candidates[2].elimination_ns.push(1.0);
+        restart_final(&mut candidates);
+        assert_eq!(names(&candidates), ["direct", "copy_file_range", "splice"]);
+        assert!(candidates.iter().all(|candidate| candidate.finals_ns.is_empty()));
+        assert_eq!(candidates[0].elimination_ns, [5.0; 6], "no run is lost");
+        assert_eq!(candidates[4].status, Status::Beaten);
     }
 
     #[test]
     fn one_quick_run_makes_no_winner() {
-        let arm = |heats: &[f64]| Arm {
-            heats_ns: heats.to_vec(),
-            ..Arm::new(variant("splice"), Role::Candidate)
+        let candidate = |heats: &[f64]| Candidate {
+            elimination_ns: heats.to_vec(),
+            ..Candidate::new(variant("splice"), Role::Contender)
         };
         for (heats, expected) in [
             (&[][..], None),
@@ -402,31 +434,33 @@ mod tests {
             (&[7.0, 2.0, 5.0], Some(5.0)),
             (&[7.0, 2.0, 6.0, 5.0], Some(5.0)),
         ] {
-            assert_eq!(arm(heats).heat_ns(), expected, "{heats:?}");
+            assert_eq!(candidate(heats).elimination_median_ns(), expected, "{heats:?}");
         }
     }
 
     #[test]
     fn only_so_many_go_on() {
-        let mut arms: Vec<Arm> = (1..40)
-            .map(|n| heated(&format!("read_write:{n}K"), Role::Candidate, 100.0 + f64::from(n)))
+        let mut candidates: Vec<Candidate> = (1..40)
+            .map(|n| {
+                elimination_done(&format!("read_write:{n}K"), Role::Contender, 100.0 + f64::from(n))
+            })
             .collect();
-        halve(&mut arms, 1);
-        assert_eq!(names(&arms).len(), 16);
-        halve(&mut arms, 2);
-        assert_eq!(names(&arms).len(), 8);
-        admit_to_final(&mut arms);
+        drop_slow(&mut candidates, 1);
+        assert_eq!(names(&candidates).len(), 16);
+        drop_slow(&mut candidates, 2);
+        assert_eq!(names(&candidates).len(), 8);
+        admit_to_final(&mut candidates);
         assert_eq!(
-            names(&arms),
+            names(&candidates),
             ["read_write:1K", "read_write:2K", "read_write:3K", "read_write:4K"]
         );
     }
 
     #[test]
     fn the_search_goes_on_around_the_best() {
-        let arms = [
-            heated("read_write:256K@2", Role::Candidate, 100.0),
-            heated("read_write:512K@2", Role::Candidate, 110.0),
+        let candidates = [
+            elimination_done("read_write:256K@2", Role::Contender, 100.0),
+            elimination_done("read_write:512K@2", Role::Contender, 110.0),
         ];
         let case = |in_flight| {
             let size = SizeClass::of(64 << 20);
@@ -434,8 +468,8 @@ mod tests {
             Case::of(Situation { size, residency, in_flight, no_cache: false })
         };
         let found = |in_flight, workers_max| {
-            let found = neighbours(&arms, &case(in_flight), workers_max, false);
-            found.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>()
+            let found = neighbours(&candidates, &case(in_flight), workers_max, false);
+            found.iter().map(|candidate| candidate.name.clone()).collect::<Vec<_>>()
         };
         let (half, one, four) = ("read_write:128K@2", "read_write:256K", "read_write:256K@4");
         assert_eq!(found(InFlight::One, 4), [half, one, four]);
@@ -443,10 +477,10 @@ mod tests {
         assert_eq!(found(InFlight::Several, 4), [one], "each has a file of its own");
         // At first around another engine too, if it is near.
         let around = |ns: f64, first: bool| {
-            let other = heated("splice:1M,pipe=1M", Role::Candidate, ns);
-            let arms = [arms[0].clone(), arms[1].clone(), other];
-            let found = neighbours(&arms, &case(InFlight::One), 2, first);
-            found.iter().any(|arm| arm.name == "splice:1M,pipe=1M@2")
+            let other = elimination_done("splice:1M,pipe=1M", Role::Contender, ns);
+            let candidates = [candidates[0].clone(), candidates[1].clone(), other];
+            let found = neighbours(&candidates, &case(InFlight::One), 2, first);
+            found.iter().any(|candidate| candidate.name == "splice:1M,pipe=1M@2")
         };
         assert!(around(120.0, true) && !around(120.0, false) && !around(140.0, true));
     }
@@ -454,29 +488,34 @@ mod tests {
     #[test]
     fn a_choice_has_to_gain_something() {
         let preferred = variant("read_write:256K");
-        let chosen = |arms: &[Arm]| {
-            choose(arms, &preferred).map(|index| arms[index].name.clone()).expect("a choice")
+        let chosen = |candidates: &[Candidate]| {
+            choose(candidates, &preferred)
+                .map(|index| candidates[index].name.clone())
+                .expect("a choice")
         };
         let noise = [0.0, 1.0, -1.0, 0.5, -0.5, 0.2];
         let around = |middle: f64| noise.map(|n| middle + n);
         let default = |middle| raced("read_write:256K", Role::Baseline, &around(middle));
         // A gain of a fifth, and one of a hundredth.
-        let faster = raced("sendfile", Role::Candidate, &around(100.0));
+        let faster = raced("sendfile", Role::Contender, &around(100.0));
         assert_eq!(chosen(&[default(120.0), faster.clone()]), "sendfile");
         assert_eq!(chosen(&[default(101.0), faster.clone()]), "read_write:256K");
         // Noise that could be a gain.
-        let wild = raced("splice", Role::Candidate, &[50.0, 200.0, 90.0, 120.0, 60.0, 150.0]);
+        let wild = raced("splice", Role::Contender, &[50.0, 200.0, 90.0, 120.0, 60.0, 150.0]);
         assert_eq!(chosen(&[default(103.0), wild.clone()]), "read_write:256K");
         // A loss that is likelier than not.
         assert_eq!(chosen(&[default(130.0), wild]), "splice");
         // Of equals that are both better, the simpler.
-        let shared = raced("splice@2", Role::Candidate, &around(99.9));
+        let shared = raced("splice@2", Role::Contender, &around(99.9));
         assert_eq!(chosen(&[default(150.0), shared, faster]), "sendfile");
         // Another program's way and shared extents are nothing that can be chosen.
-        let foreign =
-            Arm { role: Role::Foreign, ..raced("sendfile", Role::Foreign, &around(10.0)) };
-        let clone = Arm { shares_extents: true, ..raced("reflink", Role::Candidate, &around(1.0)) };
-        assert_eq!(chosen(&[default(150.0), foreign, clone]), "read_write:256K");
+        let other_copier = Candidate {
+            role: Role::OtherCopier,
+            ..raced("sendfile", Role::OtherCopier, &around(10.0))
+        };
+        let clone =
+            Candidate { shares_extents: true, ..raced("reflink", Role::Contender, &around(1.0)) };
+        assert_eq!(chosen(&[default(150.0), other_copier, clone]), "read_write:256K");
     }
 
     #[test]
@@ -484,8 +523,8 @@ mod tests {
         let times = |middle: f64, spread: f64| {
             [0.0, 1.0, -1.0, 0.5, -0.5, 0.2].map(|n| middle + spread * n)
         };
-        let one = raced("sendfile", Role::Candidate, &times(100.0, 0.1));
-        let slower = raced("splice", Role::Candidate, &times(120.0, 0.1));
+        let one = raced("sendfile", Role::Contender, &times(100.0, 0.1));
+        let slower = raced("splice", Role::Contender, &times(120.0, 0.1));
         let equal = raced("read_write:256K", Role::Baseline, &times(100.2, 0.1));
         let open =
             raced("copy_file_range", Role::Baseline, &[90.0, 130.0, 95.0, 99.0, 140.0, 80.0]);
@@ -494,10 +533,10 @@ mod tests {
         let few = raced("read_write:256K", Role::Baseline, &[120.0, 121.0]);
         assert!(!is_settled(&[one.clone(), few]));
         assert!(!is_settled(&[]));
-        let mut arms = [one, slower, equal];
-        drop_beaten(&mut arms, 0.25);
-        assert_eq!(names(&arms).len(), 3, "it is slower, and not by so much");
-        drop_beaten(&mut arms, 0.0);
-        assert_eq!(names(&arms), ["sendfile", "read_write:256K"]);
+        let mut candidates = [one, slower, equal];
+        drop_beaten(&mut candidates, 0.25);
+        assert_eq!(names(&candidates).len(), 3, "it is slower, and not by so much");
+        drop_beaten(&mut candidates, 0.0);
+        assert_eq!(names(&candidates), ["sendfile", "read_write:256K"]);
     }
 }

@@ -45,7 +45,7 @@ const LARGE_BYTES: u64 = 64 << 20;
 /// A file of the same class that does in its stead where there is little time.
 const LARGE_SHORT_BYTES: u64 = 20 << 20;
 
-/// Copies that are kept in a lane, the last one among them, and their bytes in all, at most.
+/// Copies that are kept in a copy slot, the last one among them, and their bytes in all, at most.
 const KEPT_MAX: u64 = 8;
 const KEPT_BYTES_MAX: u64 = 64 << 20;
 
@@ -99,7 +99,7 @@ impl Case {
 
     /// How many copies are in flight where `at_once` are as many as there ever will be.
     #[must_use]
-    pub fn lanes(&self, at_once: usize) -> usize {
+    pub fn slots(&self, at_once: usize) -> usize {
         match self.situation.in_flight {
             InFlight::One => 1,
             InFlight::Several => at_once,
@@ -116,13 +116,13 @@ impl Case {
         if alone { seconds } else { 0.7 * seconds }
     }
 
-    /// Bytes that one run copies in each lane.
+    /// Bytes that one run copies in each copy slot.
     #[must_use]
     pub fn lane_bytes(&self) -> u64 {
         self.file_bytes * u64::from(self.files)
     }
 
-    /// How many copies there are at a time in each lane: the last one, and those before it. A copy that is
+    /// How many copies there are at a time in each copy slot: the last one, and those before it. A copy that is
     /// removed gives memory back that the next one takes, still in the processor's caches, the more so the
     /// more alike the two ask for it; a tree that is copied finds none of that.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Where runs find and leave their files: a lane has a source and a directory of its own, so that
+//! Where runs find and leave their files: a copy slot has a source and a directory of its own, so that
 //! several copies can be in flight.
 
 use std::os::fd::AsFd;
@@ -23,7 +23,7 @@ use crate::trial::{Bench, Outcome, Runner, Task};
 
 /// The files of one copier.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct CopySlot {
     source: Source,
     task: Task,
     /// The start of it, where all of it is so long that a hopeless way would take all the time.
@@ -38,9 +38,9 @@ pub(super) struct Lane {
 /// What of a source is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// All, in all lanes at once.
+    /// All, in all copy slots at once.
     Whole,
-    /// The start, in the first lane alone.
+    /// The start, in the first copy slot alone.
     Short,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum Length {
 const SHORT_BYTES: u64 = 1 << 20;
 const LONG_BYTES: u64 = 4 << 20;
 
-/// What one run in all lanes came to.
+/// What one run in all copy slots came to.
 #[derive(Debug)]
 pub(super) enum Run {
     Measured(Measured),
@@ -59,9 +59,9 @@ pub(super) enum Run {
 /// A run that was timed.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
-    /// The time of a lane, the mean of all.
+    /// The time of a copy slot, the mean of all.
     pub(super) elapsed_ns: f64,
-    /// The state was reached in all lanes.
+    /// The state was reached in all copy slots.
     pub(super) counted: bool,
     /// Why it was not.
     pub(super) note: String,
@@ -72,8 +72,8 @@ pub(super) struct Measured {
 /// of a file that is no whole block, and no more.
 const LAST_RESORT_SHARE_MAX: f64 = 0.05;
 
-impl Lane {
-    /// Makes the files of lane `nth` for a class of lengths: random bytes, which no file system can
+impl CopySlot {
+    /// Makes the files of copy slot `nth` for a class of lengths: random bytes, which no file system can
     /// shorten or find twice, written to the medium.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Lane {
         nth: usize,
         (src, dst): (&Scratch, &Scratch),
         seed: u64,
-    ) -> Result<Lane, Error> {
+    ) -> Result<CopySlot, Error> {
         let name = format!("{}-{}-{nth}", case.file_bytes, case.files);
         let path = src.path().join(&name);
         make_dir(src, &name)?;
@@ -115,7 +115,7 @@ impl Lane {
         });
         let dsts = dsts.collect::<Result<_, _>>()?;
         let paths = [path, copies];
-        Ok(Lane { source, task, short, dsts, runs: AtomicUsize::new(0), paths })
+        Ok(CopySlot { source, task, short, dsts, runs: AtomicUsize::new(0), paths })
     }
 
     /// Removes its files.
@@ -123,7 +123,7 @@ impl Lane {
     /// # Errors
     /// When they cannot be removed.
     pub(super) fn remove(self) -> Result<(), Error> {
-        let Lane { source, dsts, paths, .. } = self;
+        let CopySlot { source, dsts, paths, .. } = self;
         drop((source, dsts));
         for dir in paths {
             let errno = |error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
@@ -186,7 +186,7 @@ impl Lane {
     }
 }
 
-/// Runs a variant once, by a runner in each lane, all at the same time.
+/// Runs a variant once, by a runner in each copy slot, all at the same time.
 ///
 /// # Errors
 /// When a source cannot be read or has changed, a destination cannot be written, or a copy is wrong.
@@ -194,18 +194,18 @@ impl Lane {
 pub(super) fn run(
     case: &Case,
     prover: &Prover,
-    lanes: &[Lane],
+    slots: &[CopySlot],
     runners: &mut [Runner],
     length: Length,
 ) -> Result<Run, Error> {
-    let outcomes: Vec<Result<Outcome, Error>> = match (lanes, &mut *runners) {
-        ([lane, ..], [runner, ..]) if lanes.len() == 1 || length == Length::Short => {
-            vec![lane.run(case, prover, runner, length, None)]
+    let outcomes: Vec<Result<Outcome, Error>> = match (slots, &mut *runners) {
+        ([slot, ..], [runner, ..]) if slots.len() == 1 || length == Length::Short => {
+            vec![slot.run(case, prover, runner, length, None)]
         }
         _ => {
-            // Together beforehand: a lane that still reads its source would disturb the others.
-            lanes.iter().try_for_each(|lane| lane.reach(case, prover))?;
-            at_once(case, prover, lanes, runners)
+            // Together beforehand: a copy slot that still reads its source would disturb the others.
+            slots.iter().try_for_each(|slot| slot.reach(case, prover))?;
+            at_once(case, prover, slots, runners)
         }
     };
     let mut all = Vec::new();
@@ -250,19 +250,19 @@ fn is_of_the_disk(errno: Errno) -> bool {
 fn at_once(
     case: &Case,
     prover: &Prover,
-    lanes: &[Lane],
+    slots: &[CopySlot],
     runners: &mut [Runner],
 ) -> Vec<Result<Outcome, Error>> {
-    let gate = Gate::new(lanes.len());
+    let gate = Gate::new(slots.len());
     std::thread::scope(|scope| {
-        let copying: Vec<_> = lanes
+        let copying: Vec<_> = slots
             .iter()
             .zip(runners)
-            .map(|(lane, runner)| {
+            .map(|(slot, runner)| {
                 let gate = &gate;
                 scope.spawn(move || {
                     let _leaving = Leaving(gate);
-                    lane.run(case, prover, runner, Length::Whole, Some(gate))
+                    slot.run(case, prover, runner, Length::Whole, Some(gate))
                 })
             })
             .collect();
@@ -386,7 +386,7 @@ mod tests {
                         ready.fetch_add(1, Ordering::SeqCst);
                         gate.wait();
                         assert!(ready.load(Ordering::SeqCst) >= least(1));
-                        // Each file of a lane asks; only the first waits.
+                        // Each file of a copy slot asks; only the first waits.
                         gate.wait();
                     }
                     if passes >= 2 {
@@ -411,21 +411,21 @@ mod tests {
             no_cache: false,
         };
         let case = Case::of(situation);
-        let lane = Lane::make(&case, 0, (&src, &dst), 1).expect("a lane");
-        let prover = lane.prover(&case).expect("a prover");
+        let slot = CopySlot::make(&case, 0, (&src, &dst), 1).expect("a lane");
+        let prover = slot.prover(&case).expect("a prover");
         let variant = "read_write:256K".parse().expect("a variant");
         let mut runner = Runner::start(&variant).expect("it starts");
         let files = || -> usize {
-            let dirs = std::fs::read_dir(&lane.paths[1]).expect("copies");
+            let dirs = std::fs::read_dir(&slot.paths[1]).expect("copies");
             let files = dirs.flatten().map(|dir| std::fs::read_dir(dir.path()).expect("a copy"));
             files.map(Iterator::count).sum()
         };
         for run in 1..=10 {
-            let outcome = lane.run(&case, &prover, &mut runner, Length::Whole, None);
+            let outcome = slot.run(&case, &prover, &mut runner, Length::Whole, None);
             assert!(matches!(outcome, Ok(Outcome::Measured(_))), "{outcome:?}");
             assert_eq!(files(), run.min(8) * case.files as usize);
         }
-        lane.remove().expect("removed");
+        slot.remove().expect("removed");
         for scratch in [src, dst] {
             assert_eq!(std::fs::read_dir(scratch.path()).expect("listed").count(), 0);
         }

@@ -1,4 +1,4 @@
-//! The lanes of a search: made when they are needed, kept, and made anew when their files are no longer
+//! The copy slots of a search: made when they are needed, kept, and made anew when their files are no longer
 //! what they were or have been the same for long enough.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use engines::profile::{Residency, SizeClass};
 
 use super::case::Case;
-use super::copy_slot::Lane;
+use super::copy_slot::CopySlot;
 use crate::error::Error;
 use crate::scratch::Scratch;
 
-/// All lanes there are.
-pub(super) struct Lanes<'l> {
+/// All copy slots there are.
+pub(super) struct CopySlots<'l> {
     scratches: (&'l Scratch, &'l Scratch),
     seed: u64,
     made: BTreeMap<Files, Made>,
@@ -20,25 +20,25 @@ pub(super) struct Lanes<'l> {
     renewed: u32,
 }
 
-/// What the lanes of a case hold: files of a class, and how many.
+/// What the copy slots of a case hold: files of a class, and how many.
 type Files = (SizeClass, u32);
 
 #[derive(Default)]
 struct Made {
-    lanes: Vec<Lane>,
+    slots: Vec<CopySlot>,
     /// What making them took.
     took: Duration,
     /// Their files were dropped from the page cache meanwhile, and read again as it came.
     dropped: bool,
 }
 
-/// Of the time that is left, what making lanes anew may take.
+/// Of the time that is left, what making copy slots anew may take.
 const RENEWING: f64 = 0.05;
 
-impl<'l> Lanes<'l> {
+impl<'l> CopySlots<'l> {
     /// None so far: sources are to be made in the first directory, copies in the second.
-    pub(super) fn new(scratches: (&'l Scratch, &'l Scratch), seed: u64) -> Lanes<'l> {
-        Lanes { scratches, seed, made: BTreeMap::new(), renewed: 0 }
+    pub(super) fn new(scratches: (&'l Scratch, &'l Scratch), seed: u64) -> CopySlots<'l> {
+        CopySlots { scratches, seed, made: BTreeMap::new(), renewed: 0 }
     }
 
     /// Those for `case`, `number` of them, in a search with so much time left.
@@ -50,7 +50,7 @@ impl<'l> Lanes<'l> {
         case: &Case,
         number: usize,
         left: Duration,
-    ) -> Result<&[Lane], Error> {
+    ) -> Result<&[CopySlot], Error> {
         let files = files_of(case);
         let wants_dropped = case.situation.residency != Residency::Resident;
         let renew =
@@ -61,12 +61,12 @@ impl<'l> Lanes<'l> {
         let seed = self.seed ^ u64::from(self.renewed) << 32;
         let made = self.made.entry(files).or_default();
         let begun = Instant::now();
-        while made.lanes.len() < number {
-            made.lanes.push(Lane::make(case, made.lanes.len(), self.scratches, seed)?);
+        while made.slots.len() < number {
+            made.slots.push(CopySlot::make(case, made.slots.len(), self.scratches, seed)?);
         }
         made.took += begun.elapsed();
         made.dropped |= wants_dropped;
-        Ok(&made.lanes[..number])
+        Ok(&made.slots[..number])
     }
 
     /// Has all files made anew when they are next needed, where that takes little of the time that is
@@ -85,8 +85,8 @@ impl<'l> Lanes<'l> {
     }
 
     fn remove(&mut self, files: Files) -> Result<(), Error> {
-        let lanes = self.made.remove(&files).map_or_else(Vec::new, |made| made.lanes);
-        lanes.into_iter().try_for_each(Lane::remove)
+        let slots = self.made.remove(&files).map_or_else(Vec::new, |made| made.slots);
+        slots.into_iter().try_for_each(CopySlot::remove)
     }
 }
 
@@ -107,14 +107,14 @@ mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let scratch = || Scratch::create(home.path(), "tune").expect("scratch");
         let (src, dst) = (scratch(), scratch());
-        let mut lanes = Lanes::new((&src, &dst), 1);
+        let mut slots = CopySlots::new((&src, &dst), 1);
         let mut file_of = |residency, left_secs| {
             let (in_flight, no_cache) = (InFlight::One, false);
             let situation =
                 Situation { size: SizeClass::of(20 << 20), residency, in_flight, no_cache };
             let case = Case::of(situation).shortened();
             let left = Duration::from_secs(left_secs);
-            assert_eq!(lanes.of(&case, 1, left).expect("lanes").len(), 1);
+            assert_eq!(slots.of(&case, 1, left).expect("lanes").len(), 1);
             let file = src.path().join(format!("{}-1-0/0000", case.file_bytes));
             let stat = std::fs::metadata(file).expect("the source");
             (stat.ino(), stat.ctime(), stat.ctime_nsec())
@@ -126,9 +126,9 @@ mod tests {
         let second = file_of(Residency::Resident, 1000);
         assert_ne!(second, first);
         assert_eq!(file_of(Residency::Resident, 1000), second);
-        lanes.renew(Duration::ZERO).expect("nothing to do");
+        slots.renew(Duration::ZERO).expect("nothing to do");
         assert_eq!(std::fs::read_dir(src.path()).expect("listed").count(), 1);
-        lanes.renew(Duration::from_secs(1000)).expect("removed");
+        slots.renew(Duration::from_secs(1000)).expect("removed");
         assert_eq!(std::fs::read_dir(src.path()).expect("listed").count(), 0);
     }
 }

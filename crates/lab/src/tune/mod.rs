@@ -1,7 +1,7 @@
 //! The search for the fastest way of copying between two directories, situation by situation.
 //!
-//! [`plan`](Plan) says what stands for each situation and what there is room and time for; a contest
-//! finds the best way in one: all variants run a few heats, the search goes on around the best, and
+//! [`plan`](Plan) says what stands for each situation and what there is room and time for; a search
+//! finds the best way in one: all variants run a few elimination rounds, the search goes on around the best, and
 //! those that are close run shuffled rounds until they are told apart, or are as good as each other.
 //! Each run is one of [`trial`](crate::trial), as in a race: state set and proved, copy verified. What
 //! it came to is a [`Record`], and its choices are lines of a profile.
@@ -31,14 +31,14 @@ use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
 use crate::scratch::Scratch;
-use crate::search::run_order::Plan as RunOrder;
+use crate::search::run_order::RunOrder;
 use crate::search::winner::DELTA;
-use candidates::Standing;
+use candidates::Status;
 use config::Config;
-use copy_slot::Lane;
-use copy_slots::Lanes;
-use runners::Foreign;
-use search::{Contest, Known, Search};
+use copy_slot::CopySlot;
+use copy_slots::CopySlots;
+use runners::OtherCopier;
+use search::{PriorKnowledge, Search, SearchContext};
 
 /// What happens, for whoever watches. It is told between runs and never during one.
 #[derive(Debug)]
@@ -110,10 +110,10 @@ pub fn run(
     let measured: Vec<&Planned> = plan.measured().collect();
     let mut tuning = Tuning {
         config,
-        lanes: Lanes::new((src, dst), config.seed),
+        slots: CopySlots::new((src, dst), config.seed),
         provers: BTreeMap::new(),
-        contests: Vec::new(),
-        foreign: gnu_cp(),
+        searches: Vec::new(),
+        other_copier: gnu_cp(),
         of: measured.len(),
         watch,
     };
@@ -128,14 +128,14 @@ pub fn run(
     let prover = tuning.first_prover()?;
     let (src_dir, dst_dir) = (above(src), above(dst));
     let environment = Environment::look(src_dir, dst_dir, prover, config.seed, haulage_commit);
-    let mut situations: Vec<Finding> = tuning.contests.iter().map(Finding::of).collect();
+    let mut situations: Vec<Finding> = tuning.searches.iter().map(Finding::of).collect();
     let left_out = plan.cases.iter().filter(|planned| planned.why_not.is_some());
     situations.extend(left_out.map(|planned| {
         let defaults = (config.defaults)(&planned.case);
-        let known = Known { defaults, present: None, out: &[] };
-        let mut contest = Contest::new(planned.case, known, None, &[]);
-        contest.why_not = planned.why_not.clone().unwrap_or_default();
-        Finding::of(&contest)
+        let known = PriorKnowledge { defaults, present: None, out: &[] };
+        let mut search = Search::new(planned.case, known, None, &[]);
+        search.why_not = planned.why_not.clone().unwrap_or_default();
+        Finding::of(&search)
     }));
     Ok(Record {
         date,
@@ -144,16 +144,16 @@ pub fn run(
         seconds: config.begun.elapsed().as_secs_f64(),
         at_once: config.at_once,
         delta: DELTA,
-        refused: refused(&tuning.contests),
+        refused: refused(&tuning.searches),
         situations,
     })
 }
 
 /// What GNU cp does with a file since version 9.0: it tries to share extents, then has the kernel
 /// copy, and reads and writes where that is refused, 128 KiB at a time. It asks for each file anew.
-fn gnu_cp() -> Foreign {
+fn gnu_cp() -> OtherCopier {
     let variant = |text: &str| text.parse().expect("the engine is in the table");
-    Foreign {
+    OtherCopier {
         name: "gnu_cp",
         main: variant("copy_file_range"),
         ways: ["reflink", "copy_file_range", "read_write:128K"].map(variant).into(),
@@ -166,10 +166,10 @@ type Provers = BTreeMap<(SizeClass, Residency), Prover>;
 /// A search under way.
 struct Tuning<'t, 'c> {
     config: &'t Config<'c>,
-    lanes: Lanes<'t>,
+    slots: CopySlots<'t>,
     provers: Provers,
-    contests: Vec<Contest>,
-    foreign: Foreign,
+    searches: Vec<Search>,
+    other_copier: OtherCopier,
     of: usize,
     watch: &'t mut Watch<'c>,
 }
@@ -191,27 +191,27 @@ impl Tuning<'_, '_> {
         let defaults = (self.config.defaults)(case);
         let out = self.known_of(case);
         let present = (self.config.present)(case);
-        let known = Known { defaults, present, out: &out };
-        let candidates = [self.config.variants.clone(), self.found_for_shorter(case)].concat();
-        let contest = Contest::new(*case, known, Some(&self.foreign), &candidates);
-        self.contests.push(contest);
-        let number = self.contests.len();
+        let known = PriorKnowledge { defaults, present, out: &out };
+        let variants = [self.config.variants.clone(), self.found_for_shorter(case)].concat();
+        let search = Search::new(*case, known, Some(&self.other_copier), &variants);
+        self.searches.push(search);
+        let number = self.searches.len();
         if self.left().is_zero() {
-            self.contests[number - 1].give_up_for_now("the time was over".to_owned());
+            self.searches[number - 1].give_up_for_now("the time was over".to_owned());
         } else {
             self.search(number - 1, share)?;
         }
-        let finding = Finding::of(&self.contests[number - 1]);
+        let finding = Finding::of(&self.searches[number - 1]);
         (self.watch)(&Event::Found { finding: &finding, number, of: self.of });
         Ok(())
     }
 
     /// What other situations have told of the variants: what does not work here at all, and what is
     /// far behind with files of that length that are read from the same place.
-    fn known_of(&self, case: &Case) -> Vec<(String, Standing)> {
+    fn known_of(&self, case: &Case) -> Vec<(String, Status)> {
         let mut known = Vec::new();
-        for contest in &self.contests {
-            let Situation { size, residency, in_flight, no_cache } = contest.case.situation;
+        for search in &self.searches {
+            let Situation { size, residency, in_flight, no_cache } = search.case.situation;
             let own = case.situation;
             // The longest files take too long for all that are hopeless.
             let huge = own.size.last_bytes().is_none();
@@ -222,10 +222,10 @@ impl Tuning<'_, '_> {
                 && no_cache == own.no_cache;
             let factor = if huge { 1.3 } else { 2.0 };
             known.extend(
-                contest
+                search
                     .hopeless(factor)
                     .into_iter()
-                    .filter(|(_, standing)| alike || matches!(standing, Standing::Refused(_))),
+                    .filter(|(_, status)| alike || matches!(status, Status::Refused(_))),
             );
         }
         known
@@ -235,59 +235,59 @@ impl Tuning<'_, '_> {
     /// best of the longest files there is little time to search.
     fn found_for_shorter(&self, case: &Case) -> Vec<Variant> {
         let own = case.situation;
-        let is_below = |contest: &&Contest| {
-            let it = contest.case.situation;
+        let is_below = |search: &&Search| {
+            let it = search.case.situation;
             it.size.index() + 1 == own.size.index() && Situation { size: own.size, ..it } == own
         };
-        let below = self.contests.iter().filter(is_below);
-        below.flat_map(Contest::finalists).cloned().collect()
+        let below = self.searches.iter().filter(is_below);
+        below.flat_map(Search::finalists).cloned().collect()
     }
 
-    /// Searches, or goes on with it, in contest `place` for about `share` of time.
+    /// Searches, or goes on with it, in search `place` for about `share` of time.
     fn search(&mut self, place: usize, share: Duration) -> Result<(), Error> {
         let begun = Instant::now();
-        let case = self.contests[place].case;
+        let case = self.searches[place].case;
         let (left, later) = (self.left(), self.later());
-        let lanes = self.lanes.of(&case, case.lanes(self.config.at_once), left)?;
-        let prover = prover(&mut self.provers, &lanes[0], &case)?;
+        let slots = self.slots.of(&case, case.slots(self.config.at_once), left)?;
+        let prover = prover(&mut self.provers, &slots[0], &case)?;
         if let Some(why) = why_out_of_reach(&case, &prover) {
-            self.contests[place].why_not = why;
+            self.searches[place].why_not = why;
             return Ok(());
         }
         let (number, of, limit) = (place + 1, self.of, self.config.begun + self.config.time);
         let seed = self.config.seed ^ (number as u64) << 48;
-        let left = match self.contests[place].visits {
+        let left = match self.searches[place].visits {
             0 => left.saturating_sub(later),
             _ => left,
         };
         let watch = &mut *self.watch;
-        let mut search = Search {
-            lanes,
+        let mut context = SearchContext {
+            slots,
             prover: &prover,
             deadline: (begun + share).min(limit),
             most: (begun + left.mul_f64(MOST)).min(limit),
             grace: (begun + share.mul_f64(1.0 + GRACE)).min(limit),
             plan: RunOrder { seed },
             workers_max: self.config.workers_max,
-            watch: &mut |contest: &Contest, stage, round| {
+            watch: &mut |search: &Search, stage, round| {
                 let left = limit.saturating_duration_since(Instant::now());
-                let leaders = contest.leaders();
-                let (case, visit) = (&contest.case, contest.visits);
+                let leaders = search.leaders();
+                let (case, visit) = (&search.case, search.visits);
                 let progress = Progress { case, number, of, visit, stage, round, left, leaders };
                 watch(&Event::Run(progress));
             },
         };
-        self.contests[place].search(&mut search, Some(&self.foreign))
+        self.searches[place].search(&mut context, Some(&self.other_copier))
     }
 
     /// Gives what time is left to those that have no answer yet.
     fn go_on_with_the_open_ones(&mut self) -> Result<(), Error> {
         loop {
-            self.lanes.renew(self.left())?;
-            let open: Vec<usize> = (0..self.contests.len())
-                .filter(|&place| self.contests[place].may_gain_by_more())
+            self.slots.renew(self.left())?;
+            let open: Vec<usize> = (0..self.searches.len())
+                .filter(|&place| self.searches[place].may_gain_by_more())
                 .collect();
-            let rounds = |tuning: &Self| tuning.contests.iter().map(|c| c.rounds_ever).sum::<u32>();
+            let rounds = |tuning: &Self| tuning.searches.iter().map(|c| c.rounds_ever).sum::<u32>();
             let before = rounds(self);
             for (nth, &place) in open.iter().enumerate() {
                 let share = self.left() / u32::try_from(open.len() - nth).unwrap_or(1);
@@ -304,22 +304,22 @@ impl Tuning<'_, '_> {
 
     /// What can be proved of the first source.
     fn first_prover(&mut self) -> Result<Prover, Error> {
-        let (first, left) = (self.contests[0].case, self.left());
+        let (first, left) = (self.searches[0].case, self.left());
         if let Some(known) = self.provers.get(&key_of(&first)) {
             return Ok(known.clone());
         }
-        let lanes = self.lanes.of(&first, 1, left)?;
-        prover(&mut self.provers, &lanes[0], &first)
+        let slots = self.slots.of(&first, 1, left)?;
+        prover(&mut self.provers, &slots[0], &first)
     }
 }
 
-/// What can be proved of the sources of `case`, of which `lane` has one; it is tried out once.
-fn prover(known: &mut Provers, lane: &Lane, case: &Case) -> Result<Prover, Error> {
+/// What can be proved of the sources of `case`, of which `slot` has one; it is tried out once.
+fn prover(known: &mut Provers, slot: &CopySlot, case: &Case) -> Result<Prover, Error> {
     let key = key_of(case);
     if let Some(known) = known.get(&key) {
         return Ok(known.clone());
     }
-    let prover = lane.prover(case)?;
+    let prover = slot.prover(case)?;
     known.insert(key, prover.clone());
     Ok(prover)
 }
@@ -340,11 +340,11 @@ fn why_out_of_reach(case: &Case, prover: &Prover) -> Option<String> {
     (!prover.drops_pages).then(|| keeps.to_owned())
 }
 
-fn refused(contests: &[Contest]) -> Vec<Refused> {
+fn refused(searches: &[Search]) -> Vec<Refused> {
     let mut all: BTreeMap<String, String> = BTreeMap::new();
-    for arm in contests.iter().flat_map(|contest| &contest.arms) {
-        if let Standing::Refused(reason) = &arm.standing {
-            all.entry(arm.name.clone()).or_insert_with(|| reason.clone());
+    for candidate in searches.iter().flat_map(|search| &search.candidates) {
+        if let Status::Refused(reason) = &candidate.status {
+            all.entry(candidate.name.clone()).or_insert_with(|| reason.clone());
         }
     }
     all.into_iter().map(|(variant, reason)| Refused { variant, reason }).collect()

@@ -77,7 +77,7 @@ impl Plan {
             .collect();
         for planned in &mut cases {
             let case = planned.case;
-            let together = 2 * case.lane_bytes() * case.lanes(config.at_once) as u64;
+            let together = 2 * case.lane_bytes() * case.slots(config.at_once) as u64;
             let resident = case.situation.residency == Residency::Resident;
             if resident && together as f64 > MEMORY_SHARE * memory_bytes as f64 {
                 planned.why_not = Some(format!(
@@ -146,20 +146,20 @@ fn free_bytes(dir: &Path) -> Result<u64, Error> {
 
 /// Room for the sources and for the copies of those that are measured.
 fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
-    let with_slack = |case: &Case, lanes: usize| {
+    let with_slack = |case: &Case, slots: usize| {
         let bytes = case.lane_bytes() + case.lane_bytes() / 50 + 8192 * u64::from(case.files);
-        bytes * lanes as u64
+        bytes * slots as u64
     };
     let measured = || cases.iter().filter(|planned| planned.why_not.is_none());
     // Cases of the same files have them in common.
     let mut sources: BTreeMap<(SizeClass, u32), u64> = BTreeMap::new();
     for Planned { case, .. } in measured() {
         let room = sources.entry((case.situation.size, case.files)).or_default();
-        *room = (*room).max(with_slack(case, case.lanes(at_once)));
+        *room = (*room).max(with_slack(case, case.slots(at_once)));
     }
     let src: u64 = sources.values().sum();
     let dst = measured()
-        .map(|Planned { case, .. }| with_slack(case, case.lanes(at_once) * case.copies_kept()));
+        .map(|Planned { case, .. }| with_slack(case, case.slots(at_once) * case.copies_kept()));
     (src + SPARE_BYTES, dst.max().unwrap_or(0) + SPARE_BYTES)
 }
 

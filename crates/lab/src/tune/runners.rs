@@ -1,61 +1,66 @@
-//! What is started for a contest, and what it is known to cost.
+//! What is started for a search, and what it is known to cost.
 
 use std::time::Duration;
 
 use engines::Variant;
 
-use super::candidates::{Arm, Role};
+use super::candidates::{Candidate, Role};
 use crate::trial::Runner;
 
 /// What another copier does with each file.
-pub(super) struct Foreign {
+pub(super) struct OtherCopier {
     pub(super) name: &'static str,
     /// The variant that it leads to where nothing can be shared.
     pub(super) main: Variant,
     pub(super) ways: Vec<Variant>,
 }
 
-/// What is kept while a contest is under way: started runners take memory.
-pub(super) struct AtWork<'f> {
-    /// One a lane.
+/// What is kept while a search is under way: started runners take memory.
+pub(super) struct StartedRunners<'f> {
+    /// One a copy slot.
     pub(super) runners: Vec<Option<Vec<Runner>>>,
     /// What the last run of each took in all.
     pub(super) costs: Vec<Option<Duration>>,
     /// Runs whose state was not reached.
     pub(super) misses: u32,
-    foreign: Option<&'f Foreign>,
+    other_copier: Option<&'f OtherCopier>,
 }
 
-impl<'f> AtWork<'f> {
+impl<'f> StartedRunners<'f> {
     /// Nothing is started yet.
-    pub(super) fn new(costs: Vec<Option<Duration>>, foreign: Option<&'f Foreign>) -> AtWork<'f> {
+    pub(super) fn new(
+        costs: Vec<Option<Duration>>,
+        other_copier: Option<&'f OtherCopier>,
+    ) -> StartedRunners<'f> {
         let runners = costs.iter().map(|_| None).collect();
-        AtWork { runners, costs, misses: 0, foreign }
+        StartedRunners { runners, costs, misses: 0, other_copier }
     }
 
-    /// One more arm, which is likely to cost `cost`.
+    /// One more candidate, which is likely to cost `cost`.
     pub(super) fn add(&mut self, cost: Option<Duration>) {
         self.runners.push(None);
         self.costs.push(cost);
     }
 
-    /// What runs `arm`, one a lane.
+    /// What runs `candidate`, one a copy slot.
     ///
     /// # Errors
     /// Why it cannot be started, in words.
     pub(super) fn runners(
         &mut self,
-        arm: &Arm,
+        candidate: &Candidate,
         index: usize,
-        lanes: usize,
+        slots: usize,
     ) -> Result<&mut [Runner], String> {
         let slot = &mut self.runners[index];
         if slot.is_none() {
-            let start = |_| match (arm.role, self.foreign) {
-                (Role::Foreign, Some(foreign)) => Ok(Runner::of_ways(&foreign.main, &foreign.ways)),
-                _ => Runner::start(&arm.variant),
+            let start = |_| match (candidate.role, self.other_copier) {
+                (Role::OtherCopier, Some(other_copier)) => {
+                    Ok(Runner::of_ways(&other_copier.main, &other_copier.ways))
+                }
+                _ => Runner::start(&candidate.variant),
             };
-            *slot = Some((0..lanes).map(start).collect::<Result<_, _>>()?);
+            *slot = Some((0..slots).map(start).collect::<Result<_, _>>()?);
         }
         Ok(slot.as_mut().expect("it was just started"))
     }

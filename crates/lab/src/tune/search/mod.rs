@@ -1,4 +1,4 @@
-//! The search for the best way in one situation: heats halve the field, the search goes on around the
+//! The search for the best way in one situation: elimination rounds halve the field, the search goes on around the
 //! best of them, and shuffled rounds of those that are close decide.
 
 pub(crate) mod elimination;
@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use engines::Variant;
 
-use super::candidates::{self, Arm, Role, Standing};
+use super::candidates::{self, Candidate, Role, Status};
 use super::case::Case;
-use super::copy_slot::{self, Lane, Length, Measured, Run};
-use super::runners::{AtWork, Foreign};
+use super::copy_slot::{self, CopySlot, Length, Measured, Run};
+use super::runners::{OtherCopier, StartedRunners};
 use crate::error::Error;
 use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
 use crate::search::admission::ROUNDS_MIN;
-use crate::search::run_order::Plan;
+use crate::search::run_order::RunOrder;
 
 /// The ways that compete in one situation, and how far they came. It may be taken up again.
 #[derive(Clone, Debug)]
-pub(super) struct Contest {
+pub(super) struct Search {
     pub(super) case: Case,
-    pub(super) arms: Vec<Arm>,
+    pub(super) candidates: Vec<Candidate>,
     /// What a copy does without a profile: the first of them that works.
     pub(super) defaults: Vec<Variant>,
     /// What was chosen before, if anything was.
@@ -40,24 +40,24 @@ pub(super) struct Contest {
     pub(super) visits: u32,
     /// What the last run of each took in all.
     costs: Vec<Option<Duration>>,
-    heated: bool,
+    elimination_done: bool,
     /// Whether it was for want of time that there is no answer.
     lacks_time: bool,
 }
 
 /// What is known of a situation before it is searched.
-pub(super) struct Known<'k> {
+pub(super) struct PriorKnowledge<'k> {
     /// What a copy tries there without being told.
     pub(super) defaults: Vec<Variant>,
     /// What was chosen before.
     pub(super) present: Option<Variant>,
     /// Variants that are known to be slow or not to work at all, with the reason.
-    pub(super) out: &'k [(String, Standing)],
+    pub(super) out: &'k [(String, Status)],
 }
 
 /// Where and how long it is searched.
-pub(super) struct Search<'s> {
-    pub(super) lanes: &'s [Lane],
+pub(super) struct SearchContext<'s> {
+    pub(super) slots: &'s [CopySlot],
     pub(super) prover: &'s Prover,
     /// The situation has had its share of the time then.
     pub(super) deadline: Instant,
@@ -65,10 +65,10 @@ pub(super) struct Search<'s> {
     pub(super) most: Instant,
     /// Then it is over even for what there is no answer without.
     pub(super) grace: Instant,
-    pub(super) plan: Plan,
+    pub(super) plan: RunOrder,
     pub(super) workers_max: usize,
     /// Called before each run.
-    pub(super) watch: &'s mut dyn FnMut(&Contest, Stage, u32),
+    pub(super) watch: &'s mut dyn FnMut(&Search, Stage, u32),
 }
 
 /// With fewer there is nothing to compare.
@@ -94,7 +94,7 @@ const ROUNDS_MAX: u32 = 200;
 /// Runs that may miss the state before it is taken to be out of reach.
 const MISSES_MAX: u32 = 3;
 
-impl Search<'_> {
+impl SearchContext<'_> {
     /// Gives a search that began at `begun` as long as it wants, at most what may be had.
     fn extend(&mut self, begun: Instant, wanted: Duration) {
         self.deadline = self.deadline.max((begun + wanted).min(self.most));
@@ -102,36 +102,36 @@ impl Search<'_> {
     }
 }
 
-impl Contest {
+impl Search {
     pub(super) fn new(
         case: Case,
-        Known { defaults, present, out }: Known<'_>,
-        foreign: Option<&Foreign>,
-        candidates: &[Variant],
-    ) -> Contest {
+        PriorKnowledge { defaults, present, out }: PriorKnowledge<'_>,
+        other_copier: Option<&OtherCopier>,
+        variants: &[Variant],
+    ) -> Search {
         let mut baselines = defaults.clone();
         baselines.extend(present.clone());
         if !case.situation.no_cache {
             baselines.push("copy_file_range".parse().expect("it is in the table"));
         }
         let fitting: Vec<Variant> =
-            candidates.iter().filter(|variant| case.may_try(variant)).cloned().collect();
-        let mut arms = candidates::arms(baselines, &fitting, case.file_bytes);
-        for arm in &mut arms {
-            if let Some((_, standing)) = out.iter().find(|(name, _)| *name == arm.name) {
-                let known = matches!(standing, Standing::Refused(_));
-                if known || arm.role == Role::Candidate {
-                    arm.standing = standing.clone();
+            variants.iter().filter(|variant| case.may_try(variant)).cloned().collect();
+        let mut candidates = candidates::candidates(baselines, &fitting, case.file_bytes);
+        for candidate in &mut candidates {
+            if let Some((_, status)) = out.iter().find(|(name, _)| *name == candidate.name) {
+                let known = matches!(status, Status::Refused(_));
+                if known || candidate.role == Role::Contender {
+                    candidate.status = status.clone();
                 }
             }
         }
-        if let Some(foreign) = foreign.filter(|_| !case.situation.no_cache) {
-            let arm = Arm::new(foreign.main.clone(), Role::Foreign);
-            arms.push(Arm { name: foreign.name.to_owned(), ..arm });
+        if let Some(other_copier) = other_copier.filter(|_| !case.situation.no_cache) {
+            let candidate = Candidate::new(other_copier.main.clone(), Role::OtherCopier);
+            candidates.push(Candidate { name: other_copier.name.to_owned(), ..candidate });
         }
-        Contest {
+        Search {
             case,
-            arms,
+            candidates,
             defaults,
             present,
             rounds: 0,
@@ -141,7 +141,7 @@ impl Contest {
             took: Duration::ZERO,
             visits: 0,
             costs: Vec::new(),
-            heated: false,
+            elimination_done: false,
             lacks_time: false,
         }
     }
@@ -149,34 +149,38 @@ impl Contest {
     /// What a copy does here without a profile.
     pub(super) fn default(&self) -> &Variant {
         let works = |variant: &&Variant| {
-            let mut arms = self.arms.iter().filter(|arm| arm.role != Role::Foreign);
-            arms.any(|arm| {
-                arm.variant == **variant && !matches!(arm.standing, Standing::Refused(_))
+            let mut candidates =
+                self.candidates.iter().filter(|candidate| candidate.role != Role::OtherCopier);
+            candidates.any(|candidate| {
+                candidate.variant == **variant && !matches!(candidate.status, Status::Refused(_))
             })
         };
         self.defaults.iter().find(works).unwrap_or(&self.defaults[0])
     }
 
     /// Those that others need not try: what does not work, and what took `factor` times as long as the
-    /// best in the heats.
-    pub(super) fn hopeless(&self, factor: f64) -> Vec<(String, Standing)> {
-        let best_ns = candidates::best_heat(&self.arms).map_or(0.0, |(_, ns)| ns);
-        let known = |arm: &Arm| match (&arm.standing, arm.heat_ns()) {
-            (Standing::Refused(_), _) => Some((arm.name.clone(), arm.standing.clone())),
-            (_, Some(ns)) if ns > factor * best_ns => Some((arm.name.clone(), Standing::Slow)),
-            _ => None,
-        };
-        self.arms.iter().filter_map(known).collect()
+    /// best in the elimination rounds.
+    pub(super) fn hopeless(&self, factor: f64) -> Vec<(String, Status)> {
+        let best_ns = candidates::best_in_elimination(&self.candidates).map_or(0.0, |(_, ns)| ns);
+        let known =
+            |candidate: &Candidate| match (&candidate.status, candidate.elimination_median_ns()) {
+                (Status::Refused(_), _) => Some((candidate.name.clone(), candidate.status.clone())),
+                (_, Some(ns)) if ns > factor * best_ns => {
+                    Some((candidate.name.clone(), Status::Slow))
+                }
+                _ => None,
+            };
+        self.candidates.iter().filter_map(known).collect()
     }
 
     /// Those that still take part, fastest first, with their time of a file in nanoseconds.
     pub(super) fn leaders(&self) -> Vec<(String, f64)> {
-        let time = |arm: &Arm| {
-            let finals: Vec<f64> = arm.finals_ns.values().copied().collect();
-            let ns = crate::stats::median(&finals).or(arm.heat_ns())?;
-            Some((arm.name.clone(), ns / f64::from(self.case.files)))
+        let time = |candidate: &Candidate| {
+            let finals: Vec<f64> = candidate.finals_ns.values().copied().collect();
+            let ns = crate::stats::median(&finals).or(candidate.elimination_median_ns())?;
+            Some((candidate.name.clone(), ns / f64::from(self.case.files)))
         };
-        let running = self.arms.iter().filter(|arm| arm.runs());
+        let running = self.candidates.iter().filter(|candidate| candidate.runs());
         let mut leaders: Vec<(String, f64)> = running.filter_map(time).collect();
         leaders.sort_by(|(_, one), (_, other)| one.total_cmp(other));
         leaders
@@ -184,16 +188,16 @@ impl Contest {
 
     /// Those that came to the end and could be chosen.
     pub(super) fn finalists(&self) -> impl Iterator<Item = &Variant> {
-        let chosen_from = |arm: &&Arm| {
-            let is_own = arm.role != Role::Foreign && !arm.shares_extents;
-            is_own && arm.runs() && !arm.finals_ns.is_empty()
+        let chosen_from = |candidate: &&Candidate| {
+            let is_own = candidate.role != Role::OtherCopier && !candidate.shares_extents;
+            is_own && candidate.runs() && !candidate.finals_ns.is_empty()
         };
-        self.arms.iter().filter(chosen_from).map(|arm| &arm.variant)
+        self.candidates.iter().filter(chosen_from).map(|candidate| &candidate.variant)
     }
 
     /// Whether more time might give an answer, or a better one.
     pub(super) fn may_gain_by_more(&self) -> bool {
-        (self.heated || self.lacks_time) && !self.settled && self.rounds < ROUNDS_MAX
+        (self.elimination_done || self.lacks_time) && !self.settled && self.rounds < ROUNDS_MAX
     }
 
     /// Ends it without an answer that more time may give; `why` says what there was too little time for.
@@ -208,76 +212,82 @@ impl Contest {
     /// When files cannot be made or read, have changed, or a copy is wrong.
     pub(super) fn search(
         &mut self,
-        search: &mut Search<'_>,
-        foreign: Option<&Foreign>,
+        context: &mut SearchContext<'_>,
+        other_copier: Option<&OtherCopier>,
     ) -> Result<(), Error> {
         let begun = Instant::now();
         self.visits += 1;
-        self.costs.resize(self.arms.len(), None);
-        let mut at_work = AtWork::new(std::mem::take(&mut self.costs), foreign);
-        let result = self.search_with(search, &mut at_work, begun);
-        self.costs = at_work.costs;
+        self.costs.resize(self.candidates.len(), None);
+        let mut started = StartedRunners::new(std::mem::take(&mut self.costs), other_copier);
+        let result = self.search_with(context, &mut started, begun);
+        self.costs = started.costs;
         self.took += begun.elapsed();
         result
     }
 
     fn search_with(
         &mut self,
-        search: &mut Search<'_>,
-        at_work: &mut AtWork<'_>,
+        context: &mut SearchContext<'_>,
+        started: &mut StartedRunners<'_>,
         begun: Instant,
     ) -> Result<(), Error> {
-        if !self.heated {
+        if !self.elimination_done {
             self.why_not.clear();
-            self.warm_up(search, at_work)?;
+            self.warm_up(context, started)?;
             if !self.why_not.is_empty() {
                 return Ok(());
             }
-            self.narrow_the_field(search, at_work, begun)?;
-            let tried = |arm: &Arm| arm.role == Role::Candidate && !arm.heats_ns.is_empty();
-            self.heated = self.arms.iter().any(tried);
+            self.eliminate(context, started, begun)?;
+            let tried = |candidate: &Candidate| {
+                candidate.role == Role::Contender && !candidate.elimination_ns.is_empty()
+            };
+            self.elimination_done = self.candidates.iter().any(tried);
         } else {
-            self.warm_up_again(search, at_work)?;
+            self.warm_up_again(context, started)?;
         }
-        let (arms, rounds) = (self.arms.clone(), self.rounds);
-        if self.visits > 1 && self.let_the_waiting_in(search, at_work, begun)? {
-            candidates::begin_final_anew(&mut self.arms);
+        let (candidates, rounds) = (self.candidates.clone(), self.rounds);
+        if self.visits > 1 && self.try_waiting(context, started, begun)? {
+            candidates::restart_final(&mut self.candidates);
             self.rounds = 0;
         }
-        self.finals(search, at_work)?;
+        self.finals(context, started)?;
         if self.rounds < ROUNDS_MIN && rounds >= ROUNDS_MIN {
             // There was no time for so much: what was known before is still known.
-            (self.arms, self.rounds) = (arms, rounds);
+            (self.candidates, self.rounds) = (candidates, rounds);
         }
-        self.conclude(at_work);
+        self.conclude(started);
         Ok(())
     }
 
     /// The first runs take memory that nobody used lately, which in a virtual machine the host has to
     /// supply first, and tell whether the state can be had. They are not counted.
-    fn warm_up(&mut self, search: &mut Search<'_>, at_work: &mut AtWork<'_>) -> Result<(), Error> {
+    fn warm_up(
+        &mut self,
+        context: &mut SearchContext<'_>,
+        started: &mut StartedRunners<'_>,
+    ) -> Result<(), Error> {
         let mut missed = String::new();
         for run in 1..=MISSES_MAX {
-            let Some(index) = self.arms.iter().position(Arm::runs) else { break };
-            if at_work.costs[index].is_none() {
-                self.short_run(search, at_work, index)?;
+            let Some(index) = self.candidates.iter().position(Candidate::runs) else { break };
+            if started.costs[index].is_none() {
+                self.short_run(context, started, index)?;
             }
-            let cost = at_work.costs[index].unwrap_or_default();
-            if self.is_over(search.grace.max(search.most), Some(cost * RUNS_MIN)) {
+            let cost = started.costs[index].unwrap_or_default();
+            if self.is_over(context.grace.max(context.most), Some(cost * RUNS_MIN)) {
                 let run = crate::words::nanoseconds(cost.as_secs_f64() * 1e9);
                 let why = format!("there is no time for enough runs, of about {run} each");
                 self.give_up_for_now(why);
                 return Ok(());
             }
-            if !self.arms[index].runs() {
+            if !self.candidates[index].runs() {
                 continue;
             }
-            match self.run(search, at_work, index, (Stage::WarmUp, run))? {
+            match self.run(context, started, index, (Stage::WarmUp, run))? {
                 Some(measured) if measured.counted => return Ok(()),
                 Some(measured) => missed = measured.note,
                 None => {}
             }
-            if self.is_over(search.most, at_work.costs[index]) {
+            if self.is_over(context.most, started.costs[index]) {
                 break;
             }
         }
@@ -291,19 +301,25 @@ impl Contest {
     /// Has each that is left run once, uncounted: runners start with buffers that have no pages yet.
     fn warm_up_again(
         &mut self,
-        search: &mut Search<'_>,
-        at_work: &mut AtWork<'_>,
+        context: &mut SearchContext<'_>,
+        started: &mut StartedRunners<'_>,
     ) -> Result<(), Error> {
-        for index in 0..self.arms.len() {
-            if self.arms[index].runs() && !self.is_over(search.deadline, at_work.cost_of(index)) {
-                self.run(search, at_work, index, (Stage::WarmUp, 1))?;
+        for index in 0..self.candidates.len() {
+            if self.candidates[index].runs()
+                && !self.is_over(context.deadline, started.cost_of(index))
+            {
+                self.run(context, started, index, (Stage::WarmUp, 1))?;
             }
         }
         Ok(())
     }
 
     /// Shuffled rounds of all that are left, until the answer is there or the visit has had its own.
-    fn finals(&mut self, search: &mut Search<'_>, at_work: &mut AtWork<'_>) -> Result<(), Error> {
+    fn finals(
+        &mut self,
+        context: &mut SearchContext<'_>,
+        started: &mut StartedRunners<'_>,
+    ) -> Result<(), Error> {
         let (begun, before) = (Instant::now(), self.rounds);
         let last = (before + SHORT_ROUNDS_A_VISIT).min(ROUNDS_MAX);
         let margin = if self.visits == 1 { MARGIN_AT_FIRST } else { 0.0 };
@@ -313,42 +329,42 @@ impl Contest {
                 return Ok(());
             }
             // Without so many there is no answer at all.
-            let end = if round <= ROUNDS_MIN { search.grace } else { search.deadline };
+            let end = if round <= ROUNDS_MIN { context.grace } else { context.deadline };
             let running: Vec<usize> =
-                (0..self.arms.len()).filter(|&index| self.arms[index].runs()).collect();
+                (0..self.candidates.len()).filter(|&index| self.candidates[index].runs()).collect();
             let round_cost: Duration =
-                running.iter().map(|&i| at_work.cost_of(i).unwrap_or_default()).sum();
+                running.iter().map(|&i| started.cost_of(i).unwrap_or_default()).sum();
             if self.is_over(end, Some(round_cost)) {
                 return Ok(());
             }
             self.rounds = round;
             self.rounds_ever += 1;
-            for index in search.plan.order(Stage::Final, round, &running) {
-                let run = self.run(search, at_work, index, (Stage::Final, round))?;
+            for index in context.plan.order(Stage::Final, round, &running) {
+                let run = self.run(context, started, index, (Stage::Final, round))?;
                 if let Some(measured) = run.filter(|measured| measured.counted) {
-                    self.arms[index].finals_ns.insert(round, measured.elapsed_ns);
+                    self.candidates[index].finals_ns.insert(round, measured.elapsed_ns);
                 }
             }
             if round >= ROUNDS_MIN {
-                if candidates::is_settled(&self.arms) {
+                if candidates::is_settled(&self.candidates) {
                     self.settled = self.visits >= VISITS_TO_SETTLE;
                     return Ok(());
                 }
-                candidates::drop_beaten(&mut self.arms, margin);
+                candidates::drop_beaten(&mut self.candidates, margin);
             }
         }
         Ok(())
     }
 
-    fn conclude(&mut self, at_work: &AtWork<'_>) {
-        let counted =
-            candidates::best(&self.arms).map_or(0, |best| self.arms[best].finals_ns.len());
+    fn conclude(&mut self, started: &StartedRunners<'_>) {
+        let counted = candidates::best(&self.candidates)
+            .map_or(0, |best| self.candidates[best].finals_ns.len());
         self.why_not = if counted >= ROUNDS_MIN as usize {
             String::new()
-        } else if at_work.misses > 0 {
+        } else if started.misses > 0 {
             "the page cache was not in the state that it had to be in".to_owned()
         } else {
-            let costs = at_work.costs.iter().flatten();
+            let costs = started.costs.iter().flatten();
             let run = costs.max().map_or(0.0, Duration::as_secs_f64);
             let run = crate::words::nanoseconds(run * 1e9);
             self.lacks_time = true;
@@ -360,44 +376,44 @@ impl Contest {
         Instant::now() + cost.unwrap_or_default() > end
     }
 
-    /// Runs one arm once; `None` when it refuses.
+    /// Runs one candidate once; `None` when it refuses.
     fn run(
         &mut self,
-        search: &mut Search<'_>,
-        at_work: &mut AtWork<'_>,
+        context: &mut SearchContext<'_>,
+        started: &mut StartedRunners<'_>,
         index: usize,
         place: (Stage, u32),
     ) -> Result<Option<Measured>, Error> {
-        self.run_length(search, at_work, index, place, Length::Whole)
+        self.run_length(context, started, index, place, Length::Whole)
     }
 
     fn run_length(
         &mut self,
-        search: &mut Search<'_>,
-        at_work: &mut AtWork<'_>,
+        context: &mut SearchContext<'_>,
+        started: &mut StartedRunners<'_>,
         index: usize,
         (stage, round): (Stage, u32),
         length: Length,
     ) -> Result<Option<Measured>, Error> {
-        (search.watch)(self, stage, round);
+        (context.watch)(self, stage, round);
         let begun = Instant::now();
-        let run = match at_work.runners(&self.arms[index], index, search.lanes.len()) {
+        let run = match started.runners(&self.candidates[index], index, context.slots.len()) {
             Ok(runners) => {
-                copy_slot::run(&self.case, search.prover, search.lanes, runners, length)?
+                copy_slot::run(&self.case, context.prover, context.slots, runners, length)?
             }
             Err(why) => Run::Refused(why),
         };
-        let arm = &mut self.arms[index];
+        let candidate = &mut self.candidates[index];
         match run {
             Run::Refused(why) => {
-                arm.standing = Standing::Refused(why);
-                at_work.runners[index] = None;
+                candidate.status = Status::Refused(why);
+                started.runners[index] = None;
                 Ok(None)
             }
             Run::Measured(measured) => {
-                at_work.costs[index] = Some(begun.elapsed());
-                at_work.misses += u32::from(!measured.counted);
-                arm.shares_extents = measured.shares_extents;
+                started.costs[index] = Some(begun.elapsed());
+                started.misses += u32::from(!measured.counted);
+                candidate.shares_extents = measured.shares_extents;
                 Ok(Some(measured))
             }
         }

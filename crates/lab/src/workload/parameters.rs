@@ -1,0 +1,32 @@
+//! What several workloads check of a cell and of the text of a variant.
+
+use crate::definition::cell::Cell;
+
+/// What is noted of the state of a run that reads no file.
+pub(super) const NO_SOURCE: &str = "no file is read, so the page cache plays no part";
+
+/// A number of bytes of a variant's text, at least 1 and at most `max`; otherwise why it is none.
+pub(super) fn bytes_of(text: &str, max: u64) -> Result<usize, String> {
+    let bytes = text.parse::<engines::Bytes>().ok().filter(|bytes| (1..=max).contains(&bytes.0));
+    bytes.and_then(|bytes| usize::try_from(bytes.0).ok()).ok_or_else(|| {
+        let max = engines::Bytes(max);
+        format!("'{text}' is no number of bytes from 1 to {max}, as 4096, 64K or 8M")
+    })
+}
+
+/// A window that is mapped: bytes of a variant's text, as many as pages have.
+pub(super) fn window_bytes_of(text: &str, max: u64) -> Result<usize, String> {
+    let window_bytes = bytes_of(text, max)?;
+    match window_bytes % rustix::param::page_size() {
+        0 => Ok(window_bytes),
+        _ => Err(format!("'{text}' is no multiple of a page")),
+    }
+}
+
+/// Refuses a cell of several files where a workload is about one.
+pub(super) fn one_file(cell: &Cell) -> Result<(), String> {
+    match cell.shape {
+        crate::definition::cell::Shape::File => Ok(()),
+        _ => Err(format!("the workload {} is about one file at a time", cell.workload)),
+    }
+}
