@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::certificate::store::{Badge, Kept};
+use lab::certificate::store::{Badge, StoredCertificate};
 use lab::conduct;
 use lab::definition::deltas::Deltas;
 use lab::run_dir::files::RunError;
@@ -20,7 +20,7 @@ pub struct Source {
     /// it could write them.
     pub verdict: Verdict,
     /// The certificate in force when it was run, where there was one.
-    pub certificate: Option<Kept>,
+    pub certificate: Option<StoredCertificate>,
 }
 
 /// A run that cannot be reported on.
@@ -83,7 +83,7 @@ impl Source {
 fn verdict_of(run: &Run) -> Verdict {
     let cells = conduct::cells(&run.definition, Some(run));
     // What δ was when it was begun it remains.
-    let kept = Kept::read(&run.path.join(run_dir::files::CERTIFICATE));
+    let kept = StoredCertificate::read(&run.path.join(run_dir::files::CERTIFICATE));
     let badge = kept.map_or_else(Badge::none, |kept| {
         kept.badge(run.environment["kernel"].as_str().unwrap_or(""), &run.how.haulage_version)
     });

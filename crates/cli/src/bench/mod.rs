@@ -14,13 +14,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use lab::certificate::store::{Badge, Kept, Subject};
-use lab::conduct::{Conduct, Limits, Places, session_process};
+use lab::certificate::store::{Badge, StoredCertificate, Subject};
+use lab::conduct::{Conductor, Limits, Places, session_process};
 use lab::definition::Definition;
 use lab::definition::deltas::Deltas;
 use lab::environment::Environment;
 use lab::experiment::library::{BUILT_IN, BuiltIn};
-use lab::experiment::space::Room;
+use lab::experiment::space::SpaceNeeded;
 use lab::page_cache::prover::Prover;
 use lab::page_cache::state::State;
 use lab::run_dir::{self, HowRun, Run, RunDir};
@@ -160,7 +160,7 @@ fn conduct(
     let interrupts = Interrupts::watch("bench").context("cannot watch for signals")?;
     let kept = match &begin {
         // What δ was when it was begun it remains.
-        Begin::Again(run) => Kept::read(&run.path.join(run_dir::files::CERTIFICATE)),
+        Begin::Again(run) => StoredCertificate::read(&run.path.join(run_dir::files::CERTIFICATE)),
         Begin::In(_) => certificate_for(how),
     };
     let badge = kept.as_ref().map_or_else(Badge::none, |kept| {
@@ -195,7 +195,7 @@ fn conduct(
 }
 
 /// The certificate of this machine and the file systems of a run, where there is one.
-fn certificate_for(how: &HowRun) -> Option<Kept> {
+fn certificate_for(how: &HowRun) -> Option<StoredCertificate> {
     let subject = Subject::of(&how.src_dir, &how.dst_dir);
     let (kernel, version) = (lab::environment::kernel(), env!("CARGO_PKG_VERSION"));
     Badge::find(certificates_dir().as_deref(), &subject, &kernel, version).1
@@ -217,7 +217,7 @@ pub(crate) struct Task<'t> {
     /// Differences up to these shares do not matter.
     pub(crate) deltas: Deltas,
     /// What is copied into the run directory.
-    pub(crate) certificate: Option<&'t Kept>,
+    pub(crate) certificate: Option<&'t StoredCertificate>,
     /// Whether it makes a certificate, which cannot be gone on with.
     pub(crate) makes_certificate: bool,
 }
@@ -230,7 +230,7 @@ pub(crate) fn carry_out<T>(
     begin: Begin<'_>,
     task: &Task<'_>,
     interrupts: &Interrupts,
-    finish: impl FnOnce(&Conduct<'_>) -> anyhow::Result<T>,
+    finish: impl FnOnce(&Conductor<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let (src, dst) = (&how.src_dir, &how.dst_dir);
     let command = task.command;
@@ -242,7 +242,7 @@ pub(crate) fn carry_out<T>(
     tell_of_abandoned(command, dirs);
     let src_scratch = scratch_in(src, interrupts)?;
     let dst_scratch = if src == dst { None } else { Some(scratch_in(dst, interrupts)?) };
-    let room = Room::of(definition);
+    let room = SpaceNeeded::of(definition);
     let dst_work = dst_scratch.as_ref().unwrap_or(&src_scratch);
     // Two directories may share one file system and its room.
     if device_of(src)? == device_of(dst)? {
@@ -270,7 +270,8 @@ pub(crate) fn carry_out<T>(
     let time = how.seconds.map(Duration::from_secs_f64);
     let limits = Limits { time, rounds: how.rounds, deltas: task.deltas };
     let places = Places { src: src_scratch.path(), dst: dst_work.path() };
-    let mut conducted = Conduct::new(definition, dir, places, limits, how.seed, before.as_deref());
+    let mut conducted =
+        Conductor::new(definition, dir, places, limits, how.seed, before.as_deref());
     let running = conducted.running();
     let kept = match task.makes_certificate {
         true => format!("; what was measured is kept in '{}'", path.display()),

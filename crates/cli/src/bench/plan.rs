@@ -8,7 +8,7 @@ use lab::definition::{Definition, Part};
 use lab::environment::memory_bytes;
 use lab::experiment::estimate;
 use lab::experiment::library::BuiltIn;
-use lab::experiment::space::Room;
+use lab::experiment::space::SpaceNeeded;
 use lab::words;
 
 /// The experiments, a few lines each.
@@ -35,7 +35,7 @@ pub(super) fn of(
     rounds: Option<u32>,
     time: Option<Duration>,
 ) -> anyhow::Result<String> {
-    let room = Room::of(definition);
+    let room = SpaceNeeded::of(definition);
     let mut text = format!("{}: {}\n\n", definition.name, definition.question);
     for part in &definition.parts {
         text.push_str(&of_part(definition, part));
@@ -100,7 +100,7 @@ fn counted(count: usize, of: &str) -> String {
 }
 
 /// Refuses what would not fit into the page cache: runs would measure the swapping.
-pub(super) fn require_memory(room: &Room) -> anyhow::Result<()> {
+pub(super) fn require_memory(room: &SpaceNeeded) -> anyhow::Result<()> {
     let memory = memory_bytes();
     // The rest of the machine needs some too.
     if room.memory_bytes > memory / 10 * 8 {

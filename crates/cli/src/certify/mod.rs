@@ -10,7 +10,7 @@ use anyhow::Context;
 use lab::certificate::Certificate;
 use lab::certificate::known_comparisons::{self, Choice};
 use lab::certificate::prover_check::{self, ProverCheck};
-use lab::certificate::store::{Kept, Subject};
+use lab::certificate::store::{StoredCertificate, Subject};
 use lab::definition::deltas::LEAST;
 use lab::page_cache::prover::Prover;
 use lab::run_dir::{self, HowRun};
@@ -45,7 +45,10 @@ fn certify(request: &Request) -> anyhow::Result<bool> {
     Ok(kept.certificate.passes)
 }
 
-fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result<(Kept, String)> {
+fn certify_guarded(
+    request: &Request,
+    interrupts: &Interrupts,
+) -> anyhow::Result<(StoredCertificate, String)> {
     let how = HowRun {
         schema: run_dir::SCHEMA,
         src_dir: bench::absolute(&request.src_dir)?,
@@ -67,7 +70,7 @@ fn certify_guarded(request: &Request, interrupts: &Interrupts) -> anyhow::Result
         Task { command: "certify", deltas: LEAST, certificate: None, makes_certificate: true };
     let begun = std::time::Instant::now();
     bench::carry_out(&definition, &how, Begin::In(&request.runs), &task, interrupts, |conducted| {
-        let kept = Kept {
+        let kept = StoredCertificate {
             subject: Subject::of(&how.src_dir, &how.dst_dir),
             made: lab::environment::utc_now(),
             kernel: lab::environment::kernel(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lab::certificate::Certificate;
-use lab::certificate::store::Kept;
+use lab::certificate::store::StoredCertificate;
 use lab::certificate::words::{percent, share_in_words};
 use lab::definition::deltas::{DELTA_LEAST, Deltas};
 use lab::words;
@@ -11,7 +11,7 @@ use lab::words;
 use crate::bench::table::{in_both_states, wrapped};
 
 /// What was asked and found, and what follows.
-pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>) -> String {
+pub(super) fn render(kept: &StoredCertificate, run: &Path, file: Option<&Path>) -> String {
     let certificate = &kept.certificate;
     let badge = kept.badge(&kept.kernel, &kept.haulage_version);
     let cells = certificate.cells.len();

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::certificate::store::Kept;
+use lab::certificate::store::StoredCertificate;
 use lab::compare::Change;
 use lab::definition::deltas::{Deltas, LEAST};
 use lab::run_dir::{Run, files};
@@ -55,6 +55,6 @@ fn compare(request: &Request) -> anyhow::Result<Change> {
 
 /// The larger of what the certificates of both runs say.
 fn deltas_of(runs: [&Run; 2]) -> Deltas {
-    let kept = runs.map(|run| Kept::read(&run.path.join(files::CERTIFICATE)));
+    let kept = runs.map(|run| StoredCertificate::read(&run.path.join(files::CERTIFICATE)));
     kept.iter().flatten().map(|kept| kept.certificate.deltas).fold(LEAST, Deltas::larger)
 }

@@ -1,12 +1,12 @@
 //! When the comparisons of an experiment are looked at, and at what level.
 
 use crate::definition::{Definition, Part};
-use crate::stats::{Answer, Looks, Sessions};
+use crate::stats::{Answer, InterimAnalyses, Sessions};
 
 /// The chance of any false answer to one part's question.
 pub const ERROR: f64 = 0.05;
 
-/// Sessions before the first look: fewer cannot tell noise from effect.
+/// Sessions before the first interim analysis: fewer cannot tell noise from effect.
 pub const SESSIONS_MIN: u32 = 5;
 
 /// Sessions after which a cell has had enough, whatever it shows.
@@ -15,29 +15,29 @@ pub const SESSIONS_MAX: u32 = 320;
 /// Sessions that given rounds are divided into.
 pub(crate) const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
 
-/// The looks at the cells of each part, for an error of 5 % in all comparisons of the part together.
+/// The interim analyses at the cells of each part, for an error of 5 % in all comparisons of the part together.
 #[must_use]
-pub fn of_parts(definition: &Definition, rounds: Option<u32>) -> Vec<Looks> {
+pub fn of_parts(definition: &Definition, rounds: Option<u32>) -> Vec<InterimAnalyses> {
     let of = |part: &Part| of_family(rounds, definition.comparisons(part));
     definition.parts.iter().map(of).collect()
 }
 
-/// The looks at a cell whose part makes `family` comparisons in all its cells.
+/// The interim analyses at a cell whose part makes `family` comparisons in all its cells.
 #[must_use]
-pub fn of_family(rounds: Option<u32>, family: usize) -> Looks {
+pub fn of_family(rounds: Option<u32>, family: usize) -> InterimAnalyses {
     let error = ERROR / family.max(1) as f64;
     match rounds {
         Some(rounds) => {
             let sessions = rounds.clamp(2, SESSIONS_OF_GIVEN_ROUNDS);
-            Looks::with_error(sessions, sessions, error)
+            InterimAnalyses::with_error(sessions, sessions, error)
         }
-        None => Looks::with_error(SESSIONS_MAX, SESSIONS_MIN, error),
+        None => InterimAnalyses::with_error(SESSIONS_MAX, SESSIONS_MIN, error),
     }
 }
 
 /// A comparison of two variants that has been measured for so long.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stand<'s> {
+pub(crate) struct ComparisonSoFar<'s> {
     /// The ratios.
     pub(crate) compared: &'s Sessions,
     /// The last session in which both ran.
@@ -48,18 +48,18 @@ pub(crate) struct Stand<'s> {
     pub(crate) delta: f64,
 }
 
-impl Stand<'_> {
-    /// The level of the look at which the comparison stands. Where it was not answered there, and the time
-    /// was over, there will be no other look, and this one spends all that is left; that it is also one
-    /// of the regular looks would else leave most of the error unspent.
-    pub(crate) fn level(&self, looks: &Looks) -> f64 {
-        let done = looks.sessions().filter(|&count| count < self.last_session).count();
+impl ComparisonSoFar<'_> {
+    /// The level of the interim analysis at which the comparison stands. Where it was not answered there, and the time
+    /// was over, there will be no other interim analysis, and this one spends all that is left; that it is also one
+    /// of the regular interim analyses would else leave most of the error unspent.
+    pub(crate) fn level(&self, interim: &InterimAnalyses) -> f64 {
+        let done = interim.sessions().filter(|&count| count < self.last_session).count();
         // What was read from a run directory does not say why a variant left.
         let answered = |alpha: &f64| {
             self.answered || Answer::of(self.compared, self.delta, *alpha) != Answer::Unresolved
         };
-        let regular = looks.alpha_at(self.last_session).filter(answered);
-        regular.unwrap_or_else(|| looks.alpha_last(done))
+        let regular = interim.alpha_at(self.last_session).filter(answered);
+        regular.unwrap_or_else(|| interim.alpha_last(done))
     }
 }
 

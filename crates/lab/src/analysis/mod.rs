@@ -47,7 +47,8 @@ pub enum Finding {
     /// Time against a copy in memory.
     Floor(floor::Floor),
     /// Published figures beside these.
-    ThenAndNow(published::ThenAndNow),
+    #[serde(rename = "then_and_now")]
+    Published(published::Published),
 }
 
 /// The analyses of the part with this index in `views`: those that it asks for, as far as the samples
@@ -72,7 +73,7 @@ pub fn findings(views: &[View<'_>], index: usize) -> Vec<Finding> {
             Analysis::Floor => floor::of(view).map(Finding::Floor),
         });
     }
-    findings.extend(published::of(view).map(Finding::ThenAndNow));
+    findings.extend(published::of(view).map(Finding::Published));
     findings
 }
 
@@ -89,7 +90,7 @@ impl Finding {
             Finding::Scaling(of) => of.sheet(),
             Finding::Order(of) => of.sheet(),
             Finding::Floor(of) => of.sheet(),
-            Finding::ThenAndNow(of) => of.sheet(),
+            Finding::Published(of) => of.sheet(),
         }
     }
 }
@@ -104,10 +105,9 @@ impl Finding {
             Finding::Page(of) => of.headline(),
             Finding::Scaling(of) => of.headline(),
             Finding::Order(of) => of.headline(),
-            Finding::SizeFit(_)
-            | Finding::Split(_)
-            | Finding::Floor(_)
-            | Finding::ThenAndNow(_) => None,
+            Finding::SizeFit(_) | Finding::Split(_) | Finding::Floor(_) | Finding::Published(_) => {
+                None
+            }
         }
     }
 }

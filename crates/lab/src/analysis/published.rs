@@ -23,7 +23,7 @@ const ROWS_MAX: usize = 32;
 
 /// Then and now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ThenAndNow {
+pub struct Published {
     /// Where the figures are from.
     pub source: String,
     /// What was not controlled then.
@@ -61,7 +61,7 @@ pub struct Row {
     pub now_ratio: Option<Estimated>,
 }
 
-pub(crate) fn of(view: &View<'_>) -> Option<ThenAndNow> {
+pub(crate) fn of(view: &View<'_>) -> Option<Published> {
     let reference = view.part.reference.as_ref()?;
     // Single calls have an analysis of their own.
     if view.part.workload == calls::NAME {
@@ -84,7 +84,7 @@ pub(crate) fn of(view: &View<'_>) -> Option<ThenAndNow> {
         .collect();
     let years: BTreeSet<String> = rows.iter().map(|row| row.then.year.to_string()).collect();
     let years: Vec<String> = years.into_iter().collect();
-    (!rows.is_empty()).then(|| ThenAndNow {
+    (!rows.is_empty()).then(|| Published {
         source: data.title.replace("{years}", &words::listed(&years)),
         not_controlled: reference.not_controlled.clone(),
         baseline: baseline.clone(),
@@ -155,7 +155,7 @@ impl Row {
     }
 }
 
-impl ThenAndNow {
+impl Published {
     pub(crate) fn sheet(&self) -> Sheet {
         let mut sheet =
             if self.rows.len() <= ROWS_MAX { self.every_row() } else { self.a_row_a_cell() };

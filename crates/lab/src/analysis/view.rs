@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::interim::{self, Stand};
+use super::interim::{self, ComparisonSoFar};
 use super::observations::{Points, undisturbed_ns, value_ns};
 use crate::definition::cell::Cell;
 use crate::definition::deltas::{Deltas, LEAST};
@@ -10,7 +10,7 @@ use crate::definition::{Definition, Measure, Part, without_label};
 use crate::sample::record::{CallRecord, Record, SequenceRecord};
 use crate::sample::run_samples::Samples;
 use crate::stats::models::Point;
-use crate::stats::{Looks, Ratio, Runs, median};
+use crate::stats::{InterimAnalyses, Ratio, Runs, median};
 
 /// One part of an experiment and its samples.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub struct View<'r> {
     pub cells: Vec<CellView<'r>>,
     /// By what comparisons are judged.
     pub rules: Rules,
-    /// The looks at a comparison by itself.
-    looks: Looks,
+    /// The interim analyses at a comparison by itself.
+    interim: InterimAnalyses,
 }
 
 /// By what comparisons are judged.
@@ -30,7 +30,7 @@ pub struct View<'r> {
 pub struct Rules {
     /// Differences up to these shares do not matter.
     pub deltas: Deltas,
-    /// The rounds that were asked for, where there was one look alone.
+    /// The rounds that were asked for, where there was one interim analysis alone.
     pub rounds: Option<u32>,
 }
 
@@ -65,13 +65,13 @@ impl<'r> View<'r> {
         let part = |(index, part): (usize, &'r Part)| {
             let cells = definition.cells().into_iter().filter(|(of, _)| *of == index);
             let cells = cells.map(|(_, cell)| CellView::of(part, cell, &mut by_cell));
-            let looks = interim::of_family(rules.rounds, 1);
-            View { part, cells: cells.collect(), rules, looks }
+            let interim = interim::of_family(rules.rounds, 1);
+            View { part, cells: cells.collect(), rules, interim }
         };
         definition.parts.iter().enumerate().map(part).collect()
     }
 
-    /// The ratio of two variants in a cell, `points` being those of the cell: with the interval of the look
+    /// The ratio of two variants in a cell, `points` being those of the cell: with the interval of the interim analysis
     /// at which they stand, as in the verdict.
     #[must_use]
     pub fn ratio(
@@ -83,8 +83,8 @@ impl<'r> View<'r> {
         let compared = &points.compare(one, other);
         let last_session = points.last_session(one).min(points.last_session(other));
         let delta = self.rules.deltas.of(cell.cell.state);
-        let stand = Stand { compared, last_session, answered: false, delta };
-        compared.ratio(stand.level(&self.looks))
+        let stand = ComparisonSoFar { compared, last_session, answered: false, delta };
+        compared.ratio(stand.level(&self.interim))
     }
 
     /// Groups of cells that differ in what `key` does not hold, in their order.

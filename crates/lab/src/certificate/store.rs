@@ -39,7 +39,7 @@ pub struct Place {
 
 /// A certificate as it is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredCertificate {
     /// What it is about.
     pub subject: Subject,
     /// When it was made, in UTC.
@@ -125,7 +125,7 @@ impl Place {
     }
 }
 
-impl Kept {
+impl StoredCertificate {
     /// Writes it to `dir`, which is made if need be; an earlier one of the same subject is replaced.
     /// Returns the file.
     ///
@@ -140,7 +140,7 @@ impl Kept {
 
     /// The one in `path`; `None` when there is none that this version can read.
     #[must_use]
-    pub fn read(path: &Path) -> Option<Kept> {
+    pub fn read(path: &Path) -> Option<StoredCertificate> {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
@@ -188,8 +188,8 @@ impl Badge {
         subject: &Subject,
         kernel: &str,
         haulage_version: &str,
-    ) -> (Badge, Option<Kept>) {
-        let kept = dir.and_then(|dir| Kept::read(&dir.join(subject.file_name())));
+    ) -> (Badge, Option<StoredCertificate>) {
+        let kept = dir.and_then(|dir| StoredCertificate::read(&dir.join(subject.file_name())));
         match kept.filter(|kept| kept.subject == *subject) {
             Some(kept) => (kept.badge(kernel, haulage_version), Some(kept)),
             None => (Badge::none(), None),
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::certificate::Certificate;
 
-    fn kept(passes: bool, delta: f64) -> Kept {
+    fn kept(passes: bool, delta: f64) -> StoredCertificate {
         let certificate = serde_json::json!({
             "schema": 1, "passes": passes, "criteria": [],
             "deltas": { "warm": delta, "cold": delta }, "same_distance_p95": delta,
@@ -224,7 +224,7 @@ mod tests {
             "smallest_effect_p90": null, "prover": [], "cells": []
         });
         let certificate: Certificate = serde_json::from_value(certificate).expect("its form");
-        Kept {
+        StoredCertificate {
             subject: Subject::of(Path::new("/"), Path::new("/")),
             made: "2026-01-31T12:00:00Z".to_owned(),
             kernel: "Linux 1".to_owned(),
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn another_kernel_or_version_makes_it_stale() {
-        let check = |kept: Kept, kernel, version, standing, words: &str| {
+        let check = |kept: StoredCertificate, kernel, version, standing, words: &str| {
             let badge = kept.badge(kernel, version);
             assert_eq!(badge.standing, standing);
             assert!(badge.words.contains(words), "{}", badge.words);

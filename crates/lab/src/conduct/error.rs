@@ -10,7 +10,7 @@ pub enum ConductError {
     Run(#[from] RunError),
     /// What is to end sessions after the conductor's own end cannot be started.
     #[error("cannot start a process: {0}")]
-    Guard(std::io::Error),
+    Watchdog(std::io::Error),
     /// A session failed, in its own words.
     #[error("{cell}: {why}")]
     Session {

@@ -3,7 +3,7 @@
 //! Cells take turns, a session each, so that whatever the machine does over the minutes falls on all of
 //! them. The next session is that of the cell that has had the least time, so that all have about the
 //! same: small files get as many more runs as they are shorter and noisier. A variant leaves its
-//! cell when its comparison is answered, at one of a few looks that were fixed before, and a cell
+//! cell when its comparison is answered, at one of a few interim analyses that were fixed before, and a cell
 //! when all are; the time then goes to those that are not.
 
 pub mod cell_run;
@@ -26,10 +26,10 @@ use crate::definition::{Definition, Order};
 use crate::experiment::estimate;
 use crate::run_dir::{Run, RunDir};
 use crate::session::protocol::Event;
-use crate::session::watchdog::Guard;
-use crate::stats::{Answer, Looks};
+use crate::session::watchdog::Watchdog;
+use crate::stats::{Answer, InterimAnalyses};
 use cell_run::{CellRun, Ended};
-use session_process::converse;
+use session_process::run_session;
 
 /// Sessions after which the rounds of the next ones are planned anew.
 const PLANNED_AFTER: [u32; 5] = [3, 5, 10, 20, 40];
@@ -47,11 +47,11 @@ pub struct Limits {
 
 /// An experiment under way.
 #[derive(Debug)]
-pub struct Conduct<'c> {
+pub struct Conductor<'c> {
     definition: &'c Definition,
     cells: Vec<CellRun>,
-    /// The looks at the cells of each part.
-    looks: Vec<Looks>,
+    /// The interim analyses at the cells of each part.
+    interim: Vec<InterimAnalyses>,
     dir: RunDir,
     places: Places<'c>,
     limits: Limits,
@@ -92,7 +92,7 @@ pub struct Progress<'p> {
 /// Called before each session.
 pub type Watch<'w> = dyn FnMut(&Progress<'_>) + 'w;
 
-impl<'c> Conduct<'c> {
+impl<'c> Conductor<'c> {
     /// Gets ready to run `definition`; what `before` holds, an interrupted run of it, counts.
     #[must_use]
     pub fn new(
@@ -102,19 +102,19 @@ impl<'c> Conduct<'c> {
         limits: Limits,
         seed: u64,
         before: Option<&Run>,
-    ) -> Conduct<'c> {
+    ) -> Conductor<'c> {
         let cells = cells(definition, before);
-        let looks = interim::of_parts(definition, limits.rounds);
+        let interim = interim::of_parts(definition, limits.rounds);
         let running = Arc::new(AtomicI32::new(0));
         let begun = Instant::now();
         let mut conduct =
-            Conduct { definition, cells, looks, dir, places, limits, seed, begun, running };
+            Conductor { definition, cells, interim, dir, places, limits, seed, begun, running };
         (0..conduct.cells.len()).for_each(|cell| conduct.take_up(cell));
         conduct
     }
 
     /// What was answered before an interruption is not asked again: a variant that was in no later
-    /// session has left at a look, and the cell may have ended.
+    /// session has left at a interim analysis, and the cell may have ended.
     fn take_up(&mut self, index: usize) {
         let part = &self.definition.parts[self.cells[index].part];
         let run = &mut self.cells[index];
@@ -124,7 +124,7 @@ impl<'c> Conduct<'c> {
         let delta = self.limits.deltas.of(run.cell.state);
         for (one, other) in run.compared(part) {
             let last = run.points.last_session(one);
-            let left_at = self.looks[run.part].alpha_at(last).filter(|_| last < run.sessions);
+            let left_at = self.interim[run.part].alpha_at(last).filter(|_| last < run.sessions);
             run.answered[one] =
                 left_at.filter(|_| self.limits.rounds.is_none()).is_some_and(|alpha| {
                     Answer::of(&run.points.compare(one, other), delta, alpha) != Answer::Unresolved
@@ -157,13 +157,13 @@ impl<'c> Conduct<'c> {
     /// When a sample cannot be written, or a session failed: a wrong copy, a full disk.
     pub fn run(&mut self, watch: &mut Watch<'_>) -> Result<(), ConductError> {
         // Sessions before an interruption had orders of their own.
-        let mut guard = Guard::start().map_err(ConductError::Guard)?;
+        let mut watchdog = Watchdog::start().map_err(ConductError::Watchdog)?;
         let before: u64 = self.cells.iter().map(|cell| u64::from(cell.sessions)).sum();
         let mut rng = fastrand::Rng::with_seed(self.seed.wrapping_add(before));
         for turn in before.. {
             let Some(cell) = self.next(&mut rng) else { break };
             self.announce(cell, watch);
-            self.session(cell, self.seed.wrapping_add(turn), &mut guard)?;
+            self.session(cell, self.seed.wrapping_add(turn), &mut watchdog)?;
             self.look(cell);
         }
         Ok(())
@@ -202,7 +202,12 @@ impl<'c> Conduct<'c> {
     }
 
     /// Runs one session of a cell and keeps what it tells.
-    fn session(&mut self, index: usize, seed: u64, guard: &mut Guard) -> Result<(), ConductError> {
+    fn session(
+        &mut self,
+        index: usize,
+        seed: u64,
+        watchdog: &mut Watchdog,
+    ) -> Result<(), ConductError> {
         let rounds = self.rounds_for(index);
         let order = self.order(index, rounds, seed);
         let begun = Instant::now();
@@ -212,7 +217,7 @@ impl<'c> Conduct<'c> {
         let mut rounds_done = 0;
         let dir = &mut self.dir;
         let part = &self.definition.parts[run.part];
-        converse(&order, &self.running, guard, |event| {
+        run_session(&order, &self.running, watchdog, |event| {
             first_event.get_or_insert_with(Instant::now);
             rounds_done += u32::from(matches!(event, Event::Round { .. }));
             run.take(event, part, dir)
@@ -268,9 +273,10 @@ impl<'c> Conduct<'c> {
             return;
         }
         // Rounds that were asked for are all run, and looked at once.
-        let looks = &self.looks[run.part];
+        let interim = &self.interim[run.part];
         let delta = self.limits.deltas.of(run.cell.state);
-        if let Some(alpha) = looks.alpha_at(run.sessions).filter(|_| self.limits.rounds.is_none()) {
+        if let Some(alpha) = interim.alpha_at(run.sessions).filter(|_| self.limits.rounds.is_none())
+        {
             for &(one, other) in &compared {
                 let sessions = run.points.compare(one, other);
                 run.answered[one] |= Answer::of(&sessions, delta, alpha) != Answer::Unresolved;

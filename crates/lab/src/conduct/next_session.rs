@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Conduct;
+use super::Conductor;
 use super::cell_run::ROUNDS_MAX;
 use crate::analysis::interim::{SESSIONS_MAX, SESSIONS_MIN, SESSIONS_OF_GIVEN_ROUNDS};
 use crate::definition::{Order, Slowed};
@@ -22,7 +22,7 @@ const REPEATS: u32 = 2;
 /// session of a cell: what a new process has to warm up takes microseconds.
 const WARM_UP_MAX: Duration = Duration::from_millis(20);
 
-impl Conduct<'_> {
+impl Conductor<'_> {
     /// Rounds for the next session of a cell.
     pub(crate) fn rounds_for(&self, cell: usize) -> u32 {
         let run = &self.cells[cell];
@@ -35,7 +35,7 @@ impl Conduct<'_> {
         // Beginning a session should not take longer than what it is begun for.
         let by_overhead = run.session_cost.as_secs_f64() / round.as_secs_f64().max(1e-6);
         let wanted = by_overhead.ceil().max(run.rounds_wanted.map_or(0.0, f64::from));
-        // The sessions still needed for a first look have to fit into the time.
+        // The sessions still needed for a first interim analysis have to fit into the time.
         let open = self.cells.iter().filter(|cell| cell.ended.is_none()).count().max(1);
         let left = self
             .limits
@@ -96,7 +96,7 @@ impl Conduct<'_> {
             repeats: if shuffled && !run.is_always_disturbed() { REPEATS } else { 0 },
             slowed_by: injected(|slowed| slowed.by),
             slow_share: injected(|slowed| slowed.sometimes),
-            hand: None,
+            worker: None,
             parent: Some(own_pid()),
         }
     }

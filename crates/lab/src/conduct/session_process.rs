@@ -9,13 +9,13 @@ use rustix::process::{Pid, Signal};
 use super::error::ConductError;
 use crate::process::SUBCOMMAND;
 use crate::session::protocol::{self, Event};
-use crate::session::watchdog::Guard;
+use crate::session::watchdog::Watchdog;
 
 /// Runs a session in a process of its own and hands on what it tells.
-pub(crate) fn converse(
+pub(crate) fn run_session(
     order: &protocol::Order,
     running: &AtomicI32,
-    guard: &mut Guard,
+    watchdog: &mut Watchdog,
     mut take: impl FnMut(Event) -> Result<(), ConductError>,
 ) -> Result<(), ConductError> {
     let failed = |why: String| ConductError::Session { cell: order.cell.id(), why, wrong: false };
@@ -31,7 +31,7 @@ pub(crate) fn converse(
             .map_err(|error| failed(format!("cannot start a session: {error}")))?;
     let group = i32::try_from(child.id()).unwrap_or(0);
     running.store(group, Ordering::SeqCst);
-    guard.watch_over(group);
+    watchdog.watch_over(group);
     let mut line = serde_json::to_vec(order).expect("plain data");
     line.push(b'\n');
     let mut input = child.stdin.take().expect("it is piped");
@@ -54,7 +54,7 @@ pub(crate) fn converse(
         end(running);
     }
     let status = child.wait();
-    guard.watch_over(0);
+    watchdog.watch_over(0);
     running.store(0, Ordering::SeqCst);
     result?;
     match status {

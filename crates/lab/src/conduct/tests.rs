@@ -6,7 +6,7 @@ use crate::sample::record::RoundRecord;
 
 /// An experiment of two variants that was interrupted after `sessions` sessions of four rounds.
 fn interrupted(made: &mut Synthetic, sessions: u32) -> Run {
-    // One that is twice as slow is answered at the first look.
+    // One that is twice as slow is answered at the first interim analysis.
     made.measure(sessions, 4, |_, variant| if variant == "splice" { 2e6 } else { 1e6 });
     let rounds = (1..=sessions).flat_map(|session| {
         (1..=4).map(move |round| RoundRecord {
@@ -38,12 +38,12 @@ fn interrupted(made: &mut Synthetic, sessions: u32) -> Run {
     }
 }
 
-fn taken_up(run: &Run, check: impl FnOnce(&Conduct<'_>)) {
+fn taken_up(run: &Run, check: impl FnOnce(&Conductor<'_>)) {
     let home = tempfile::tempdir().expect("a directory");
     let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
     let limits = Limits { time: Some(Duration::from_secs(60)), rounds: None, deltas: LEAST };
     let places = Places { src: home.path(), dst: home.path() };
-    check(&Conduct::new(&run.definition, dir, places, limits, 1, Some(run)));
+    check(&Conductor::new(&run.definition, dir, places, limits, 1, Some(run)));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn what_was_answered_before_an_interruption_is_not_asked_again() {
         let cell = &conduct.cells()[0];
         assert_eq!((cell.sessions, cell.ended), (SESSIONS_MIN, Some(Ended::Answered)));
     });
-    // Between two looks nothing is decided, but who had left stays away.
+    // Between two interim analyses nothing is decided, but who had left stays away.
     let mut made = Synthetic::new("copy", &["sendfile", "splice", "mmap"], &["1M"]);
     let mut run = interrupted(&mut made, SESSIONS_MIN + 2);
     run.samples.retain(|it| it.variant != "splice" || it.session <= SESSIONS_MIN);

@@ -7,7 +7,7 @@ use crate::workload;
 
 /// What an experiment takes at the most at any moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct SpaceNeeded {
     /// Bytes of all sources together, which last as long as the experiment.
     pub src_bytes: u64,
     /// Bytes that the largest cell makes in the destination's directory.
@@ -16,11 +16,11 @@ pub struct Room {
     pub memory_bytes: u64,
 }
 
-impl Room {
+impl SpaceNeeded {
     /// What `definition` needs.
     #[must_use]
-    pub fn of(definition: &Definition) -> Room {
-        let mut room = Room::default();
+    pub fn of(definition: &Definition) -> SpaceNeeded {
+        let mut room = SpaceNeeded::default();
         let mut sources: Vec<(u64, u32, Shape, u32)> = Vec::new();
         for (part, cell) in definition.cells() {
             let Some(workload) = workload::by_name(&cell.workload) else { continue };
@@ -63,7 +63,7 @@ mod tests {
                  variants = [\"sendfile\", \"splice\", \"mmap\"]\nsizes = [\"64M\"]\n\
                  at_once = [2]\ndestinations = [\"{destination}\"]\n"
             );
-            Room::of(&Definition::parse(&text, "x").expect("right"))
+            SpaceNeeded::of(&Definition::parse(&text, "x").expect("right"))
         };
         let (fresh, overwritten) = (room("fresh"), room("overwritten"));
         assert_eq!(fresh.src_bytes >> 20, 128);

@@ -13,7 +13,7 @@ use crate::definition::Definition;
 use crate::environment::host;
 use crate::sample::csv_rows::Rows;
 use crate::sample::record::{self, CallRecord, Record, RoundRecord, SequenceRecord};
-use crate::sample::run_samples::{Samples, Surroundings};
+use crate::sample::run_samples::{MachineFacts, Samples};
 use files::{RunError, failed, write};
 use recovery::{append, drop_calls_without_sample};
 
@@ -230,7 +230,7 @@ impl Run {
             samples: &self.samples,
             calls: &self.calls,
             sequences: &self.sequences,
-            around: Surroundings::of(&self.environment),
+            machine: MachineFacts::of(&self.environment),
         }
     }
 

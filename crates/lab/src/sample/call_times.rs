@@ -55,7 +55,7 @@ impl OpTimes {
         for ns in sorted {
             match buckets.last_mut() {
                 Some(last) if ns < last.to_ns => last.add(ns, 1, ns),
-                _ => buckets.push(Bucket::around(ns)),
+                _ => buckets.push(Bucket::machine(ns)),
             }
         }
         let step = calls_ns.len().div_ceil(SEQUENCE_MAX).max(1);
@@ -103,7 +103,7 @@ impl CallTimes {
 
 impl Bucket {
     /// The bucket in which `ns` is, with that one call in it.
-    fn around(ns: u64) -> Bucket {
+    fn machine(ns: u64) -> Bucket {
         // Below 128 ns a bucket is a nanosecond; above, its low bits are left out.
         let bits = (u64::BITS - ns.leading_zeros()).saturating_sub(PER_OCTAVE_BITS + 1);
         let from_ns = ns >> bits << bits;
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn the_edges_of_an_octave() {
         let edges = |ns| {
-            let Bucket { from_ns, to_ns, .. } = Bucket::around(ns);
+            let Bucket { from_ns, to_ns, .. } = Bucket::machine(ns);
             (from_ns, to_ns)
         };
         for (ns, expected) in [

@@ -12,12 +12,12 @@ pub struct Samples<'r> {
     /// The same in their order.
     pub sequences: &'r [SequenceRecord],
     /// Where they were taken.
-    pub around: Surroundings,
+    pub machine: MachineFacts,
 }
 
 /// What has to be known of a machine to judge samples of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
+pub struct MachineFacts {
     /// What a look at the clock costs.
     pub clock_ns: f64,
     /// Whether it is a virtual machine.
@@ -28,9 +28,9 @@ pub struct Surroundings {
     pub optimized_build: bool,
 }
 
-impl Default for Surroundings {
-    fn default() -> Surroundings {
-        Surroundings {
+impl Default for MachineFacts {
+    fn default() -> MachineFacts {
+        MachineFacts {
             clock_ns: 25.0,
             virtual_machine: false,
             reports_free_pages: false,
@@ -39,13 +39,13 @@ impl Default for Surroundings {
     }
 }
 
-impl Surroundings {
+impl MachineFacts {
     /// Those that an `environment.json` tells of.
     #[must_use]
-    pub fn of(environment: &serde_json::Value) -> Surroundings {
-        let usual = Surroundings::default();
+    pub fn of(environment: &serde_json::Value) -> MachineFacts {
+        let usual = MachineFacts::default();
         let is = |name: &str, usual: bool| environment[name].as_bool().unwrap_or(usual);
-        Surroundings {
+        MachineFacts {
             clock_ns: environment["clock_ns"].as_f64().unwrap_or(usual.clock_ns),
             virtual_machine: is("virtual_machine", usual.virtual_machine),
             reports_free_pages: is("reports_free_pages", usual.reports_free_pages),

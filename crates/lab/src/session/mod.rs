@@ -2,7 +2,7 @@
 //!
 //! The conductor writes an [`Order`] to its standard input and reads [`Event`]s, one JSON object a
 //! line, from its standard output. Where several runs are to go on at once the session does not run
-//! them itself: each of its [hands](worker) is a process of its own too, with its own memory
+//! them itself: each of its [workers](worker) is a process of its own too, with its own memory
 //! map and its own files.
 
 pub mod gates;
@@ -26,16 +26,16 @@ use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
 use crate::scratch::inode_reclaim::InodesInUse;
 use crate::trial::Outcome;
-use crate::workload::interface::Arm;
+use crate::workload::interface::ReadyVariant;
 use crate::workload::peer;
 use gates::Gates;
 use protocol::{Event, Order};
-use start::{site, start_arms};
-use worker::Hands;
+use start::{dirs, start_variants};
+use worker::WorkerProcesses;
 
 /// What everything begins with that such a process is told to do.
 #[derive(Deserialize)]
-struct Given {
+struct AnyOrder {
     #[serde(default)]
     parent: Option<i32>,
 }
@@ -44,7 +44,7 @@ struct Given {
 const SLOW_MODE: f64 = 0.5;
 
 /// Carries out what the first line on standard input asks for, the whole work of the process: an
-/// order, the errand of a peer, or a guard's watch. Returns whether it went well; when it did not, that
+/// order, the errand of a peer, or a watchdog's watch. Returns whether it went well; when it did not, that
 /// was said as an event.
 pub fn main() -> bool {
     // Nobody would read what comes after the conductor's end, or remove what is made.
@@ -55,18 +55,18 @@ pub fn main() -> bool {
         return false;
     }
     // Whoever was gone before this process could ask to be ended with them is its parent no more.
-    let Ok(Given { parent }) = serde_json::from_str(&line) else { return false };
+    let Ok(AnyOrder { parent }) = serde_json::from_str(&line) else { return false };
     if parent.is_some() && parent != getppid().map(|parent| parent.as_raw_nonzero().get()) {
         return false;
     }
-    if let Ok(errand) = serde_json::from_str(&line) {
-        return peer::main(&errand);
+    if let Ok(order) = serde_json::from_str(&line) {
+        return peer::main(&order);
     }
     if let Ok(watch) = serde_json::from_str(&line) {
         return watchdog::main(watch, input);
     }
     let Ok(order) = serde_json::from_str::<Order>(&line) else { return false };
-    let carried_out = match order.hand {
+    let carried_out = match order.worker {
         Some(nth) => worker::main(&order, nth, input),
         None => carry_out(&order),
     };
@@ -76,22 +76,22 @@ pub fn main() -> bool {
     false
 }
 
-/// Runs variants, here or in hands.
-enum Cast {
-    Here { arms: Vec<Option<Box<dyn Arm>>> },
-    Hands(Hands),
+/// Runs variants, here or in worker processes.
+enum VariantRunner {
+    InProcess { ready: Vec<Option<Box<dyn ReadyVariant>>> },
+    WorkerProcesses(WorkerProcesses),
 }
 
 fn carry_out(order: &Order) -> Result<(), Error> {
-    let mut cast = Cast::assemble(order)?;
+    let mut runner = VariantRunner::start(order)?;
     let dst = WorkDir::open(&order.dst_dir)?;
     hardware_counters::open();
     let mut calls = vec![None; order.variants.len()];
     if order.warm_up {
         for &variant in order.rounds.first().into_iter().flatten() {
-            cast.run_and_clear(&dst, variant, 0.0)?;
+            runner.run_and_clear(&dst, variant, 0.0)?;
             if order.count_calls {
-                calls[variant] = cast.count_calls(variant)?;
+                calls[variant] = runner.count_calls(variant)?;
             }
         }
     }
@@ -105,14 +105,14 @@ fn carry_out(order: &Order) -> Result<(), Error> {
             break;
         }
         for repeat in 0..=order.repeats {
-            let gates = Gates::open(cast.helpers());
+            let gates = Gates::open(runner.helpers());
             for (place, &variant) in variants.iter().enumerate() {
                 let slowed_by = order.slowed_by(variant, &mut rng);
                 let probe_ns = probe.run();
-                let run = cast.run_and_clear(&dst, variant, slowed_by)?;
+                let run = runner.run_and_clear(&dst, variant, slowed_by)?;
                 let Some(mut measured) = run else { continue };
                 measured.calls = measured.calls.or(calls[variant]);
-                if let Some(mut times) = cast.take_call_times(variant) {
+                if let Some(mut times) = runner.take_call_times(variant) {
                     if (round, repeat) != (0, 0) {
                         times.forget_sequences();
                     }
@@ -141,20 +141,20 @@ impl Order {
     }
 }
 
-impl Cast {
-    fn assemble(order: &Order) -> Result<Cast, Error> {
+impl VariantRunner {
+    fn start(order: &Order) -> Result<VariantRunner, Error> {
         if order.cell.at_once > 1 {
-            return Ok(Cast::Hands(Hands::raise(order)?));
+            return Ok(VariantRunner::WorkerProcesses(WorkerProcesses::start(order)?));
         }
-        let site = site(order)?;
-        let mut arms = Vec::new();
-        for (variant, started) in start_arms(order, &site, 0)?.into_iter().enumerate() {
-            arms.push(started.map_err(|why| refuse(variant, why)).ok());
+        let dirs = dirs(order)?;
+        let mut ready = Vec::new();
+        for (variant, started) in start_variants(order, &dirs, 0)?.into_iter().enumerate() {
+            ready.push(started.map_err(|why| refuse(variant, why)).ok());
         }
-        Ok(Cast::Here { arms })
+        Ok(VariantRunner::InProcess { ready })
     }
 
-    /// As [`Cast::run`]; what was removed at its end is gone when it returns.
+    /// As [`VariantRunner::run`]; what was removed at its end is gone when it returns.
     fn run_and_clear(
         &mut self,
         dst: &WorkDir,
@@ -170,14 +170,14 @@ impl Cast {
     /// Runs a variant; `None` when it takes no part any more.
     fn run(&mut self, variant: usize, slowed_by: f64) -> Result<Option<Box<Measurement>>, Error> {
         match self {
-            Cast::Hands(hands) => hands.run(variant, slowed_by),
-            Cast::Here { arms } => {
-                let Some(arm) = &mut arms[variant] else { return Ok(None) };
-                match arm.run(Clock { barrier: None, slowed_by })? {
+            VariantRunner::WorkerProcesses(workers) => workers.run(variant, slowed_by),
+            VariantRunner::InProcess { ready } => {
+                let Some(started) = &mut ready[variant] else { return Ok(None) };
+                match started.run(Clock { barrier: None, slowed_by })? {
                     Outcome::Measured(measured) => Ok(Some(measured)),
                     Outcome::Refused(why) => {
                         refuse(variant, why);
-                        arms[variant] = None;
+                        ready[variant] = None;
                         Ok(None)
                     }
                 }
@@ -188,22 +188,26 @@ impl Cast {
     /// Processes of ours whose work is not told of as this one's.
     fn helpers(&self) -> Vec<u32> {
         match self {
-            Cast::Here { arms } => arms.iter().flatten().flat_map(|arm| arm.helpers()).collect(),
-            Cast::Hands(hands) => hands.ids(),
+            VariantRunner::InProcess { ready } => {
+                ready.iter().flatten().flat_map(|started| started.helpers()).collect()
+            }
+            VariantRunner::WorkerProcesses(workers) => workers.ids(),
         }
     }
 
     fn take_call_times(&mut self, variant: usize) -> Option<CallTimes> {
         match self {
-            Cast::Here { arms } => arms[variant].as_mut()?.take_call_times(),
-            Cast::Hands(hands) => hands.take_call_times(),
+            VariantRunner::InProcess { ready } => ready[variant].as_mut()?.take_call_times(),
+            VariantRunner::WorkerProcesses(workers) => workers.take_call_times(),
         }
     }
 
     fn count_calls(&mut self, variant: usize) -> Result<Option<u64>, Error> {
         match self {
-            Cast::Here { arms } => arms[variant].as_mut().map_or(Ok(None), |arm| arm.count_calls()),
-            Cast::Hands(_) => Ok(None),
+            VariantRunner::InProcess { ready } => {
+                ready[variant].as_mut().map_or(Ok(None), |started| started.count_calls())
+            }
+            VariantRunner::WorkerProcesses(_) => Ok(None),
         }
     }
 }

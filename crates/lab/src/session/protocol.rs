@@ -44,7 +44,7 @@ pub struct Order {
     pub slow_share: Vec<f64>,
     /// Which of the runs at once this process carries out; `None` for the session itself.
     #[serde(default)]
-    pub hand: Option<u32>,
+    pub worker: Option<u32>,
     /// The number of the process that gives the order.
     #[serde(default)]
     pub parent: Option<i32>,

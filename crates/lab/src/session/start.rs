@@ -6,11 +6,11 @@ use crate::error::Error;
 use crate::scratch::WorkDir;
 use crate::workload;
 use crate::workload::interface::{Setting, Started};
-use crate::workload::session_files::Site;
+use crate::workload::scratch_dirs::ScratchDirs;
 
 /// The directories of an order.
-pub(crate) fn site(order: &Order) -> Result<Site, Error> {
-    Ok(Site {
+pub(crate) fn dirs(order: &Order) -> Result<ScratchDirs, Error> {
+    Ok(ScratchDirs {
         src: WorkDir::open(&order.src_dir)?,
         dst: WorkDir::open(&order.dst_dir)?,
         seed: order.seed,
@@ -18,10 +18,14 @@ pub(crate) fn site(order: &Order) -> Result<Site, Error> {
 }
 
 /// The variants of an order, started; in place of one that cannot be, why.
-pub(crate) fn start_arms(order: &Order, site: &Site, nth: u32) -> Result<Vec<Started>, Error> {
+pub(crate) fn start_variants(
+    order: &Order,
+    dirs: &ScratchDirs,
+    nth: u32,
+) -> Result<Vec<Started>, Error> {
     let workload = workload::by_name(&order.cell.workload)
         .ok_or_else(|| Error::Unknown(format!("no workload '{}'", order.cell.workload)))?;
-    let setting = Setting { cell: &order.cell, site, nth };
+    let setting = Setting { cell: &order.cell, dirs, nth };
     let wanted: Vec<usize> = order.rounds.iter().flatten().copied().collect();
     let start = |(index, variant): (usize, &String)| match wanted.contains(&index) {
         true => (workload.start)(&setting, without_label(variant)),

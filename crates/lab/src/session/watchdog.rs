@@ -1,7 +1,7 @@
 //! Ends what an experiment has started when the experiment itself is gone without a word: killed, or for
 //! want of memory.
 //!
-//! Sessions, hands and peers ask the kernel to be ended with their parent. An outside command cannot be
+//! Sessions, worker processes and peers ask the kernel to be ended with their parent. An outside command cannot be
 //! made to ask, since that wish does not outlast its being started, and a program between the two
 //! would be timed with it. So there is one process that does nothing but wait for the end of a pipe
 //! of which the conductor alone has the other end.
@@ -17,25 +17,25 @@ use crate::process::{SUBCOMMAND, own_pid};
 
 /// The process, seen from the conductor.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct Watchdog {
     child: Child,
     /// Closed to end it.
     words: Option<ChildStdin>,
 }
 
-/// What a guard is to do.
+/// What a watchdog is to do.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Watch {
     /// The number of the process whose end it waits for.
     guards: i32,
 }
 
-impl Guard {
+impl Watchdog {
     /// Starts one.
     ///
     /// # Errors
     /// When no process can be started.
-    pub(crate) fn start() -> std::io::Result<Guard> {
+    pub(crate) fn start() -> std::io::Result<Watchdog> {
         let program = std::env::current_exe()?;
         // Away from the keyboard, so that what ends the conductor does not end it first.
         let mut child = Command::new(program)
@@ -49,19 +49,19 @@ impl Guard {
         let mut line = serde_json::to_vec(&watch).expect("plain data");
         line.push(b'\n');
         words.write_all(&line)?;
-        Ok(Guard { child, words: Some(words) })
+        Ok(Watchdog { child, words: Some(words) })
     }
 
     /// Says which process group to end, 0 for none.
     pub(crate) fn watch_over(&mut self, group: i32) {
         if let Some(words) = &mut self.words {
-            // Without a guard a killed experiment leaves more behind, and is none the worse meanwhile.
+            // Without a watchdog a killed experiment leaves more behind, and is none the worse meanwhile.
             let _ = words.write_all(format!("{group}\n").as_bytes());
         }
     }
 }
 
-impl Drop for Guard {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         self.watch_over(0);
         drop(self.words.take());
@@ -69,7 +69,7 @@ impl Drop for Guard {
     }
 }
 
-/// The whole work of a guard, which hears of groups on `input`.
+/// The whole work of a watchdog, which hears of groups on `input`.
 pub(crate) fn main(_: Watch, input: impl BufRead) -> bool {
     // It has to outlive the conductor by a moment.
     let _ = rustix::process::set_parent_process_death_signal(None);

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, Timespec};
 use serde::{Deserialize, Serialize};
 
 use super::protocol::{Event, Order};
-use super::start::{site, start_arms};
+use super::start::{dirs, start_variants};
 use crate::clock::{Barrier, Clock, hardware_counters, now_ns};
 use crate::error::Error;
 use crate::page_cache::state::Proof;
@@ -20,20 +20,20 @@ use crate::trial::Outcome;
 /// Time between "all are ready" and the start, in which each of them goes to sleep.
 const LEAD_NS: u64 = 2_000_000;
 
-/// What a hand is told.
+/// What a worker process is told.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Cue {
+enum WorkerRequest {
     /// Get ready to run a variant.
     Prepare { variant: usize, slowed_by: f64 },
     /// Start when the monotonic clock says so.
     Start { at_ns: u64 },
 }
 
-/// What a hand answers.
+/// What a worker process answers.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Answer {
+enum WorkerReply {
     Ready,
     Ran { measured: Box<Measurement>, times: Option<CallTimes> },
     Refused { why: String },
@@ -41,25 +41,25 @@ enum Answer {
 }
 
 /// The processes of one session.
-pub(crate) struct Hands {
-    hands: Vec<Hand>,
+pub(crate) struct WorkerProcesses {
+    workers: Vec<WorkerProcess>,
     refused: Vec<bool>,
-    /// Of the last run, all hands together.
+    /// Of the last run, all worker processes together.
     call_times: Option<CallTimes>,
 }
 
-struct Hand {
+struct WorkerProcess {
     child: Child,
-    cues: ChildStdin,
+    requests: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-impl Hands {
+impl WorkerProcesses {
     /// Starts as many processes as there are runs at once.
-    pub(crate) fn raise(order: &Order) -> Result<Hands, Error> {
-        let hands = (0..order.cell.at_once).map(|nth| Hand::raise(order, nth));
-        Ok(Hands {
-            hands: hands.collect::<Result<_, _>>()?,
+    pub(crate) fn start(order: &Order) -> Result<WorkerProcesses, Error> {
+        let workers = (0..order.cell.at_once).map(|nth| WorkerProcess::start(order, nth));
+        Ok(WorkerProcesses {
+            workers: workers.collect::<Result<_, _>>()?,
             refused: vec![false; order.variants.len()],
             call_times: None,
         })
@@ -74,28 +74,30 @@ impl Hands {
         if self.refused[variant] {
             return Ok(None);
         }
-        for hand in &mut self.hands {
-            hand.cue(&Cue::Prepare { variant, slowed_by })?;
+        for worker in &mut self.workers {
+            worker.request(&WorkerRequest::Prepare { variant, slowed_by })?;
         }
         let mut ready = Vec::new();
         let mut refusal = None;
-        for (index, hand) in self.hands.iter_mut().enumerate() {
-            match hand.answer()? {
-                Answer::Ready => ready.push(index),
-                Answer::Refused { why } => refusal = Some(why),
-                Answer::Ran { .. } => return Err(gone()),
-                Answer::Failed { why, wrong } => return Err(Error::Hand { why, wrong }),
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            match worker.answer()? {
+                WorkerReply::Ready => ready.push(index),
+                WorkerReply::Refused { why } => refusal = Some(why),
+                WorkerReply::Ran { .. } => return Err(gone()),
+                WorkerReply::Failed { why, wrong } => {
+                    return Err(Error::WorkerProcess { why, wrong });
+                }
             }
         }
         let at_ns = now_ns() + LEAD_NS;
         for &index in &ready {
-            self.hands[index].cue(&Cue::Start { at_ns })?;
+            self.workers[index].request(&WorkerRequest::Start { at_ns })?;
         }
         let mut runs = Vec::new();
         self.call_times = None;
         for &index in &ready {
-            match self.hands[index].answer()? {
-                Answer::Ran { measured, times } => {
+            match self.workers[index].answer()? {
+                WorkerReply::Ran { measured, times } => {
                     runs.push(*measured);
                     self.call_times = match (self.call_times.take(), times) {
                         (Some(mut sum), Some(times)) => {
@@ -105,9 +107,11 @@ impl Hands {
                         (sum, times) => sum.or(times),
                     };
                 }
-                Answer::Refused { why } => refusal = Some(why),
-                Answer::Ready => return Err(gone()),
-                Answer::Failed { why, wrong } => return Err(Error::Hand { why, wrong }),
+                WorkerReply::Refused { why } => refusal = Some(why),
+                WorkerReply::Ready => return Err(gone()),
+                WorkerReply::Failed { why, wrong } => {
+                    return Err(Error::WorkerProcess { why, wrong });
+                }
             }
         }
         if let Some(why) = refusal {
@@ -120,7 +124,7 @@ impl Hands {
 
     /// The numbers of the processes.
     pub(crate) fn ids(&self) -> Vec<u32> {
-        self.hands.iter().map(|hand| hand.child.id()).collect()
+        self.workers.iter().map(|worker| worker.child.id()).collect()
     }
 
     /// What the single calls of the last run took, where its workload is about that.
@@ -173,8 +177,8 @@ fn together(runs: &[Measurement]) -> Measurement {
     sum
 }
 
-impl Hand {
-    fn raise(order: &Order, nth: u32) -> Result<Hand, Error> {
+impl WorkerProcess {
+    fn start(order: &Order, nth: u32) -> Result<WorkerProcess, Error> {
         let cannot = |error: std::io::Error| Error::Unknown(format!("cannot start a run: {error}"));
         let program = std::env::current_exe().map_err(cannot)?;
         let mut child = Command::new(program)
@@ -183,34 +187,34 @@ impl Hand {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(cannot)?;
-        let cues = child.stdin.take().expect("it is piped");
+        let requests = child.stdin.take().expect("it is piped");
         let answers = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut hand = Hand { child, cues, answers };
+        let mut worker = WorkerProcess { child, requests, answers };
         let parent = Some(own_pid());
-        hand.say(&Order { hand: Some(nth), parent, ..order.clone() })?;
-        Ok(hand)
+        worker.say(&Order { worker: Some(nth), parent, ..order.clone() })?;
+        Ok(worker)
     }
 
-    fn cue(&mut self, cue: &Cue) -> Result<(), Error> {
-        self.say(cue)
+    fn request(&mut self, request: &WorkerRequest) -> Result<(), Error> {
+        self.say(request)
     }
 
     fn say(&mut self, what: &impl Serialize) -> Result<(), Error> {
         let mut line = serde_json::to_vec(what).expect("plain data");
         line.push(b'\n');
-        self.cues.write_all(&line).and_then(|()| self.cues.flush()).map_err(|_| gone())
+        self.requests.write_all(&line).and_then(|()| self.requests.flush()).map_err(|_| gone())
     }
 
-    fn answer(&mut self) -> Result<Answer, Error> {
+    fn answer(&mut self) -> Result<WorkerReply, Error> {
         let mut line = String::new();
         self.answers.read_line(&mut line).map_err(|_| gone())?;
         serde_json::from_str(&line).map_err(|_| gone())
     }
 }
 
-impl Drop for Hand {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
-        // It ends by itself when its standard input does; a hand in the middle of a run is not waited
+        // It ends by itself when its standard input does; a worker process in the middle of a run is not waited
         // for.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -221,7 +225,7 @@ fn gone() -> Error {
     Error::Unknown("a process that runs beside others ended or answered out of turn".to_owned())
 }
 
-/// Waits for the cue to start, once for each run.
+/// Waits for the request to start, once for each run.
 #[derive(Debug)]
 struct Start<'i> {
     input: RefCell<StdinLock<'i>>,
@@ -233,12 +237,12 @@ impl Barrier for Start<'_> {
         if self.waited.replace(true) {
             return;
         }
-        write_message(&Answer::Ready);
+        write_message(&WorkerReply::Ready);
         let mut line = String::new();
         let read = self.input.borrow_mut().read_line(&mut line);
         match (read, serde_json::from_str(&line)) {
-            (Ok(_), Ok(Cue::Start { at_ns })) => sleep_until(at_ns),
-            // Whoever was to give the cue is gone.
+            (Ok(_), Ok(WorkerRequest::Start { at_ns })) => sleep_until(at_ns),
+            // Whoever was to give the request is gone.
             _ => std::process::exit(1),
         }
     }
@@ -256,27 +260,27 @@ fn sleep_until(at_ns: u64) {
     }
 }
 
-/// The whole work of a hand.
+/// The whole work of a worker process.
 pub(crate) fn main(order: &Order, nth: u32, input: StdinLock<'_>) -> Result<(), Error> {
-    let site = site(order)?;
-    let mut arms = start_arms(order, &site, nth)?;
+    let dirs = dirs(order)?;
+    let mut ready = start_variants(order, &dirs, nth)?;
     hardware_counters::open();
     let start = Start { input: RefCell::new(input), waited: false.into() };
     loop {
         let mut line = String::new();
         let read = start.input.borrow_mut().read_line(&mut line);
-        let Ok(Cue::Prepare { variant, slowed_by }) = serde_json::from_str(&line) else {
+        let Ok(WorkerRequest::Prepare { variant, slowed_by }) = serde_json::from_str(&line) else {
             // The end of the session.
             return if matches!(read, Ok(0)) { Ok(()) } else { Err(gone()) };
         };
         start.waited.set(false);
-        match &mut arms[variant] {
-            Err(why) => write_message(&Answer::Refused { why: why.clone() }),
-            Ok(arm) => match arm.run(Clock { barrier: Some(&start), slowed_by })? {
+        match &mut ready[variant] {
+            Err(why) => write_message(&WorkerReply::Refused { why: why.clone() }),
+            Ok(started) => match started.run(Clock { barrier: Some(&start), slowed_by })? {
                 Outcome::Measured(measured) => {
-                    write_message(&Answer::Ran { measured, times: arm.take_call_times() });
+                    write_message(&WorkerReply::Ran { measured, times: started.take_call_times() });
                 }
-                Outcome::Refused(why) => write_message(&Answer::Refused { why }),
+                Outcome::Refused(why) => write_message(&WorkerReply::Refused { why }),
             },
         }
     }

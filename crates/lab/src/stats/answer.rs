@@ -67,8 +67,8 @@ impl Answer {
 /// correction. A family of one gets the answer that its interval gives, for which the tests for
 /// equivalence are made at half the level.
 ///
-/// A cell that was looked at several times has only a share of its level left at the look that ended
-/// it: `levels` holds these shares, 1 for a single look.
+/// A cell that was looked at several times has only a share of its level left at the interim analysis that ended
+/// it: `levels` holds these shares, 1 for a single interim analysis.
 ///
 /// # Panics
 /// When `delta` is negative, or there are not as many levels as cells.
@@ -164,7 +164,7 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Looks;
+    use super::super::InterimAnalyses;
     use super::super::simulate::{Machine, Noise};
     use super::*;
 
@@ -241,7 +241,7 @@ mod tests {
     /// looked at again and again until it is answered or 40 sessions are over, as an experiment does.
     fn families_with_looks(trials: u32, cells: usize, noise: Noise) -> f64 {
         let error = 0.05 / cells as f64;
-        let looks = Looks::with_error(40, 5, error);
+        let analyses = InterimAnalyses::with_error(40, 5, error);
         let machine = Machine { noise, run_sd: 0.03, session_sd: 0.02 };
         let mut rng = fastrand::Rng::with_seed(31);
         let mut any = 0;
@@ -250,11 +250,11 @@ mod tests {
                 let measured = machine.measure(&mut rng, 40, 2, 0.0);
                 let at = |count: u32| Sessions::new(measured[..count as usize].to_vec());
                 let answered = |&count: &u32| {
-                    let alpha = looks.alpha_at(count).expect("a look");
+                    let alpha = analyses.alpha_at(count).expect("a look");
                     Answer::of(&at(count), 0.0, alpha) != Answer::Unresolved
                 };
-                let stop = looks.sessions().find(answered).unwrap_or(40);
-                let alpha = looks.alpha_at(stop).expect("a look");
+                let stop = analyses.sessions().find(answered).unwrap_or(40);
+                let alpha = analyses.alpha_at(stop).expect("a look");
                 at(stop).tested(0.0, alpha / error, 0.05)
             });
             let answers = decide(&tested.collect::<Vec<_>>(), 0.05);

@@ -27,7 +27,7 @@ mod unpaired;
 pub use answer::{Answer, Tested, decide, decide_family};
 pub use bootstrap::median_interval;
 pub use holm::holm;
-pub use interim::Looks;
+pub use interim::InterimAnalyses;
 #[cfg(test)]
 pub(crate) use paired::tests::normal;
 pub use paired::{Paired, Ratio};

@@ -7,7 +7,7 @@ use crate::sample::measurement::Measurement;
 
 /// Over all files of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Share {
+pub(crate) struct Attribution {
     /// Bytes that the variant moved.
     pub(crate) own_bytes: u64,
     last_resort_bytes: u64,
@@ -39,7 +39,7 @@ impl<'v> Attempts<'v> {
     }
 }
 
-impl Share {
+impl Attribution {
     pub(crate) fn add(&mut self, attempts: &Attempts<'_>) {
         if let Some(own) = attempts.own {
             self.own_bytes += own.bytes;

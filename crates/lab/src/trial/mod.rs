@@ -21,7 +21,7 @@ use crate::page_cache::state::State;
 use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
 use crate::source::{Load, Part, Source};
-use attribution::{Attempts, Share};
+use attribution::{Attempts, Attribution};
 use digest::Digests;
 
 /// What stays the same from run to run.
@@ -188,7 +188,7 @@ impl Bench<'_> {
         let reached = self.prover.reach(self.state, self.source, &task.load)?;
         let counters = Counters::read();
         let mut spent = Spent::default();
-        let mut share = Share::default();
+        let mut share = Attribution::default();
         for (index, part) in task.load.parts.iter().enumerate() {
             let src = self.source.open_file(part.file)?;
             let made = if copies.len() > index { None } else { Some(self.create(index)?) };
@@ -274,7 +274,7 @@ impl Bench<'_> {
         part: Part,
         (src, dst): (&OwnedFd, &OwnedFd),
         spent: &mut Spent,
-        share: &mut Share,
+        share: &mut Attribution,
     ) -> Result<(), Error> {
         let Started { variant, tried, chain, asks_again } = started;
         if *asks_again {

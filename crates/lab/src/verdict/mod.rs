@@ -6,14 +6,14 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::interim::{self, ERROR, Stand};
+use crate::analysis::interim::{self, ComparisonSoFar, ERROR};
 use crate::analysis::view::{Rules, View};
 use crate::analysis::{self, Finding, artefacts};
 use crate::conduct::cell_run::CellRun;
 use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Measure, Order, Part};
 use crate::sample::run_samples::Samples;
-use crate::stats::{Answer, Looks, Sessions, Tested, decide, median};
+use crate::stats::{Answer, InterimAnalyses, Sessions, Tested, decide, median};
 
 /// Everything that an experiment comes to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -101,14 +101,14 @@ pub struct VariantSummary {
 pub struct Comparison {
     /// The variant.
     pub variant: String,
-    /// What can be said, corrected for the number of comparisons and of looks.
+    /// What can be said, corrected for the number of comparisons and of interim analyses.
     pub answer: Answer,
     /// It moves no file and is there to compare with: no part of the answer, and not corrected for.
     #[serde(default)]
     pub floor: bool,
     /// Its time over the baseline's.
     pub ratio: Option<f64>,
-    /// The lower end of the 95 % interval, over all looks.
+    /// The lower end of the 95 % interval, over all interim analyses.
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
@@ -126,13 +126,13 @@ pub struct Delta {
     pub from: String,
 }
 
-/// The looks at the cells of one part.
+/// The interim analyses at the cells of one part.
 #[derive(Clone, Copy)]
-struct PartLooks<'l> {
+struct PartInterim<'l> {
     /// For all comparisons of the part together: the answers.
-    family: &'l Looks,
+    family: &'l InterimAnalyses,
     /// For each of them by itself: the intervals.
-    alone: &'l Looks,
+    alone: &'l InterimAnalyses,
 }
 
 /// The version of the form of a verdict.
@@ -147,12 +147,12 @@ impl Verdict {
         delta: &Delta,
         rounds: Option<u32>,
     ) -> Verdict {
-        let looks = interim::of_parts(definition, rounds);
+        let interim = interim::of_parts(definition, rounds);
         let alone = interim::of_family(rounds, 1);
         let part = |(index, part): (usize, &Part)| {
             let of: Vec<&CellRun> = cells.iter().filter(|cell| cell.part == index).collect();
-            let looks = PartLooks { family: &looks[index], alone: &alone };
-            PartVerdict::of(definition, part, &of, delta, looks)
+            let interim = PartInterim { family: &interim[index], alone: &alone };
+            PartVerdict::of(definition, part, &of, delta, interim)
         };
         Verdict {
             schema: SCHEMA,
@@ -180,7 +180,7 @@ impl Verdict {
         for (index, part) in self.parts.iter_mut().enumerate() {
             part.analyses = analysis::findings(&views, index);
         }
-        self.notes.extend(artefacts::of(&views, samples.around));
+        self.notes.extend(artefacts::of(&views, samples.machine));
         self
     }
 
@@ -197,7 +197,7 @@ impl PartVerdict {
         part: &Part,
         cells: &[&CellRun],
         delta: &Delta,
-        looks: PartLooks<'_>,
+        interim: PartInterim<'_>,
     ) -> PartVerdict {
         let family = definition.comparisons(part) as f64;
         let delta_of = |place: usize| delta.shares.of(cells[place].cell.state);
@@ -207,7 +207,7 @@ impl PartVerdict {
         for (place, run) in cells.iter().enumerate().filter(|_| shuffled) {
             for (one, other) in run.compared(part) {
                 let sessions = run.points.compare(one, other);
-                let alpha = level(looks.family, run, (one, &sessions), delta_of(place));
+                let alpha = level(interim.family, run, (one, &sessions), delta_of(place));
                 compared.push((place, one, sessions, alpha / (ERROR / family)));
             }
         }
@@ -220,7 +220,7 @@ impl PartVerdict {
             cells.iter().map(|run| CellVerdict::of(part, run)).collect();
         for ((place, one, sessions, _), answer) in compared.iter().zip(answers) {
             let run = cells[*place];
-            let alpha = level(looks.alone, run, (*one, sessions), delta_of(*place));
+            let alpha = level(interim.alone, run, (*one, sessions), delta_of(*place));
             verdicts[*place].comparisons.push(Comparison::of(
                 &part.variants[*one],
                 run,
@@ -233,7 +233,7 @@ impl PartVerdict {
             for (floor, baseline) in run.floors(part) {
                 let sessions = run.points.compare(floor, baseline);
                 let share = delta.shares.of(run.cell.state);
-                let alpha = level(looks.alone, run, (floor, &sessions), share);
+                let alpha = level(interim.alone, run, (floor, &sessions), share);
                 let answer = Answer::of(&sessions, share, alpha);
                 let variant = &part.variants[floor];
                 let of = (answer, alpha);
@@ -325,8 +325,13 @@ impl Comparison {
     }
 }
 
-fn level(looks: &Looks, run: &CellRun, (variant, compared): (usize, &Sessions), delta: f64) -> f64 {
+fn level(
+    interim: &InterimAnalyses,
+    run: &CellRun,
+    (variant, compared): (usize, &Sessions),
+    delta: f64,
+) -> f64 {
     let last_session = run.points.last_session(variant);
     let answered = run.answered[variant];
-    Stand { compared, last_session, answered, delta }.level(looks)
+    ComparisonSoFar { compared, last_session, answered, delta }.level(interim)
 }

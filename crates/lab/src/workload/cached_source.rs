@@ -11,7 +11,7 @@ use crate::source::{Load, Source};
 
 /// The file, or the files, that a workload reads.
 #[derive(Debug)]
-pub(crate) struct Cached {
+pub(crate) struct CachedSource {
     pub(crate) source: Source,
     pub(crate) load: Load,
     prover: Prover,
@@ -25,13 +25,13 @@ pub(crate) struct Begun {
     counters: Counters,
 }
 
-impl Cached {
+impl CachedSource {
     /// The source of a cell, made when it is not there.
-    pub(crate) fn open(setting: &Setting<'_>) -> Result<Cached, Error> {
-        let source = Source::open(&setting.site.source(setting.cell, setting.nth)?)?;
+    pub(crate) fn open(setting: &Setting<'_>) -> Result<CachedSource, Error> {
+        let source = Source::open(&setting.dirs.source(setting.cell, setting.nth)?)?;
         let load = source.whole();
         let prover = source_facts::prover(&source, setting.cell.state)?;
-        Ok(Cached { source, load, prover, state: setting.cell.state })
+        Ok(CachedSource { source, load, prover, state: setting.cell.state })
     }
 
     /// Sets the state and proves it.

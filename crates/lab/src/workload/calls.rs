@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use engines::Errno;
 
-use super::cached_source::Cached;
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::cached_source::CachedSource;
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::output::Output;
 use super::parameters;
 use crate::clock::{Clock, Spent, now_ns};
@@ -52,7 +52,7 @@ fn needs(cell: &Cell) -> Needs {
 
 struct Calls {
     text: String,
-    cached: Cached,
+    cached: CachedSource,
     expected: Digests,
     output: Output,
     /// Touched, like the two below: what they fault in would be in the time of a call.
@@ -102,7 +102,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         return Ok(Err(format!("{calls} reads are more than the {CALLS_MAX} that are recorded")));
     }
     let calls = usize::try_from(calls).expect("no more than CALLS_MAX");
-    let cached = Cached::open(setting)?;
+    let cached = CachedSource::open(setting)?;
     Ok(Ok(Box::new(Calls {
         text: text.to_owned(),
         expected: Digests::of(&cached.source, &cached.load)?,
@@ -164,7 +164,7 @@ fn clock_ns() -> u64 {
     u64::from(taken[CLOCK_LOOKS / 2])
 }
 
-impl Arm for Calls {
+impl ReadyVariant for Calls {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let opened = self.output.open()?;
         let begun = self.cached.begin()?;
@@ -199,11 +199,11 @@ mod tests {
     use super::*;
     use crate::page_cache::state::{Proof, State};
     use crate::sample::measurement::Measurement;
-    use crate::workload::test_cell::{OnTrial, check_refusals};
+    use crate::workload::test_cell::{TestCell, check_refusals};
 
     const BYTES: u64 = (1 << 20) + 77;
 
-    fn run(trial: &OnTrial, variant: &str) -> (Measurement, CallTimes) {
+    fn run(trial: &TestCell, variant: &str) -> (Measurement, CallTimes) {
         let mut arm = trial.arm(variant);
         for _ in 0..5 {
             match arm.run(Clock::default()).expect("no error") {
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn all_calls_are_in_the_whole() {
-        let trial = OnTrial::new(&CALLS, BYTES);
+        let trial = TestCell::new(&CALLS, BYTES);
         for (variant, calls) in [("4K", 257), ("64K", 17), ("8M", 1), ("1000", 1049)] {
             let (measured, times) = run(&trial, variant);
             assert_eq!((times.read.calls(), times.write.calls()), (calls, calls), "{variant}");
@@ -251,10 +251,10 @@ mod tests {
     #[test]
     fn reads_that_wait_for_the_device_take_longer() {
         let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
-        let mut trial = OnTrial::new_in(&CALLS, BYTES, scratch.path());
+        let mut trial = TestCell::new_in(&CALLS, BYTES, scratch.path());
         trial.cell.state = State::Cold;
         // Whatever else runs on the machine makes some runs slow, but not the best of several fast.
-        let best_ns = |trial: &OnTrial, proof: Proof| {
+        let best_ns = |trial: &TestCell, proof: Proof| {
             let run_ns = |_| {
                 let (measured, times) = run(trial, "4K");
                 assert_eq!(measured.state_proved, proof, "{}", measured.state_note);
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn too_many_calls_are_refused() {
-        let mut trial = OnTrial::new(&CALLS, 100 << 20);
+        let mut trial = TestCell::new(&CALLS, 100 << 20);
         let why = trial.refusal("1");
         assert_eq!(why, "104857600 reads are more than the 67108864 that are recorded");
     }

@@ -14,8 +14,8 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::fs::{Access, MemfdFlags};
 
-use super::cached_source::{Begun, Cached};
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::cached_source::{Begun, CachedSource};
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::tree::Tree;
 use crate::clock::{Clock, Spent, now_ns};
 use crate::definition::cell::{Cell, Destination};
@@ -93,7 +93,7 @@ fn needs(cell: &Cell) -> Needs {
 struct Commanding {
     text: String,
     words: Vec<OsString>,
-    cached: Cached,
+    cached: CachedSource,
     tree: Tree,
     dst: PathBuf,
     dir: WorkDir,
@@ -106,9 +106,9 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         Ok(line) => line,
         Err(why) => return Ok(Err(why)),
     };
-    let cached = Cached::open(setting)?;
+    let cached = CachedSource::open(setting)?;
     let name = format!("command-{}-{}", std::process::id(), fastrand::u32(..));
-    let dst = setting.site.dst.path().join(name);
+    let dst = setting.dirs.dst.path().join(name);
     let mut words =
         line.with(&[("{src}", cached.source.path().as_os_str()), ("{dst}", dst.as_os_str())]);
     // What is measured is the program that measures, wherever another of its name is.
@@ -125,7 +125,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         tree: Tree::of(&cached)?,
         cached,
         dst,
-        dir: WorkDir::open(setting.site.dst.path())?,
+        dir: WorkDir::open(setting.dirs.dst.path())?,
         destination: setting.cell.destination,
         durable: setting.cell.durable,
     })))
@@ -223,7 +223,7 @@ fn words_in(caught: &File) -> String {
     read.map(|()| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-impl Arm for Commanding {
+impl ReadyVariant for Commanding {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         self.prepare()?;
         let caught = caught()?;
@@ -278,11 +278,11 @@ mod tests {
     use super::*;
     use crate::definition::cell::Shape;
     use crate::page_cache::state::{Proof, State};
-    use crate::workload::test_cell::{OnTrial, check_refusals};
+    use crate::workload::test_cell::{TestCell, check_refusals};
 
     const BYTES: u64 = (3 << 20) + 77;
 
-    fn failure(trial: &OnTrial, command: &str) -> Error {
+    fn failure(trial: &TestCell, command: &str) -> Error {
         let result = trial.arm(command).run(Clock::default());
         let error = result.map(|_| ()).expect_err("it fails");
         assert_eq!(trial.left(), Vec::<String>::new(), "{command} leaves files behind");
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn commands_copy_files() {
-        let mut trial = OnTrial::new(&COMMAND, BYTES);
+        let mut trial = TestCell::new(&COMMAND, BYTES);
         for destination in [Destination::Fresh, Destination::Overwritten] {
             trial.cell.destination = destination;
             for command in ["cp {src} {dst}", "dd bs=64K if={src} of={dst} status=none"] {
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn commands_copy_directories() {
-        let mut trial = OnTrial::new(&COMMAND, 5000);
+        let mut trial = TestCell::new(&COMMAND, 5000);
         trial.cell.files = 40;
         for shape in [Shape::Flat, Shape::Tree] {
             (trial.cell.shape, trial.cell.destination) = (shape, Destination::Fresh);
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn cold_bytes_come_from_the_device_and_durable_ones_go_there() {
         testfs::each_fs(|kind, dir| {
-            let mut trial = OnTrial::new_in(&COMMAND, BYTES, dir);
+            let mut trial = TestCell::new_in(&COMMAND, BYTES, dir);
             trial.cell.durable = true;
             let cold = kind != testfs::FsKind::Tmpfs;
             trial.cell.state = if cold { State::Cold } else { State::Warm };
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn what_copies_wrongly_is_found() {
-        let mut trial = OnTrial::new(&COMMAND, BYTES);
+        let mut trial = TestCell::new(&COMMAND, BYTES);
         for (command, expected) in [
             ("sh -c 'head -c 100 $0 > $1' {src} {dst}", "has 100 bytes and not 3145805"),
             ("sh -c 'tr a b < $0 > $1' {src} {dst}", "has other bytes in the MiB at offset 0"),
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_failure_comes_with_its_words() {
-        let trial = OnTrial::new(&COMMAND, 100);
+        let trial = TestCell::new(&COMMAND, 100);
         let error = failure(&trial, "cp --no-such-option {src} {dst}");
         let told = error.to_string();
         assert!(!error.is_of_wrong_bytes());
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_refused() {
-        let mut trial = OnTrial::new(&COMMAND, 100);
+        let mut trial = TestCell::new(&COMMAND, 100);
         for program in ["no-such-copier", "/no/such/copier", "/etc/passwd"] {
             let why = trial.refusal(&format!("{program} {{src}} {{dst}}"));
             assert_eq!(why, format!("no such program: '{program}'"));

@@ -2,7 +2,7 @@
 
 use engines::Variant;
 
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::source_facts;
 use crate::clock::Clock;
 use crate::definition::cell::{Cell, Destination};
@@ -57,13 +57,13 @@ fn start(setting: &Setting<'_>, variant: &str) -> Result<Started, Error> {
         Ok(runner) => runner,
         Err(why) => return Ok(Err(why)),
     };
-    let Setting { cell, site, nth } = *setting;
-    let source = Source::open(&site.source(cell, nth)?)?;
+    let Setting { cell, dirs, nth } = *setting;
+    let source = Source::open(&dirs.source(cell, nth)?)?;
     let load = source.whole();
     let task = Task { digests: source_facts::digests(&source, &load)?, load };
     let prover = source_facts::prover(&source, cell.state)?;
     // A directory of its own, since the files in it are called by numbers.
-    let path = site.dst.path().join(format!("copy-{}-{}", std::process::id(), fastrand::u32(..)));
+    let path = dirs.dst.path().join(format!("copy-{}-{}", std::process::id(), fastrand::u32(..)));
     std::fs::create_dir(&path).map_err(crate::scratch::files::failed("cannot create", &path))?;
     Ok(Ok(Box::new(Copy {
         runner: Some(runner),
@@ -92,7 +92,7 @@ impl Copy {
     }
 }
 
-impl Arm for Copy {
+impl ReadyVariant for Copy {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let mut runner = self.runner.take().expect("it is put back");
         let outcome = self.bench(clock).run(&mut runner, &self.task);
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::definition::cell::Shape;
     use crate::page_cache::state::Proof;
-    use crate::workload::test_cell::{OnTrial, check_refusals, is_resident};
+    use crate::workload::test_cell::{TestCell, check_refusals, is_resident};
 
     const BYTES: u64 = (20 << 20) + 77;
 
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn copies_are_what_the_cell_says() {
         testfs::each_fs(|kind, dir| {
-            let mut trial = OnTrial::new_in(&COPY, BYTES, dir);
+            let mut trial = TestCell::new_in(&COPY, BYTES, dir);
             for destination in [Destination::Fresh, Destination::Overwritten] {
                 trial.cell.destination = destination;
                 trial.cell.durable = destination == Destination::Overwritten;
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_cold_copy_of_a_tree_reads_all_of_it() {
         let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
-        let mut trial = OnTrial::new_in(&COPY, 100_000, scratch.path());
+        let mut trial = TestCell::new_in(&COPY, 100_000, scratch.path());
         (trial.cell.files, trial.cell.shape) = (30, Shape::Tree);
         trial.cell.state = State::Cold;
         let measured = trial.run("read_write:64K");
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn calls_are_counted_on_a_run_of_their_own() {
-        let trial = OnTrial::new(&COPY, 1 << 20);
+        let trial = TestCell::new(&COPY, 1 << 20);
         let calls = |variant| trial.arm(variant).count_calls().expect("no error");
         assert_eq!(calls("read_write:64K"), Some(16));
         assert_eq!(calls("sendfile"), Some(1));
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn an_engine_that_cannot_work_is_refused() {
         let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
-        let mut trial = OnTrial::new_in(&COPY, 100_000, scratch.path());
+        let mut trial = TestCell::new_in(&COPY, 100_000, scratch.path());
         let mut arm = trial.arm("reflink");
         for _ in 0..2 {
             match arm.run(Clock::default()).expect("no error") {
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn waiting_for_a_processor_is_known_of_runs_that_work_alone() {
         let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
-        let mut trial = OnTrial::new_in(&COPY, BYTES, scratch.path());
+        let mut trial = TestCell::new_in(&COPY, BYTES, scratch.path());
         if trial.run("read_write:64K").processor_wait_ns.is_none() {
             let why = "this kernel does not count waiting for a processor";
             return testfs::skip(&testfs::test_name(), why);

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use engines::Errno;
 use engines::sys::{Guard, Window};
 
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::output::Output;
 use super::parameters;
 use super::pattern;
@@ -148,7 +148,7 @@ fn by_mapping(
     Ok(windows)
 }
 
-impl Arm for Creating {
+impl ReadyVariant for Creating {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let opened = self.output.open()?;
         let (fd, bytes, buffer) = (opened.fd.as_fd(), self.bytes, &mut self.buffer);
@@ -181,7 +181,7 @@ impl Arm for Creating {
 mod tests {
     use super::*;
     use crate::definition::cell::{Destination, Shape};
-    use crate::workload::test_cell::{OnTrial, check_refusals, is_resident};
+    use crate::workload::test_cell::{TestCell, check_refusals, is_resident};
 
     const BYTES: u64 = (2 << 20) + 4099;
 
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn files_are_made_on_every_file_system() {
         testfs::each_fs(|kind, dir| {
-            let mut trial = OnTrial::new_in(&CREATE, BYTES, dir);
+            let mut trial = TestCell::new_in(&CREATE, BYTES, dir);
             for destination in [Destination::Fresh, Destination::Overwritten] {
                 trial.cell.destination = destination;
                 trial.cell.durable = destination == Destination::Fresh;
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn mapped_pages_are_faulted_in_one_by_one() {
-        let mut trial = OnTrial::new(&CREATE, BYTES);
+        let mut trial = TestCell::new(&CREATE, BYTES);
         let written = trial.run("write:8K");
         let mapped = trial.run("mmap:8K");
         assert_eq!((written.calls, mapped.calls), (Some(257), Some(257)));
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_wrong_byte_is_found() {
-        let trial = OnTrial::new(&CREATE, 100_000);
+        let trial = TestCell::new(&CREATE, 100_000);
         let setting = trial.setting();
         let mut creating = Creating {
             text: "write:8K".to_owned(),
@@ -262,7 +262,7 @@ mod tests {
         small.leave_room(1 << 20);
         let dir = small.join("here");
         std::fs::create_dir(&dir).expect("made");
-        let trial = OnTrial::new_in(&CREATE, 8 << 20, &dir);
+        let trial = TestCell::new_in(&CREATE, 8 << 20, &dir);
         for variant in ["write:64K", "mmap:8M"] {
             let failed = trial.arm(variant).run(Clock::default());
             let why = failed.map(|_| ()).expect_err("no room").to_string();
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn several_files_are_refused() {
-        let mut trial = OnTrial::new(&CREATE, 100);
+        let mut trial = TestCell::new(&CREATE, 100);
         (trial.cell.files, trial.cell.shape) = (3, Shape::Flat);
         assert!(trial.refusal("write:8K").contains("one file at a time"));
     }

@@ -10,8 +10,8 @@ use engines::Errno;
 use engines::sys::Leased;
 use md5::Digest as _;
 
-use super::cached_source::Cached;
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::cached_source::CachedSource;
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::parameters;
 use crate::clock::{Clock, Spent};
 use crate::definition::cell::Cell;
@@ -195,7 +195,7 @@ fn sum_of(bytes: &[u8]) -> u64 {
 struct Digesting {
     text: String,
     variant: Variant,
-    cached: Cached,
+    cached: CachedSource,
     /// What the files' digests have to be, found out by reading them beforehand.
     expected: Vec<Vec<u8>>,
     /// Touched, so that its first use faults in nothing; empty for mmap.
@@ -207,7 +207,7 @@ fn start(setting: &Setting<'_>, text: &str, purpose: Purpose) -> Result<Started,
         Ok(variant) => variant,
         Err(why) => return Ok(Err(why)),
     };
-    let cached = Cached::open(setting)?;
+    let cached = CachedSource::open(setting)?;
     if matches!(variant.by, By::Mmap { .. })
         && let Err(errno) = Leased::take(cached.source.open_file(cached.load.parts[0].file)?)
     {
@@ -341,7 +341,7 @@ fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Arm for Digesting {
+impl ReadyVariant for Digesting {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let begun = self.cached.begin()?;
         let mut spent = Spent::default();
@@ -360,7 +360,7 @@ impl Arm for Digesting {
 mod tests {
     use super::*;
     use crate::page_cache::state::{Proof, State};
-    use crate::workload::test_cell::{OnTrial, check_refusals};
+    use crate::workload::test_cell::{TestCell, check_refusals};
 
     const BYTES: u64 = (3 << 20) + 77;
 
@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn digests_are_right_and_faults_are_seen() {
-        let mut trial = OnTrial::new(&DIGEST, BYTES);
+        let mut trial = TestCell::new(&DIGEST, BYTES);
         for digest in ["md5", "blake3", "none"] {
             let read = trial.run(&format!("read:64K,{digest}"));
             let mapped = trial.run(&format!("mmap:whole,{digest}"));
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn several_files_are_gone_through_one_after_another() {
-        let mut trial = OnTrial::new(&DIGEST, 5000);
+        let mut trial = TestCell::new(&DIGEST, 5000);
         trial.cell.files = 20;
         trial.cell.shape = crate::definition::cell::Shape::Tree;
         assert_eq!(trial.run("read:4K,md5").calls, Some(40));
@@ -423,7 +423,7 @@ mod tests {
             if kind == testfs::FsKind::Tmpfs {
                 return;
             }
-            let mut trial = OnTrial::new_in(&DIGEST, BYTES, dir);
+            let mut trial = TestCell::new_in(&DIGEST, BYTES, dir);
             trial.cell.state = State::Cold;
             for variant in ["read:64K,none", "mmap:8M,md5"] {
                 let measured = trial.run(variant);
@@ -437,17 +437,17 @@ mod tests {
 
     #[test]
     fn a_wrong_digest_is_an_error() {
-        let trial = OnTrial::new(&DIGEST, BYTES);
+        let trial = TestCell::new(&DIGEST, BYTES);
         let mut digesting = trial.digesting("mmap:8M,md5");
         digesting.expected[0][0] ^= 1;
         let error = digesting.run(Clock::default()).expect_err("it differs");
         assert!(error.is_of_wrong_bytes() && error.to_string().contains("it made"), "{error}");
     }
 
-    impl OnTrial {
+    impl TestCell {
         fn digesting(&self, text: &str) -> Digesting {
             let variant = Variant::parse(text, Purpose::Digest).expect("a variant");
-            let cached = Cached::open(&self.setting()).expect("opened");
+            let cached = CachedSource::open(&self.setting()).expect("opened");
             let expected = expected(&cached.source, &cached.load, variant.digest).expect("read");
             Digesting { text: text.to_owned(), variant, cached, expected, buffer: Vec::new() }
         }
@@ -455,9 +455,9 @@ mod tests {
 
     #[test]
     fn a_file_that_somebody_writes_to_is_not_mapped() {
-        let mut trial = OnTrial::new(&DIGEST, BYTES);
+        let mut trial = TestCell::new(&DIGEST, BYTES);
         assert!(trial.run("mmap:8M,md5").verified);
-        let path = trial.site.source(&trial.cell, 0).expect("there");
+        let path = trial.dirs.source(&trial.cell, 0).expect("there");
         let writer = std::fs::File::options().append(true).open(path).expect("opened");
         let why = trial.refusal("mmap:8M,md5");
         assert!(why.contains("no lease on the file"), "{why}");

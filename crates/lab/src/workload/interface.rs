@@ -1,6 +1,6 @@
 //! What a workload is: its row in the table, and a variant of it that is ready to run.
 
-use super::session_files::Site;
+use super::scratch_dirs::ScratchDirs;
 use crate::clock::Clock;
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -31,10 +31,10 @@ pub struct Workload {
 }
 
 /// A variant that is ready to run; or why it does not work here, in words.
-pub type Started = Result<Box<dyn Arm>, String>;
+pub type Started = Result<Box<dyn ReadyVariant>, String>;
 
 /// A variant that is ready to run, again and again.
-pub trait Arm {
+pub trait ReadyVariant {
     /// Runs once: the state is set and proved, the work timed by the setting's clock, what it made
     /// verified and removed.
     ///
@@ -46,7 +46,7 @@ pub trait Arm {
     /// told.
     ///
     /// # Errors
-    /// As [`Arm::run`].
+    /// As [`ReadyVariant::run`].
     fn count_calls(&mut self) -> Result<Option<u64>, Error> {
         Ok(None)
     }
@@ -69,7 +69,7 @@ pub struct Setting<'s> {
     /// The cell.
     pub cell: &'s Cell,
     /// The directories.
-    pub site: &'s Site,
+    pub dirs: &'s ScratchDirs,
     /// Which of the runs at once this is, from 0.
     pub nth: u32,
 }

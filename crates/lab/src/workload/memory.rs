@@ -5,7 +5,7 @@
 
 use engines::{Floor, Kind, Variant};
 
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::parameters;
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
@@ -54,11 +54,12 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
                 Kind::Copier { .. } => unreachable!("parse has refused it"),
             }
         });
-    Ok(started
-        .map(|floor| Box::new(Copying { floor, bytes: setting.cell.file_bytes }) as Box<dyn Arm>))
+    Ok(started.map(|floor| {
+        Box::new(Copying { floor, bytes: setting.cell.file_bytes }) as Box<dyn ReadyVariant>
+    }))
 }
 
-impl Arm for Copying {
+impl ReadyVariant for Copying {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let counters = Counters::read();
         let mut spent = Spent::default();
@@ -77,7 +78,7 @@ impl Arm for Copying {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::test_cell::{OnTrial, check_refusals};
+    use crate::workload::test_cell::{TestCell, check_refusals};
 
     #[test]
     fn what_is_no_variant_is_told() {
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn untouched_memory_is_faulted_in() {
-        let mut trial = OnTrial::new(&MEMORY, 8 << 20);
+        let mut trial = TestCell::new(&MEMORY, 8 << 20);
         let touched = trial.run("memory:8M");
         let untouched = trial.run("memory:8M,untouched");
         assert!(touched.elapsed_ns > 100_000, "{touched:?}");

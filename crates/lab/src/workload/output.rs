@@ -35,7 +35,7 @@ impl Output {
         let cell = setting.cell;
         let name = format!("{}-{}-{}", cell.workload, std::process::id(), fastrand::u32(..));
         Ok(Output {
-            dir: WorkDir::open(setting.site.dst.path())?,
+            dir: WorkDir::open(setting.dirs.dst.path())?,
             name,
             destination: cell.destination,
             durable: cell.durable,

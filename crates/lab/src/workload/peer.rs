@@ -1,6 +1,6 @@
 //! The other end of a connection: a process of its own, which receives or sends over loopback.
 //!
-//! It is a [session](crate::session)'s child and is given an [`Errand`] where a session is given an
+//! It is a [session](crate::session)'s child and is given an [`PeerOrder`] where a session is given an
 //! order. It listens on a port that it tells, and serves one connection after another until it is
 //! ended. Sockets are left as the kernel makes them: no option is set, buffers grow as it sees fit.
 
@@ -16,7 +16,7 @@ use crate::process::{SUBCOMMAND, own_pid, write_message};
 
 /// What a peer is to do with each connection.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Errand {
+pub(crate) struct PeerOrder {
     peer: Role,
     /// Bytes of one connection.
     bytes: u64,
@@ -37,7 +37,7 @@ pub(crate) enum Role {
 /// What a peer tells on its standard output.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum Word {
+enum PeerReport {
     Listening { port: u16 },
     Received { received: Received },
     Failed { why: String },
@@ -79,16 +79,17 @@ impl Peer {
             .spawn()
             .map_err(cannot)?;
         let words = BufReader::new(child.stdout.take().expect("it is piped"));
-        let errand = child.stdin.take().expect("it is piped");
+        let order = child.stdin.take().expect("it is piped");
         // From here on it is ended when something goes wrong.
         let mut peer = Peer { child, words, port: 0 };
-        let mut line = serde_json::to_vec(&Errand { peer: role, bytes, parent: Some(own_pid()) })
-            .expect("plain data");
+        let mut line =
+            serde_json::to_vec(&PeerOrder { peer: role, bytes, parent: Some(own_pid()) })
+                .expect("plain data");
         line.push(b'\n');
-        (&errand).write_all(&line).map_err(cannot)?;
+        (&order).write_all(&line).map_err(cannot)?;
         match peer.word()? {
-            Word::Listening { port } => peer.port = port,
-            Word::Received { .. } | Word::Failed { .. } => return Err(gone()),
+            PeerReport::Listening { port } => peer.port = port,
+            PeerReport::Received { .. } | PeerReport::Failed { .. } => return Err(gone()),
         }
         Ok(peer)
     }
@@ -107,16 +108,16 @@ impl Peer {
     /// What a receiver received over the last connection.
     pub(crate) fn received(&mut self) -> Result<Received, Error> {
         match self.word()? {
-            Word::Received { received } => Ok(received),
-            Word::Listening { .. } | Word::Failed { .. } => Err(gone()),
+            PeerReport::Received { received } => Ok(received),
+            PeerReport::Listening { .. } | PeerReport::Failed { .. } => Err(gone()),
         }
     }
 
-    fn word(&mut self) -> Result<Word, Error> {
+    fn word(&mut self) -> Result<PeerReport, Error> {
         let mut line = String::new();
         self.words.read_line(&mut line).map_err(|_| gone())?;
         match serde_json::from_str(&line).map_err(|_| gone())? {
-            Word::Failed { why } => Err(Error::Unknown(why)),
+            PeerReport::Failed { why } => Err(Error::Unknown(why)),
             word => Ok(word),
         }
     }
@@ -134,24 +135,24 @@ fn gone() -> Error {
 }
 
 /// The whole work of a peer; returns only when it cannot go on.
-pub(crate) fn main(errand: &Errand) -> bool {
-    let Err(error) = serve(errand);
-    write_message(&Word::Failed { why: format!("the other end of a connection: {error}") });
+pub(crate) fn main(order: &PeerOrder) -> bool {
+    let Err(error) = serve(order);
+    write_message(&PeerReport::Failed { why: format!("the other end of a connection: {error}") });
     false
 }
 
-fn serve(errand: &Errand) -> std::io::Result<std::convert::Infallible> {
+fn serve(order: &PeerOrder) -> std::io::Result<std::convert::Infallible> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    write_message(&Word::Listening { port: listener.local_addr()?.port() });
+    write_message(&PeerReport::Listening { port: listener.local_addr()?.port() });
     let mut piece = vec![1; PIECE_BYTES];
     loop {
         let (connection, _) = listener.accept()?;
-        match errand.peer {
+        match order.peer {
             Role::Receiver => {
-                let received = receive(connection, errand.bytes, &mut piece)?;
-                write_message(&Word::Received { received });
+                let received = receive(connection, order.bytes, &mut piece)?;
+                write_message(&PeerReport::Received { received });
             }
-            Role::Sender => match send(connection, errand.bytes) {
+            Role::Sender => match send(connection, order.bytes) {
                 // Whoever measures has had enough, because something failed there.
                 Err(error) if is_of_the_other_end(&error) => {}
                 sent => sent?,

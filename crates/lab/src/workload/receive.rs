@@ -13,17 +13,17 @@ use std::os::fd::{AsFd, BorrowedFd};
 use engines::sys::Window;
 use engines::{Errno, Pair, Pos, Span, Variant};
 
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::output::{Opened, Output};
 use super::parameters;
 use super::peer::{self, Peer, Role};
-use super::socket_copy::Chained;
+use super::socket_copy::SocketCopy;
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
 use crate::error::Error;
 use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
-use crate::trial::attribution::Share;
+use crate::trial::attribution::Attribution;
 use crate::trial::digest::Digests;
 
 pub(crate) static RECEIVE: Workload = Workload {
@@ -45,7 +45,7 @@ enum Parsed {
 
 enum Way {
     Mmap { window_bytes: usize, populate: bool },
-    Engine(Chained),
+    Engine(SocketCopy),
 }
 
 /// The most bytes of a window.
@@ -97,7 +97,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         parameters::one_file(setting.cell).and_then(|()| Parsed::of(text)).and_then(|parsed| {
             Ok(match parsed {
                 Parsed::Mmap { window_bytes, populate } => Way::Mmap { window_bytes, populate },
-                Parsed::Engine(variant) => Way::Engine(Chained::start(&variant)?),
+                Parsed::Engine(variant) => Way::Engine(SocketCopy::start(&variant)?),
             })
         });
     let way = match way {
@@ -152,7 +152,7 @@ impl Receiving {
         opened: &Opened,
         clock: Clock<'_>,
         spent: &mut Spent,
-    ) -> Result<(Option<Share>, Option<u64>), Error> {
+    ) -> Result<(Option<Attribution>, Option<u64>), Error> {
         let (src, dst) = (connection.as_fd(), opened.fd.as_fd());
         let begin = || {
             { connection }.write_all(&[1]).map_err(|error| {
@@ -183,7 +183,7 @@ impl Receiving {
     }
 }
 
-impl Arm for Receiving {
+impl ReadyVariant for Receiving {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let connection = self.sender.connect()?;
         let opened = self.output.open()?;

@@ -11,11 +11,11 @@ use std::os::fd::AsFd;
 use engines::{Meter, Pair, Pos, Span, Variant};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::cached_source::Cached;
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::cached_source::CachedSource;
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::parameters;
 use super::peer::{Peer, Received, Role};
-use super::socket_copy::Chained;
+use super::socket_copy::SocketCopy;
 use crate::clock::{Clock, Spent, now_ns};
 use crate::definition::cell::Cell;
 use crate::error::Error;
@@ -54,8 +54,8 @@ fn needs(cell: &Cell) -> Needs {
 
 struct Sending {
     text: String,
-    cached: Cached,
-    chained: Chained,
+    cached: CachedSource,
+    chained: SocketCopy,
     receiver: Peer,
     expected: Received,
 }
@@ -63,12 +63,12 @@ struct Sending {
 fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
     let chained = parameters::one_file(setting.cell)
         .and_then(|()| parse(text))
-        .and_then(|variant| Chained::start(&variant));
+        .and_then(|variant| SocketCopy::start(&variant));
     let chained = match chained {
         Ok(chained) => chained,
         Err(why) => return Ok(Err(why)),
     };
-    let cached = Cached::open(setting)?;
+    let cached = CachedSource::open(setting)?;
     Ok(Ok(Box::new(Sending {
         text: text.to_owned(),
         expected: expected(&cached)?,
@@ -78,7 +78,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
     })))
 }
 
-fn expected(cached: &Cached) -> Result<Received, Error> {
+fn expected(cached: &CachedSource) -> Result<Received, Error> {
     let part = cached.load.parts[0];
     let fd = cached.source.open_file(part.file)?;
     let (mut digest, mut buffer) = (Xxh3::new(), vec![1; 1 << 20]);
@@ -116,7 +116,7 @@ impl Sending {
     }
 }
 
-impl Arm for Sending {
+impl ReadyVariant for Sending {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let mut connection = self.receiver.connect()?;
         let src = self.cached.source.open_file(0)?;

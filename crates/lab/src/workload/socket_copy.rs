@@ -4,21 +4,21 @@ use engines::{Chain, Pair, Side, Span, Stop, Variant};
 
 use crate::clock::{Clock, Spent};
 use crate::error::Error;
-use crate::trial::attribution::{Attempts, Share};
+use crate::trial::attribution::{Attempts, Attribution};
 use crate::trial::words_of;
 
 /// A started variant with the last resort behind it.
-pub(crate) struct Chained {
+pub(crate) struct SocketCopy {
     variant: Variant,
     chain: Chain,
 }
 
-impl Chained {
+impl SocketCopy {
     /// Starts `variant`; the inner error says why it does not start here.
-    pub(crate) fn start(variant: &Variant) -> Result<Chained, String> {
+    pub(crate) fn start(variant: &Variant) -> Result<SocketCopy, String> {
         let mut chain = Chain::with_last_resort([variant.clone()]);
         chain.start_first().map_err(|error| words_of(&error))?;
-        Ok(Chained { variant: variant.clone(), chain })
+        Ok(SocketCopy { variant: variant.clone(), chain })
     }
 
     /// Moves all of `span` under the clock, and says how much of it the variant itself did.
@@ -28,7 +28,7 @@ impl Chained {
         span: Span,
         clock: Clock<'_>,
         spent: &mut Spent,
-    ) -> Result<Share, Error> {
+    ) -> Result<Attribution, Error> {
         self.run_after(|| Ok(()), pair, span, clock, spent)
     }
 
@@ -40,14 +40,14 @@ impl Chained {
         span: Span,
         clock: Clock<'_>,
         spent: &mut Spent,
-    ) -> Result<Share, Error> {
+    ) -> Result<Attribution, Error> {
         let mut file = self.chain.file(pair);
         let mut attempts = Attempts::of(std::slice::from_ref(&self.variant));
         let moved = clock.time(spent, || {
             first()?;
             Ok(file.copy(span, &mut |tried, _, moved| attempts.note(tried, moved)))
         })?;
-        let mut share = Share::default();
+        let mut share = Attribution::default();
         share.add(&attempts);
         let failed =
             |side, errno| Err(Error::CopyFailed { variant: self.variant.to_string(), side, errno });

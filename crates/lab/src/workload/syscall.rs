@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::interface::{Arm, Needs, Setting, Started, Workload};
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::parameters;
 use crate::clock::{Clock, Counters, Spent};
 use crate::error::Error;
@@ -60,7 +60,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
         Ok(call) => call,
         Err(why) => return Ok(Err(why)),
     };
-    let dst = &setting.site.dst;
+    let dst = &setting.dirs.dst;
     let name = format!("syscall-{}-{}", std::process::id(), fastrand::u32(..));
     let file = dst.create_file(&name)?;
     dst.remove_file(&name)?;
@@ -81,7 +81,7 @@ impl Calling {
     }
 }
 
-impl Arm for Calling {
+impl ReadyVariant for Calling {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let counters = Counters::read();
         let mut spent = Spent::default();
@@ -101,12 +101,12 @@ impl Arm for Calling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::test_cell::{OnTrial, check_refusals};
+    use crate::workload::test_cell::{TestCell, check_refusals};
 
     #[test]
     fn a_call_costs_something_and_not_much() {
         check_refusals(&SYSCALL, &[("", "'' is no call"), ("getpid", "'getpid' is no call")]);
-        let mut trial = OnTrial::new(&SYSCALL, 1);
+        let mut trial = TestCell::new(&SYSCALL, 1);
         for variant in ["getppid", "read0", "clock"] {
             let measured = trial.run(variant);
             let each_ns = measured.elapsed_ns / measured.calls.expect("they are counted");

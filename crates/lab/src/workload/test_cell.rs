@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::interface::{Arm, Setting, Workload};
-use super::session_files::Site;
+use super::interface::{ReadyVariant, Setting, Workload};
+use super::scratch_dirs::ScratchDirs;
 use crate::clock::Clock;
 use crate::definition::cell::Cell;
 use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
 use crate::trial::Outcome;
 
-pub(crate) struct OnTrial {
+pub(crate) struct TestCell {
     pub(crate) workload: &'static Workload,
     pub(crate) cell: Cell,
-    pub(crate) site: Site,
+    pub(crate) dirs: ScratchDirs,
     _home: tempfile::TempDir,
     /// Faults and device bytes are counted for the process, so trials go one after another.
     _alone: MutexGuard<'static, ()>,
@@ -22,13 +22,13 @@ pub(crate) struct OnTrial {
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-impl OnTrial {
+impl TestCell {
     /// One warm file of `file_bytes`, and a fresh destination.
-    pub(crate) fn new(workload: &'static Workload, file_bytes: u64) -> OnTrial {
-        OnTrial::new_in(workload, file_bytes, &std::env::temp_dir())
+    pub(crate) fn new(workload: &'static Workload, file_bytes: u64) -> TestCell {
+        TestCell::new_in(workload, file_bytes, &std::env::temp_dir())
     }
 
-    pub(crate) fn new_in(workload: &'static Workload, file_bytes: u64, dir: &Path) -> OnTrial {
+    pub(crate) fn new_in(workload: &'static Workload, file_bytes: u64, dir: &Path) -> TestCell {
         // A test that failed leaves nothing half done that matters here.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let home = tempfile::tempdir_in(dir).expect("a directory");
@@ -37,16 +37,16 @@ impl OnTrial {
             std::fs::create_dir(&path).expect("made");
             WorkDir::open(&path).expect("opened")
         };
-        let site = Site { src: below("src"), dst: below("dst"), seed: 7 };
+        let dirs = ScratchDirs { src: below("src"), dst: below("dst"), seed: 7 };
         let cell = Cell::plain("part", workload.name, file_bytes);
-        OnTrial { workload, cell, site, _home: home, _alone: alone }
+        TestCell { workload, cell, dirs, _home: home, _alone: alone }
     }
 
     pub(crate) fn setting(&self) -> Setting<'_> {
-        Setting { cell: &self.cell, site: &self.site, nth: 0 }
+        Setting { cell: &self.cell, dirs: &self.dirs, nth: 0 }
     }
 
-    pub(crate) fn arm(&self, variant: &str) -> Box<dyn Arm> {
+    pub(crate) fn arm(&self, variant: &str) -> Box<dyn ReadyVariant> {
         assert_eq!((self.workload.check)(variant), Ok(()), "{variant}");
         let started = (self.workload.start)(&self.setting(), variant).expect("no error");
         started.unwrap_or_else(|why| panic!("{variant}: {why}"))
@@ -69,7 +69,7 @@ impl OnTrial {
 
     /// Names in the destination's directory.
     pub(crate) fn left(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.site.dst.path()).expect("listed");
+        let entries = std::fs::read_dir(self.dirs.dst.path()).expect("listed");
         entries.map(|entry| entry.expect("listed").file_name().display().to_string()).collect()
     }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use super::cached_source::Cached;
+use super::cached_source::CachedSource;
 use crate::error::Error;
 use crate::page_cache::prover;
 use crate::scratch::WorkDir;
@@ -28,7 +28,7 @@ enum Entry {
 
 impl Tree {
     /// That of a source.
-    pub(crate) fn of(cached: &Cached) -> Result<Tree, Error> {
+    pub(crate) fn of(cached: &CachedSource) -> Result<Tree, Error> {
         let entries = entries_of(cached.source.path())?;
         Ok(Tree { entries, digests: Digests::of(&cached.source, &cached.load)? })
     }

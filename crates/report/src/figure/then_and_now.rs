@@ -1,7 +1,7 @@
 //! Published figures beside this run's, as ratios, with what was not controlled then.
 
 use lab::analysis::Finding;
-use lab::analysis::published::{Row, ThenAndNow};
+use lab::analysis::published::{Published, Row};
 use lab::words::{nanoseconds, three_digits};
 
 use super::{
@@ -16,7 +16,7 @@ use crate::table::{Entry, Table};
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, notes } =
         Content::of_findings(summaries, |content, summary, part, finding| {
-            let Finding::ThenAndNow(of) = finding else { return };
+            let Finding::Published(of) = finding else { return };
             content.groups.extend(group(summary, &part.name, of));
             content.tables.push(table(&summary.titled(&part.name), of));
             let uncontrolled = of.not_controlled.trim().trim_end_matches('.');
@@ -42,7 +42,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-fn group(summary: &Summary<'_>, part: &str, of: &ThenAndNow) -> Option<Group> {
+fn group(summary: &Summary<'_>, part: &str, of: &Published) -> Option<Group> {
     let compared = |row: &&Row| row.then_ratio.is_some() && row.now_ratio.is_some();
     let rows: Vec<&Row> =
         of.rows.iter().filter(compared).filter(|row| row.variant != of.baseline).collect();
@@ -103,7 +103,7 @@ fn marks(row: &Row, variants: &[&str]) -> Vec<Mark> {
     ]
 }
 
-fn table(title: &str, of: &ThenAndNow) -> Table {
+fn table(title: &str, of: &Published) -> Table {
     let mut table = Table::new(
         &format!("{title}: published beside measured"),
         &[

@@ -20,7 +20,7 @@ use super::view::{CellView, View, workers_of};
 use crate::definition::without_label;
 use crate::page_cache::state::State;
 use crate::sample::record::Record;
-use crate::sample::run_samples::Surroundings;
+use crate::sample::run_samples::MachineFacts;
 
 /// Page faults of one worker in a timed part that has none: of stacks, of threads that start.
 const FAULTS_STRAY: f64 = 16.0;
@@ -30,22 +30,22 @@ const CLOCK_SHARE: f64 = 0.02;
 
 /// What is to be said of the samples in `views`, which are all parts of an experiment.
 #[must_use]
-pub fn of(views: &[View<'_>], around: Surroundings) -> Vec<String> {
+pub fn of(views: &[View<'_>], machine: MachineFacts) -> Vec<String> {
     let cells: Vec<(&View<'_>, &CellView<'_>)> =
         views.iter().flat_map(|view| view.cells.iter().map(move |cell| (view, cell))).collect();
     let mut signs = Vec::new();
-    if !around.optimized_build {
+    if !machine.optimized_build {
         signs.push("this program was built without optimisation, and is slow for it".to_owned());
     }
     let cold = views.iter().any(|view| view.part.states.contains(&State::Cold));
-    if cold && around.virtual_machine {
+    if cold && machine.virtual_machine {
         signs.push(
             "this is a virtual machine: cold means that nothing was in its own page cache; its \
              host's cannot be seen"
                 .to_owned(),
         );
     }
-    if around.reports_free_pages {
+    if machine.reports_free_pages {
         signs.push(
             "this virtual machine gives free memory back to its host: runs that need much of it are \
              slow now and then, until the host has supplied it again"
@@ -53,7 +53,7 @@ pub fn of(views: &[View<'_>], around: Surroundings) -> Vec<String> {
         );
     }
     signs.extend(faults(&cells));
-    signs.extend(clock(&cells, around.clock_ns));
+    signs.extend(clock(&cells, machine.clock_ns));
     signs.extend(shared(&cells));
     signs.extend(last_resort(&cells));
     signs.extend(page_cache::not_counted(&cells));

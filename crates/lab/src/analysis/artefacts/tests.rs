@@ -4,7 +4,7 @@ use crate::page_cache::state::Proof;
 
 fn said(made: &Synthetic) -> String {
     let samples = made.samples();
-    of(&View::all(&made.definition, samples, made.rules), samples.around).join("\n")
+    of(&View::all(&made.definition, samples, made.rules), samples.machine).join("\n")
 }
 
 fn quiet(variants: &[&str]) -> Synthetic {

@@ -11,7 +11,7 @@ use crate::scratch::files::{failed, remove, write_random};
 
 /// The two scratch directories of an experiment, which may be one and the same.
 #[derive(Debug)]
-pub struct Site {
+pub struct ScratchDirs {
     /// Holds sources, which last as long as the experiment.
     pub src: WorkDir,
     /// Holds what runs make.
@@ -23,7 +23,7 @@ pub struct Site {
 /// Entries of one directory of a tree.
 const TREE_FANOUT: u32 = 16;
 
-impl Site {
+impl ScratchDirs {
     /// The source of run `nth` of those at once in `cell`: a file, or a directory of files. It is made
     /// when it is not there yet, of random bytes, which no file system can shorten by compression or
     /// find twice, and written to the medium.
@@ -103,7 +103,7 @@ mod tests {
     fn a_source_is_made_once_and_whole() {
         let home = tempfile::tempdir().expect("a directory");
         let open = || WorkDir::open(home.path()).expect("opened");
-        let site = Site { src: open(), dst: open(), seed: 3 };
+        let dirs = ScratchDirs { src: open(), dst: open(), seed: 3 };
         let mut cell = Cell {
             part: "p".to_owned(),
             workload: "copy".to_owned(),
@@ -115,17 +115,17 @@ mod tests {
             at_once: 1,
             durable: false,
         };
-        let tree = site.source(&cell, 0).expect("made");
+        let tree = dirs.source(&cell, 0).expect("made");
         let load = crate::source::Source::open(&tree).expect("opened").whole();
         assert_eq!((load.parts.len(), load.bytes), (40, 40 * 3000));
         assert!(tree.join("d1/f16").is_file() && tree.join("d2/f39").is_file());
         cell.shape = Shape::File;
-        let file = site.source(&cell, 1).expect("made");
+        let file = dirs.source(&cell, 1).expect("made");
         let bytes = std::fs::read(&file).expect("read");
         assert_eq!(bytes.len(), 3000);
-        assert_ne!(site.source(&cell, 0).map(std::fs::read).expect("made").expect("read"), bytes);
+        assert_ne!(dirs.source(&cell, 0).map(std::fs::read).expect("made").expect("read"), bytes);
         std::fs::write(&file, "kept").expect("written");
-        assert_eq!(site.source(&cell, 1).expect("there"), file);
+        assert_eq!(dirs.source(&cell, 1).expect("there"), file);
         assert_eq!(std::fs::read(&file).expect("read"), b"kept");
     }
 }
