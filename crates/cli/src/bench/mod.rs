@@ -282,7 +282,7 @@ pub(crate) fn carry_out<T>(
             )
         }
     };
-    interrupts.stopping(move || session_process::end(&running), kept.clone());
+    interrupts.stopping(move || session_process::end_session(&running), kept.clone());
     let mut line = Line::new(command, &definition.name);
     let result = conducted.run(&mut |progress| line.draw(progress));
     line.clear();

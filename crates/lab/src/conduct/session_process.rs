@@ -1,59 +1,44 @@
-//! Talking with a session: a process of its own that is given an order and tells what comes of it.
+//! Runs a session in a process of its own: sends its order, and passes its events on.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::{Pid, Signal};
 
 use super::error::ConductError;
-use crate::process::SUBCOMMAND;
-use crate::session::protocol::{self, Event};
+use crate::process::{Group, LabProcess};
+use crate::session::protocol::{Event, Order};
 use crate::session::watchdog::Watchdog;
 
-/// Runs a session in a process of its own and hands on what it tells.
+/// Runs a session and passes its events to `take`. While it runs, `running` holds its process group.
+///
+/// # Errors
+/// When it cannot be started, fails or reports no event, and what `take` returns.
 pub(crate) fn run_session(
-    order: &protocol::Order,
+    order: &Order,
     running: &AtomicI32,
     watchdog: &mut Watchdog,
     mut take: impl FnMut(Event) -> Result<(), ConductError>,
 ) -> Result<(), ConductError> {
     let failed = |why: String| ConductError::Session { cell: order.cell.id(), why, wrong: false };
-    let program = std::env::current_exe()
-        .map_err(|error| failed(format!("cannot tell where this program lies: {error}")))?;
-    // A process group, so that all that runs below it can be ended together.
-    let mut child =
-        std::os::unix::process::CommandExt::process_group(&mut Command::new(program), 0)
-            .arg(SUBCOMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| failed(format!("cannot start a session: {error}")))?;
-    let group = i32::try_from(child.id()).unwrap_or(0);
+    let mut session = LabProcess::start(Group::Own)
+        .map_err(|error| failed(format!("cannot start a session: {error}")))?;
+    let group = i32::try_from(session.id()).unwrap_or(0);
     running.store(group, Ordering::SeqCst);
     watchdog.watch_over(group);
-    let mut line = serde_json::to_vec(order).expect("plain data");
-    line.push(b'\n');
-    let mut input = child.stdin.take().expect("it is piped");
-    let told = input.write_all(&line);
-    let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
-    let mut result = told.map_err(|error| failed(format!("cannot tell it what to do: {error}")));
-    let mut text = String::new();
+    let mut result = session
+        .send(order)
+        .map_err(|error| failed(format!("cannot send the session its order: {error}")));
     while result.is_ok() {
-        text.clear();
-        match output.read_line(&mut text) {
-            Ok(0) | Err(_) => break,
-            Ok(_) => {}
-        }
-        result = match serde_json::from_str(&text) {
-            Ok(event) => take(event),
-            Err(error) => Err(failed(format!("said what is no event: {error}"))),
+        result = match session.receive() {
+            Ok(Some(event)) => take(event),
+            Ok(None) => break,
+            Err(error) => Err(failed(format!("the session sent no event: {error}"))),
         };
     }
     if result.is_err() {
-        end(running);
+        end_session(running);
     }
-    let status = child.wait();
+    let status = session.wait();
     watchdog.watch_over(0);
     running.store(0, Ordering::SeqCst);
     result?;
@@ -64,8 +49,8 @@ pub(crate) fn run_session(
     }
 }
 
-/// Ends the session that runs, and all that it started.
-pub fn end(running: &AtomicI32) {
+/// Kills the session that runs and all that it started.
+pub fn end_session(running: &AtomicI32) {
     if let Some(group) = Pid::from_raw(running.load(Ordering::SeqCst)) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use crate::clock::speed_probe::Probe;
 use crate::clock::{Clock, hardware_counters, now_ns};
 use crate::error::Error;
-use crate::process::write_message;
+use crate::process::report;
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
@@ -72,7 +72,7 @@ pub fn main() -> bool {
     };
     let Err(error) = carried_out else { return true };
     let wrong = error.is_of_wrong_bytes();
-    write_message(&Event::Failed { why: error.to_string(), wrong });
+    report(&Event::Failed { why: error.to_string(), wrong });
     false
 }
 
@@ -116,14 +116,14 @@ fn carry_out(order: &Order) -> Result<(), Error> {
                     if (round, repeat) != (0, 0) {
                         times.forget_sequences();
                     }
-                    write_message(&Event::Calls { variant, round, repeat, times });
+                    report(&Event::Calls { variant, round, repeat, times });
                 }
-                write_message(&Event::Ran { variant, round, repeat, place, probe_ns, measured });
+                report(&Event::Ran { variant, round, repeat, place, probe_ns, measured });
             }
             let gate = gates.close();
             let may_repeat = repeat < order.repeats && !is_over(order.repeats_ns);
             let again = !gate.breach.is_empty() && may_repeat;
-            write_message(&Event::Round { round, repeat, gate, again });
+            report(&Event::Round { round, repeat, gate, again });
             if !again {
                 break;
             }
@@ -215,6 +215,6 @@ impl VariantRunner {
 /// Says that a variant does not work. One that was not asked for has nothing to say.
 fn refuse(variant: usize, why: String) {
     if !why.is_empty() {
-        write_message(&Event::Refused { variant, why });
+        report(&Event::Refused { variant, why });
     }
 }

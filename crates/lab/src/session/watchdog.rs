@@ -1,81 +1,62 @@
-//! Ends what an experiment has started when the experiment itself is gone without a word: killed, or for
+//! Kills what an experiment has started when the conductor itself was killed, by a signal or for
 //! want of memory.
 //!
-//! Sessions, worker processes and peers ask the kernel to be ended with their parent. An outside command cannot be
-//! made to ask, since that wish does not outlast its being started, and a program between the two
-//! would be timed with it. So there is one process that does nothing but wait for the end of a pipe
-//! of which the conductor alone has the other end.
+//! Sessions, worker processes and peers ask the kernel to be killed with their parent
+//! (`PR_SET_PDEATHSIG`). An outside command cannot be made to ask: exec(2) of a set-user-ID program
+//! clears the request, and a program in between would be timed with it. So one process does nothing
+//! but wait for the end of a pipe whose other end only the conductor holds.
 
-use std::io::{BufRead, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::io::BufRead;
 
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use crate::process::{SUBCOMMAND, own_pid};
+use crate::process::{Group, LabProcess, own_pid};
 
-/// The process, seen from the conductor.
+/// The watchdog process, as the conductor sees it.
 #[derive(Debug)]
-pub(crate) struct Watchdog {
-    child: Child,
-    /// Closed to end it.
-    words: Option<ChildStdin>,
-}
+pub(crate) struct Watchdog(LabProcess);
 
-/// What a watchdog is to do.
+/// The order of a watchdog.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Watch {
-    /// The number of the process whose end it waits for.
-    guards: i32,
+    /// The id of the process whose end it waits for.
+    conductor: i32,
 }
 
 impl Watchdog {
-    /// Starts one.
+    /// Starts one, in a process group of its own: a signal from the terminal that ends the conductor
+    /// must not end the watchdog first.
     ///
     /// # Errors
     /// When no process can be started.
     pub(crate) fn start() -> std::io::Result<Watchdog> {
-        let program = std::env::current_exe()?;
-        // Away from the keyboard, so that what ends the conductor does not end it first.
-        let mut child = Command::new(program)
-            .arg(SUBCOMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .process_group(0)
-            .spawn()?;
-        let mut words = child.stdin.take().expect("it is piped");
-        let watch = Watch { guards: own_pid() };
-        let mut line = serde_json::to_vec(&watch).expect("plain data");
-        line.push(b'\n');
-        words.write_all(&line)?;
-        Ok(Watchdog { child, words: Some(words) })
+        let mut process = LabProcess::start(Group::Own)?;
+        process.send(&Watch { conductor: own_pid() })?;
+        Ok(Watchdog(process))
     }
 
-    /// Says which process group to end, 0 for none.
+    /// Names the process group to kill, 0 for none.
     pub(crate) fn watch_over(&mut self, group: i32) {
-        if let Some(words) = &mut self.words {
-            // Without a watchdog a killed experiment leaves more behind, and is none the worse meanwhile.
-            let _ = words.write_all(format!("{group}\n").as_bytes());
-        }
+        // If the watchdog is gone, a killed experiment leaves processes behind; nothing else is worse.
+        let _ = self.0.send(&group);
     }
 }
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
         self.watch_over(0);
-        drop(self.words.take());
-        let _ = self.child.wait();
+        let _ = self.0.wait();
     }
 }
 
-/// The whole work of a watchdog, which hears of groups on `input`.
+/// The main function of a watchdog. `input` names process groups, one a line.
 pub(crate) fn main(_: Watch, input: impl BufRead) -> bool {
     // It has to outlive the conductor by a moment.
     let _ = rustix::process::set_parent_process_death_signal(None);
     let mut group = None;
     for line in input.lines() {
-        // What is cut short was said by a conductor that is gone, and the group before is, too.
+        // A conductor that was killed in the middle of a line had no session running.
         let Ok(line) = line else { break };
         group = line.parse().ok().and_then(Pid::from_raw);
     }

@@ -1,8 +1,7 @@
 //! Runs that go on at the same time, each in a process of its own that starts when all are ready.
 
 use std::cell::RefCell;
-use std::io::{BufRead, BufReader, StdinLock, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, StdinLock};
 
 use rustix::time::{ClockId, Timespec};
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use super::start::{dirs, start_variants};
 use crate::clock::{Barrier, Clock, hardware_counters, now_ns};
 use crate::error::Error;
 use crate::page_cache::state::Proof;
-use crate::process::{SUBCOMMAND, own_pid, write_message};
+use crate::process::{Group, LabProcess, own_pid, report};
 use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
@@ -48,11 +47,7 @@ pub(crate) struct WorkerProcesses {
     call_times: Option<CallTimes>,
 }
 
-struct WorkerProcess {
-    child: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
+struct WorkerProcess(LabProcess);
 
 impl WorkerProcesses {
     /// Starts as many processes as there are runs at once.
@@ -116,7 +111,7 @@ impl WorkerProcesses {
         }
         if let Some(why) = refusal {
             self.refused[variant] = true;
-            write_message(&Event::Refused { variant, why });
+            report(&Event::Refused { variant, why });
             return Ok(None);
         }
         Ok(Some(Box::new(together(&runs))))
@@ -124,7 +119,7 @@ impl WorkerProcesses {
 
     /// The numbers of the processes.
     pub(crate) fn ids(&self) -> Vec<u32> {
-        self.workers.iter().map(|worker| worker.child.id()).collect()
+        self.workers.iter().map(|worker| worker.0.id()).collect()
     }
 
     /// What the single calls of the last run took, where its workload is about that.
@@ -180,44 +175,20 @@ fn together(runs: &[Measurement]) -> Measurement {
 impl WorkerProcess {
     fn start(order: &Order, nth: u32) -> Result<WorkerProcess, Error> {
         let cannot = |error: std::io::Error| Error::Unknown(format!("cannot start a run: {error}"));
-        let program = std::env::current_exe().map_err(cannot)?;
-        let mut child = Command::new(program)
-            .arg(SUBCOMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(cannot)?;
-        let requests = child.stdin.take().expect("it is piped");
-        let answers = BufReader::new(child.stdout.take().expect("it is piped"));
-        let mut worker = WorkerProcess { child, requests, answers };
-        let parent = Some(own_pid());
-        worker.say(&Order { worker: Some(nth), parent, ..order.clone() })?;
-        Ok(worker)
+        let mut process = LabProcess::start(Group::Parents).map_err(cannot)?;
+        let own = Order { worker: Some(nth), parent: Some(own_pid()), ..order.clone() };
+        process.send(&own).map_err(|_| gone())?;
+        Ok(WorkerProcess(process))
     }
 
     fn request(&mut self, request: &WorkerRequest) -> Result<(), Error> {
-        self.say(request)
+        self.0.send(request).map_err(|_| gone())
     }
 
-    fn say(&mut self, what: &impl Serialize) -> Result<(), Error> {
-        let mut line = serde_json::to_vec(what).expect("plain data");
-        line.push(b'\n');
-        self.requests.write_all(&line).and_then(|()| self.requests.flush()).map_err(|_| gone())
-    }
-
+    /// Its answer. It is never waited for in the middle of a run that is no longer wanted: dropping
+    /// kills it.
     fn answer(&mut self) -> Result<WorkerReply, Error> {
-        let mut line = String::new();
-        self.answers.read_line(&mut line).map_err(|_| gone())?;
-        serde_json::from_str(&line).map_err(|_| gone())
-    }
-}
-
-impl Drop for WorkerProcess {
-    fn drop(&mut self) {
-        // It ends by itself when its standard input does; a worker process in the middle of a run is not waited
-        // for.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.0.receive().ok().flatten().ok_or_else(gone)
     }
 }
 
@@ -237,7 +208,7 @@ impl Barrier for Start<'_> {
         if self.waited.replace(true) {
             return;
         }
-        write_message(&WorkerReply::Ready);
+        report(&WorkerReply::Ready);
         let mut line = String::new();
         let read = self.input.borrow_mut().read_line(&mut line);
         match (read, serde_json::from_str(&line)) {
@@ -275,12 +246,12 @@ pub(crate) fn main(order: &Order, nth: u32, input: StdinLock<'_>) -> Result<(), 
         };
         start.waited.set(false);
         match &mut ready[variant] {
-            Err(why) => write_message(&WorkerReply::Refused { why: why.clone() }),
+            Err(why) => report(&WorkerReply::Refused { why: why.clone() }),
             Ok(started) => match started.run(Clock { barrier: Some(&start), slowed_by })? {
                 Outcome::Measured(measured) => {
-                    write_message(&WorkerReply::Ran { measured, times: started.take_call_times() });
+                    report(&WorkerReply::Ran { measured, times: started.take_call_times() });
                 }
-                Outcome::Refused(why) => write_message(&WorkerReply::Refused { why }),
+                Outcome::Refused(why) => report(&WorkerReply::Refused { why }),
             },
         }
     }

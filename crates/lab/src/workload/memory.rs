@@ -95,14 +95,20 @@ mod tests {
     #[test]
     fn untouched_memory_is_faulted_in() {
         let mut trial = TestCell::new(&MEMORY, 8 << 20);
-        let touched = trial.run("memory:8M");
-        let untouched = trial.run("memory:8M,untouched");
-        assert!(touched.elapsed_ns > 100_000, "{touched:?}");
-        assert!(touched.minor_faults < 50, "{touched:?}");
-        // The one side is read and the other written, each page of both for the first time.
-        assert!(untouched.minor_faults > 8, "{untouched:?}");
-        assert!(untouched.elapsed_ns > touched.elapsed_ns);
-        assert!(touched.counted && !touched.verified);
+        // Other programs make some runs slower, and other tests add faults to the process's; neither
+        // makes the best of several runs better than it is.
+        let mut runs = |text: &str| (0..7).map(|_| trial.run(text)).collect::<Vec<Measurement>>();
+        let (touched, untouched) = (runs("memory:8M"), runs("memory:8M,untouched"));
+        let least = |runs: &[Measurement], of: fn(&Measurement) -> u64| {
+            runs.iter().map(of).min().expect("runs")
+        };
+        assert!(least(&touched, |run| run.elapsed_ns) > 100_000, "{touched:?}");
+        assert!(least(&touched, |run| run.minor_faults) < 50, "{touched:?}");
+        // The one side is read and the other written, each page of both for the first time: with huge
+        // pages there are 4 of each, and some tables.
+        assert!(least(&untouched, |run| run.minor_faults) > 8, "{untouched:?}");
+        assert!(least(&untouched, |run| run.elapsed_ns) > least(&touched, |run| run.elapsed_ns));
+        assert!(touched.iter().all(|run| run.counted && !run.verified));
         let why = trial.refusal("memory:8M,untouched,unaligned");
         assert!(why.contains("cannot be unaligned"), "{why}");
     }

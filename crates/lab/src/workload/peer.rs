@@ -1,18 +1,17 @@
 //! The other end of a connection: a process of its own, which receives or sends over loopback.
 //!
-//! It is a [session](crate::session)'s child and is given an [`PeerOrder`] where a session is given an
-//! order. It listens on a port that it tells, and serves one connection after another until it is
-//! ended. Sockets are left as the kernel makes them: no option is set, buffers grow as it sees fit.
+//! It is a child of a [session](crate::session) and reads a [`PeerOrder`]. It listens on a port,
+//! reports the port, and serves one connection after another until it is killed. No socket option is
+//! set; buffers grow as the kernel sees fit.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Error;
-use crate::process::{SUBCOMMAND, own_pid, write_message};
+use crate::process::{Group, LabProcess, own_pid, report};
 
 /// What a peer is to do with each connection.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -34,7 +33,7 @@ pub(crate) enum Role {
     Sender,
 }
 
-/// What a peer tells on its standard output.
+/// What a peer reports.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum PeerReport {
@@ -58,11 +57,10 @@ const PIECE_BYTES: usize = 256 << 10;
 /// Bytes with a number of their own in what a sender sends.
 const NUMBERED_BYTES: usize = 4096;
 
-/// A peer, seen from the process that measures.
+/// The peer process, as the process that measures sees it.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    child: Child,
-    words: BufReader<ChildStdout>,
+    process: LabProcess,
     port: u16,
 }
 
@@ -71,32 +69,19 @@ impl Peer {
     pub(crate) fn start(role: Role, bytes: u64) -> Result<Peer, Error> {
         let cannot =
             |error: std::io::Error| Error::Unknown(format!("cannot start a peer: {error}"));
-        let program = std::env::current_exe().map_err(cannot)?;
-        let mut child = Command::new(program)
-            .arg(SUBCOMMAND)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(cannot)?;
-        let words = BufReader::new(child.stdout.take().expect("it is piped"));
-        let order = child.stdin.take().expect("it is piped");
-        // From here on it is ended when something goes wrong.
-        let mut peer = Peer { child, words, port: 0 };
-        let mut line =
-            serde_json::to_vec(&PeerOrder { peer: role, bytes, parent: Some(own_pid()) })
-                .expect("plain data");
-        line.push(b'\n');
-        (&order).write_all(&line).map_err(cannot)?;
-        match peer.word()? {
+        let mut process = LabProcess::start(Group::Parents).map_err(cannot)?;
+        process.send(&PeerOrder { peer: role, bytes, parent: Some(own_pid()) }).map_err(cannot)?;
+        let mut peer = Peer { process, port: 0 };
+        match peer.report()? {
             PeerReport::Listening { port } => peer.port = port,
             PeerReport::Received { .. } | PeerReport::Failed { .. } => return Err(gone()),
         }
         Ok(peer)
     }
 
-    /// The number of its process.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// Connects to it.
@@ -107,26 +92,18 @@ impl Peer {
 
     /// What a receiver received over the last connection.
     pub(crate) fn received(&mut self) -> Result<Received, Error> {
-        match self.word()? {
+        match self.report()? {
             PeerReport::Received { received } => Ok(received),
             PeerReport::Listening { .. } | PeerReport::Failed { .. } => Err(gone()),
         }
     }
 
-    fn word(&mut self) -> Result<PeerReport, Error> {
-        let mut line = String::new();
-        self.words.read_line(&mut line).map_err(|_| gone())?;
-        match serde_json::from_str(&line).map_err(|_| gone())? {
-            PeerReport::Failed { why } => Err(Error::Unknown(why)),
-            word => Ok(word),
+    fn report(&mut self) -> Result<PeerReport, Error> {
+        match self.process.receive() {
+            Ok(Some(PeerReport::Failed { why })) => Err(Error::Unknown(why)),
+            Ok(Some(report)) => Ok(report),
+            Ok(None) | Err(_) => Err(gone()),
         }
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -137,20 +114,20 @@ fn gone() -> Error {
 /// The whole work of a peer; returns only when it cannot go on.
 pub(crate) fn main(order: &PeerOrder) -> bool {
     let Err(error) = serve(order);
-    write_message(&PeerReport::Failed { why: format!("the other end of a connection: {error}") });
+    report(&PeerReport::Failed { why: format!("the other end of a connection: {error}") });
     false
 }
 
 fn serve(order: &PeerOrder) -> std::io::Result<std::convert::Infallible> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    write_message(&PeerReport::Listening { port: listener.local_addr()?.port() });
+    report(&PeerReport::Listening { port: listener.local_addr()?.port() });
     let mut piece = vec![1; PIECE_BYTES];
     loop {
         let (connection, _) = listener.accept()?;
         match order.peer {
             Role::Receiver => {
                 let received = receive(connection, order.bytes, &mut piece)?;
-                write_message(&PeerReport::Received { received });
+                report(&PeerReport::Received { received });
             }
             Role::Sender => match send(connection, order.bytes) {
                 // Whoever measures has had enough, because something failed there.
@@ -266,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_waits_for_its_cue() {
+    fn a_sender_waits_for_the_first_byte() {
         let (mut here, there) = pair();
         let sender = std::thread::spawn(move || send(there, 300_000));
         here.set_nonblocking(true).expect("set");
