@@ -37,7 +37,7 @@ use candidates::Status;
 use config::Config;
 use copy_slot::CopySlot;
 use copy_slots::CopySlots;
-use runners::OtherCopier;
+use runners::{OtherCopier, StartedRunners};
 use search::{PriorKnowledge, Search, SearchContext};
 
 /// What happens, for whoever watches. It is told between runs and never during one.
@@ -269,6 +269,7 @@ impl Tuning<'_, '_> {
             grace: (begun + share.mul_f64(1.0 + GRACE)).min(limit),
             plan: RunOrder { seed },
             workers_max: self.config.workers_max,
+            started: StartedRunners::new(Some(&self.other_copier)),
             watch: &mut |search: &Search, stage, round| {
                 let left = limit.saturating_duration_since(Instant::now());
                 let leaders = search.leaders();
@@ -277,7 +278,7 @@ impl Tuning<'_, '_> {
                 watch(&Event::Run(progress));
             },
         };
-        self.searches[place].search(&mut context, Some(&self.other_copier))
+        self.searches[place].search(&mut context)
     }
 
     /// Gives what time is left to those that have no answer yet.

@@ -28,12 +28,14 @@ pub(super) struct StartedRunners<'f> {
 
 impl<'f> StartedRunners<'f> {
     /// Nothing is started yet.
-    pub(super) fn new(
-        costs: Vec<Option<Duration>>,
-        other_copier: Option<&'f OtherCopier>,
-    ) -> StartedRunners<'f> {
-        let runners = costs.iter().map(|_| None).collect();
-        StartedRunners { runners, costs, misses: 0, other_copier }
+    pub(super) fn new(other_copier: Option<&'f OtherCopier>) -> StartedRunners<'f> {
+        StartedRunners { runners: Vec::new(), costs: Vec::new(), misses: 0, other_copier }
+    }
+
+    /// Room for as many candidates as `costs`, which are what their runs are known to take.
+    pub(super) fn expect_costs(&mut self, costs: Vec<Option<Duration>>) {
+        self.runners = costs.iter().map(|_| None).collect();
+        self.costs = costs;
     }
 
     /// One more candidate, which is likely to cost `cost`.

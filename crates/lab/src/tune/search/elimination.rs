@@ -9,7 +9,6 @@ use crate::sample::Stage;
 use crate::search::admission::is_far_slower;
 use crate::tune::candidates::{self, Role, Status};
 use crate::tune::copy_slot::Length;
-use crate::tune::runners::StartedRunners;
 
 /// The shares of a situation's time after which copies of the start of a source end, the elimination rounds, and the
 /// search around the best.
@@ -37,16 +36,15 @@ impl Search {
     pub(super) fn eliminate(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         begun: Instant,
     ) -> Result<(), Error> {
         candidates::admit_waiting(&mut self.candidates);
-        context.extend(begun, started.cost_of(0).unwrap_or_default() * RUNS_WANTED);
+        context.extend(begun, context.started.cost_of(0).unwrap_or_default() * RUNS_WANTED);
         let share = context.deadline.saturating_duration_since(begun);
-        self.drop_far_slower(context, started, begun + share.mul_f64(SHORT_SHARE))?;
-        self.run_elimination(context, started, begun + share.mul_f64(ELIMINATION_SHARE))?;
+        self.drop_far_slower(context, begun + share.mul_f64(SHORT_SHARE))?;
+        self.run_elimination(context, begun + share.mul_f64(ELIMINATION_SHARE))?;
         self.keep_one_default();
-        self.search_around(context, started, begun + share.mul_f64(SEARCH_SHARE))?;
+        self.search_around(context, begun + share.mul_f64(SEARCH_SHARE))?;
         candidates::admit_to_final(&mut self.candidates);
         Ok(())
     }
@@ -59,14 +57,15 @@ impl Search {
     pub(super) fn try_waiting(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         begun: Instant,
     ) -> Result<bool, Error> {
         let mut waiting = candidates::admit_waiting(&mut self.candidates);
         if waiting.is_empty() {
             return Ok(false);
         }
-        waiting.sort_by_key(|&index| (started.costs[index].is_none(), started.costs[index]));
+        waiting.sort_by_key(|&index| {
+            (context.started.costs[index].is_none(), context.started.costs[index])
+        });
         let share = context.deadline.saturating_duration_since(begun);
         let end = begun + share.mul_f64(SEARCH_SHARE);
         for repeat in 1..=2 {
@@ -74,8 +73,10 @@ impl Search {
                 // One more is tried in each visit, so that there is an end to it.
                 let needed = repeat == 1 && index == waiting[0];
                 let end = if needed { context.deadline } else { end };
-                if self.candidates[index].runs() && !self.is_over(end, started.cost_of(index)) {
-                    self.run_in_elimination(context, started, index, ELIMINATION_ROUNDS + 1)?;
+                if self.candidates[index].runs()
+                    && !self.is_over(end, context.started.cost_of(index))
+                {
+                    self.run_in_elimination(context, index, ELIMINATION_ROUNDS + 1)?;
                 }
             }
         }
@@ -88,13 +89,12 @@ impl Search {
     fn drop_far_slower(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         end: Instant,
     ) -> Result<(), Error> {
         let mut times = vec![None; self.candidates.len()];
         for (index, time) in times.iter_mut().enumerate() {
             if self.candidates[index].runs() && !self.is_over(end, None) {
-                *time = self.short_run(context, started, index)?;
+                *time = self.short_run(context, index)?;
             }
         }
         let moving = |index: &usize| !self.candidates[*index].shares_extents;
@@ -114,18 +114,17 @@ impl Search {
     pub(super) fn short_run(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         index: usize,
     ) -> Result<Option<f64>, Error> {
         let Some(times) = context.slots[0].times_short() else { return Ok(None) };
-        let known = started.costs[index];
+        let known = context.started.costs[index];
         let begun = Instant::now();
-        let run = self.run_length(context, started, index, (Stage::WarmUp, 0), Length::Short)?;
-        started.misses = 0;
+        let run = self.run_length(context, index, (Stage::WarmUp, 0), Length::Short)?;
+        context.started.misses = 0;
         let Some(measured) = run else { return Ok(None) };
         let own = Duration::from_secs_f64(measured.elapsed_ns * times / 1e9);
         // What lies around the timed part grows less than that does.
-        started.costs[index] = known.or(Some(own + begun.elapsed()));
+        context.started.costs[index] = known.or(Some(own + begun.elapsed()));
         Ok(Some(measured.elapsed_ns))
     }
 
@@ -133,7 +132,6 @@ impl Search {
     fn run_elimination(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         end: Instant,
     ) -> Result<(), Error> {
         let begun = Instant::now();
@@ -150,7 +148,7 @@ impl Search {
                 // that were the quickest with a short file.
                 order.sort_by_key(|&index| {
                     let contender = self.candidates[index].role == Role::Contender;
-                    let cost = started.costs[index].filter(|_| heat == 1);
+                    let cost = context.started.costs[index].filter(|_| heat == 1);
                     (contender, cost.is_none() && heat == 1, cost)
                 });
                 let is_contender = |index: &usize| self.candidates[*index].role == Role::Contender;
@@ -166,8 +164,8 @@ impl Search {
                         1 => end,
                         _ => own_end,
                     };
-                    if !self.is_over(end, started.cost_of(index)) {
-                        self.run_in_elimination(context, started, index, heat)?;
+                    if !self.is_over(end, context.started.cost_of(index)) {
+                        self.run_in_elimination(context, index, heat)?;
                     }
                 }
             }
@@ -197,7 +195,6 @@ impl Search {
     fn search_around(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         end: Instant,
     ) -> Result<(), Error> {
         for step in 1..=STEPS {
@@ -216,18 +213,15 @@ impl Search {
             let first = self.candidates.len();
             for candidate in found {
                 self.candidates.push(candidate);
-                started.add(started.costs[best]);
+                context.started.add(context.started.costs[best]);
             }
             // Twice, and the best with them: what a elimination round tells depends on the moment.
             for _ in 0..2 {
                 for index in (first..self.candidates.len()).chain([best]) {
-                    if self.candidates[index].runs() && !self.is_over(end, started.cost_of(index)) {
-                        self.run_in_elimination(
-                            context,
-                            started,
-                            index,
-                            ELIMINATION_ROUNDS + step,
-                        )?;
+                    if self.candidates[index].runs()
+                        && !self.is_over(end, context.started.cost_of(index))
+                    {
+                        self.run_in_elimination(context, index, ELIMINATION_ROUNDS + step)?;
                     }
                 }
             }
@@ -243,11 +237,10 @@ impl Search {
     fn run_in_elimination(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         index: usize,
         heat: usize,
     ) -> Result<(), Error> {
-        let run = self.run(context, started, index, (Stage::Elimination, narrow(heat)))?;
+        let run = self.run(context, index, (Stage::Elimination, narrow(heat)))?;
         if let Some(measured) = run.filter(|measured| measured.counted) {
             self.candidates[index].elimination_ns.push(measured.elapsed_ns);
         }

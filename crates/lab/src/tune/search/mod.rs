@@ -67,6 +67,8 @@ pub(super) struct SearchContext<'s> {
     pub(super) grace: Instant,
     pub(super) plan: RunOrder,
     pub(super) workers_max: usize,
+    /// What is started for the candidates.
+    pub(super) started: StartedRunners<'s>,
     /// Called before each run.
     pub(super) watch: &'s mut dyn FnMut(&Search, Stage, u32),
 }
@@ -210,17 +212,13 @@ impl Search {
     ///
     /// # Errors
     /// When files cannot be made or read, have changed, or a copy is wrong.
-    pub(super) fn search(
-        &mut self,
-        context: &mut SearchContext<'_>,
-        other_copier: Option<&OtherCopier>,
-    ) -> Result<(), Error> {
+    pub(super) fn search(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         let begun = Instant::now();
         self.visits += 1;
         self.costs.resize(self.candidates.len(), None);
-        let mut started = StartedRunners::new(std::mem::take(&mut self.costs), other_copier);
-        let result = self.search_with(context, &mut started, begun);
-        self.costs = started.costs;
+        context.started.expect_costs(std::mem::take(&mut self.costs));
+        let result = self.search_with(context, begun);
+        self.costs = std::mem::take(&mut context.started.costs);
         self.took += begun.elapsed();
         result
     }
@@ -228,51 +226,46 @@ impl Search {
     fn search_with(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         begun: Instant,
     ) -> Result<(), Error> {
         if !self.elimination_done {
             self.why_not.clear();
-            self.warm_up(context, started)?;
+            self.warm_up(context)?;
             if !self.why_not.is_empty() {
                 return Ok(());
             }
-            self.eliminate(context, started, begun)?;
+            self.eliminate(context, begun)?;
             let tried = |candidate: &Candidate| {
                 candidate.role == Role::Contender && !candidate.elimination_ns.is_empty()
             };
             self.elimination_done = self.candidates.iter().any(tried);
         } else {
-            self.warm_up_again(context, started)?;
+            self.warm_up_again(context)?;
         }
         let (candidates, rounds) = (self.candidates.clone(), self.rounds);
-        if self.visits > 1 && self.try_waiting(context, started, begun)? {
+        if self.visits > 1 && self.try_waiting(context, begun)? {
             candidates::restart_final(&mut self.candidates);
             self.rounds = 0;
         }
-        self.finals(context, started)?;
+        self.finals(context)?;
         if self.rounds < ROUNDS_MIN && rounds >= ROUNDS_MIN {
             // There was no time for so much: what was known before is still known.
             (self.candidates, self.rounds) = (candidates, rounds);
         }
-        self.conclude(started);
+        self.conclude(context);
         Ok(())
     }
 
     /// The first runs take memory that nobody used lately, which in a virtual machine the host has to
     /// supply first, and tell whether the state can be had. They are not counted.
-    fn warm_up(
-        &mut self,
-        context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
-    ) -> Result<(), Error> {
+    fn warm_up(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         let mut missed = String::new();
         for run in 1..=MISSES_MAX {
             let Some(index) = self.candidates.iter().position(Candidate::runs) else { break };
-            if started.costs[index].is_none() {
-                self.short_run(context, started, index)?;
+            if context.started.costs[index].is_none() {
+                self.short_run(context, index)?;
             }
-            let cost = started.costs[index].unwrap_or_default();
+            let cost = context.started.costs[index].unwrap_or_default();
             if self.is_over(context.grace.max(context.most), Some(cost * RUNS_MIN)) {
                 let run = crate::words::nanoseconds(cost.as_secs_f64() * 1e9);
                 let why = format!("there is no time for enough runs, of about {run} each");
@@ -282,12 +275,12 @@ impl Search {
             if !self.candidates[index].runs() {
                 continue;
             }
-            match self.run(context, started, index, (Stage::WarmUp, run))? {
+            match self.run(context, index, (Stage::WarmUp, run))? {
                 Some(measured) if measured.counted => return Ok(()),
                 Some(measured) => missed = measured.note,
                 None => {}
             }
-            if self.is_over(context.most, started.costs[index]) {
+            if self.is_over(context.most, context.started.costs[index]) {
                 break;
             }
         }
@@ -299,27 +292,19 @@ impl Search {
     }
 
     /// Has each that is left run once, uncounted: runners start with buffers that have no pages yet.
-    fn warm_up_again(
-        &mut self,
-        context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
-    ) -> Result<(), Error> {
+    fn warm_up_again(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         for index in 0..self.candidates.len() {
             if self.candidates[index].runs()
-                && !self.is_over(context.deadline, started.cost_of(index))
+                && !self.is_over(context.deadline, context.started.cost_of(index))
             {
-                self.run(context, started, index, (Stage::WarmUp, 1))?;
+                self.run(context, index, (Stage::WarmUp, 1))?;
             }
         }
         Ok(())
     }
 
     /// Shuffled rounds of all that are left, until the answer is there or the visit has had its own.
-    fn finals(
-        &mut self,
-        context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
-    ) -> Result<(), Error> {
+    fn finals(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         let (begun, before) = (Instant::now(), self.rounds);
         let last = (before + SHORT_ROUNDS_A_VISIT).min(ROUNDS_MAX);
         let margin = if self.visits == 1 { MARGIN_AT_FIRST } else { 0.0 };
@@ -333,14 +318,14 @@ impl Search {
             let running: Vec<usize> =
                 (0..self.candidates.len()).filter(|&index| self.candidates[index].runs()).collect();
             let round_cost: Duration =
-                running.iter().map(|&i| started.cost_of(i).unwrap_or_default()).sum();
+                running.iter().map(|&i| context.started.cost_of(i).unwrap_or_default()).sum();
             if self.is_over(end, Some(round_cost)) {
                 return Ok(());
             }
             self.rounds = round;
             self.rounds_ever += 1;
             for index in context.plan.order(Stage::Final, round, &running) {
-                let run = self.run(context, started, index, (Stage::Final, round))?;
+                let run = self.run(context, index, (Stage::Final, round))?;
                 if let Some(measured) = run.filter(|measured| measured.counted) {
                     self.candidates[index].finals_ns.insert(round, measured.elapsed_ns);
                 }
@@ -356,15 +341,15 @@ impl Search {
         Ok(())
     }
 
-    fn conclude(&mut self, started: &StartedRunners<'_>) {
+    fn conclude(&mut self, context: &SearchContext<'_>) {
         let counted = candidates::best(&self.candidates)
             .map_or(0, |best| self.candidates[best].finals_ns.len());
         self.why_not = if counted >= ROUNDS_MIN as usize {
             String::new()
-        } else if started.misses > 0 {
+        } else if context.started.misses > 0 {
             "the page cache was not in the state that it had to be in".to_owned()
         } else {
-            let costs = started.costs.iter().flatten();
+            let costs = context.started.costs.iter().flatten();
             let run = costs.max().map_or(0.0, Duration::as_secs_f64);
             let run = crate::words::nanoseconds(run * 1e9);
             self.lacks_time = true;
@@ -380,24 +365,23 @@ impl Search {
     fn run(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         index: usize,
         place: (Stage, u32),
     ) -> Result<Option<Measured>, Error> {
-        self.run_length(context, started, index, place, Length::Whole)
+        self.run_length(context, index, place, Length::Whole)
     }
 
     fn run_length(
         &mut self,
         context: &mut SearchContext<'_>,
-        started: &mut StartedRunners<'_>,
         index: usize,
         (stage, round): (Stage, u32),
         length: Length,
     ) -> Result<Option<Measured>, Error> {
         (context.watch)(self, stage, round);
         let begun = Instant::now();
-        let run = match started.runners(&self.candidates[index], index, context.slots.len()) {
+        let run = match context.started.runners(&self.candidates[index], index, context.slots.len())
+        {
             Ok(runners) => {
                 copy_slot::run(&self.case, context.prover, context.slots, runners, length)?
             }
@@ -407,12 +391,12 @@ impl Search {
         match run {
             Run::Refused(why) => {
                 candidate.status = Status::Refused(why);
-                started.runners[index] = None;
+                context.started.runners[index] = None;
                 Ok(None)
             }
             Run::Measured(measured) => {
-                started.costs[index] = Some(begun.elapsed());
-                started.misses += u32::from(!measured.counted);
+                context.started.costs[index] = Some(begun.elapsed());
+                context.started.misses += u32::from(!measured.counted);
                 candidate.shares_extents = measured.shares_extents;
                 Ok(Some(measured))
             }
