@@ -1,8 +1,8 @@
 //! What changed between two runs of an experiment, without I/O.
 //!
-//! Within a run variants are compared round by round, so that the machine's moods cancel out. Between
-//! two runs nothing does: they are told apart by whatever else was different then. The comparison is
-//! therefore one of independent samples, a value a session.
+//! Within a run variants are compared round by round, so that the machine's moods cancel out.
+//! Between two runs nothing does: they are told apart by whatever else was different then. The
+//! comparison is therefore one of independent samples, a value a session.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ use crate::stats::{Answer, Tested, TwoSamples, decide, median};
 pub struct Change {
     /// What differs of the machine and the program, by the names in `environment.json`.
     pub environment: Vec<Difference>,
-    /// How much more time a piece of work took in the second run that is always the same: the speed of
-    /// the machine itself. None where there are no samples.
+    /// How much more time a piece of work took in the second run that is always the same: the speed
+    /// of the machine itself. None where there are no samples.
     pub probe_ratio: Option<f64>,
     /// Each variant in each cell that both runs have.
     pub cells: Vec<CellChange>,
@@ -53,8 +53,8 @@ pub struct CellChange {
     pub cell: String,
     /// The variant.
     pub variant: String,
-    /// What became of it: faster and slower are those of the second run, corrected for the number of
-    /// comparisons.
+    /// What became of it: faster and slower are those of the second run, corrected for the number
+    /// of comparisons.
     pub answer: Answer,
     /// Its time in the second run over that in the first; none with too few sessions.
     pub ratio: Option<f64>,

@@ -27,5 +27,6 @@ pub mod stats;
 pub mod trial;
 pub mod tune;
 pub mod verdict;
+pub mod wording;
 pub mod words;
 pub mod workload;

@@ -1,5 +1,5 @@
-//! What takes several processes: sessions, runs at once, and the other ends of connections. Those start
-//! their own program again, which here is this one.
+//! What takes several processes: sessions, runs at once, and the other ends of connections. Those
+//! start their own program again, which here is this one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -85,6 +85,7 @@ const LAB: &[Layer] = &[
     layer("verdict", "what a run concludes, and the words for it"),
     layer("conduct", "which cell gets the next session, and when to stop"),
     layer("session", "the session process, its workers and the protocol"),
+    layer("wording", "findings as text"),
     layer("run_dir", "what a run leaves on disk, and its recovery"),
     layer("experiment", "experiments as files, and what one needs"),
     layer("analysis", "samples to findings, without I/O"),

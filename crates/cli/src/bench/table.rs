@@ -1,9 +1,9 @@
 //! The answer of an experiment as text: for each part a table of ratios, and sentences.
 
-use lab::analysis::sheet::Sheet;
 use lab::definition::{Definition, Measure, Part};
 use lab::stats::Answer;
 use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
+use lab::wording::sheet::Sheet;
 use lab::{words, workload};
 
 /// All of the verdict, with the parts' tables before their sentences, in lines of `columns` characters

@@ -15,7 +15,8 @@ pub const SESSIONS_MAX: u32 = 320;
 /// Sessions that given rounds are divided into.
 pub(crate) const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
 
-/// The interim analyses at the cells of each part, for an error of 5 % in all comparisons of the part together.
+/// The interim analyses at the cells of each part, for an error of 5 % in all comparisons of the
+/// part together.
 #[must_use]
 pub fn of_parts(definition: &Definition, rounds: Option<u32>) -> Vec<InterimAnalyses> {
     let of = |part: &Part| of_family(rounds, definition.comparisons(part));
@@ -49,9 +50,10 @@ pub(crate) struct ComparisonSoFar<'s> {
 }
 
 impl ComparisonSoFar<'_> {
-    /// The level of the interim analysis at which the comparison stands. Where it was not answered there, and the time
-    /// was over, there will be no other interim analysis, and this one spends all that is left; that it is also one
-    /// of the regular interim analyses would else leave most of the error unspent.
+    /// The level of the interim analysis at which the comparison stands. Where it was not answered
+    /// there, and the time was over, there will be no other interim analysis, and this one spends
+    /// all that is left; that it is also one of the regular interim analyses would else leave most
+    /// of the error unspent.
     pub(crate) fn level(&self, interim: &InterimAnalyses) -> f64 {
         let done = interim.sessions().filter(|&count| count < self.last_session).count();
         // What was read from a run directory does not say why a variant left.

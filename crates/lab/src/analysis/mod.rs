@@ -12,7 +12,6 @@ pub mod per_call;
 pub mod published;
 pub mod run_order;
 pub mod scaling;
-pub mod sheet;
 pub mod size_fit;
 #[cfg(test)]
 pub(crate) mod test_samples;
@@ -21,8 +20,7 @@ pub mod view;
 
 use serde::{Deserialize, Serialize};
 
-pub use sheet::Sheet;
-use view::View;
+pub use view::View;
 
 use crate::definition::Analysis;
 
@@ -51,8 +49,8 @@ pub enum Finding {
     Published(published::Published),
 }
 
-/// The analyses of the part with this index in `views`: those that it asks for, as far as the samples
-/// allow, and published figures where it names some.
+/// The analyses of the part with this index in `views`: those that it asks for, as far as the
+/// samples allow, and published figures where it names some.
 #[must_use]
 pub fn findings(views: &[View<'_>], index: usize) -> Vec<Finding> {
     let view = &views[index];
@@ -75,39 +73,4 @@ pub fn findings(views: &[View<'_>], index: usize) -> Vec<Finding> {
     }
     findings.extend(published::of(view).map(Finding::Published));
     findings
-}
-
-impl Finding {
-    /// It as a table and sentences.
-    #[must_use]
-    pub fn sheet(&self) -> Sheet {
-        match self {
-            Finding::SizeFit(of) => of.sheet(),
-            Finding::Buffer(of) => of.sheet(),
-            Finding::PerCall(of) => of.sheet(),
-            Finding::Page(of) => of.sheet(),
-            Finding::Split(of) => of.sheet(),
-            Finding::Scaling(of) => of.sheet(),
-            Finding::Order(of) => of.sheet(),
-            Finding::Floor(of) => of.sheet(),
-            Finding::Published(of) => of.sheet(),
-        }
-    }
-}
-
-impl Finding {
-    /// What it found in a clause; none where the table is all that it says.
-    #[must_use]
-    pub fn headline(&self) -> Option<String> {
-        match self {
-            Finding::Buffer(of) => of.headline(),
-            Finding::PerCall(of) => of.headline(),
-            Finding::Page(of) => of.headline(),
-            Finding::Scaling(of) => of.headline(),
-            Finding::Order(of) => of.headline(),
-            Finding::SizeFit(_) | Finding::Split(_) | Finding::Floor(_) | Finding::Published(_) => {
-                None
-            }
-        }
-    }
 }

@@ -108,8 +108,8 @@ impl Points {
         self.counted().filter(|point| point.variant == variant).map(|p| p.value_ns).collect()
     }
 
-    /// The logarithm of a variant's typical value in each session, with what runs waited for a processor
-    /// or without; `None` for without when it is not known of all runs.
+    /// The logarithm of a variant's typical value in each session, with what runs waited for a
+    /// processor or without; `None` for without when it is not known of all runs.
     #[must_use]
     pub fn session_logs(&self, variant: usize, undisturbed: bool) -> Option<Vec<f64>> {
         let mut sessions: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -124,8 +124,8 @@ impl Points {
         Some(Sessions::new(sessions.into_values().collect()).session_log_ratios())
     }
 
-    /// The values of a variant without what a run waited for a processor, as ratios to the median of
-    /// `reference` in the same session: what distinguishes sessions hides no mode.
+    /// The values of a variant without what a run waited for a processor, as ratios to the median
+    /// of `reference` in the same session: what distinguishes sessions hides no mode.
     #[must_use]
     pub fn relative_values(&self, variant: usize, reference: usize) -> Vec<f64> {
         let mut sessions: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();

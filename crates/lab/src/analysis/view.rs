@@ -71,8 +71,8 @@ impl<'r> View<'r> {
         definition.parts.iter().enumerate().map(part).collect()
     }
 
-    /// The ratio of two variants in a cell, `points` being those of the cell: with the interval of the interim analysis
-    /// at which they stand, as in the verdict.
+    /// The ratio of two variants in a cell, `points` being those of the cell: with the interval of
+    /// the interim analysis at which they stand, as in the verdict.
     #[must_use]
     pub fn ratio(
         &self,
@@ -101,7 +101,8 @@ impl<'r> View<'r> {
     }
 }
 
-/// Samples by the short name of their cell: there may be hundreds of thousands of them, and many cells.
+/// Samples by the short name of their cell: there may be hundreds of thousands of them, and many
+/// cells.
 struct ByCell<'r> {
     samples: HashMap<&'r str, Vec<&'r Record>>,
     calls: HashMap<&'r str, Vec<&'r CallRecord>>,
@@ -175,10 +176,10 @@ impl<'r> CellView<'r> {
         median(&values)
     }
 
-    /// A variant's processor time in user mode and in the kernel: the median of both together, divided as
-    /// in all its runs together. Many kernels know the sum exactly and divide it by where they find the
-    /// program at the ticks of a clock, so that of runs of a few ticks the medians of the two would be
-    /// whole ticks, or nothing.
+    /// A variant's processor time in user mode and in the kernel: the median of both together,
+    /// divided as in all its runs together. Many kernels know the sum exactly and divide it by
+    /// where they find the program at the ticks of a clock, so that of runs of a few ticks the
+    /// medians of the two would be whole ticks, or nothing.
     #[must_use]
     pub fn user_and_system_ns(&self, variant: usize) -> Option<(f64, f64)> {
         let both =

@@ -74,7 +74,8 @@ pub fn experiment(choice: &Choice) -> Definition {
     add(Truth::Same, &[(State::Warm, &SIZES), cold]);
     add(Truth::Slower { by: 0.05 }, &[(State::Warm, &SIZES), (State::Cold, &["8M"])]);
     add(Truth::Slower { by: 0.10 }, &[(State::Warm, &["64K", "1M", "8M"])]);
-    // As large as what does not matter, so that it is never answered: it would take its time from others.
+    // As large as what does not matter, so that it is never answered: it would take its time from
+    // others.
     add(Truth::Slower { by: 0.02 }, &[(State::Warm, &["1M"])]);
     add(Truth::SlowAtTimes { share: AT_TIMES }, &[(State::Warm, &["1M", "8M"])]);
     add(Truth::Control, &[(State::Warm, &["1M", "8M", "64M"])]);

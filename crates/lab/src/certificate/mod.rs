@@ -32,9 +32,9 @@ const FALSE_MAX: f64 = 0.05;
 const FOUND_5_MIN: f64 = 0.8;
 const FOUND_10_MIN: f64 = 0.95;
 
-/// What half the interval of two equal arms may be at most for them to tell what equal arms differ by.
-/// Where it is wider, the distance of the ratio from 1 tells how little time there was, the interval
-/// says so itself, and no answer is given that δ could keep from being wrong.
+/// What half the interval of two equal arms may be at most for them to tell what equal arms differ
+/// by. Where it is wider, the distance of the ratio from 1 tells how little time there was, the
+/// interval says so itself, and no answer is given that δ could keep from being wrong.
 const PRECISE: f64 = 0.05;
 
 /// The share of slow modes that has to be seen in the runs.
@@ -102,8 +102,8 @@ pub struct Certificate {
     pub criteria: Vec<Criterion>,
     /// The larger of 2 % and `same_distance_p95`: differences up to these shares do not matter.
     pub deltas: Deltas,
-    /// The 95th percentile of |ratio - 1| of two equal arms in the warm state, of those that were measured
-    /// to within 5 %.
+    /// The 95th percentile of |ratio - 1| of two equal arms in the warm state, of those that were
+    /// measured to within 5 %.
     pub same_distance_p95: Option<f64>,
     /// The same in the cold state; none where that cannot be had.
     pub same_distance_cold_p95: Option<f64>,

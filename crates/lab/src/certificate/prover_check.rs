@@ -1,7 +1,7 @@
 //! Whether the states of the page cache are what the prover says: asked of others than itself.
 //!
-//! The prover counts pages with cachestat(2) and takes the device's reads from /proc/self/io. Here the
-//! memory management is asked with mincore(2), and the device under the file system by its own
+//! The prover counts pages with cachestat(2) and takes the device's reads from /proc/self/io. Here
+//! the memory management is asked with mincore(2), and the device under the file system by its own
 //! counter; the file is read by plain reads, not by the code that runs variants.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -49,8 +49,8 @@ pub enum Finding {
     NotProved,
 }
 
-/// Has the prover make a file in `dir` cold and warm, and asks others whether it is. Returns the prover
-/// too, for the environment.
+/// Has the prover make a file in `dir` cold and warm, and asks others whether it is. Returns the
+/// prover too, for the environment.
 ///
 /// # Errors
 /// When the file cannot be made or read.

@@ -126,8 +126,8 @@ impl Place {
 }
 
 impl StoredCertificate {
-    /// Writes it to `dir`, which is made if need be; an earlier one of the same subject is replaced.
-    /// Returns the file.
+    /// Writes it to `dir`, which is made if need be; an earlier one of the same subject is
+    /// replaced. Returns the file.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -181,7 +181,8 @@ impl StoredCertificate {
 }
 
 impl Badge {
-    /// The badge for `subject` from the certificates in `dir`, with the certificate where there is one.
+    /// The badge for `subject` from the certificates in `dir`, with the certificate where there is
+    /// one.
     #[must_use]
     pub fn find(
         dir: Option<&Path>,

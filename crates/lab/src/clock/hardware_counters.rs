@@ -39,8 +39,8 @@ impl Open {
 }
 
 /// Opens the counters for the runs of this process, if that has not been done. To be called by the
-/// thread that carries them out, when there are no others yet, and after the other ends of connections
-/// were started: a process that is started later is counted as part of this one.
+/// thread that carries them out, when there are no others yet, and after the other ends of
+/// connections were started: a process that is started later is counted as part of this one.
 pub fn open() {
     OPEN.get_or_init(Open::new);
 }

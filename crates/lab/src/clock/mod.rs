@@ -31,8 +31,8 @@ pub trait Barrier: std::fmt::Debug {
     /// Returns when all of them are ready, and at once when they have been before.
     fn wait(&self);
 
-    /// Called once behind the timed parts and before anything else is done: returns when all have come
-    /// as far, where what follows would disturb the others.
+    /// Called once behind the timed parts and before anything else is done: returns when all have
+    /// come as far, where what follows would disturb the others.
     fn wait_behind(&self) {}
 }
 
@@ -132,9 +132,9 @@ fn used() -> Usage {
     own.plus(usage(Whose::Children).unwrap_or_default())
 }
 
-/// Time in which this thread was ready to run and waited for a processor, since it began: the second
-/// number of /proc/thread-self/schedstat (the kernel's Documentation/scheduler/sched-stats.rst). `None`
-/// where the kernel does not count it.
+/// Time in which this thread was ready to run and waited for a processor, since it began: the
+/// second number of /proc/thread-self/schedstat (the kernel's
+/// Documentation/scheduler/sched-stats.rst). `None` where the kernel does not count it.
 fn processor_wait_ns() -> Option<u64> {
     thread_local! {
         // Opened once: the file of a thread goes on telling of that thread.
@@ -145,9 +145,9 @@ fn processor_wait_ns() -> Option<u64> {
     std::str::from_utf8(&text[..got]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Does nothing for `ns` after `begun_ns`, now. The clock of the processor's time costs a system call,
-/// which is more than a short run may be made longer by; in so short a time nobody else is likely to
-/// get the processor.
+/// Does nothing for `ns` after `begun_ns`, now. The clock of the processor's time costs a system
+/// call, which is more than a short run may be made longer by; in so short a time nobody else is
+/// likely to get the processor.
 fn spin(begun_ns: u64, ns: u64) {
     if ns < SHORT_NS {
         while now_ns() < begun_ns + ns {}

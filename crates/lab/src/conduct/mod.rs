@@ -1,10 +1,10 @@
 //! Carries an experiment out: which cell gets the next session, and when it has had enough.
 //!
-//! Cells take turns, a session each, so that whatever the machine does over the minutes falls on all of
-//! them. The next session is that of the cell that has had the least time, so that all have about the
-//! same: small files get as many more runs as they are shorter and noisier. A variant leaves its
-//! cell when its comparison is answered, at one of a few interim analyses that were fixed before, and a cell
-//! when all are; the time then goes to those that are not.
+//! Cells take turns, a session each, so that whatever the machine does over the minutes falls on
+//! all of them. The next session is that of the cell that has had the least time, so that all have
+//! about the same: small files get as many more runs as they are shorter and noisier. A variant
+//! leaves its cell when its comparison is answered, at one of a few interim analyses that were
+//! fixed before, and a cell when all are; the time then goes to those that are not.
 
 pub mod cell_run;
 pub mod error;
@@ -224,8 +224,8 @@ impl<'c> Conductor<'c> {
         })?;
         let spent = begun.elapsed();
         run.spent += spent;
-        // Each round was shuffled, so that the first event comes after the session's preparations and
-        // the first run.
+        // Each round was shuffled, so that the first event comes after the session's preparations
+        // and the first run.
         let before = first_event.map_or(spent, |first| first - begun);
         run.session_cost = before;
         if rounds_done > 0 {

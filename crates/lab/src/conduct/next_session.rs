@@ -101,8 +101,8 @@ impl Conductor<'_> {
         }
     }
 
-    /// The time that is left; none where it does not matter, since rounds that were asked for are run
-    /// whatever they take.
+    /// The time that is left; none where it does not matter, since rounds that were asked for are
+    /// run whatever they take.
     fn left(&self) -> Option<Duration> {
         let time = self.limits.time.filter(|_| self.limits.rounds.is_none())?;
         Some(time.saturating_sub(self.begun.elapsed()))

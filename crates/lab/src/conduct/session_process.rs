@@ -9,7 +9,8 @@ use crate::process::{Group, LabProcess};
 use crate::session::protocol::{Event, Order};
 use crate::session::watchdog::Watchdog;
 
-/// Runs a session and passes its events to `take`. While it runs, `running` holds its process group.
+/// Runs a session and passes its events to `take`. While it runs, `running` holds its process
+/// group.
 ///
 /// # Errors
 /// When it cannot be started, fails or reports no event, and what `take` returns.

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::page_cache::state::State;
 
-/// Differences up to this share never matter: the placement of pages alone makes as much for one and
-/// the same program.
+/// Differences up to this share never matter: the placement of pages alone makes as much for one
+/// and the same program.
 pub const DELTA_LEAST: f64 = 0.02;
 
 /// That in both states.
 pub const LEAST: Deltas = Deltas { warm: DELTA_LEAST, cold: DELTA_LEAST };
 
-/// Differences up to these shares do not matter. Cold and warm are never mixed: what comes from a device
-/// varies more.
+/// Differences up to these shares do not matter. Cold and warm are never mixed: what comes from a
+/// device varies more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Deltas {
     /// Of runs whose source is in the page cache, or is read from no device.

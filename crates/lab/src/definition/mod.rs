@@ -164,8 +164,8 @@ pub struct Reference {
     pub series: BTreeMap<String, String>,
     /// What was not controlled then, in a sentence.
     pub not_controlled: String,
-    /// The page cache state that was, or was to be, then: cells in another one stand alone. All cells
-    /// when none is given.
+    /// The page cache state that was, or was to be, then: cells in another one stand alone. All
+    /// cells when none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// How many ran at once then.
@@ -229,8 +229,8 @@ impl Part {
         self.variants.iter().filter(move |v| compares && **v != self.baseline && self.is_beside(v))
     }
 
-    /// Whether a variant is a floor beside others that move files. In a part of floors alone they are
-    /// what is asked for.
+    /// Whether a variant is a floor beside others that move files. In a part of floors alone they
+    /// are what is asked for.
     #[must_use]
     pub fn is_beside(&self, variant: &str) -> bool {
         is_floor(variant) && !self.variants.iter().all(|variant| is_floor(variant))

@@ -89,7 +89,8 @@ pub fn by_name(name: &str) -> Option<&'static Data> {
 }
 
 impl Data {
-    /// The figures of a series, one a size and in ascending order; none when there is no such series.
+    /// The figures of a series, one a size and in ascending order; none when there is no such
+    /// series.
     #[must_use]
     pub fn figures(&self, series: &str) -> Vec<Figure> {
         let rows = self.rows.get_or_init(|| (self.read)(self.text));

@@ -40,8 +40,8 @@ pub struct Environment {
     /// Whether this is a virtual machine. Its host has a cache of its own, which cannot be seen
     /// from inside: cold is cold for the guest only.
     pub virtual_machine: bool,
-    /// Whether its kernel gives free memory back to the host. A run that takes memory which lay free for
-    /// a while then waits until the host has supplied it.
+    /// Whether its kernel gives free memory back to the host. A run that takes memory which lay
+    /// free for a while then waits until the host has supplied it.
     pub reports_free_pages: bool,
     /// What the machine is called.
     pub hostname: String,
@@ -166,8 +166,8 @@ const BALLOONS: &str = "/sys/bus/virtio/drivers/virtio_balloon";
 /// VIRTIO_BALLOON_F_PAGE_REPORTING of the virtio specification 1.2, a bit of a balloon's features.
 const PAGE_REPORTING: usize = 5;
 
-/// Whether one of the balloons in the directory `balloons` reports free pages. The features are a text
-/// of one digit a bit.
+/// Whether one of the balloons in the directory `balloons` reports free pages. The features are a
+/// text of one digit a bit.
 fn reports_free_pages(balloons: &Path) -> bool {
     let devices = std::fs::read_dir(balloons).into_iter().flatten().flatten();
     let features = devices.filter_map(|device| std::fs::read(device.path().join("features")).ok());
@@ -208,8 +208,8 @@ fn counter(file: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
-/// A setting of a block device: the kernel's Documentation/block/queue-sysfs.rst. That of a partition
-/// is its disk's.
+/// A setting of a block device: the kernel's Documentation/block/queue-sysfs.rst. That of a
+/// partition is its disk's.
 fn of_queue(device: &str, setting: &str) -> Option<String> {
     let number = rustix::fs::stat(device).ok().filter(|stat| {
         rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice

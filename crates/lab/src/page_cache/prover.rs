@@ -206,8 +206,9 @@ impl Prover {
         }
     }
 
-    /// Sets down which state the run really had, and whether it counts. `measured` has the bytes that
-    /// devices read, and whether extents were shared; for `bypasses_cache` see [`Prover::disagrees`].
+    /// Sets down which state the run really had, and whether it counts. `measured` has the bytes
+    /// that devices read, and whether extents were shared; for `bypasses_cache` see
+    /// [`Prover::disagrees`].
     pub fn judge(
         &self,
         measured: &mut Measurement,
@@ -277,8 +278,8 @@ fn drop_pages(fd: BorrowedFd<'_>, by: DropsBy) {
     };
 }
 
-/// Has the first `len` bytes of `fd`, which are on the medium, in the page cache because they were read,
-/// and not because they were written. Where pages cannot be dropped they stay what they are.
+/// Has the first `len` bytes of `fd`, which are on the medium, in the page cache because they were
+/// read, and not because they were written. Where pages cannot be dropped they stay what they are.
 ///
 /// # Errors
 /// When they cannot be read.

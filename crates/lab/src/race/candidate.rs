@@ -118,8 +118,8 @@ impl Candidate {
         Some(median(&times)? / self.elimination_bytes().max(1) as f64)
     }
 
-    /// Its best time over `bytes` in the elimination rounds. The least and not the median: on a shared machine
-    /// others only ever add time, and the elimination rounds are few.
+    /// Its best time over `bytes` in the elimination rounds. The least and not the median: on a
+    /// shared machine others only ever add time, and the elimination rounds are few.
     pub(super) fn elimination_ns(&self, bytes: u64) -> Option<f64> {
         let eliminations = self.samples.iter().filter(|sample| sample.stage == Stage::Elimination);
         eliminations
@@ -158,8 +158,8 @@ impl Candidate {
         }
     }
 
-    /// The times of its longest runs in this part of the race, or of the elimination rounds before the final has
-    /// reached it.
+    /// The times of its longest runs in this part of the race, or of the elimination rounds before
+    /// the final has reached it.
     fn line(&self, stage: Stage) -> Option<Line> {
         let in_final: Vec<&Sample> = self.final_samples();
         let shown = match stage {

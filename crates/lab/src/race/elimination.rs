@@ -18,21 +18,22 @@ use crate::words;
 /// takes a second for a MiB.
 const LENGTHS_BYTES: [u64; 4] = [128 << 10, 1 << 20, LONG_BYTES, PIECE_BYTES];
 
-/// The length of a full elimination round. It exceeds the last cache of most processors, and two workers find
-/// enough in it to share.
+/// The length of a full elimination round. It exceeds the last cache of most processors, and two
+/// workers find enough in it to share.
 pub(super) const PIECE_BYTES: u64 = 64 << 20;
 
 /// Full elimination rounds that the quicker ones run, the climb of the ladder included.
 const ROUNDS: u32 = 3;
 
-/// Slower than the best by this factor after two full elimination rounds, a variant runs no more of them.
+/// Slower than the best by this factor after two full elimination rounds, a variant runs no more of
+/// them.
 const NOT_CLOSE: f64 = 2.0;
 
 /// The share of the time after which no elimination round is repeated.
 const ELIMINATION_SHARE: f64 = 0.3;
 
-/// The share of the time beyond which no elimination round may reach: short elimination rounds and a final of several rounds
-/// tell more than long elimination rounds alone.
+/// The share of the time beyond which no elimination round may reach: short elimination rounds and
+/// a final of several rounds tell more than long elimination rounds alone.
 const ELIMINATION_SHARE_MAX: f64 = 0.5;
 
 impl Race<'_> {
@@ -72,8 +73,8 @@ impl Race<'_> {
         Ok(())
     }
 
-    /// Repeats the full elimination round: once with all that came so far, since a single run may have been
-    /// disturbed, and then with the closer ones.
+    /// Repeats the full elimination round: once with all that came so far, since a single run may
+    /// have been disturbed, and then with the closer ones.
     fn repeat_longest(&mut self, task: &Task) -> Result<(), Error> {
         for round in 2..=ROUNDS {
             let factor = if round == 2 { f64::INFINITY } else { NOT_CLOSE };
@@ -98,7 +99,8 @@ impl Race<'_> {
             copiers.iter().map(|&index| self.contender(index, bytes)).collect();
         let admitted = admit(&contenders, time_left);
         let slow = (0..copiers.len()).filter(|place| !admitted.contains(place));
-        // A floor is known well enough from the elimination rounds where it would take time from the race.
+        // A floor is known well enough from the elimination rounds where it would take time from
+        // the race.
         let costly = floors.into_iter().filter(|&index| {
             self.candidates[index].cost_of(bytes) * FLOOR_ROUNDS > time_left / FLOORS_SHARE
         });
@@ -209,7 +211,8 @@ impl Race<'_> {
             .collect()
     }
 
-    /// Whether a elimination round of `candidates` over `bytes` would take time that the final needs.
+    /// Whether a elimination round of `candidates` over `bytes` would take time that the final
+    /// needs.
     fn is_too_long(&self, candidates: &[usize], bytes: u64) -> bool {
         let Some(time) = self.config.time else { return false };
         let cost: Duration = candidates.iter().map(|&i| self.candidates[i].cost_of(bytes)).sum();

@@ -72,8 +72,8 @@ impl Race<'_> {
         self.config.rounds.unwrap_or(FLOOR_ROUNDS)
     }
 
-    /// Whether a run that will take `cost` has to be left out. The rounds without which there can be
-    /// no verdict may take a little longer than the time.
+    /// Whether a run that will take `cost` has to be left out. The rounds without which there can
+    /// be no verdict may take a little longer than the time.
     fn time_is_up(&self, round: u32, cost: Duration) -> bool {
         let Some(time) = self.config.time else { return false };
         let allowed = if round <= ROUNDS_MIN { time.mul_f64(1.0 + OVERTIME) } else { time };
@@ -106,7 +106,8 @@ impl Race<'_> {
         decided
     }
 
-    /// Whether no run of any copier had the state that was asked for; more would not have it either.
+    /// Whether no run of any copier had the state that was asked for; more would not have it
+    /// either.
     fn state_is_out_of_reach(&self) -> bool {
         let copiers = self.candidates.iter().filter(|candidate| candidate.class() != Class::Floor);
         let mut samples = copiers.flat_map(super::Candidate::final_samples).peekable();

@@ -1,7 +1,7 @@
 //! The quick answer: which way of copying wins on this source, here.
 //!
-//! Elimination rounds on the start of the source narrow the field and foretell what a run costs; the final runs
-//! whole rounds in shuffled order for as long as the time allows.
+//! Elimination rounds on the start of the source narrow the field and foretell what a run costs;
+//! the final runs whole rounds in shuffled order for as long as the time allows.
 
 pub mod candidate;
 pub mod config;

@@ -12,7 +12,8 @@ use crate::search::winner::{self, Racer, Verdict};
 use crate::source::Load;
 use crate::words;
 
-/// Slower by no more than this factor in the elimination rounds is as good there: they are few and short.
+/// Slower by no more than this factor in the elimination rounds is as good there: they are few and
+/// short.
 const AS_WELL: f64 = 1.1;
 
 /// Everything there is to say of a race, in the order of the JSON file.
@@ -96,8 +97,8 @@ impl Race<'_> {
         }
     }
 
-    /// The verdict on `racers`. Whoever did as well as the winner in the elimination rounds, and did not come into
-    /// the final, keeps it open.
+    /// The verdict on `racers`. Whoever did as well as the winner in the elimination rounds, and
+    /// did not come into the final, keeps it open.
     fn decide(&self, racers: &[Racer]) -> Verdict {
         let verdict = winner::decide(racers);
         let elimination_ns =
@@ -122,8 +123,8 @@ impl Race<'_> {
         verdict.unless_unraced(&unraced)
     }
 
-    /// A line a variant: those of the final that move bytes, fastest first, those that share extents,
-    /// those of the elimination rounds, floors, and those that do not work here.
+    /// A line a variant: those of the final that move bytes, fastest first, those that share
+    /// extents, those of the elimination rounds, floors, and those that do not work here.
     fn summaries(&self, classes: &[&[Racer]]) -> Vec<Summary> {
         let bests: Vec<&Racer> = classes
             .iter()

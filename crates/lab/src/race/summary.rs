@@ -47,9 +47,9 @@ pub struct Summary {
     pub elapsed_ns_median_high: Option<f64>,
     /// Millions of bytes a second, from the median; none when no bytes were moved.
     pub megabytes_per_second: Option<f64>,
-    /// Its time over the time of the best, paired by round: the best of those that move bytes, or of
-    /// those that share extents, whichever it does. Of a variant measured in the elimination rounds only, over the
-    /// best in the elimination rounds and without interval.
+    /// Its time over the time of the best, paired by round: the best of those that move bytes, or
+    /// of those that share extents, whichever it does. Of a variant measured in the elimination
+    /// rounds only, over the best in the elimination rounds and without interval.
     pub ratio_to_best: Option<f64>,
     /// The lower end of its 95 % interval.
     pub ratio_low: Option<f64>,

@@ -17,7 +17,8 @@ use crate::sample::run_samples::{MachineFacts, Samples};
 use files::{RunError, failed, write};
 use recovery::{append, drop_calls_without_sample};
 
-/// The version of the files in a run directory; it changes when a field changes its meaning or goes.
+/// The version of the files in a run directory; it changes when a field changes its meaning or
+/// goes.
 pub const SCHEMA: u32 = 1;
 
 /// How an experiment was run: the table `run` of its file.
@@ -118,8 +119,8 @@ impl RunDir {
         RunDir::open(path)
     }
 
-    /// Takes up the run in `path` again: what a kill left of a last line is cut off, and answers of before
-    /// are removed.
+    /// Takes up the run in `path` again: what a kill left of a last line is cut off, and answers of
+    /// before are removed.
     ///
     /// # Errors
     /// When something cannot be written, or another program writes there.
@@ -234,8 +235,8 @@ impl Run {
         }
     }
 
-    /// How long its rounds took together: what a run that is taken up again has used of its time. What
-    /// beginning sessions took is not written down.
+    /// How long its rounds took together: what a run that is taken up again has used of its time.
+    /// What beginning sessions took is not written down.
     #[must_use]
     pub fn measured_for(&self) -> std::time::Duration {
         let rounds_ns = self.rounds.iter().map(|round| round.gate.round_ns).sum();

@@ -1,5 +1,5 @@
-//! What a kill leaves behind in a run directory: half a line at the end of a file, and the calls of a run
-//! that no sample tells of.
+//! What a kill leaves behind in a run directory: half a line at the end of a file, and the calls of
+//! a run that no sample tells of.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -46,8 +46,8 @@ fn first() -> u32 {
     1
 }
 
-/// Cuts calls off that belong to no sample: they are written before it, and the session that follows may
-/// bear the same number.
+/// Cuts calls off that belong to no sample: they are written before it, and the session that
+/// follows may bear the same number.
 pub(crate) fn drop_calls_without_sample(run: &Path) -> Result<(), RunError> {
     let there: Vec<_> = [files::CALLS, files::SEQUENCES]
         .map(|name| run.join(name))

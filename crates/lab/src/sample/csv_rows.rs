@@ -24,8 +24,8 @@ impl<W: Write> Rows<W> {
         Rows { csv: csv::Writer::from_writer(out), head_written: true }
     }
 
-    /// The same, with the names of `row`'s fields above rows that are still to come: a file without any
-    /// is then one that others open, too.
+    /// The same, with the names of `row`'s fields above rows that are still to come: a file without
+    /// any is then one that others open, too.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -94,8 +94,8 @@ fn fields_of(row: &impl Serialize) -> Map<String, Value> {
     fields
 }
 
-/// How many bytes of `csv` are whole rows: those before the last end of a line that stands in no quotes.
-/// Whoever was killed may have left a part of another behind them.
+/// How many bytes of `csv` are whole rows: those before the last end of a line that stands in no
+/// quotes. Whoever was killed may have left a part of another behind them.
 #[must_use]
 pub fn whole_rows(csv: &[u8]) -> usize {
     let (mut whole, mut quoted) = (0, false);

@@ -49,8 +49,8 @@ pub struct Measurement {
     pub pages_swapped: Option<u64>,
     /// Misses of the processor's last cache, where the kernel offers hardware counters.
     pub cache_misses: Option<u64>,
-    /// Instructions carried out, user mode and kernel, where the kernel offers hardware counters; for
-    /// both see [`perf::why_not`](crate::clock::hardware_counters::why_not).
+    /// Instructions carried out, user mode and kernel, where the kernel offers hardware counters;
+    /// for both see [`perf::why_not`](crate::clock::hardware_counters::why_not).
     pub instructions: Option<u64>,
     /// Calls that moved bytes, counted on an equal run that is not timed.
     pub calls: Option<u64>,
@@ -66,7 +66,8 @@ pub struct Measurement {
     pub state_proved: Proof,
     /// Why the state proved is not the one wanted; empty when it is.
     pub state_note: String,
-    /// Whether the outcome was compared with what it has to be, and found equal. A floor makes none.
+    /// Whether the outcome was compared with what it has to be, and found equal. A floor makes
+    /// none.
     pub verified: bool,
     /// Whether the run enters summaries: its state was reached.
     pub counted: bool,

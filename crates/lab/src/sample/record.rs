@@ -152,7 +152,8 @@ pub struct CallRecord {
     pub bucket: Bucket,
 }
 
-/// One call in its order: a line of `sequences.csv`, for the first run of each variant in a session.
+/// One call in its order: a line of `sequences.csv`, for the first run of each variant in a
+/// session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SequenceRecord {
     /// The cell's short name.
@@ -211,8 +212,8 @@ pub struct ReadError {
     pub problem: String,
 }
 
-/// Reads a CSV file of records of one kind. A last line without its end is left out: whoever wrote it
-/// was killed.
+/// Reads a CSV file of records of one kind. A last line without its end is left out: whoever wrote
+/// it was killed.
 ///
 /// # Errors
 /// When the file cannot be opened or a line of it is no such record.

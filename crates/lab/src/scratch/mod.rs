@@ -66,9 +66,9 @@ pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
 /// The file in a scratch directory that names the run directory it is for.
 const OWNER: &str = "belongs-to";
 
-/// Removes scratch directories in `dst_dir` that were left behind by the run in `run`. What cannot be
-/// removed remains [`abandoned`]. Those of others are left alone: on a file system that several machines
-/// share, a lock may be one that only its own machine knows of.
+/// Removes scratch directories in `dst_dir` that were left behind by the run in `run`. What cannot
+/// be removed remains [`abandoned`]. Those of others are left alone: on a file system that several
+/// machines share, a lock may be one that only its own machine knows of.
 pub fn remove_left_by(run: &Path, dst_dir: &Path) {
     for left in abandoned(dst_dir) {
         let owner = std::fs::read(left.join(OWNER));
@@ -147,8 +147,8 @@ impl Scratch {
         }
     }
 
-    /// Notes that the directory is for the run in `run`, an absolute path: whoever takes that up after a
-    /// kill finds it by this.
+    /// Notes that the directory is for the run in `run`, an absolute path: whoever takes that up
+    /// after a kill finds it by this.
     ///
     /// # Errors
     /// When it cannot be written down.

@@ -1,5 +1,5 @@
-//! Who goes on from the elimination rounds to the final, and how much of the source the final copies, when the
-//! time does not allow everything to everyone.
+//! Who goes on from the elimination rounds to the final, and how much of the source the final
+//! copies, when the time does not allow everything to everyone.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ const ROUNDS_WANTED: f64 = 8.0;
 /// Fewer rounds than these decide nothing.
 pub const ROUNDS_MIN: u32 = 3;
 
-/// Slower than the best by up to this factor, a variant may well be the best: the elimination rounds are short and
-/// few, and one that uses several processors suffers most when others do too. It is kept as long as
-/// [`ROUNDS_MIN`] rounds fit.
+/// Slower than the best by up to this factor, a variant may well be the best: the elimination
+/// rounds are short and few, and one that uses several processors suffers most when others do too.
+/// It is kept as long as [`ROUNDS_MIN`] rounds fit.
 const CLOSE: f64 = 2.0;
 
 /// Slower than the best by this factor in its first runs, a variant is no contender at any length,

@@ -17,8 +17,8 @@ pub const DELTA: f64 = 0.02;
 const BEATEN_AT: f64 = 0.01;
 
 /// The same for the last one, whose leaving ends the race. It is looked at after every round, and
-/// among so many looks a rarer chance has to be asked for: at one in a hundred, two equals whose runs
-/// vary by 30 % had a winner in one race of ten.
+/// among so many looks a rarer chance has to be asked for: at one in a hundred, two equals whose
+/// runs vary by 30 % had a winner in one race of ten.
 const LAST_BEATEN_AT: f64 = 0.001;
 
 /// Names that a sentence can hold.

@@ -134,8 +134,9 @@ fn tick_ns() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// User time of a process with the children that it has waited for, and bytes that it had devices read:
-/// `proc_pid_stat(5)` and `proc_pid_io(5)`. Nothing of one that is gone, whose parent has it then.
+/// User time of a process with the children that it has waited for, and bytes that it had devices
+/// read: `proc_pid_stat(5)` and `proc_pid_io(5)`. Nothing of one that is gone, whose parent has it
+/// then.
 fn used_by(pid: u32) -> (u64, u64) {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
     // The name of the program, in parentheses, may hold anything.
@@ -159,8 +160,8 @@ fn pressure_ns(file: &str) -> Option<u64> {
     Some(some.rsplit_once("total=")?.1.parse::<u64>().ok()? * 1000)
 }
 
-/// Bytes that disks have read, all of them: the kernel's Documentation/admin-guide/iostats.rst. What
-/// lies on other devices (loop, device mapper, memory) would count twice or is no disk.
+/// Bytes that disks have read, all of them: the kernel's Documentation/admin-guide/iostats.rst.
+/// What lies on other devices (loop, device mapper, memory) would count twice or is no disk.
 fn disk_read_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/diskstats").ok()?;
     let mut sectors = 0;

@@ -44,8 +44,8 @@ struct AnyOrder {
 const SLOW_MODE: f64 = 0.5;
 
 /// Carries out what the first line on standard input asks for, the whole work of the process: an
-/// order, the errand of a peer, or a watchdog's watch. Returns whether it went well; when it did not, that
-/// was said as an event.
+/// order, the errand of a peer, or a watchdog's watch. Returns whether it went well; when it did
+/// not, that was said as an event.
 pub fn main() -> bool {
     // Nobody would read what comes after the conductor's end, or remove what is made.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));

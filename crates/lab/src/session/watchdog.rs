@@ -25,8 +25,8 @@ pub(crate) struct Watch {
 }
 
 impl Watchdog {
-    /// Starts one, in a process group of its own: a signal from the terminal that ends the conductor
-    /// must not end the watchdog first.
+    /// Starts one, in a process group of its own: a signal from the terminal that ends the
+    /// conductor must not end the watchdog first.
     ///
     /// # Errors
     /// When no process can be started.
@@ -38,7 +38,8 @@ impl Watchdog {
 
     /// Names the process group to kill, 0 for none.
     pub(crate) fn watch_over(&mut self, group: i32) {
-        // If the watchdog is gone, a killed experiment leaves processes behind; nothing else is worse.
+        // If the watchdog is gone, a killed experiment leaves processes behind; nothing else is
+        // worse.
         let _ = self.0.send(&group);
     }
 }

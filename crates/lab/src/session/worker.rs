@@ -128,7 +128,8 @@ impl WorkerProcesses {
     }
 }
 
-/// Runs that went on at once, as one: from the first start to the last end, with all that they used.
+/// Runs that went on at once, as one: from the first start to the last end, with all that they
+/// used.
 fn together(runs: &[Measurement]) -> Measurement {
     let mut sum = runs[0].clone();
     let all = |field: fn(&Measurement) -> u64| runs.iter().map(field).sum::<u64>();

@@ -14,8 +14,8 @@ const LEVEL: f64 = 0.01;
 /// Samples or orders drawn to learn what noise does: the least p is then a thousandth.
 const DRAWS: u32 = 999;
 
-/// Draws as large as the sample after which there need be no more: in at most [`DRAWS`] of them they
-/// are more than the level allows.
+/// Draws as large as the sample after which there need be no more: in at most [`DRAWS`] of them
+/// they are more than the level allows.
 const ENOUGH: u32 = 20;
 
 /// Fewer runs show nothing of their distribution or order.
@@ -24,8 +24,8 @@ const RUNS_MIN: usize = 8;
 /// More points than this do not make a slope more exact.
 const SLOPE_POINTS_MAX: usize = 600;
 
-/// An outlier lies farther than this from the median, in standard deviations estimated by the median
-/// distance from it.
+/// An outlier lies farther than this from the median, in standard deviations estimated by the
+/// median distance from it.
 const OUTLIER_SDS: f64 = 5.0;
 
 /// The share of such outliers in undisturbed samples, small ones included, is less: 0.7 % in normal
@@ -125,10 +125,10 @@ pub fn outliers(times: &[f64]) -> Option<Finding> {
     Some(Finding { value: outside as f64 / logs.len() as f64, p })
 }
 
-/// A slow mode that one of two arms has and the other has not: the value is the share of its runs beyond
-/// the 95th percentile of all runs of both. The chance is the binomial one of as many of those beyond
-/// belonging to it when they belong to either by their numbers of runs. It sees modes that lie too close
-/// to the rest to be [`outliers`]. `None` when either arm has fewer than 8 runs.
+/// A slow mode that one of two arms has and the other has not: the value is the share of its runs
+/// beyond the 95th percentile of all runs of both. The chance is the binomial one of as many of
+/// those beyond belonging to it when they belong to either by their numbers of runs. It sees modes
+/// that lie too close to the rest to be [`outliers`]. `None` when either arm has fewer than 8 runs.
 #[must_use]
 pub fn slow_mode_beside(times: &[f64], other: &[f64]) -> Option<Finding> {
     if times.len().min(other.len()) < RUNS_MIN {
@@ -147,9 +147,9 @@ fn logs_of_enough(times: &[f64]) -> Option<Vec<f64>> {
     (times.len() >= RUNS_MIN).then(|| times.iter().map(|time| time.ln()).collect())
 }
 
-/// The share of draws, with the sample itself counted as one, that are as large as `seen`. Drawing ends
-/// as soon as enough are to show that noise makes as much: the share so far is then a p like any other
-/// (Besag and Clifford, Biometrika 78, 1991), and most samples show nothing.
+/// The share of draws, with the sample itself counted as one, that are as large as `seen`. Drawing
+/// ends as soon as enough are to show that noise makes as much: the share so far is then a p like
+/// any other (Besag and Clifford, Biometrika 78, 1991), and most samples show nothing.
 fn share_of_draws(seen: f64, mut draw: impl FnMut() -> f64) -> f64 {
     let mut as_large = 0;
     for drawn in 1..=DRAWS {

@@ -11,8 +11,8 @@ const REACH_BANDWIDTHS: f64 = 3.0;
 /// A peak lower than this share of the highest is a bump, and not counted.
 const PEAK_SHARE_MIN: f64 = 0.05;
 
-/// The values from which the bandwidth is found: the work grows with the square of their number, and
-/// evenly chosen ones of an ordered sample have its shape.
+/// The values from which the bandwidth is found: the work grows with the square of their number,
+/// and evenly chosen ones of an ordered sample have its shape.
 const BANDWIDTH_VALUES_MAX: usize = 500;
 
 /// A kernel density of the logarithms of values, for violins on a logarithmic axis: on a linear one
@@ -63,9 +63,9 @@ impl Density {
         Some(Density { points: points.collect(), bandwidth })
     }
 
-    /// Where the density has peaks, in the unit of the values; those under a twentieth of the highest
-    /// do not count. Every sample has some by chance: whether there is more than one mode is for
-    /// [`super::artefacts::modes`] to say, and this where they are.
+    /// Where the density has peaks, in the unit of the values; those under a twentieth of the
+    /// highest do not count. Every sample has some by chance: whether there is more than one mode
+    /// is for [`super::artefacts::modes`] to say, and this where they are.
     #[must_use]
     pub fn peaks(&self) -> Vec<f64> {
         let highest = self.points.iter().map(|point| point.density).fold(0.0, f64::max);
@@ -136,8 +136,8 @@ fn sheather_jones(sorted: &[f64]) -> Option<f64> {
         let second = roughness(&values, factor * h.powf(5.0 / 7.0), fourth_derivative, 5);
         (1.0 / (2.0 * PI.sqrt() * count * second)).powf(0.2)
     };
-    // The largest is that of the smoothest density with this spread (Terrell, Journal of the American
-    // Statistical Association 85, 1990).
+    // The largest is that of the smoothest density with this spread (Terrell, Journal of the
+    // American Statistical Association 85, 1990).
     let largest = 1.144 * spread(&values)? * count.powf(-0.2);
     let (mut low, mut high) = (0.01 * largest, 1.2 * largest);
     // Both are false when a power of a negative number made one of them no number.
@@ -197,8 +197,8 @@ mod tests {
             .collect()
     }
 
-    /// Known answers, computed by `known_answers.py` beside this file: the bandwidth by a root finder
-    /// over whole matrices, the density by scipy's `gaussian_kde` with that bandwidth.
+    /// Known answers, computed by `known_answers.py` beside this file: the bandwidth by a root
+    /// finder over whole matrices, the density by scipy's `gaussian_kde` with that bandwidth.
     #[test]
     fn agrees_with_scipy() {
         let density = Density::of(&two_heaps(), 65).expect("values differ");

@@ -2,31 +2,33 @@
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
-/// The share of the error that is spent: Student's intervals at the levels of normal ones were found to
-/// take the rest, in 600,000 simulated comparisons.
+/// The share of the error that is spent: Student's intervals at the levels of normal ones were
+/// found to take the rest, in 600,000 simulated comparisons.
 const SPENT_SHARE: f64 = 0.97;
 
 /// Points of the integral between two boundaries; with 200 the levels are right to five digits.
 const POINTS: usize = 240;
 
-/// InterimAnalyses at a comparison that is still being measured, fixed before it begins. Who stops at the
-/// first interim analysis that shows something, without correction, is wrong far more often than one interim analysis is:
-/// with five interim analyses one time in six rather than one in twenty. Each interim analysis therefore has a stricter
-/// level of its own, such that all of them together err in 5 %.
+/// InterimAnalyses at a comparison that is still being measured, fixed before it begins. Who stops
+/// at the first interim analysis that shows something, without correction, is wrong far more often
+/// than one interim analysis is: with five interim analyses one time in six rather than one in
+/// twenty. Each interim analysis therefore has a stricter level of its own, such that all of them
+/// together err in 5 %.
 ///
-/// With 80 sessions at most and the first interim analysis after 5, a difference of 2.4 deviations of a session
-/// takes 8 sessions on average, one of 1.2 takes 16, one of 0.65 takes 34 and is always found; of
-/// differences of 0.41, which 80 sessions without interim analyses find in 95 %, 91 % are found, in 56. (Spending
-/// by the root of the sessions takes 6, 13, 32 and finds 88 %; by their square 11, 20, 39, and 93 %.)
-/// Equal arms were found to differ in 5.0 % of 600,000 simulated comparisons without disturbances,
-/// and of 100,000 each in 4.2 % with a tenth of the runs slowed, in 4.9 % with two modes, and in 4.1
-/// to 4.9 % when the time ended them after 33 or 7 sessions.
+/// With 80 sessions at most and the first interim analysis after 5, a difference of 2.4 deviations
+/// of a session takes 8 sessions on average, one of 1.2 takes 16, one of 0.65 takes 34 and is
+/// always found; of differences of 0.41, which 80 sessions without interim analyses find in 95 %,
+/// 91 % are found, in 56. (Spending by the root of the sessions takes 6, 13, 32 and finds 88 %; by
+/// their square 11, 20, 39, and 93 %.) Equal arms were found to differ in 5.0 % of 600,000
+/// simulated comparisons without disturbances, and of 100,000 each in 4.2 % with a tenth of the
+/// runs slowed, in 4.9 % with two modes, and in 4.1 to 4.9 % when the time ended them after 33 or 7
+/// sessions.
 ///
 /// The error is spent in proportion to the sessions measured (Lan and DeMets, Biometrika 70, 1983),
-/// and the levels follow by integrating over what earlier interim analyses left undecided (Armitage, McPherson
-/// and Rowe, Journal of the Royal Statistical Society A 132, 1969). They are computed for normal
-/// estimates and used for Student's intervals, the significance level approach of Jennison and
-/// Turnbull (Group Sequential Methods, 2000).
+/// and the levels follow by integrating over what earlier interim analyses left undecided
+/// (Armitage, McPherson and Rowe, Journal of the Royal Statistical Society A 132, 1969). They are
+/// computed for normal estimates and used for Student's intervals, the significance level approach
+/// of Jennison and Turnbull (Group Sequential Methods, 2000).
 #[derive(Clone, Debug, PartialEq)]
 pub struct InterimAnalyses {
     analyses: Vec<Look>,
@@ -42,8 +44,8 @@ struct Look {
 }
 
 impl InterimAnalyses {
-    /// InterimAnalyses after `first` sessions, after about twice as many each time, and after `max_sessions`, that
-    /// err together in 5 % of comparisons.
+    /// InterimAnalyses after `first` sessions, after about twice as many each time, and after
+    /// `max_sessions`, that err together in 5 % of comparisons.
     ///
     /// # Panics
     /// When `first` is less than 2, which show nothing.
@@ -69,9 +71,9 @@ impl InterimAnalyses {
         self.analyses.iter().map(|analysis| analysis.sessions)
     }
 
-    /// The level for the interim analysis after `sessions` sessions; `None` when there is no interim analysis then. The
-    /// intervals of all interim analyses, each at its level, hold the true ratio together in 95 % of
-    /// experiments, so that any rule may say when to stop.
+    /// The level for the interim analysis after `sessions` sessions; `None` when there is no
+    /// interim analysis then. The intervals of all interim analyses, each at its level, hold the
+    /// true ratio together in 95 % of experiments, so that any rule may say when to stop.
     #[must_use]
     pub fn alpha_at(&self, sessions: u32) -> Option<f64> {
         self.analyses
@@ -80,10 +82,11 @@ impl InterimAnalyses {
             .map(|analysis| analysis.alpha)
     }
 
-    /// The level for a final interim analysis that comes before the next regular one, after `looks_done` of
-    /// them, because the time is over: it spends all the error that is left. The number of sessions
-    /// does not enter; the level holds for any number up to that of the next interim analysis. It must not be
-    /// what the sessions show that ends them. After all interim analyses, the level of the last one.
+    /// The level for a final interim analysis that comes before the next regular one, after
+    /// `looks_done` of them, because the time is over: it spends all the error that is left. The
+    /// number of sessions does not enter; the level holds for any number up to that of the next
+    /// interim analysis. It must not be what the sessions show that ends them. After all interim
+    /// analyses, the level of the last one.
     #[must_use]
     pub fn alpha_last(&self, looks_done: usize) -> f64 {
         let last = self.analyses.len() - 1;
@@ -91,7 +94,8 @@ impl InterimAnalyses {
     }
 }
 
-/// The session counts of the interim analyses. A last interim analysis that would come soon after another takes its place.
+/// The session counts of the interim analyses. A last interim analysis that would come soon after
+/// another takes its place.
 fn counts(max_sessions: u32, first: u32) -> Vec<u32> {
     let doubling = std::iter::successors(Some(first), |count| count.checked_mul(2));
     let early = doubling.take_while(|&count| u64::from(count) * 3 <= u64::from(max_sessions) * 2);
@@ -115,9 +119,9 @@ fn levels(counts: &[u32], error: f64) -> Vec<Look> {
     analyses
 }
 
-/// Where the sum of all sessions may be while no interim analysis has decided anything: a density on points, in
-/// standard deviations of one session. The interim analyses of one comparison see the same sessions, and this
-/// is what carries that from one to the next.
+/// Where the sum of all sessions may be while no interim analysis has decided anything: a density
+/// on points, in standard deviations of one session. The interim analyses of one comparison see the
+/// same sessions, and this is what carries that from one to the next.
 #[derive(Default)]
 struct Undecided {
     sessions: f64,
@@ -126,7 +130,8 @@ struct Undecided {
 }
 
 impl Undecided {
-    /// The standard score at which a interim analysis after `sessions` decides with probability `spend`.
+    /// The standard score at which a interim analysis after `sessions` decides with probability
+    /// `spend`.
     fn boundary(&self, sessions: f64, spend: f64) -> f64 {
         let (mut low, mut high) = (0.0, 40.0);
         for _ in 0..80 {
@@ -185,8 +190,8 @@ mod tests {
     use crate::stats::Sessions;
     use crate::stats::simulate::{Machine, Noise};
 
-    /// Known answers, computed by `known_answers.py` beside this file with scipy's integral over the
-    /// multivariate normal density.
+    /// Known answers, computed by `known_answers.py` beside this file with scipy's integral over
+    /// the multivariate normal density.
     #[test]
     fn levels_agree_with_scipy() {
         let analyses = InterimAnalyses { analyses: levels(&counts(20, 5), 0.05) };
@@ -232,8 +237,9 @@ mod tests {
         assert_eq!(InterimAnalyses::new(80, 5).alpha_at(6), None);
     }
 
-    /// In what share of simulated experiments something is found, at the first interim analysis that shows it
-    /// and after `end` sessions at the latest, and after how many sessions it is over on average.
+    /// In what share of simulated experiments something is found, at the first interim analysis
+    /// that shows it and after `end` sessions at the latest, and after how many sessions it is over
+    /// on average.
     fn found(trials: u32, noise: Noise, effect: f64, end: u32) -> (f64, f64) {
         let analyses = InterimAnalyses::new(80, 5);
         let machine = Machine { noise, run_sd: 0.05, session_sd: 0.08 };

@@ -14,9 +14,9 @@ pub type Runs = BTreeMap<(u32, u32), f64>;
 /// and only other sessions tell how much it matters.
 ///
 /// Each session's value is the bisquare mean of its rounds (scale pooled over the sessions, so that
-/// three rounds suffice to know an outlier); the estimate is the mean of these values with an eighth
-/// trimmed from each end, its error Yuen's, a little widened. It is the ratio of *typical* runs: a
-/// mode in which one arm spends a tenth of its runs is not in it and has to be looked for
+/// three rounds suffice to know an outlier); the estimate is the mean of these values with an
+/// eighth trimmed from each end, its error Yuen's, a little widened. It is the ratio of *typical*
+/// runs: a mode in which one arm spends a tenth of its runs is not in it and has to be looked for
 /// ([`super::detect`]).
 ///
 /// Chosen by simulation over 360 cases: 5 to 60 sessions of 1 to 20 rounds, sessions that differ by
@@ -75,9 +75,9 @@ impl Sessions {
         Sessions::new(sessions.into_values().collect())
     }
 
-    /// The same with what a covariate foretold taken out. `probes` has the shape of `log_ratios` and
-    /// holds, for each round, the log-ratio of the times that a fixed piece of work took just before
-    /// the two runs. No variant can have an influence on it, so its mean is 0 and taking any
+    /// The same with what a covariate foretold taken out. `probes` has the shape of `log_ratios`
+    /// and holds, for each round, the log-ratio of the times that a fixed piece of work took just
+    /// before the two runs. No variant can have an influence on it, so its mean is 0 and taking any
     /// multiple of it off leaves the ratio what it is; the multiple is as large as it helps, 0 when
     /// it does not, and costs a degree of freedom.
     ///

@@ -111,8 +111,8 @@ impl Runner {
         })
     }
 
-    /// What another program does, that tries `ways` one after another with each file and remembers no
-    /// refusal. It goes by the name of `named`.
+    /// What another program does, that tries `ways` one after another with each file and remembers
+    /// no refusal. It goes by the name of `named`.
     #[must_use]
     pub fn of_ways(named: &Variant, ways: &[Variant]) -> Runner {
         let way = Way::Copier(Chain::exactly(ways.iter().cloned()));
@@ -205,8 +205,8 @@ impl Bench<'_> {
         spent.fill(&mut measured);
         let alone = variant.workers == 1 && !variant.engine.facts.delegates;
         if !alone || self.state != State::Warm {
-            // What it waited for may have been another worker, or a kernel thread that works for it: that
-            // is no disturbance, and not to be taken off.
+            // What it waited for may have been another worker, or a kernel thread that works for
+            // it: that is no disturbance, and not to be taken off.
             measured.processor_wait_ns = None;
         }
         let src_after = self.prover.resident_bytes(self.source, &task.load)?;
@@ -233,8 +233,8 @@ impl Bench<'_> {
         measured.verified = true;
         share.fill(&mut measured);
         measured.shares_extents = match dst_after {
-            // Bytes that were written are dirty in the page cache, or were sent to the device. But a
-            // server that copies by itself leaves no trace here.
+            // Bytes that were written are dirty in the page cache, or were sent to the device. But
+            // a server that copies by itself leaves no trace here.
             Some(resident) if !network_fs::is_served(self.dst.dir().as_fd()) => {
                 let written = measured.device_written_bytes;
                 resident == 0 && written.is_some_and(|bytes| bytes < task.load.bytes / 2)

@@ -16,8 +16,8 @@ const SERVED: &[u64] = &[
     0x786f_4256, // vboxsf
 ];
 
-/// Whether a server or another process keeps the data of `fd`: what it writes, and where, cannot be seen
-/// from here.
+/// Whether a server or another process keeps the data of `fd`: what it writes, and where, cannot be
+/// seen from here.
 pub(crate) fn is_served(fd: BorrowedFd<'_>) -> bool {
     #[expect(clippy::cast_sign_loss, reason = "the numbers are unsigned and 32 bits wide")]
     rustix::fs::fstatfs(fd).is_ok_and(|it| SERVED.contains(&(it.f_type as u64 & 0xffff_ffff)))

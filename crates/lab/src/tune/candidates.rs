@@ -57,8 +57,9 @@ const BASELINE_ROUNDS: usize = 7;
 /// Rounds before which nothing is taken as settled.
 const ROUNDS_TO_SETTLE: usize = 5;
 
-/// After each elimination round: who is slower than the best by the factor leaves, and so does everyone beyond the
-/// number, the slowest first. The last row serves for all further elimination rounds.
+/// After each elimination round: who is slower than the best by the factor leaves, and so does
+/// everyone beyond the number, the slowest first. The last row serves for all further elimination
+/// rounds.
 const KEPT_AFTER: [(f64, usize); 3] = [(3.0, 16), (1.6, 8), (1.25, 5)];
 
 /// The most candidates of a final, and how close to the best a elimination round has to be.
@@ -87,8 +88,9 @@ impl Candidate {
         !refused && self.role != Role::OtherCopier && !self.shares_extents
     }
 
-    /// What its elimination rounds tell: their middle, of two the lesser. The least would do where runs are only ever
-    /// disturbed; but now and then one finds memory that is quicker than any other run's.
+    /// What its elimination rounds tell: their middle, of two the lesser. The least would do where
+    /// runs are only ever disturbed; but now and then one finds memory that is quicker than any
+    /// other run's.
     pub(super) fn elimination_median_ns(&self) -> Option<f64> {
         let mut heats = self.elimination_ns.clone();
         heats.sort_by(f64::total_cmp);
@@ -100,8 +102,8 @@ impl Candidate {
     }
 }
 
-/// The candidates of a situation of files of `file_bytes`: the `baselines`, and of `candidates` those that
-/// differ from each other for such a file.
+/// The candidates of a situation of files of `file_bytes`: the `baselines`, and of `candidates`
+/// those that differ from each other for such a file.
 pub(super) fn candidates(
     baselines: Vec<Variant>,
     variants: &[Variant],
@@ -138,7 +140,8 @@ pub(super) fn best_in_elimination(candidates: &[Candidate]) -> Option<(usize, f6
     able.filter_map(of).min_by(|(_, a), (_, b)| a.total_cmp(b))
 }
 
-/// Ends the part of those that the elimination rounds so far show to be slow. `elimination round` counts from 1.
+/// Ends the part of those that the elimination rounds so far show to be slow. `elimination round`
+/// counts from 1.
 pub(super) fn drop_slow(candidates: &mut [Candidate], heat: usize) {
     let rule = KEPT_AFTER[(heat - 1).min(KEPT_AFTER.len() - 1)];
     keep_closest(candidates, rule);
@@ -179,8 +182,8 @@ pub(super) fn admit_waiting(candidates: &mut [Candidate]) -> Vec<usize> {
     waiting
 }
 
-/// Begins the final anew, since some come to it that were not in its rounds so far: these become elimination rounds, and
-/// what is there to be compared with takes part again.
+/// Begins the final anew, since some come to it that were not in its rounds so far: these become
+/// elimination rounds, and what is there to be compared with takes part again.
 pub(super) fn restart_final(candidates: &mut [Candidate]) {
     for candidate in candidates {
         candidate.elimination_ns.extend(std::mem::take(&mut candidate.finals_ns).into_values());
@@ -190,12 +193,13 @@ pub(super) fn restart_final(candidates: &mut [Candidate]) {
     }
 }
 
-/// How close to the best the best of another engine has to be for the search to go on around it too.
+/// How close to the best the best of another engine has to be for the search to go on around it
+/// too.
 const NEARLY: f64 = 1.3;
 
-/// Those beside the leaders that were not tried yet: half and twice their buffers, depths and workers.
-/// Leaders are the best and, at `first`, the best of another engine: with more workers, or another
-/// buffer, it may be the better one.
+/// Those beside the leaders that were not tried yet: half and twice their buffers, depths and
+/// workers. Leaders are the best and, at `first`, the best of another engine: with more workers, or
+/// another buffer, it may be the better one.
 pub(super) fn neighbours(
     candidates: &[Candidate],
     case: &Case,
@@ -237,8 +241,8 @@ pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
     winner::best(&racers).map(|place| racing[place])
 }
 
-/// Ends the part of those that the final shows to be slower, by an estimate of more than `margin`; the
-/// baselines' once they are known well enough.
+/// Ends the part of those that the final shows to be slower, by an estimate of more than `margin`;
+/// the baselines' once they are known well enough.
 pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
     let Some(best) = best(candidates) else { return };
     let racing = racing(candidates);
@@ -266,8 +270,8 @@ pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
     }
 }
 
-/// Whether more rounds would tell nothing that matters: each of those still racing is slower than the
-/// best by more than δ, or no further from it than that, and nobody waits to be tried.
+/// Whether more rounds would tell nothing that matters: each of those still racing is slower than
+/// the best by more than δ, or no further from it than that, and nobody waits to be tried.
 pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
     let Some(best) = best(candidates) else { return false };
     let enough = |candidate: &Candidate| candidate.finals_ns.len() >= ROUNDS_TO_SETTLE;
@@ -289,12 +293,12 @@ pub(super) fn ratio(candidate: &Candidate, best: &Candidate) -> Option<Ratio> {
     candidate.racer().against(&best.racer()).ratio()
 }
 
-/// A loss that may be taken for noise where the interval says so, and no more: what looks like more is
-/// likelier to be one than not.
+/// A loss that may be taken for noise where the interval says so, and no more: what looks like more
+/// is likelier to be one than not.
 const DOUBTFUL: f64 = 0.05;
 
-/// What is chosen: the fastest, unless `preferred`, which is what a copy does without being told, or a
-/// simpler variant is as good as far as was seen. A choice has to gain something.
+/// What is chosen: the fastest, unless `preferred`, which is what a copy does without being told,
+/// or a simpler variant is as good as far as was seen. A choice has to gain something.
 pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<usize> {
     let best = best(candidates)?;
     let as_good = |index: usize| {
@@ -321,8 +325,8 @@ pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<us
     Some(preferred.unwrap_or_else(simplest))
 }
 
-/// How much there is to a variant: workers first, then the engine by its place in the table, then the
-/// knobs that are turned.
+/// How much there is to a variant: workers first, then the engine by its place in the table, then
+/// the knobs that are turned.
 fn complexity(variant: &Variant) -> (usize, usize, usize) {
     let place = ENGINES.iter().position(|engine| engine.name == variant.engine.name);
     (variant.workers, place.unwrap_or(ENGINES.len()), variant.to_string().len())

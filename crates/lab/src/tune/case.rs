@@ -13,13 +13,13 @@ pub struct Case {
     pub situation: Situation,
     /// The length that is measured, about the geometric middle of the class.
     pub file_bytes: u64,
-    /// Files of one run, one after another: enough that the clock and what lies between files do not
-    /// count.
+    /// Files of one run, one after another: enough that the clock and what lies between files do
+    /// not count.
     pub files: u32,
 }
 
-/// What stands for a class: the length, files of a run, and seconds after which the answer is there on
-/// a machine of the usual speed. The smallest class first.
+/// What stands for a class: the length, files of a run, and seconds after which the answer is there
+/// on a machine of the usual speed. The smallest class first.
 const STANDS: [(u64, u32, f64); SizeClass::ALL.len()] = [
     (4 << 10, 128, 2.5),
     (16 << 10, 64, 2.5),
@@ -29,11 +29,12 @@ const STANDS: [(u64, u32, f64); SizeClass::ALL.len()] = [
     (320 << 20, 1, 18.0),
 ];
 
-/// Of the files that stand for a class, the share that does when they are absent: to drop a file from
-/// the page cache takes as long as to copy many that are in it.
+/// Of the files that stand for a class, the share that does when they are absent: to drop a file
+/// from the page cache takes as long as to copy many that are in it.
 const ABSENT_SHARE: u32 = 4;
 
-/// Shorter files are written out and dropped from the page cache in an instant, whatever way they went.
+/// Shorter files are written out and dropped from the page cache in an instant, whatever way they
+/// went.
 const NO_CACHE_BYTES_MIN: u64 = 1 << 20;
 
 /// Shorter files are not worth starting other workers for.
@@ -50,8 +51,8 @@ const KEPT_MAX: u64 = 8;
 const KEPT_BYTES_MAX: u64 = 64 << 20;
 
 impl Case {
-    /// Every case there is, the one that most time is spent in first: large files alone, then trees of
-    /// small ones, then the rest.
+    /// Every case there is, the one that most time is spent in first: large files alone, then trees
+    /// of small ones, then the rest.
     #[must_use]
     pub fn all() -> Vec<Case> {
         let mut all = Vec::new();
@@ -69,8 +70,8 @@ impl Case {
         all
     }
 
-    /// The same with a shorter file in place of a long one, where its class has one: for a measurement
-    /// that has little time.
+    /// The same with a shorter file in place of a long one, where its class has one: for a
+    /// measurement that has little time.
     #[must_use]
     pub fn shortened(self) -> Case {
         let long = self.file_bytes == LARGE_BYTES;
@@ -122,9 +123,10 @@ impl Case {
         self.file_bytes * u64::from(self.files)
     }
 
-    /// How many copies there are at a time in each copy slot: the last one, and those before it. A copy that is
-    /// removed gives memory back that the next one takes, still in the processor's caches, the more so the
-    /// more alike the two ask for it; a tree that is copied finds none of that.
+    /// How many copies there are at a time in each copy slot: the last one, and those before it. A
+    /// copy that is removed gives memory back that the next one takes, still in the processor's
+    /// caches, the more so the more alike the two ask for it; a tree that is copied finds none of
+    /// that.
     #[must_use]
     pub fn copies_kept(&self) -> usize {
         #[allow(clippy::cast_possible_truncation)] // At most `KEPT_MAX`.
@@ -138,9 +140,9 @@ impl Case {
         self.situation.in_flight == InFlight::One && self.file_bytes >= SHARED_BYTES_MIN
     }
 
-    /// Whether `variant` is worth trying: what is to leave nothing in the page cache does so best by
-    /// a way around it, by the plain one, or where a server copies by itself what never comes here. What
-    /// is to be found there by the next reader is not read past it.
+    /// Whether `variant` is worth trying: what is to leave nothing in the page cache does so best
+    /// by a way around it, by the plain one, or where a server copies by itself what never comes
+    /// here. What is to be found there by the next reader is not read past it.
     #[must_use]
     pub fn may_try(&self, variant: &Variant) -> bool {
         let past = variant.reads_past_cache();
@@ -164,8 +166,9 @@ impl Case {
         format!("{}, {}, {in_flight}{no_cache}", size_words(size), residency.name())
     }
 
-    /// Several huge files at once wait for the medium and are as slow by every way; whoever asks for
-    /// `--no-cache` has large files; and of short files no copy asks whether they are in the cache.
+    /// Several huge files at once wait for the medium and are as slow by every way; whoever asks
+    /// for `--no-cache` has large files; and of short files no copy asks whether they are in the
+    /// cache.
     fn is_worth_measuring(&self) -> bool {
         let huge = self.situation.size.last_bytes().is_none();
         let several = self.situation.in_flight == InFlight::Several;

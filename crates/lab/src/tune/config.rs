@@ -22,7 +22,7 @@ pub struct Config<'c> {
     pub variants: Vec<Variant>,
     /// What a copy tries in a case without being told, one after another.
     pub defaults: &'c dyn Fn(&Case) -> Vec<Variant>,
-    /// What was chosen for a case before, if anything was: it takes part to the end, so that a new search
-    /// tells what going on with it would cost.
+    /// What was chosen for a case before, if anything was: it takes part to the end, so that a new
+    /// search tells what going on with it would cost.
     pub present: &'c dyn Fn(&Case) -> Option<Variant>,
 }

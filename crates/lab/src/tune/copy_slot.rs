@@ -1,5 +1,5 @@
-//! Where runs find and leave their files: a copy slot has a source and a directory of its own, so that
-//! several copies can be in flight.
+//! Where runs find and leave their files: a copy slot has a source and a directory of its own, so
+//! that several copies can be in flight.
 
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -68,13 +68,13 @@ pub(super) struct Measured {
     pub(super) shares_extents: bool,
 }
 
-/// Of what a variant was to move, the share that the last resort may have moved in its place: the end
-/// of a file that is no whole block, and no more.
+/// Of what a variant was to move, the share that the last resort may have moved in its place: the
+/// end of a file that is no whole block, and no more.
 const LAST_RESORT_SHARE_MAX: f64 = 0.05;
 
 impl CopySlot {
-    /// Makes the files of copy slot `nth` for a class of lengths: random bytes, which no file system can
-    /// shorten or find twice, written to the medium.
+    /// Makes the files of copy slot `nth` for a class of lengths: random bytes, which no file
+    /// system can shorten or find twice, written to the medium.
     ///
     /// # Errors
     /// When they cannot be made.
@@ -189,8 +189,9 @@ impl CopySlot {
 /// Runs a variant once, by a runner in each copy slot, all at the same time.
 ///
 /// # Errors
-/// When a source cannot be read or has changed, a destination cannot be written, or a copy is wrong.
-/// A copy that failed is no error but a refusal: another way may do. Unless it failed for want of room.
+/// When a source cannot be read or has changed, a destination cannot be written, or a copy is
+/// wrong. A copy that failed is no error but a refusal: another way may do. Unless it failed for
+/// want of room.
 pub(super) fn run(
     case: &Case,
     prover: &Prover,
@@ -203,7 +204,8 @@ pub(super) fn run(
             vec![slot.run(case, prover, runner, length, None)]
         }
         _ => {
-            // Together beforehand: a copy slot that still reads its source would disturb the others.
+            // Together beforehand: a copy slot that still reads its source would disturb the
+            // others.
             slots.iter().try_for_each(|slot| slot.reach(case, prover))?;
             at_once(case, prover, slots, runners)
         }
@@ -340,9 +342,9 @@ impl Drop for Leaving<'_> {
 }
 
 /// Has the first half of a source in the page cache because it was read, the second because it was
-/// written. The kernel makes larger pages of what is written than of what it reads ahead, if there are any
-/// in memory, and which way is the fastest depends on that: by 20 % between reading and splicing 256 KiB
-/// from ext4. Which of both an administrator's files are, nobody knows.
+/// written. The kernel makes larger pages of what is written than of what it reads ahead, if there
+/// are any in memory, and which way is the fastest depends on that: by 20 % between reading and
+/// splicing 256 KiB from ext4. Which of both an administrator's files are, nobody knows.
 fn read_half_anew(source: &Source, load: &Load) -> Result<(), Error> {
     let mut left = load.bytes / 2;
     for part in &load.parts {
@@ -369,8 +371,8 @@ mod tests {
 
     use super::*;
 
-    /// Three threads at a gate, of which the last comes as far as `last_passes` says: none waits for
-    /// ever, and nobody passes before those that still come.
+    /// Three threads at a gate, of which the last comes as far as `last_passes` says: none waits
+    /// for ever, and nobody passes before those that still come.
     fn check(last_passes: usize) {
         let gate = Gate::new(3);
         let (ready, behind) = (AtomicUsize::new(0), AtomicUsize::new(0));

@@ -1,5 +1,5 @@
-//! The copy slots of a search: made when they are needed, kept, and made anew when their files are no longer
-//! what they were or have been the same for long enough.
+//! The copy slots of a search: made when they are needed, kept, and made anew when their files are
+//! no longer what they were or have been the same for long enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -69,9 +69,9 @@ impl<'l> CopySlots<'l> {
         Ok(&made.slots[..number])
     }
 
-    /// Has all files made anew when they are next needed, where that takes little of the time that is
-    /// left: where one lies in memory and on the medium makes more of a difference than many runs of it
-    /// tell.
+    /// Has all files made anew when they are next needed, where that takes little of the time that
+    /// is left: where one lies in memory and on the medium makes more of a difference than many
+    /// runs of it tell.
     ///
     /// # Errors
     /// When they cannot be removed.

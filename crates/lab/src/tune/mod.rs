@@ -1,10 +1,10 @@
 //! The search for the fastest way of copying between two directories, situation by situation.
 //!
 //! [`plan`](Plan) says what stands for each situation and what there is room and time for; a search
-//! finds the best way in one: all variants run a few elimination rounds, the search goes on around the best, and
-//! those that are close run shuffled rounds until they are told apart, or are as good as each other.
-//! Each run is one of [`trial`](crate::trial), as in a race: state set and proved, copy verified. What
-//! it came to is a [`Record`], and its choices are lines of a profile.
+//! finds the best way in one: all variants run a few elimination rounds, the search goes on around
+//! the best, and those that are close run shuffled rounds until they are told apart, or are as good
+//! as each other. Each run is one of [`trial`](crate::trial), as in a race: state set and proved,
+//! copy verified. What it came to is a [`Record`], and its choices are lines of a profile.
 
 mod candidates;
 pub mod case;
@@ -73,8 +73,8 @@ pub struct Progress<'p> {
     pub round: u32,
     /// Time that is left for everything.
     pub left: Duration,
-    /// Those that still take part, fastest first: the name, and the median or best time of a file in
-    /// nanoseconds.
+    /// Those that still take part, fastest first: the name, and the median or best time of a file
+    /// in nanoseconds.
     pub leaders: Vec<(String, f64)>,
 }
 
@@ -179,8 +179,8 @@ impl Tuning<'_, '_> {
         self.config.time.saturating_sub(self.config.begun.elapsed())
     }
 
-    /// Time that is kept for coming back. Where there is little, one visit each has to do, and whatever is
-    /// left over.
+    /// Time that is kept for coming back. Where there is little, one visit each has to do, and
+    /// whatever is left over.
     fn later(&self) -> Duration {
         let enough = self.config.time.as_secs_f64() >= plan::SECONDS_FOR_LONG_FILES;
         if enough { self.config.time.mul_f64(LATER) } else { Duration::ZERO }
@@ -231,8 +231,8 @@ impl Tuning<'_, '_> {
         known
     }
 
-    /// What came to the end with files of the class below, in the same situation otherwise. Around the
-    /// best of the longest files there is little time to search.
+    /// What came to the end with files of the class below, in the same situation otherwise. Around
+    /// the best of the longest files there is little time to search.
     fn found_for_shorter(&self, case: &Case) -> Vec<Variant> {
         let own = case.situation;
         let is_below = |search: &&Search| {

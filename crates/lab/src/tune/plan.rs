@@ -32,14 +32,15 @@ pub struct Planned {
     pub why_not: Option<String>,
 }
 
-/// The share of the usual seconds with which a case still comes to an answer. What would have less is
-/// left out, so that others have enough.
+/// The share of the usual seconds with which a case still comes to an answer. What would have less
+/// is left out, so that others have enough.
 const SHARE_MIN: f64 = 0.4;
 
 /// With less time, shorter files stand for the long ones.
 pub(super) const SECONDS_FOR_LONG_FILES: f64 = 90.0;
 
-/// Of the memory, what a source and its copies may fill together and all of it stay in the page cache.
+/// Of the memory, what a source and its copies may fill together and all of it stay in the page
+/// cache.
 const MEMORY_SHARE: f64 = 0.4;
 
 /// What is left free.

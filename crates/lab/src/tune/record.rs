@@ -99,8 +99,8 @@ pub struct Finding {
     pub copy_file_range_loss: Option<Loss>,
     /// Every way that was tried, fastest first.
     pub ways: Vec<Way>,
-    /// In a [summary](Record::summary) those of them that left in the elimination rounds: the time of the middle one of
-    /// a way's elimination rounds over that of the best's.
+    /// In a [summary](Record::summary) those of them that left in the elimination rounds: the time
+    /// of the middle one of a way's elimination rounds over that of the best's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left: BTreeMap<String, f64>,
 }
@@ -131,8 +131,8 @@ pub enum Loss {
 pub struct Way {
     /// The variant, or the name of another copier.
     pub name: String,
-    /// `chosen`, `raced`, `beaten`, `slow` (left in the elimination rounds), `untried` (known to be slow, or
-    /// no time), `refused`.
+    /// `chosen`, `raced`, `beaten`, `slow` (left in the elimination rounds), `untried` (known to be
+    /// slow, or no time), `refused`.
     pub standing: String,
     /// Why it was refused; empty otherwise.
     pub reason: String,
@@ -275,8 +275,9 @@ impl Finding {
         self.ways.iter().map(|way| way.name.as_str()).chain(self.left.keys().map(String::as_str))
     }
 
-    /// What the way called `name` took against the best: by the final, or, of those that left in the
-    /// elimination rounds, by these, which are few. `None` where it did not run or shares extents.
+    /// What the way called `name` took against the best: by the final, or, of those that left in
+    /// the elimination rounds, by these, which are few. `None` where it did not run or shares
+    /// extents.
     #[must_use]
     pub fn ratio_to_best(&self, name: &str) -> Option<f64> {
         match self.way(name) {

@@ -18,8 +18,8 @@ pub struct Unresolved {
     pub count: usize,
     /// All comparisons.
     pub of: usize,
-    /// About how many seconds each cell with such comparisons would take in all, ascending, as far as that
-    /// can be told.
+    /// About how many seconds each cell with such comparisons would take in all, ascending, as far
+    /// as that can be told.
     pub cells_seconds: Vec<f64>,
 }
 
@@ -47,8 +47,8 @@ impl Verdict {
 }
 
 impl PartVerdict {
-    /// The answer in short: for the largest cells the comparison that says most, with its interval, then
-    /// what the analyses found. Empty when nothing was measured or nothing compared.
+    /// The answer in short: for the largest cells the comparison that says most, with its interval,
+    /// then what the analyses found. Empty when nothing was measured or nothing compared.
     #[must_use]
     pub fn headline(&self, definition: &Definition) -> String {
         let findings: Vec<String> =
@@ -68,7 +68,8 @@ impl PartVerdict {
         clauses.join("; ")
     }
 
-    /// How many comparisons got which answer: `3 faster, 1 slower of 4`. Empty where there are none.
+    /// How many comparisons got which answer: `3 faster, 1 slower of 4`. Empty where there are
+    /// none.
     #[must_use]
     pub fn counts(&self) -> String {
         let all: Vec<Answer> = self
@@ -91,8 +92,8 @@ impl PartVerdict {
         }
     }
 
-    /// Of each state and number at once the largest cell in which anything was compared, and what that
-    /// comes to.
+    /// Of each state and number at once the largest cell in which anything was compared, and what
+    /// that comes to.
     fn leading(&self, definition: &Definition) -> Vec<String> {
         let cells: Vec<Cell> = definition
             .cells()
@@ -123,8 +124,9 @@ impl PartVerdict {
 }
 
 impl CellVerdict {
-    /// The fastest of those that are shown to be faster than the baseline; where none is, the slowest of
-    /// those that are shown to be slower; otherwise the least ratio, whatever it is worth.
+    /// The fastest of those that are shown to be faster than the baseline; where none is, the
+    /// slowest of those that are shown to be slower; otherwise the least ratio, whatever it is
+    /// worth.
     fn in_short(&self, baseline: &str) -> Option<String> {
         let known: Vec<(f64, &Comparison)> = self
             .comparisons

@@ -29,7 +29,8 @@ pub struct Verdict {
     pub delta_cold: f64,
     /// Where δ comes from, in words.
     pub delta_from: String,
-    /// Whether what is measured on this machine can be believed, in words; empty where nobody asked.
+    /// Whether what is measured on this machine can be believed, in words; empty where nobody
+    /// asked.
     #[serde(default)]
     pub certificate: String,
     /// Each part's answer.
@@ -166,8 +167,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict with what its samples come to besides comparisons, and with the signs in them that
-    /// something is not what it is taken for. `rounds` are those that were asked for.
+    /// The verdict with what its samples come to besides comparisons, and with the signs in them
+    /// that something is not what it is taken for. `rounds` are those that were asked for.
     #[must_use]
     pub fn analysed(
         mut self,
@@ -202,7 +203,8 @@ impl PartVerdict {
         let family = definition.comparisons(part) as f64;
         let delta_of = |place: usize| delta.shares.of(cells[place].cell.state);
         let mut compared = Vec::new();
-        // Ratios of runs one after another tell the method from its turn as little as an answer would.
+        // Ratios of runs one after another tell the method from its turn as little as an answer
+        // would.
         let shuffled = part.order == Order::Shuffled;
         for (place, run) in cells.iter().enumerate().filter(|_| shuffled) {
             for (one, other) in run.compared(part) {
@@ -290,8 +292,8 @@ impl CellVerdict {
 }
 
 impl CellVerdict {
-    /// Variants leave when their comparison is answered, so that medians may be of different minutes;
-    /// ratios are of the same rounds.
+    /// Variants leave when their comparison is answered, so that medians may be of different
+    /// minutes; ratios are of the same rounds.
     fn find_fastest(&mut self, baseline: &str) {
         let moves = self.comparisons.iter().filter(|comparison| !comparison.floor);
         let ratios = moves.filter_map(|c| Some((c.variant.as_str(), c.ratio?)));

@@ -1,8 +1,9 @@
 //! Every single read and every single write of a copy, timed.
 //!
 //! Between two calls the clock is looked at once: the end of one is the start of the next. So what
-//! the look costs is in the time of each call; it is measured beside them and reported with them, and
-//! so is the store of the time that follows it. Times are kept as they come and counted afterwards.
+//! the look costs is in the time of each call; it is measured beside them and reported with them,
+//! and so is the store of the time that follows it. Times are kept as they come and counted
+//! afterwards.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

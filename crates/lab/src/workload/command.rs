@@ -1,9 +1,9 @@
 //! Any command that copies, measured from before it is started until it has ended.
 //!
 //! Its line is split into words as a shell would, and no shell is started. `{src}` and `{dst}` are
-//! the source and a destination of the run's own; `haulage` is this program. Processor time, faults and
-//! device bytes are the command's and those of what it started and waited for, and what this process
-//! takes to start it. What it says is caught and shown only when it fails.
+//! the source and a destination of the run's own; `haulage` is this program. Processor time, faults
+//! and device bytes are the command's and those of what it started and waited for, and what this
+//! process takes to start it. What it says is caught and shown only when it fails.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,8 +1,9 @@
 //! Digesting a file, by reading it through a buffer or by mapping it; and reading it into nothing.
 //!
 //! What is mapped is digested where it lies, without a copy: that is what mapping has to offer. The
-//! bytes may not change meanwhile, for which the file is leased; taking the lease is not timed. With
-//! `none` a buffer is filled and forgotten, and of a mapping every byte is loaded and added up.
+//! bytes may not change meanwhile, for which the file is leased; taking the lease is not timed.
+//! With `none` a buffer is filled and forgotten, and of a mapping every byte is loaded and added
+//! up.
 
 use std::os::fd::OwnedFd;
 

@@ -56,8 +56,8 @@ pub trait ReadyVariant {
         Vec::new()
     }
 
-    /// What the single calls of the last run took, where a workload is about that; `None` when it was
-    /// asked for before.
+    /// What the single calls of the last run took, where a workload is about that; `None` when it
+    /// was asked for before.
     fn take_call_times(&mut self) -> Option<CallTimes> {
         None
     }

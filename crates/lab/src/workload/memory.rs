@@ -1,7 +1,7 @@
 //! Copying memory, without files: the floor under every copy.
 //!
-//! The engine `memory` is run as it is raced: windows of two buffers, until as many bytes have moved
-//! as the cell's file has. A run of a few bytes is little more than the looks at the clock.
+//! The engine `memory` is run as it is raced: windows of two buffers, until as many bytes have
+//! moved as the cell's file has. A run of a few bytes is little more than the looks at the clock.
 
 use engines::{Floor, Kind, Variant};
 
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn untouched_memory_is_faulted_in() {
         let mut trial = TestCell::new(&MEMORY, 8 << 20);
-        // Other programs make some runs slower, and other tests add faults to the process's; neither
-        // makes the best of several runs better than it is.
+        // Other programs make some runs slower, and other tests add faults to the process's;
+        // neither makes the best of several runs better than it is.
         let mut runs = |text: &str| (0..7).map(|_| trial.run(text)).collect::<Vec<Measurement>>();
         let (touched, untouched) = (runs("memory:8M"), runs("memory:8M,untouched"));
         let least = |runs: &[Measurement], of: fn(&Measurement) -> u64| {
@@ -104,8 +104,8 @@ mod tests {
         };
         assert!(least(&touched, |run| run.elapsed_ns) > 100_000, "{touched:?}");
         assert!(least(&touched, |run| run.minor_faults) < 50, "{touched:?}");
-        // The one side is read and the other written, each page of both for the first time: with huge
-        // pages there are 4 of each, and some tables.
+        // The one side is read and the other written, each page of both for the first time: with
+        // huge pages there are 4 of each, and some tables.
         assert!(least(&untouched, |run| run.minor_faults) > 8, "{untouched:?}");
         assert!(least(&untouched, |run| run.elapsed_ns) > least(&touched, |run| run.elapsed_ns));
         assert!(touched.iter().all(|run| run.counted && !run.verified));

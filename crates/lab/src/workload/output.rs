@@ -1,5 +1,5 @@
-//! The one file that a run writes: fresh or there before, synced when that is asked for, compared with
-//! what it has to be, and removed.
+//! The one file that a run writes: fresh or there before, synced when that is asked for, compared
+//! with what it has to be, and removed.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -43,7 +43,8 @@ impl Output {
         })
     }
 
-    /// A new, empty file; or one of the same length with zeros, on the medium and in the page cache.
+    /// A new, empty file; or one of the same length with zeros, on the medium and in the page
+    /// cache.
     pub(crate) fn open(&self) -> Result<Opened, Error> {
         match self.destination {
             Destination::Fresh => {

@@ -1,8 +1,8 @@
-//! Bytes that a program makes rather than reads: cheap to compute, no two pages alike, and of no use
-//! to a file system that compresses.
+//! Bytes that a program makes rather than reads: cheap to compute, no two pages alike, and of no
+//! use to a file system that compresses.
 
-/// The word at byte `8 * index`, in the machine's order of bytes. A multiple of an odd constant with
-/// its high half folded into the low one: a multiplication and two cheap steps.
+/// The word at byte `8 * index`, in the machine's order of bytes. A multiple of an odd constant
+/// with its high half folded into the low one: a multiplication and two cheap steps.
 pub(crate) fn word(index: u64) -> u64 {
     // 2^64 divided by the golden ratio, as in Knuth's multiplicative hashing.
     let mixed = (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,8 +1,8 @@
 //! The other end of a connection: a process of its own, which receives or sends over loopback.
 //!
 //! It is a child of a [session](crate::session) and reads a [`PeerOrder`]. It listens on a port,
-//! reports the port, and serves one connection after another until it is killed. No socket option is
-//! set; buffers grow as the kernel sees fit.
+//! reports the port, and serves one connection after another until it is killed. No socket option
+//! is set; buffers grow as the kernel sees fit.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -186,8 +186,8 @@ fn send(mut connection: TcpStream, bytes: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a sender sends at `at`, a multiple of 256 KiB from the start: the same noise again and again,
-/// which costs nothing to make, in which every 4 KiB begin with their number.
+/// What a sender sends at `at`, a multiple of 256 KiB from the start: the same noise again and
+/// again, which costs nothing to make, in which every 4 KiB begin with their number.
 pub(crate) fn stream(at: u64, bytes: &mut [u8]) {
     for piece in bytes.chunks_mut(PIECE_BYTES) {
         fastrand::Rng::with_seed(1).fill(piece);

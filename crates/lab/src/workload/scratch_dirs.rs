@@ -24,9 +24,9 @@ pub struct ScratchDirs {
 const TREE_FANOUT: u32 = 16;
 
 impl ScratchDirs {
-    /// The source of run `nth` of those at once in `cell`: a file, or a directory of files. It is made
-    /// when it is not there yet, of random bytes, which no file system can shorten by compression or
-    /// find twice, and written to the medium.
+    /// The source of run `nth` of those at once in `cell`: a file, or a directory of files. It is
+    /// made when it is not there yet, of random bytes, which no file system can shorten by
+    /// compression or find twice, and written to the medium.
     ///
     /// # Errors
     /// When it cannot be made.

@@ -1,9 +1,10 @@
 //! Sending a file to a TCP socket on loopback, by the engines that cp uses.
 //!
-//! The receiver is a process of its own. Each run has a connection of its own, made before the clock
-//! starts. The time is that until the sender's last call returned, when the socket's buffers may still
-//! be full; the durable time goes on until the receiver has said, by one byte, that it has read all.
-//! Processor time is the sender's alone, in which the kernel does much of the receiving, too.
+//! The receiver is a process of its own. Each run has a connection of its own, made before the
+//! clock starts. The time is that until the sender's last call returned, when the socket's buffers
+//! may still be full; the durable time goes on until the receiver has said, by one byte, that it
+//! has read all. Processor time is the sender's alone, in which the kernel does much of the
+//! receiving, too.
 
 use std::io::Read;
 use std::os::fd::AsFd;

@@ -1,5 +1,5 @@
-//! What is known of a source: found out by the first session that needs it and kept beside it, since
-//! every session is a process of its own and time is better spent on runs.
+//! What is known of a source: found out by the first session that needs it and kept beside it,
+//! since every session is a process of its own and time is better spent on runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,8 @@ pub(crate) fn digests(source: &Source, load: &Load) -> Result<Digests, Error> {
     known(source.path(), "digests", || Digests::of(source, load))
 }
 
-/// What can be proved of the source's page cache. It is tried out once: to try it anew each time would
-/// throw the source out of the cache. Each run is proved nevertheless.
+/// What can be proved of the source's page cache. It is tried out once: to try it anew each time
+/// would throw the source out of the cache. Each run is proved nevertheless.
 ///
 /// # Errors
 /// When the source cannot be read.

@@ -52,8 +52,8 @@ impl TestCell {
         started.unwrap_or_else(|why| panic!("{variant}: {why}"))
     }
 
-    /// Runs a variant twice and returns the second measurement: what is leftover of a first run must
-    /// not trouble another.
+    /// Runs a variant twice and returns the second measurement: what is leftover of a first run
+    /// must not trouble another.
     pub(crate) fn run(&mut self, variant: &str) -> Measurement {
         let mut arm = self.arm(variant);
         let mut run = || match arm.run(Clock::default()).expect("no error") {
@@ -93,7 +93,8 @@ pub(crate) fn check_refusals(workload: &Workload, cases: &[(&str, &str)]) {
     }
 }
 
-/// Whether all of a file is in the page cache but for what the kernel may have taken back meanwhile.
+/// Whether all of a file is in the page cache but for what the kernel may have taken back
+/// meanwhile.
 pub(crate) fn is_resident(resident_bytes: Option<u64>, bytes: u64) -> bool {
     resident_bytes.is_some_and(|resident| (bytes / 10 * 9..=bytes).contains(&resident))
 }

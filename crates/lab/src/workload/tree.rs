@@ -41,8 +41,8 @@ impl Tree {
         })
     }
 
-    /// Makes the same tree at `root`, below `dir`, with zeros in every file, and has it written to the
-    /// medium.
+    /// Makes the same tree at `root`, below `dir`, with zeros in every file, and has it written to
+    /// the medium.
     pub(crate) fn make_zeros(&self, dir: &WorkDir, root: &Path) -> Result<(), Error> {
         for (name, entry) in &self.entries {
             let path = below(root, name);
@@ -61,8 +61,8 @@ impl Tree {
         rustix::fs::syncfs(dir.dir()).map_err(Error::path("cannot sync", dir.path()))
     }
 
-    /// Bytes of the files at `root` in the page cache; `None` where that cannot be told, or a file is
-    /// not there.
+    /// Bytes of the files at `root` in the page cache; `None` where that cannot be told, or a file
+    /// is not there.
     pub(crate) fn resident_bytes(&self, root: &Path) -> Option<u64> {
         let resident = |(name, bytes): (&Path, u64)| {
             let file = File::open(below(root, name)).ok()?;

@@ -8,8 +8,8 @@ use crate::stats::artefacts::{self, Finding};
 use crate::stats::median;
 use crate::words;
 
-/// Runs of a series that detectors look at: enough to see what matters, and few enough for hundreds of
-/// series.
+/// Runs of a series that detectors look at: enough to see what matters, and few enough for hundreds
+/// of series.
 const SERIES_MAX: usize = 200;
 
 /// How often a detector finds something where nothing is.
@@ -21,8 +21,8 @@ const TOLD_BY_CHANCE: f64 = 0.02;
 /// What detectors that draw follow from.
 const SEED: u64 = 1;
 
-/// Drift, modes and outliers, counted over all variants and cells: with many of them some look so by
-/// chance.
+/// Drift, modes and outliers, counted over all variants and cells: with many of them some look so
+/// by chance.
 pub(crate) fn of(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
     let (mut drift, mut modes, mut outliers) = (Found::new(), Found::new(), Found::new());
     for (view, cell) in cells {

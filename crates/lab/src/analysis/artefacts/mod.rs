@@ -1,8 +1,8 @@
 //! Signs in the samples that something is not what it is taken for, as sentences for the verdict.
 //!
-//! Each of them made some published figure wrong: page faults inside a time that was to be that of a
-//! copy in memory, a source that was all hole, extents shared in place of bytes moved, a machine that
-//! became slower from the first method to the last, two kinds of runs under one median.
+//! Each of them made some published figure wrong: page faults inside a time that was to be that of
+//! a copy in memory, a source that was all hole, extents shared in place of bytes moved, a machine
+//! that became slower from the first method to the last, two kinds of runs under one median.
 
 use naming::{named, of_variants};
 

@@ -60,8 +60,8 @@ fn buckets_calls(buckets: &[(f64, u64)]) -> f64 {
 }
 
 /// The groups in which calls lie, from counts of calls at ascending times. Counts are put into bins
-/// of an eighth of an octave and smoothed a little; a valley separates two modes when it is at least
-/// half as deep as the smaller is high.
+/// of an eighth of an octave and smoothed a little; a valley separates two modes when it is at
+/// least half as deep as the smaller is high.
 fn modes(buckets: &[(f64, u64)]) -> Vec<Mode> {
     let bin = |ns: f64| (ns.log2() * BINS_PER_OCTAVE).round();
     let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else { return Vec::new() };

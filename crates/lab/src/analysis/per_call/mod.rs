@@ -7,7 +7,6 @@ pub(crate) mod cost;
 #[cfg(test)]
 mod tests;
 pub(crate) mod waits;
-pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -19,8 +19,8 @@ pub struct Waits {
     pub wait_ns: f64,
 }
 
-/// Reads that took much longer than half of them, and how far apart they lie. Only of sequences that
-/// hold every call.
+/// Reads that took much longer than half of them, and how far apart they lie. Only of sequences
+/// that hold every call.
 pub(crate) fn of(
     cell: &CellView<'_>,
     variant: &str,

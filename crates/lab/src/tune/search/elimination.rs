@@ -1,5 +1,5 @@
-//! What comes before the final of a search: the start of the source by all, elimination rounds of the whole field, and
-//! the search around the best of it.
+//! What comes before the final of a search: the start of the source by all, elimination rounds of
+//! the whole field, and the search around the best of it.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use crate::search::admission::is_far_slower;
 use crate::tune::candidates::{self, Role, Status};
 use crate::tune::copy_slot::Length;
 
-/// The shares of a situation's time after which copies of the start of a source end, the elimination rounds, and the
-/// search around the best.
+/// The shares of a situation's time after which copies of the start of a source end, the
+/// elimination rounds, and the search around the best.
 const SHORT_SHARE: f64 = 0.2;
 const ELIMINATION_SHARE: f64 = 0.45;
 const SEARCH_SHARE: f64 = 0.6;
@@ -49,8 +49,8 @@ impl Search {
         Ok(())
     }
 
-    /// Has those run that there was no time for in the visits so far, and the best of the others with them.
-    /// Returns whether one of them goes to the final.
+    /// Has those run that there was no time for in the visits so far, and the best of the others
+    /// with them. Returns whether one of them goes to the final.
     ///
     /// # Errors
     /// When files cannot be made or read, have changed, or a copy is wrong.
@@ -84,8 +84,8 @@ impl Search {
         Ok(waiting.iter().any(|&index| self.candidates[index].runs()))
     }
 
-    /// Copies the start of the source by each of the others, where all of it is long: whoever takes many
-    /// times as long as the best is not asked for more.
+    /// Copies the start of the source by each of the others, where all of it is long: whoever takes
+    /// many times as long as the best is not asked for more.
     fn drop_far_slower(
         &mut self,
         context: &mut SearchContext<'_>,
@@ -109,8 +109,8 @@ impl Search {
         Ok(())
     }
 
-    /// Copies the start of the source and foretells what all of it will cost; `None` where it has no
-    /// start of its own, or the candidate refuses.
+    /// Copies the start of the source and foretells what all of it will cost; `None` where it has
+    /// no start of its own, or the candidate refuses.
     pub(super) fn short_run(
         &mut self,
         context: &mut SearchContext<'_>,
@@ -154,8 +154,8 @@ impl Search {
                 let is_contender = |index: &usize| self.candidates[*index].role == Role::Contender;
                 let first = order.iter().copied().find(is_contender);
                 for index in order {
-                    // Without these there is nothing to compare with: what a copy does anyway, and the
-                    // one that promises most.
+                    // Without these there is nothing to compare with: what a copy does anyway, and
+                    // the one that promises most.
                     let needed =
                         self.candidates[index].role != Role::Contender || Some(index) == first;
                     let needed = number == 1 && needed;
@@ -174,8 +174,8 @@ impl Search {
         Ok(())
     }
 
-    /// What follows the default's first working way is never used, and has to be as fast as any other
-    /// to stay.
+    /// What follows the default's first working way is never used, and has to be as fast as any
+    /// other to stay.
     fn keep_one_default(&mut self) {
         let default = self.default().clone();
         for candidate in
@@ -190,8 +190,8 @@ impl Search {
         candidates::drop_slow(&mut self.candidates, ELIMINATION_ROUNDS);
     }
 
-    /// Looks at half and twice the buffers, depths and workers of the leaders, and on from there as long
-    /// as that finds a better one.
+    /// Looks at half and twice the buffers, depths and workers of the leaders, and on from there as
+    /// long as that finds a better one.
     fn search_around(
         &mut self,
         context: &mut SearchContext<'_>,

@@ -1,5 +1,5 @@
-//! The search for the best way in one situation: elimination rounds halve the field, the search goes on around the
-//! best of them, and shuffled rounds of those that are close decide.
+//! The search for the best way in one situation: elimination rounds halve the field, the search
+//! goes on around the best of them, and shuffled rounds of those that are close decide.
 
 pub(crate) mod elimination;
 
@@ -76,8 +76,9 @@ pub(super) struct SearchContext<'s> {
 /// With fewer there is nothing to compare.
 const RUNS_MIN: u32 = 12;
 
-/// Rounds of a visit. What one round tells the next one tells too, as long as both copy the same file at
-/// about the same time: more are worth more later, when it lies elsewhere in memory and on the medium.
+/// Rounds of a visit. What one round tells the next one tells too, as long as both copy the same
+/// file at about the same time: more are worth more later, when it lies elsewhere in memory and on
+/// the medium.
 const ROUNDS_A_VISIT: u32 = 10;
 
 /// Where rounds are short there are more, up to so many within so long.
@@ -160,8 +161,8 @@ impl Search {
         self.defaults.iter().find(works).unwrap_or(&self.defaults[0])
     }
 
-    /// Those that others need not try: what does not work, and what took `factor` times as long as the
-    /// best in the elimination rounds.
+    /// Those that others need not try: what does not work, and what took `factor` times as long as
+    /// the best in the elimination rounds.
     pub(super) fn hopeless(&self, factor: f64) -> Vec<(String, Status)> {
         let best_ns = candidates::best_in_elimination(&self.candidates).map_or(0.0, |(_, ns)| ns);
         let known =
@@ -202,7 +203,8 @@ impl Search {
         (self.elimination_done || self.lacks_time) && !self.settled && self.rounds < ROUNDS_MAX
     }
 
-    /// Ends it without an answer that more time may give; `why` says what there was too little time for.
+    /// Ends it without an answer that more time may give; `why` says what there was too little time
+    /// for.
     pub(super) fn give_up_for_now(&mut self, why: String) {
         self.why_not = why;
         self.lacks_time = true;
@@ -256,8 +258,8 @@ impl Search {
         Ok(())
     }
 
-    /// The first runs take memory that nobody used lately, which in a virtual machine the host has to
-    /// supply first, and tell whether the state can be had. They are not counted.
+    /// The first runs take memory that nobody used lately, which in a virtual machine the host has
+    /// to supply first, and tell whether the state can be had. They are not counted.
     fn warm_up(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         let mut missed = String::new();
         for run in 1..=MISSES_MAX {
@@ -291,7 +293,8 @@ impl Search {
         Ok(())
     }
 
-    /// Has each that is left run once, uncounted: runners start with buffers that have no pages yet.
+    /// Has each that is left run once, uncounted: runners start with buffers that have no pages
+    /// yet.
     fn warm_up_again(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         for index in 0..self.candidates.len() {
             if self.candidates[index].runs()
@@ -303,7 +306,8 @@ impl Search {
         Ok(())
     }
 
-    /// Shuffled rounds of all that are left, until the answer is there or the visit has had its own.
+    /// Shuffled rounds of all that are left, until the answer is there or the visit has had its
+    /// own.
     fn finals(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         let (begun, before) = (Instant::now(), self.rounds);
         let last = (before + SHORT_ROUNDS_A_VISIT).min(ROUNDS_MAX);

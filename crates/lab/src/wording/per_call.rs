@@ -1,7 +1,7 @@
 //! Single calls as a table and in sentences.
 
-use super::{CellCalls, PerCall};
-use crate::analysis::sheet::{Sheet, circumstances, cost, percent, plain_percent, rate, size};
+use super::sheet::{Sheet, circumstances, cost, percent, plain_percent, rate, size};
+use crate::analysis::per_call::{CellCalls, PerCall};
 use crate::words;
 
 /// A cell with more rows than this has some of them in the table only.
@@ -11,7 +11,7 @@ const ROWS_MAX: usize = 24;
 const MODES_NAMED_MAX: usize = 3;
 
 impl PerCall {
-    pub(in crate::analysis) fn sheet(&self) -> Sheet {
+    pub(crate) fn sheet(&self) -> Sheet {
         let mut sheet = Sheet::new(
             "What single calls cost",
             &[
@@ -58,11 +58,9 @@ impl PerCall {
         }
         sheet
     }
-}
 
-impl PerCall {
     /// The buffers recommended.
-    pub(in crate::analysis) fn headline(&self) -> Option<String> {
+    pub(crate) fn headline(&self) -> Option<String> {
         let of = |cell: &CellCalls| {
             let bytes = cell.recommended_bytes?;
             let state = circumstances(cell.state, cell.at_once);
