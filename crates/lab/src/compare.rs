@@ -1,8 +1,8 @@
 //! What changed between two runs of an experiment, without I/O.
 //!
-//! Within a run variants are compared round by round, so that the machine's moods cancel out.
-//! Between two runs nothing does: they are told apart by whatever else was different then. The
-//! comparison is therefore one of independent samples, a value a session.
+//! Within a run, variants are compared round by round, so that changes of the machine cancel. Two
+//! runs have no rounds in common. They are compared as independent samples with one value a
+//! session.
 
 use std::collections::BTreeMap;
 

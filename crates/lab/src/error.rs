@@ -1,4 +1,4 @@
-//! What can end an experiment.
+//! The errors of the lab, with the path or the variant that each is about.
 
 use std::path::PathBuf;
 

@@ -1,9 +1,11 @@
-//! Measures the engines with a protocol that survives noisy machines.
+//! Measures the engines with a protocol that tolerates noisy machines.
 //!
 //! A [`race`] runs variants in shuffled, interleaved rounds on one [`source`]. Each [`trial`] sets
-//! and proves the page cache [`state`], times the copy alone, verifies it outside the timed part
-//! and becomes a [`sample`]; [`summary`] and [`verdict`] follow from samples by [`stats`] without
-//! any I/O. Everything is written in one [`fixture`] directory, which is removed on every way out.
+//! and proves the state of the [`page_cache`], times the copy alone, verifies it outside the timed
+//! part, and becomes a [`sample`]. An experiment runs the cells of a [`definition`] in [`session`]
+//! processes, as [`conduct`] decides. Its [`verdict`] follows from samples by [`analysis`] and
+//! [`stats`] without I/O. The lab writes to one [`scratch`] directory, which is removed on every
+//! way out.
 
 pub mod analysis;
 pub mod certificate;

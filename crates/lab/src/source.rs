@@ -1,4 +1,4 @@
-//! The bytes to be copied: a file, or the regular files below a directory one after another.
+//! The source: a file, or the regular files below a directory in a fixed order.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

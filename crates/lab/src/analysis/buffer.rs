@@ -1,4 +1,4 @@
-//! Variants that differ in their buffer: from which on a larger one gains nothing.
+//! Finds the buffer size from which on a larger buffer gains nothing, for each engine with several.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! An estimate with its interval.
+//! A value with its 95 % interval.
 
 use serde::{Deserialize, Serialize};
 

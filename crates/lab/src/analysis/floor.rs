@@ -1,4 +1,4 @@
-//! Every variant against a copy in memory, which is the least that moving the bytes takes.
+//! Compares every variant with a copy in memory, the least time in which the bytes can be moved.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! When the comparisons of an experiment are looked at, and at what level.
+//! When the comparisons of an experiment are analysed, and at what level, so that the chance of any
+//! false answer stays at 5 % for each part.
 
 use crate::definition::{Definition, Part};
 use crate::stats::{Answer, InterimAnalyses, Sessions};

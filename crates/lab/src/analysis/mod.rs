@@ -1,5 +1,5 @@
-//! What the samples of a part come to besides comparisons, without I/O: one file an analysis. Each
-//! is data for `verdict.json`, and a [`Sheet`] for whoever reads.
+//! From samples to findings, without I/O: one file an analysis. A finding is data for
+//! `verdict.json`; `wording` turns it into a table and sentences.
 
 pub mod artefacts;
 pub mod buffer;

@@ -1,4 +1,5 @@
-//! From the runs of a cell to comparisons of its variants, without I/O.
+//! From the samples of a cell to observations, and from those to comparisons of its variants.
+//! Decides which samples count.
 
 use std::collections::BTreeMap;
 

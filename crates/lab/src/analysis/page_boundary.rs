@@ -1,4 +1,4 @@
-//! Files around the size of a page: what the one byte costs that needs another.
+//! Compares files just below and just above a multiple of the page size: what the last byte costs.
 
 use serde::{Deserialize, Serialize};
 

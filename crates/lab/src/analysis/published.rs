@@ -1,4 +1,4 @@
-//! What was published beside what was measured: times, and the ratios between methods.
+//! Published times and ratios beside those that were measured.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
-//! What the order of runs, and a page cache that nobody looked at, would have made of it.
+//! What other protocols would have concluded from the same machine.
 //!
-//! The samples are those of shuffled, interleaved rounds. Taken as others take theirs (one run
-//! each, one variant after the other) they give answers of their own, which are put beside the true
-//! one.
+//! The samples come from shuffled, interleaved rounds. This analysis picks from them what a simpler
+//! protocol would have measured (one run of each, or one variant after the other), and puts its
+//! answer beside the answer of all rounds. It does the same for cells whose page cache state was
+//! not set.
 
 use serde::{Deserialize, Serialize};
 

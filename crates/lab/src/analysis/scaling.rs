@@ -1,4 +1,4 @@
-//! Time against workers that share a file, and against runs at once.
+//! Time against the workers that share a file, and against the number of runs at once.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Time against file size: t = c + f n for each variant, one line or two that meet.
+//! Time against file size: t = c + f n for each variant, as one line or two that meet.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! For tests: samples of an experiment that never ran, with times that are known.
+//! For tests: samples of an experiment that never ran, with known times.
 
 use super::view::{Rules, View};
 use crate::definition::cell::Cell;

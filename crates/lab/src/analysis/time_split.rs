@@ -1,4 +1,4 @@
-//! Where the time goes: in user mode, in the kernel, in waiting; and page faults.
+//! Splits the time into user mode, kernel and waiting, and counts page faults.
 
 use serde::{Deserialize, Serialize};
 

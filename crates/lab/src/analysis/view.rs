@@ -1,4 +1,4 @@
-//! The samples of one part, sorted as analyses want them.
+//! The samples of one part in the form that analyses read: by cell, by variant, counted or not.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,5 @@
-//! The comparisons whose truth is known, as an experiment like any other.
+//! The experiment behind a certificate: comparisons whose truth is known, such as a variant with
+//! itself, or with a copy of itself that is slowed down by a known share.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
-//! The certificate: what the protocol says of comparisons whose truth is known.
+//! The certificate: how often the protocol is right on this machine, from comparisons whose truth
+//! is known.
 //!
-//! The comparisons are an experiment like any other, run by the conductor that runs every other, so
-//! that what is certified is what is used. Each comparison is a part of its own: a question asked
-//! once, not one of a family.
+//! The comparisons are an experiment, run by the same conductor as any other, so that what is
+//! certified is what is used. Each comparison is a part of its own: it is one question and not one
+//! of a family.
 
 pub mod known_comparisons;
 pub mod prover_check;

@@ -1,8 +1,8 @@
-//! Whether the states of the page cache are what the prover says: asked of others than itself.
+//! Checks the prover of the page cache against other sources.
 //!
-//! The prover counts pages with cachestat(2) and takes the device's reads from /proc/self/io. Here
-//! the memory management is asked with mincore(2), and the device under the file system by its own
-//! counter; the file is read by plain reads, not by the code that runs variants.
+//! The prover counts pages with cachestat(2) and takes device reads from /proc/self/io. This check
+//! uses mincore(2) and the counter of the block device under the file system. It reads the file
+//! with plain read(2) and not with the code that runs variants.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;

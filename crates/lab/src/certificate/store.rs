@@ -1,4 +1,5 @@
-//! Where certificates are kept, for which machine and file systems they hold, and for how long.
+//! Where certificates are stored, for which machine and file systems one holds, and when it
+//! expires.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Figures of a certificate in words.
+//! Shares and percentages of a certificate as text.
 
 use crate::stats::Share;
 use crate::words;

@@ -1,4 +1,4 @@
-//! Bytes that this process had devices read and write, from /proc/self/io.
+//! Bytes that devices read and wrote for this process (/proc/self/io).
 
 use super::proc_file::ProcFile;
 

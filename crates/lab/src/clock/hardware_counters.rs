@@ -1,6 +1,7 @@
-//! The processor's own counters, opened once for the process: instructions and cache misses.
+//! The processor's instruction and cache-miss counters (perf_event_open(2)), opened once for the
+//! process.
 //!
-//! Many virtual machines have none. Then nothing is counted, and [`why_not`] says why.
+//! Many virtual machines have none. Then nothing is counted, and [`why_not`] returns the reason.
 
 use std::sync::OnceLock;
 

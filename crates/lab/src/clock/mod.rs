@@ -1,4 +1,4 @@
-//! The clock and the counters around the timed part of a run.
+//! The clock, and the counters that are read before and after the timed part of a run.
 
 pub mod device_bytes;
 pub mod hardware_counters;

@@ -1,4 +1,4 @@
-//! Files of /proc that are read again and again.
+//! Files of /proc that are kept open and read many times.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

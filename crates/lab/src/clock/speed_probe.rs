@@ -1,7 +1,7 @@
-//! How fast the machine is at this moment, told by a piece of work that is always the same.
+//! Measures how fast the machine is at this moment, with a fixed piece of work.
 //!
-//! It runs just before a run and outside its time, so no variant can influence it. What it says
-//! about the machine can therefore be taken out of a comparison without taking out the effect.
+//! The probe runs just before a run and outside its time, so no variant can influence it. A
+//! comparison can therefore correct for what it measures without removing the effect.
 
 use super::now_ns;
 

@@ -1,4 +1,4 @@
-//! What can end an experiment.
+//! The errors that end an experiment.
 
 use crate::run_dir::files::RunError;
 

@@ -1,10 +1,10 @@
-//! Carries an experiment out: which cell gets the next session, and when it has had enough.
+//! Runs an experiment: chooses the cell of the next session, and decides when a cell has ended.
 //!
-//! Cells take turns, a session each, so that whatever the machine does over the minutes falls on
-//! all of them. The next session is that of the cell that has had the least time, so that all have
-//! about the same: small files get as many more runs as they are shorter and noisier. A variant
-//! leaves its cell when its comparison is answered, at one of a few interim analyses that were
-//! fixed before, and a cell when all are; the time then goes to those that are not.
+//! The cell that has used the least time gets the next session. So a change of the machine affects
+//! all cells, and cells with short runs get more of them. A variant leaves its cell when an interim
+//! analysis answers its comparison; a cell ends when all its comparisons are answered. The number
+//! of interim analyses is fixed in advance ([`interim`](crate::analysis::interim)). The time that
+//! is saved goes to the cells that are still open.
 
 pub mod cell_run;
 pub mod error;

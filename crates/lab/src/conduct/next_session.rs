@@ -1,4 +1,4 @@
-//! What the next session of a cell is to do.
+//! The order of the next session: how many rounds, which variants, in which sequence.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A cell: one combination of an experiment's factors, in which variants are compared.
+//! A cell: one combination of the factors of an experiment, in which variants are compared.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Which differences matter.
+//! δ, the largest share by which two variants may differ and still count as equivalent, for warm
+//! and for cold runs.
 
 use serde::{Deserialize, Serialize};
 

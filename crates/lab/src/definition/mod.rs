@@ -1,4 +1,4 @@
-//! Experiments as data.
+//! An experiment as plain data: its parts, their variants and factors.
 
 pub mod cell;
 pub mod deltas;

@@ -1,5 +1,5 @@
-//! Figures that earlier studies published, to stand beside those of a run. They come with the
-//! program; `experiments/reference/README.md` says where each is from and what it is worth.
+//! Figures that earlier studies published. They are built in; `experiments/reference/README.md`
+//! gives the source and the limits of each.
 
 use std::sync::OnceLock;
 

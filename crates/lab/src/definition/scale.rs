@@ -1,4 +1,4 @@
-//! Experiments made smaller or larger.
+//! Multiplies the sizes and numbers of files of an experiment.
 
 use engines::Bytes;
 

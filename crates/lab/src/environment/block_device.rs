@@ -1,4 +1,4 @@
-//! The block device under a file system, as sysfs shows it.
+//! The block device under a file system, from sysfs.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Where an experiment took place: what a reader needs in order to judge or repeat it.
+//! The machine, its file systems and this program: what a reader needs to judge a run or to repeat
+//! it.
 
 pub mod block_device;
 

@@ -1,4 +1,4 @@
-//! How long a round will take, before anything has been measured: for plans only.
+//! Estimates how long a round takes before anything is measured. Only plans use it.
 
 use engines::{Bytes, ParamKind, Variant};
 

@@ -1,4 +1,4 @@
-//! The experiments that the program brings along.
+//! The built-in experiments.
 
 use super::parse::DefinitionError;
 use crate::definition::Definition;

@@ -1,4 +1,4 @@
-//! The TOML form of experiments, checked so that a mistake is told by file and line.
+//! Parses experiments from TOML. An error names the file, the line and what was expected.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

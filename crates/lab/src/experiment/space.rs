@@ -1,4 +1,4 @@
-//! What an experiment needs of disk and memory, before it begins.
+//! The disk space and memory that an experiment needs, computed before it starts.
 
 use crate::definition::Definition;
 use crate::definition::cell::Shape;

@@ -1,9 +1,9 @@
-//! The page cache of the source: set before a run, and proved.
+//! Sets the page cache state of the source before a run, and proves it.
 //!
-//! Warm is every page of it in the cache; cold is none. What was asked for is never taken for what
-//! is: cachestat(2) counts the pages before each run, and the bytes that devices had to read during
-//! it must agree. The prover tries itself first on the very file in hand, since some file systems
-//! (overlayfs) answer cachestat with zeros and some (tmpfs) cannot drop a page.
+//! Warm means that every page is in the cache, cold that none is. cachestat(2) counts the pages
+//! before each run, and the bytes that devices read during the run must agree. The prover first
+//! tries itself on the source, since overlayfs answers cachestat with zeros and tmpfs cannot drop a
+//! page.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -1,4 +1,4 @@
-//! The states of the page cache that a run can ask for, and how far one was proved.
+//! The states of the page cache that a run can ask for, and what was proved.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A variant on its way through the race.
+//! A candidate of a race: its samples, what its runs cost, and whether it still takes part.
 
 use std::time::Duration;
 

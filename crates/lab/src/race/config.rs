@@ -1,4 +1,4 @@
-//! What a user asks of a race, and what is told of it while it runs.
+//! What a user asks of a race, and the progress that it reports.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Short runs on the start of the source. They find out who works here at all, who is a contender
-//! and what a run of the final will cost.
+//! Elimination rounds: runs on the start of the source, each step on a longer part. They find out
+//! which candidates work, which are far slower than the best, and what a run of the final costs.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The rounds that count.
+//! The final rounds, which decide the race: which candidates run in each, when one is dropped, and
+//! when the race stops.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! The quick answer: which way of copying wins on this source, here.
+//! `race`: which variant copies this source fastest.
 //!
-//! Elimination rounds on the start of the source narrow the field and foretell what a run costs;
-//! the final runs whole rounds in shuffled order for as long as the time allows.
+//! Elimination rounds on the start of the source drop candidates and measure what a run costs. The
+//! final runs whole rounds in shuffled order until the best is known or the time is over.
 
 pub mod candidate;
 pub mod config;

@@ -1,4 +1,4 @@
-//! What came of a race.
+//! The report of a race: samples, summaries, verdicts and notes, in the order of the JSON file.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! All runs of one variant in a line.
+//! The summary of all runs of one variant in a race.
 
 use serde::Serialize;
 

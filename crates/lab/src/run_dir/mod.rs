@@ -1,4 +1,5 @@
-//! A run directory: the experiment as it was run, where, and every sample, appended at once.
+//! The run directory: the experiment as it was run, the environment, and every sample, appended as
+//! soon as it is measured.
 
 pub mod files;
 mod recovery;

@@ -1,5 +1,5 @@
-//! What a kill leaves behind in a run directory: half a line at the end of a file, and the calls of
-//! a run that no sample tells of.
+//! Recovery of a run directory after a kill: cuts off a torn row, and the calls of a run whose
+//! sample was never written.
 
 use std::collections::HashSet;
 use std::fs::File;

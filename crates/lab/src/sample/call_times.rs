@@ -1,5 +1,4 @@
-//! What single calls took, in a form that travels: a histogram of all, and the first in their
-//! order.
+//! The times of single calls: a histogram of all calls, and the first calls in their order.
 
 use serde::{Deserialize, Serialize};
 

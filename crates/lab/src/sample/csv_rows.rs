@@ -1,4 +1,4 @@
-//! Samples as lines of a CSV file: what pandas, R and `DuckDB` open without help.
+//! Rows of a CSV file (RFC 4180), written one at a time.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! What one timed run came to, whatever it was that ran.
+//! What was measured in one timed run, of any workload.
 
 use serde::{Deserialize, Serialize};
 

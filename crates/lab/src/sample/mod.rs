@@ -1,4 +1,4 @@
-//! What one run came to, in units that the field names state.
+//! One run of a race as a row. The names of the fields give their units.
 
 pub mod call_times;
 pub mod csv_rows;

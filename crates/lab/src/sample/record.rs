@@ -1,4 +1,4 @@
-//! One sample of an experiment: a line of `samples.csv`.
+//! The rows of a run directory: `samples.csv`, `rounds.csv`, `calls.csv` and `sequences.csv`.
 
 use std::path::Path;
 

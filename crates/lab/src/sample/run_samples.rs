@@ -1,4 +1,4 @@
-//! Everything that a run measured, as analyses read it.
+//! All samples of a run, as analyses read them, and the facts of the machine that analyses need.
 
 use super::record::{CallRecord, Record, SequenceRecord};
 

@@ -1,8 +1,8 @@
-//! Waits until removed files are gone for good.
+//! Waits until removed files have been freed.
 //!
-//! unlink(2) on xfs only takes the name away. The blocks and the inode are given back some
-//! milliseconds later, by threads of the kernel that hold the locks of the allocation groups
-//! meanwhile: the next run would wait for them, or not, as chance has it.
+//! unlink(2) on XFS only removes the name. A kernel thread frees the blocks and the inode some
+//! milliseconds later and holds the locks of the allocation groups meanwhile. Without this wait the
+//! next run would sometimes wait for those locks.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The one place where an experiment writes: a directory of its own, removed on every way out.
+//! The scratch directory: the only place that the lab writes to. It is removed on every way out.
 
 pub mod files;
 pub mod inode_reclaim;

@@ -1,5 +1,5 @@
-//! Who goes on from the elimination rounds to the final, and how much of the source the final
-//! copies, when the time does not allow everything to everyone.
+//! Which candidates go on from the elimination rounds to the final, and how much of the source the
+//! final copies, when the time is limited.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The order of runs: randomized complete blocks.
+//! The order of runs: randomised complete blocks.
 
 use crate::sample::Stage;
 

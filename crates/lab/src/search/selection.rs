@@ -1,4 +1,4 @@
-//! The list of variants that a user asks for.
+//! Parses the list of variants that a user asks for.
 
 use engines::{ENGINES, Engine, ParseError, Variant, by_name};
 

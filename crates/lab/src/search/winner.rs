@@ -1,4 +1,5 @@
-//! Who won, if anyone did.
+//! Which candidate won, if the rounds can tell: paired ratios, corrected for the number of
+//! comparisons.
 
 use std::collections::BTreeMap;
 

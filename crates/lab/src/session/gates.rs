@@ -1,8 +1,8 @@
-//! What else the machine did during a round: a round that something disturbed is run again.
+//! Gates: what else the machine did during a round. A disturbed round is run again.
 //!
-//! The round as a whole is judged, and by counters that no variant moves: the processor that the
-//! host took away, programs other than ours, memory that ran short, reads of others from a disk. So
-//! no variant is more likely than another to have its samples set aside.
+//! A round is judged as a whole, by counters that no variant moves: processor time that the host
+//! took, other programs, memory pressure, reads of other programs. So no variant is more likely
+//! than another to have its samples rejected.
 
 use engines::sys::{Whose, usage};
 

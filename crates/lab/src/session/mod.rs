@@ -1,9 +1,8 @@
-//! What one session does: a process of its own that runs rounds of one cell and tells of each run.
+//! The session process: runs rounds of one cell and reports each run.
 //!
-//! The conductor writes an [`Order`] to its standard input and reads [`Event`]s, one JSON object a
-//! line, from its standard output. Where several runs are to go on at once the session does not run
-//! them itself: each of its [workers](worker) is a process of its own too, with its own memory
-//! map and its own files.
+//! It reads an [`Order`] from its standard input and writes [`Event`]s to its standard output, one
+//! JSON object a line. If the cell has several runs at once, each runs in a [worker
+//! process](worker) with its own memory map and files.
 
 pub mod gates;
 pub mod protocol;

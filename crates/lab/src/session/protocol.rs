@@ -1,4 +1,4 @@
-//! What the conductor asks of a session process and what that reports: JSON, one object a line.
+//! The protocol between the conductor and a session process: JSON, one object a line.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Starting what an order asks for, in the session process or in a worker process.
+//! Starts the variants of an order, in the session process or in a worker process.
 
 use super::protocol::Order;
 use crate::definition::without_label;

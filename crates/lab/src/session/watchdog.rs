@@ -2,9 +2,9 @@
 //! want of memory.
 //!
 //! Sessions, worker processes and peers ask the kernel to be killed with their parent
-//! (`PR_SET_PDEATHSIG`). An outside command cannot be made to ask: exec(2) of a set-user-ID program
-//! clears the request, and a program in between would be timed with it. So one process does nothing
-//! but wait for the end of a pipe whose other end only the conductor holds.
+//! (PR_SET_PDEATHSIG(2const)). An outside command cannot be made to ask: a child does not inherit
+//! the request, and a program in between would be timed with it. So one process does nothing but
+//! wait for the end of a pipe whose other end only the conductor holds.
 
 use std::io::BufRead;
 

@@ -1,4 +1,5 @@
-//! Runs that go on at the same time, each in a process of its own that starts when all are ready.
+//! Worker processes: one for each of several runs at once. All start at the same instant of the
+//! monotonic clock.
 
 use std::cell::RefCell;
 use std::io::{BufRead, StdinLock};

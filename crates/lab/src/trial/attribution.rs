@@ -1,4 +1,4 @@
-//! What a variant did of a copy itself, as opposed to the last resort behind it.
+//! Which bytes of a copy the variant itself moved, and which the last resort behind it.
 
 use engines::{Moved, Stop, Variant};
 use rustix::io::Errno;

@@ -1,5 +1,5 @@
-//! Whether two files hold the same bytes: their xxh3-128 digests, block by block and several blocks
-//! at once, since a race verifies every copy and its time is short.
+//! Compares files by the xxh3-128 digests of their blocks. Several threads compute them, since a
+//! race verifies every copy.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;

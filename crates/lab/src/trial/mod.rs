@@ -1,7 +1,8 @@
-//! One run: the state is set and proved, the copy timed and then verified, and its files removed.
+//! One timed copy: sets and proves the page cache state, times the copy, verifies it, and removes
+//! its files.
 //!
-//! The clock runs around the copy alone. Opening, creating, counting pages, comparing and removing
-//! lie outside. The copy itself is the copier's own: the same variants through the same chain.
+//! Only the copy is timed. Opening, creating, counting pages, comparing and removing are not. The
+//! copy runs the same variants through the same chain as `haulage cp`.
 
 pub(crate) mod attribution;
 pub(crate) mod digest;

@@ -1,4 +1,4 @@
-//! File systems whose data somebody else keeps.
+//! File systems whose data a server or another process keeps.
 
 use std::os::fd::BorrowedFd;
 

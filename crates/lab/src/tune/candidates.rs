@@ -1,5 +1,5 @@
-//! Who takes part in the search for one situation, who leaves, and what is chosen in the end: pure
-//! decisions without any I/O.
+//! The candidates of the search for one situation: which are dropped, which reach the final, and
+//! which is chosen. Decisions without I/O.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What stands for each situation in a measurement, and in which order they are measured.
+//! The case that stands for a situation: its file size, its number of files, and its place in the
+//! order of measuring.
 
 use engines::Variant;
 use engines::profile::{InFlight, Residency, Situation, SizeClass};

@@ -1,4 +1,4 @@
-//! What a user asks of a search.
+//! What a user asks of `tune`.
 
 use std::time::{Duration, Instant};
 

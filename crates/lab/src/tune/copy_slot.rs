@@ -1,5 +1,5 @@
-//! Where runs find and leave their files: a copy slot has a source and a directory of its own, so
-//! that several copies can be in flight.
+//! A copy slot: a source and a destination directory of its own, so that several copies can be in
+//! flight.
 
 use std::os::fd::AsFd;
 use std::path::PathBuf;

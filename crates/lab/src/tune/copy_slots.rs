@@ -1,5 +1,5 @@
-//! The copy slots of a search: made when they are needed, kept, and made anew when their files are
-//! no longer what they were or have been the same for long enough.
+//! All copy slots. They are made when needed, and made again when their files were dropped from the
+//! page cache or have been used for long.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

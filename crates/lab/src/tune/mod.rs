@@ -1,10 +1,10 @@
-//! The search for the fastest way of copying between two directories, situation by situation.
+//! `tune`: the fastest variant between two directories, for each situation.
 //!
-//! [`plan`](Plan) says what stands for each situation and what there is room and time for; a search
-//! finds the best way in one: all variants run a few elimination rounds, the search goes on around
-//! the best, and those that are close run shuffled rounds until they are told apart, or are as good
-//! as each other. Each run is one of [`trial`](crate::trial), as in a race: state set and proved,
-//! copy verified. What it came to is a [`Record`], and its choices are lines of a profile.
+//! A [`Plan`] names the case that stands for each situation, as far as space and time allow. A
+//! search finds the best variant of one case: elimination rounds of all candidates, then neighbours
+//! of the best (other buffers, depths and workers), then shuffled final rounds of those that are
+//! close. Each run is a [`trial`](crate::trial), as in a race. The result is a [`Record`], and its
+//! choices are lines of a profile.
 
 mod candidates;
 pub mod case;

@@ -1,4 +1,4 @@
-//! What can be measured with the room and the time there are.
+//! Plans a tuning: which cases fit the space and the time.
 
 use std::collections::BTreeMap;
 use std::path::Path;

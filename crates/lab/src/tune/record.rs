@@ -1,4 +1,4 @@
-//! What a search came to, as it is written and read: an object of JSON with nothing left out.
+//! The record of a tuning, as JSON and as lines of a profile.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is started for a search, and what it is known to cost.
+//! The started runners of a search, and what a run of each costs.
 
 use std::time::Duration;
 

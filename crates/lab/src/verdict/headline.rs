@@ -1,4 +1,4 @@
-//! The verdict in short: for each part the comparison that says most, and what is left open.
+//! The verdict in short: the most telling comparison of each part, and what is unresolved.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The answer to an experiment's question, in words and figures, without I/O.
+//! The verdict of a run: the answer of every comparison with its interval, by part and cell.
+//! Without I/O.
 
 pub mod headline;
 mod notes;

@@ -1,4 +1,4 @@
-//! What a reader has to know of all cells, in sentences.
+//! Notes about all cells: refusals, missing time, states that were not reached.
 
 use crate::conduct::cell_run::{CellRun, Ended};
 use crate::words;

@@ -1,4 +1,4 @@
-//! The answers of a part, and what to know of all of it, in sentences.
+//! The answer of a part in sentences.
 
 use super::{CellVerdict, Comparison, PartVerdict};
 use crate::definition::{Order, Part};

@@ -1,4 +1,4 @@
-//! An analysis as people read it.
+//! A table with a title and sentences, and the units of its cells.
 
 use crate::definition::deltas::Deltas;
 use crate::page_cache::state::State;

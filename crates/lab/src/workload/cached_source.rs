@@ -1,4 +1,4 @@
-//! A source whose place in the page cache is set before each run, and proved before and after it.
+//! A source whose page cache state is set before each run, and proved before and after it.
 
 use super::interface::Setting;
 use super::source_facts;

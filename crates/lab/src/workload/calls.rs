@@ -1,9 +1,8 @@
-//! Every single read and every single write of a copy, timed.
+//! Times every read(2) and every write(2) of a copy.
 //!
-//! Between two calls the clock is looked at once: the end of one is the start of the next. So what
-//! the look costs is in the time of each call; it is measured beside them and reported with them,
-//! and so is the store of the time that follows it. Times are kept as they come and counted
-//! afterwards.
+//! The clock is read once between two calls: the end of one is the start of the next. The cost of
+//! that read is part of the time of each call; it is measured and reported. Times are stored as
+//! they come and counted after the run.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

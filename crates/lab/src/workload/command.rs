@@ -1,9 +1,9 @@
-//! Any command that copies, measured from before it is started until it has ended.
+//! Times a command that copies, from before its start to after its end.
 //!
-//! Its line is split into words as a shell would, and no shell is started. `{src}` and `{dst}` are
-//! the source and a destination of the run's own; `haulage` is this program. Processor time, faults
-//! and device bytes are the command's and those of what it started and waited for, and what this
-//! process takes to start it. What it says is caught and shown only when it fails.
+//! The command line is split as a shell would, without a shell. `{src}` and `{dst}` stand for the
+//! source and for a destination of the run; `haulage` is this program. Processor time, page faults
+//! and device bytes are those of the command and of the children that it waited for, plus what this
+//! process spends to start it. The output is shown only if the command fails.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

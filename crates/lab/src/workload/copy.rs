@@ -1,4 +1,4 @@
-//! Copying a file, or files one after another, by an engine: what `haulage cp` does with the data.
+//! Copies one file, or several one after another, by an engine, as `haulage cp` does.
 
 use engines::Variant;
 

@@ -1,8 +1,7 @@
-//! Creating a file of bytes that are computed, through windows that are mapped or by writing a
-//! buffer.
+//! Creates a file of computed bytes, through mapped windows or by writing a buffer.
 //!
-//! Both compute the same bytes, a word at a time, where they are to lie: in the mapped pages, or in
-//! the buffer that is then written. With mmap the file is first made as long as it will be.
+//! Both compute the same bytes a word at a time, directly into the mapped pages or into the buffer.
+//! With mmap the file first gets its full length.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

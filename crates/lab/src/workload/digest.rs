@@ -1,9 +1,8 @@
-//! Digesting a file, by reading it through a buffer or by mapping it; and reading it into nothing.
+//! Digests a file, through a buffer or mapped; and reads a file without using its bytes.
 //!
-//! What is mapped is digested where it lies, without a copy: that is what mapping has to offer. The
-//! bytes may not change meanwhile, for which the file is leased; taking the lease is not timed.
-//! With `none` a buffer is filled and forgotten, and of a mapping every byte is loaded and added
-//! up.
+//! Mapped bytes are digested in place, without a copy. They must not change meanwhile, so the file
+//! is leased (F_SETLEASE); taking the lease is not timed. With `none` a buffer is filled and
+//! dropped, and of a mapping every byte is loaded and summed.
 
 use std::os::fd::OwnedFd;
 

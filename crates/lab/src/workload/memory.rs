@@ -1,7 +1,7 @@
-//! Copying memory, without files: the floor under every copy.
+//! Copies memory without files: the floor of every copy.
 //!
-//! The engine `memory` is run as it is raced: windows of two buffers, until as many bytes have
-//! moved as the cell's file has. A run of a few bytes is little more than the looks at the clock.
+//! The engine `memory` runs as in a race: windows of two buffers, until as many bytes were moved as
+//! the file of the cell has. A run of a few bytes measures little more than reading the clock.
 
 use engines::{Floor, Kind, Variant};
 

@@ -1,4 +1,4 @@
-//! What an experiment runs: one file a workload and one row each in `WORKLOADS`.
+//! What one run does: one file a workload, and one row each in `WORKLOADS`.
 
 pub(crate) mod cached_source;
 pub(crate) mod calls;

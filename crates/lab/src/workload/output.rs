@@ -1,5 +1,5 @@
-//! The one file that a run writes: fresh or there before, synced when that is asked for, compared
-//! with what it has to be, and removed.
+//! The file that a run writes: created, or overwritten; synced if the cell is durable; then
+//! compared and removed.
 
 use std::os::fd::{AsFd, OwnedFd};
 

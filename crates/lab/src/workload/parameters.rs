@@ -1,4 +1,4 @@
-//! What several workloads check of a cell and of the text of a variant.
+//! Checks that several workloads make: sizes in the text of a variant, and cells with one file.
 
 use crate::definition::cell::Cell;
 

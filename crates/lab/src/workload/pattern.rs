@@ -1,5 +1,4 @@
-//! Bytes that a program makes rather than reads: cheap to compute, no two pages alike, and of no
-//! use to a file system that compresses.
+//! Computed bytes for files: cheap to compute, every page different, and incompressible.
 
 /// The word at byte `8 * index`, in the machine's order of bytes. A multiple of an odd constant
 /// with its high half folded into the low one: a multiplication and two cheap steps.

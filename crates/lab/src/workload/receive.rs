@@ -1,10 +1,10 @@
-//! Receiving from a TCP socket on loopback into a file: through mapped windows of the file, into
-//! which the socket is read, or by the engines that cp uses.
+//! Receives from a TCP socket on loopback into a file: into mapped windows of the file, or by the
+//! engines that cp uses.
 //!
-//! The sender is a process of its own. Each run has a connection of its own, made before the clock
-//! starts; the byte that has the sender begin is written inside the timed part, since a sender that
-//! began earlier would have filled the socket's buffers. With mmap the file is first made as long
-//! as it will be.
+//! The sender is a [peer](super::peer) process. Each run has its own connection, made before the
+//! clock starts. The byte that tells the sender to begin is written inside the timed part;
+//! otherwise the sender would have filled the socket buffers before. With mmap the file first gets
+//! its full length.
 
 use std::io::Write;
 use std::net::TcpStream;

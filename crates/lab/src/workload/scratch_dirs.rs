@@ -1,4 +1,4 @@
-//! Where the runs of a session find and leave their files.
+//! The two scratch directories of a session, and the sources in them.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,9 @@
-//! Sending a file to a TCP socket on loopback, by the engines that cp uses.
+//! Sends a file to a TCP socket on loopback, by the engines that cp uses.
 //!
-//! The receiver is a process of its own. Each run has a connection of its own, made before the
-//! clock starts. The time is that until the sender's last call returned, when the socket's buffers
-//! may still be full; the durable time goes on until the receiver has said, by one byte, that it
-//! has read all. Processor time is the sender's alone, in which the kernel does much of the
-//! receiving, too.
+//! The receiver is a [peer](super::peer) process. Each run has its own connection, made before the
+//! clock starts. The time ends when the sender's last call returns, when socket buffers may still
+//! be full. The durable time ends when the receiver has confirmed the last byte. Processor time is
+//! the sender's, which includes much of the kernel's work of receiving.
 
 use std::io::Read;
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! One span moved by a variant through the copier's own chain, where one end is a socket.
+//! Moves one span by a variant through the copier's chain, where one end is a socket.
 
 use engines::{Chain, Pair, Side, Span, Stop, Variant};
 

@@ -1,5 +1,5 @@
-//! What is known of a source: found out by the first session that needs it and kept beside it,
-//! since every session is a process of its own and time is better spent on runs.
+//! Digests and prover results of a source, stored beside it. Every session is a process of its own;
+//! the first one computes them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
-//! The cost of an empty call into the kernel.
+//! The cost of an empty system call.
 //!
-//! A run makes so many calls that the looks at the clock around them do not count; the time is that
-//! of all of them, and the number is among its figures. What a file would be plays no part.
+//! A run makes so many calls that reading the clock does not matter. Its time is that of all calls;
+//! their number is one of its figures. The file size has no effect.
 
 use std::os::fd::OwnedFd;
 

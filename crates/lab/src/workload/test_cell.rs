@@ -1,4 +1,4 @@
-//! For tests: a cell in a directory of its own, in which variants of a workload run.
+//! For tests: a cell in a directory of its own.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What a command's destination has to be: the source's names, kinds and bytes.
+//! Compares the destination of a command with the source: names, kinds and bytes.
 
 use std::collections::BTreeMap;
 use std::fs::File;

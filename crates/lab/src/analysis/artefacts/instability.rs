@@ -1,4 +1,4 @@
-//! Drift, modes and outliers.
+//! Warnings about drift, several modes and outliers in the times of one variant.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 

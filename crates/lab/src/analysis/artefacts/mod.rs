@@ -1,8 +1,9 @@
-//! Signs in the samples that something is not what it is taken for, as sentences for the verdict.
+//! Artefacts: patterns in samples which suggest that they do not measure what they should. Each
+//! detector returns sentences for the verdict.
 //!
-//! Each of them made some published figure wrong: page faults inside a time that was to be that of
-//! a copy in memory, a source that was all hole, extents shared in place of bytes moved, a machine
-//! that became slower from the first method to the last, two kinds of runs under one median.
+//! Each artefact made some published figure wrong: page faults in the time of a copy in memory, a
+//! source that was all hole, extents shared instead of bytes moved, a machine that slowed down from
+//! the first method to the last, two kinds of runs under one median.
 
 use naming::{named, of_variants};
 

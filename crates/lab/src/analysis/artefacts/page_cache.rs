@@ -1,4 +1,5 @@
-//! The page cache not being what it is taken for, and too little memory for it.
+//! Warnings about the page cache: states that were not reached or not verified, cold runs that read
+//! too little, and too little memory.
 
 use super::naming::{NAMED_MAX, named, of_variants};
 use crate::analysis::view::{CellView, View};

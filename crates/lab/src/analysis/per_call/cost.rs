@@ -1,4 +1,4 @@
-//! What the calls of one kind with one buffer cost: quantiles, and the modes in which they gather.
+//! Quantiles and modes of the calls of one kind with one buffer.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What single reads and writes cost by the size of their buffer: lines, modes, steps of readahead,
-//! and the buffer that keeps the calls' own cost small.
+//! What one read(2) or write(2) costs by the size of its buffer: a line c + f n, modes, the steps
+//! of readahead, and the buffer from which on the calls themselves cost little.
 
 use waits::Waits;
 

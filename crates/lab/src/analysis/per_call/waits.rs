@@ -1,4 +1,4 @@
-//! Reads that waited for a device, which tell how far is read ahead.
+//! Finds the reads that waited for a device. Their distance is the length of the readahead.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! What comes before the final of a search: the start of the source by all, elimination rounds of
-//! the whole field, and the search around the best of it.
+//! The part of a search before the final: the start of the source by every candidate, elimination
+//! rounds, and the neighbours of the best.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! The search for the best way in one situation: elimination rounds halve the field, the search
-//! goes on around the best of them, and shuffled rounds of those that are close decide.
+//! The search for the best variant of one case: elimination rounds, neighbours of the best, then
+//! shuffled final rounds. A search can be continued with more time.
 
 pub(crate) mod elimination;
 
