@@ -10,7 +10,7 @@ pub const ERROR: f64 = 0.05;
 /// Sessions before the first interim analysis: fewer cannot tell noise from effect.
 pub const SESSIONS_MIN: u32 = 5;
 
-/// Sessions after which a cell has had enough, whatever it shows.
+/// Sessions after which a cell ends without an answer.
 pub const SESSIONS_MAX: u32 = 320;
 
 /// Sessions that given rounds are divided into.

@@ -56,7 +56,7 @@ pub struct Shortcut {
     pub reversed: usize,
     /// The one that is off the most.
     pub worst: Option<Box<Off>>,
-    /// All of them, for whoever draws.
+    /// All of them, for figures.
     #[serde(default)]
     pub each: Vec<Off>,
 }
@@ -107,7 +107,8 @@ pub struct Unproved {
     pub variant: String,
     /// The median of its runs.
     pub median_ns: f64,
-    /// The median where the source was proved to be in the page cache; none where nobody measured.
+    /// The median where the source was proved to be in the page cache; none where it was not
+    /// measured.
     pub warm_median_ns: Option<f64>,
     /// The median where it was proved not to be.
     pub cold_median_ns: Option<f64>,
@@ -325,7 +326,7 @@ mod tests {
         made.definition.parts.push(naive);
         made.measure_with(5, 3, |cell, variant, record| {
             record.measured.src_resident_bytes_before = Some(1 << 19);
-            // Whoever comes first in an unproved cache reads from the device.
+            // The first variant in an unproved cache reads from the device.
             if cell.state == State::AsItComes && variant == "sendfile" { 3e6 } else { 1e6 }
         });
         let views = View::all(&made.definition, made.samples(), made.rules);

@@ -198,7 +198,7 @@ impl Badge {
         }
     }
 
-    /// Of a machine where nobody has tried.
+    /// Of a machine without a certificate.
     #[must_use]
     pub fn none() -> Badge {
         Badge {

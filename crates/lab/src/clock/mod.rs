@@ -16,7 +16,7 @@ use device_bytes::{DeviceBytes, device_bytes};
 use proc_file::ProcFile;
 
 /// Starts the timed part. Reading the counters costs more than a short run, so they are read
-/// outside the two looks at the clock.
+/// outside the two readings of the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock<'c> {
     /// Waits until all that are to run at once are ready; called once, before the first look.
@@ -86,7 +86,7 @@ impl Spent {
         let waited_after = processor_wait_ns();
         let elapsed_ns = ended_ns - begun_ns;
         let waited = waited_after.zip(waited_before).map(|(after, before)| after - before);
-        // What does not fit between the two looks at the clock fell beside them.
+        // What does not fit between the two readings of the clock fell beside them.
         let waited = waited.map(|waited| if waited < elapsed_ns { waited } else { 0 });
         self.counted = Some(self.counted.map_or(counted, |sum| sum.plus(counted)));
         self.usage = self.usage.plus(used().since(usage_before));
@@ -178,7 +178,8 @@ fn as_ns(time: rustix::time::Timespec) -> u64 {
 /// Looks of which [`look_ns`] takes the median.
 const LOOKS: usize = 1001;
 
-/// What a look at the clock costs, in nanoseconds: the median distance of many, one after another.
+/// What one reading of the clock costs, in nanoseconds: the median distance of many, one after
+/// another.
 #[must_use]
 pub fn look_ns() -> u64 {
     let looks: Vec<u64> = (0..=LOOKS).map(|_| now_ns()).collect();

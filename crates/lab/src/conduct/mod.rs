@@ -57,7 +57,7 @@ pub struct Conductor<'c> {
     limits: Limits,
     seed: u64,
     begun: Instant,
-    /// The process group of the session that runs, 0 between sessions: for whoever handles signals.
+    /// The process group of the session that runs, 0 between sessions: for signal handlers.
     running: Arc<AtomicI32>,
 }
 
@@ -70,7 +70,7 @@ pub struct Places<'c> {
     pub dst: &'c Path,
 }
 
-/// For whoever watches; called between sessions and never while something is timed.
+/// Progress for the caller; reported between sessions and never while something is timed.
 #[derive(Debug)]
 pub struct Progress<'p> {
     /// The cell whose session is about to run.

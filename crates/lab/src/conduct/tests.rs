@@ -53,7 +53,7 @@ fn what_was_answered_before_an_interruption_is_not_asked_again() {
         let cell = &conduct.cells()[0];
         assert_eq!((cell.sessions, cell.ended), (SESSIONS_MIN, Some(Ended::Answered)));
     });
-    // Between two interim analyses nothing is decided, but who had left stays away.
+    // Between two interim analyses nothing is decided, but a variant that has left stays out.
     let mut made = Synthetic::new("copy", &["sendfile", "splice", "mmap"], &["1M"]);
     let mut run = interrupted(&mut made, SESSIONS_MIN + 2);
     run.samples.retain(|it| it.variant != "splice" || it.session <= SESSIONS_MIN);

@@ -29,7 +29,7 @@ pub struct Definition {
     pub question: String,
     /// What the figures mean, what was found before and what was not controlled then.
     pub analysis: String,
-    /// Minutes that it gets where nobody says how long.
+    /// Minutes that it gets by default.
     pub minutes: f64,
     /// Its parts.
     #[serde(rename = "part")]

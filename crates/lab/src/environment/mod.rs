@@ -34,7 +34,7 @@ pub struct Environment {
     pub memory_bytes: u64,
     /// Dirty pages beyond which the kernel begins to write them out.
     pub dirty_background_bytes: Option<u64>,
-    /// What a look at the clock costs, in nanoseconds: the median of many.
+    /// What one reading of the clock costs, in nanoseconds: the median of many.
     pub clock_ns: u64,
     /// What the kernel does against faults of the processor, by the names that it gives them.
     pub mitigations: BTreeMap<String, String>,

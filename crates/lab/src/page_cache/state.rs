@@ -11,7 +11,7 @@ pub enum State {
     Warm,
     /// None of it.
     Cold,
-    /// Whatever earlier runs left there, neither set nor proved: what most measurements have.
+    /// What earlier runs left there, neither set nor proved: what most measurements have.
     AsItComes,
 }
 

@@ -28,7 +28,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// What is about to be run, for whoever watches. It is called between runs and never during one.
+/// What is about to be run, for the caller. It is reported between runs and never during one.
 #[derive(Debug)]
 pub struct Progress<'p> {
     /// The part of the race.

@@ -14,8 +14,8 @@ use crate::trial::Task;
 use crate::trial::digest::Digests;
 use crate::words;
 
-/// The lengths tried, each only by those who were quick enough on the one before: a byte at a time
-/// takes a second for a MiB.
+/// The lengths tried, each only by the candidates that were fast enough on the one before: a byte
+/// at a time takes a second for a MiB.
 const LENGTHS_BYTES: [u64; 4] = [128 << 10, 1 << 20, LONG_BYTES, PIECE_BYTES];
 
 /// The length of a full elimination round. It exceeds the last cache of most processors, and two
@@ -60,8 +60,8 @@ impl Race<'_> {
             }
             self.run_elimination_round(&task, 1, &quick)?;
             self.drop_far_slower(&task)?;
-            // With a number of rounds asked for nobody is left out for being slow, hence there is
-            // nothing more to learn.
+            // If the user asks for a number of rounds, no candidate is dropped for being slow, so
+            // there is nothing more to learn.
             let enough = bytes >= LONG_BYTES && self.config.rounds.is_some();
             if enough && self.config.time.is_none() {
                 return Ok(());

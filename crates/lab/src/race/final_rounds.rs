@@ -41,7 +41,7 @@ impl Race<'_> {
         Ok(round)
     }
 
-    /// The first run over the whole load takes memory that nobody used lately, which in a virtual
+    /// The first run over the whole load uses memory that was not used lately, which in a virtual
     /// machine the host has to supply first. It is run by the quickest and not counted.
     fn warm_up(&mut self, task: &Task) -> Result<(), Error> {
         let quickest = self

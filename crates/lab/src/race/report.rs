@@ -97,8 +97,8 @@ impl Race<'_> {
         }
     }
 
-    /// The verdict on `racers`. Whoever did as well as the winner in the elimination rounds, and
-    /// did not come into the final, keeps it open.
+    /// The verdict on `racers`. It stays open if a candidate did as well as the winner in the
+    /// elimination rounds and was not in the final.
     fn decide(&self, racers: &[Racer]) -> Verdict {
         let verdict = winner::decide(racers);
         let elimination_ns =

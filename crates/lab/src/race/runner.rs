@@ -35,7 +35,7 @@ pub(super) struct Race<'r> {
 }
 
 impl Race<'_> {
-    /// Runs one candidate once and keeps what came of it.
+    /// Runs one candidate once and keeps the result.
     pub(super) fn run_one(&mut self, index: usize, task: &Task, place: Place) -> Result<(), Error> {
         self.announce(index, place);
         let begun = Instant::now();

@@ -67,7 +67,7 @@ pub struct Summary {
     pub device_read_bytes_median: Option<f64>,
     /// Bytes that devices wrote or were left to write.
     pub device_written_bytes_median: Option<f64>,
-    /// The destination came to share the source's extents.
+    /// The destination then shares the source's extents.
     pub shares_extents: bool,
     /// The share of bytes that `read_write` moved after a refusal.
     pub last_resort_share: f64,

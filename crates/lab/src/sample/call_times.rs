@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// The read and write calls of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallTimes {
-    /// What the look at the clock between two calls costs, as the median of many, in nanoseconds.
-    /// It is contained in the time of each call, from which it can be subtracted.
+    /// What the reading of the clock between two calls costs, as the median of many, in
+    /// nanoseconds. It is contained in the time of each call, from which it can be subtracted.
     pub clock_ns: u64,
     /// Calls that read, the one that found the end of the file not among them.
     pub read: OpTimes,

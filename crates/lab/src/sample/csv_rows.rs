@@ -95,7 +95,7 @@ fn fields_of(row: &impl Serialize) -> Map<String, Value> {
 }
 
 /// How many bytes of `csv` are whole rows: those before the last end of a line that stands in no
-/// quotes. Whoever was killed may have left a part of another behind them.
+/// quotes. A writer that was killed may have left part of another row.
 #[must_use]
 pub fn whole_rows(csv: &[u8]) -> usize {
     let (mut whole, mut quoted) = (0, false);

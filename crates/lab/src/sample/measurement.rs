@@ -75,7 +75,7 @@ pub struct Measurement {
     pub refusals: String,
     /// Bytes that `read_write` moved in the variant's place after a refusal.
     pub last_resort_bytes: u64,
-    /// Nothing was moved: the destination came to share the source's extents.
+    /// Nothing was moved: the destination then shares the source's extents.
     pub shares_extents: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct Sample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// A short run on the start of the source; elimination rounds decide who goes on.
+    /// A short run on the start of the source; elimination rounds decide which candidates go on.
     #[serde(rename = "heat")]
     Elimination,
     /// One run on the whole load that warms up and is never counted.
@@ -60,7 +60,7 @@ pub struct Place {
 }
 
 impl Sample {
-    /// One run of `variant` over `bytes`, and what it came to.
+    /// One run of `variant` over `bytes`, and its result.
     #[must_use]
     pub fn of(
         variant: &engines::Variant,

@@ -145,7 +145,7 @@ pub struct CallRecord {
     pub repeat: u32,
     /// `read` or `write`.
     pub op: String,
-    /// What the look at the clock between two calls takes; it is contained in each call.
+    /// What the reading of the clock between two calls takes; it is contained in each call.
     pub clock_ns: u64,
     /// The bucket and the calls in it.
     #[serde(flatten)]
@@ -166,7 +166,7 @@ pub struct SequenceRecord {
     pub op: String,
     /// Which call of its kind, from 0; of very many, every second, third and so on is kept.
     pub call: u64,
-    /// What it took, with the look at the clock.
+    /// What it took, with the reading of the clock.
     pub elapsed_ns: u64,
 }
 
@@ -212,8 +212,8 @@ pub struct ReadError {
     pub problem: String,
 }
 
-/// Reads a CSV file of records of one kind. A last line without its end is left out: whoever wrote
-/// it was killed.
+/// Reads a CSV file of records of one kind. A last line without its end is left out: the writer was
+/// killed.
 ///
 /// # Errors
 /// When the file cannot be opened or a line of it is no such record.
@@ -295,7 +295,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
                 } else if let Ok(number) = text.parse() {
                     visitor.visit_f64(number)
                 } else {
-                    // What is no number is told by whoever expects one.
+                    // What is no number is an error where a number is expected.
                     visitor.visit_borrowed_str(text)
                 }
             }

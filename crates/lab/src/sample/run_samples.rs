@@ -18,7 +18,7 @@ pub struct Samples<'r> {
 /// What has to be known of a machine to judge samples of it.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineFacts {
-    /// What a look at the clock costs.
+    /// What one reading of the clock costs.
     pub clock_ns: f64,
     /// Whether it is a virtual machine.
     pub virtual_machine: bool,

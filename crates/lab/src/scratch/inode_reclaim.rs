@@ -14,10 +14,10 @@ pub struct InodesInUse(u64);
 /// Between two looks: about the time that xfs needs for some hundred extents.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// Without any progress for so long, what is still there belongs to somebody else.
+/// Without any progress for so long, the remaining inodes belong to another process.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Others who make and remove files without end are not waited for longer.
+/// Other processes that keep making and removing files are not waited for any longer.
 const LONGEST: Duration = Duration::from_secs(10);
 
 impl InodesInUse {
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_files_that_were_removed() {
-        // Nobody else makes files there meanwhile.
+        // No other process makes files there meanwhile.
         let Some(small) = testfs::small_fs(testfs::FsKind::Xfs) else { return };
         let dir = File::open(small.join(".")).expect("it opens");
         let before = quiet(&dir);

@@ -22,7 +22,7 @@ pub struct Scratch {
     remover: Remover,
 }
 
-/// A directory that somebody else makes and removes, for the files of runs.
+/// A directory that another process makes and removes, for the files of runs.
 #[derive(Debug)]
 pub struct WorkDir {
     path: PathBuf,
@@ -46,7 +46,7 @@ const PREFIX: &str = ".haulage-";
 const KINDS: [&str; 3] = ["race", "bench", "tune"];
 
 /// Scratch directories in `dst_dir` that no experiment works in any more: a SIGKILL, or the end of
-/// the machine, leaves no time to remove them. Whoever works in one holds a lock on it.
+/// the machine, leaves no time to remove them. A process that works in one holds a lock on it.
 #[must_use]
 pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -83,7 +83,7 @@ pub fn remove_left_by(run: &Path, dst_dir: &Path) {
     }
 }
 
-/// Whatever fails, whose the directory is can be told as long as it is there.
+/// The owner of the directory can be told as long as it exists, even if something fails.
 fn remove_with_owner_last(dir: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
@@ -133,7 +133,7 @@ impl Scratch {
         let path = dst_dir.join(&name);
         match rustix::fs::openat(&parent, &name, flags | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(dir) => {
-                // Where locks are unknown nobody can look for abandoned ones either.
+                // Where locks are not supported, abandoned directories cannot be found either.
                 let _ = flock(&dir, FlockOperation::LockExclusive);
                 let again = rustix::io::fcntl_dupfd_cloexec(&dir, 0).map_err(failed)?;
                 let remover = Remover { parent, name, path: path.clone(), dir };

@@ -29,8 +29,8 @@ pub struct Contender {
     pub elimination_ns: f64,
     /// What one run of the final would take in all: state, copy, comparison, removal.
     pub run_cost: Duration,
-    /// Whether it takes part whatever the others do: it shares extents, which answers another wish
-    /// and takes no time.
+    /// Whether it always takes part: it shares extents, which answers another wish and takes no
+    /// time.
     pub always: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which variants take part in a race or a search, in which order they run, who goes on and who
+//! Which variants take part in a race or a search, in which order they run, which go on and which
 //! wins: decisions without I/O that `race` and `tune` share.
 
 pub mod admission;

@@ -9,8 +9,8 @@ use super::admission::ROUNDS_MIN;
 use crate::stats::{Paired, Ratio, holm, median};
 use crate::words;
 
-/// Differences under this share are no reason to choose one way over another, and lie within what
-/// placement in memory makes of two runs of the same program.
+/// Differences under this share are no reason to prefer a variant, and lie within what placement in
+/// memory makes of two runs of the same program.
 pub const DELTA: f64 = 0.02;
 
 /// A variant is out of the running when the chance that it is as good as the best is at or under
@@ -49,7 +49,7 @@ pub struct Verdict {
     pub ratio_low: Option<f64>,
     /// The upper end.
     pub ratio_high: Option<f64>,
-    /// Everyone who may be the fastest, fastest first by median.
+    /// Every candidate that may be the fastest, fastest first by median.
     pub contenders: Vec<String>,
     /// The least difference that counts, as a share.
     pub delta: f64,
@@ -87,7 +87,7 @@ impl Racer {
     }
 }
 
-/// The index of the fastest among those who stayed to the end: whoever ran fewer rounds had been
+/// The index of the fastest among those that stayed to the end: one that ran fewer rounds had been
 /// beaten. The time may have ended the last round before all had their turn.
 ///
 /// Medians alone would not do: with few and noisy rounds, another can be faster round by round.

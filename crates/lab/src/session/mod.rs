@@ -46,14 +46,14 @@ const SLOW_MODE: f64 = 0.5;
 /// order, the errand of a peer, or a watchdog's watch. Returns whether it went well; when it did
 /// not, that was said as an event.
 pub fn main() -> bool {
-    // Nobody would read what comes after the conductor's end, or remove what is made.
+    // After the end of the conductor, no process reads the events or removes the files.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let mut line = String::new();
     let mut input = std::io::stdin().lock();
     if input.read_line(&mut line).is_err() {
         return false;
     }
-    // Whoever was gone before this process could ask to be ended with them is its parent no more.
+    // The parent may have ended before the request for its death signal was made.
     let Ok(AnyOrder { parent }) = serde_json::from_str(&line) else { return false };
     if parent.is_some() && parent != getppid().map(|parent| parent.as_raw_nonzero().get()) {
         return false;

@@ -73,7 +73,7 @@ pub enum Event {
         place: usize,
         /// What the machine's speed probe took just before.
         probe_ns: u64,
-        /// What came of it.
+        /// The result.
         measured: Box<Measurement>,
     },
     /// What the single calls of the run took that is told of next: with the run all of it is told.

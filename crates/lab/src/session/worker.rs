@@ -215,7 +215,7 @@ impl Barrier for Start<'_> {
         let read = self.input.borrow_mut().read_line(&mut line);
         match (read, serde_json::from_str(&line)) {
             (Ok(_), Ok(WorkerRequest::Start { at_ns })) => sleep_until(at_ns),
-            // Whoever was to give the request is gone.
+            // The session is gone.
             _ => std::process::exit(1),
         }
     }

@@ -1,4 +1,4 @@
-//! What a comparison of two arms comes to.
+//! The answer of a comparison of two variants.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};

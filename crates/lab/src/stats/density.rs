@@ -79,7 +79,7 @@ impl Density {
 }
 
 /// The percentiles that `count` values can tell: those with at least five values on their far side,
-/// the median always. Nobody knows the 99th of twenty runs.
+/// the median always. Twenty runs have no 99th percentile.
 #[must_use]
 pub fn quantiles_supported(count: usize) -> Vec<f64> {
     let supported = |q: &f64| *q == 0.5 || (q.min(1.0 - q) * count as f64) >= 5.0 - 1e-9;

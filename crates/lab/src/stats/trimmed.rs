@@ -19,7 +19,7 @@ pub(super) struct Trimmed {
     pub(super) cut: usize,
 }
 
-/// The trimmed mean of `values`; `None` with fewer than two, whose error nobody can tell.
+/// The trimmed mean of `values`; `None` with fewer than two, whose error is unknown.
 pub(super) fn trimmed(values: &[f64]) -> Option<Trimmed> {
     let count = values.len();
     if count < 2 {

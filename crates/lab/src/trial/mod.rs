@@ -112,8 +112,8 @@ impl Runner {
         })
     }
 
-    /// What another program does, that tries `ways` one after another with each file and remembers
-    /// no refusal. It goes by the name of `named`.
+    /// Another copier, which tries `ways` one after another with each file and remembers no
+    /// refusal. It goes by the name of `named`.
     #[must_use]
     pub fn of_ways(named: &Variant, ways: &[Variant]) -> Runner {
         let way = Way::Copier(Chain::exactly(ways.iter().cloned()));
@@ -332,7 +332,7 @@ impl Bench<'_> {
                 None => task.digests.difference(index, part.bytes, self.reopen(index)?.as_fd()),
             };
             if let Some(how) = difference.map_err(reading)? {
-                // The engine is not to blame when somebody wrote to the source meanwhile.
+                // The engine is not to blame when another process wrote to the source meanwhile.
                 self.source.open_file(part.file)?;
                 let path = self.source.path_of(part.file);
                 return Err(Error::WrongCopy { variant: variant.to_string(), path, how });

@@ -9,12 +9,12 @@ use super::case::Case;
 use crate::search::winner::{self, DELTA, Racer};
 use crate::stats::Ratio;
 
-/// One way of copying in the search.
+/// One variant in the search.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     /// What it is called in tables and records.
     pub(super) name: String,
-    /// What runs; of another program's way, the variant that it leads to.
+    /// What runs; for another copier, the variant that it ends up with.
     pub(super) variant: Variant,
     pub(super) role: Role,
     /// The times of its elimination rounds.
@@ -33,7 +33,7 @@ pub(super) enum Role {
     /// To be compared with: it is measured however slow it is. It wins all the same if it is the
     /// fastest.
     Baseline,
-    /// The way of another program, which no choice can name.
+    /// Another copier, which no profile can name.
     OtherCopier,
 }
 
@@ -162,7 +162,7 @@ fn keep_closest(candidates: &mut [Candidate], (factor, number): (f64, usize)) {
     order.sort_by(|&a, &b| heat(&candidates[a]).total_cmp(&heat(&candidates[b])));
     for (rank, index) in order.into_iter().enumerate() {
         match candidates[index].elimination_median_ns() {
-            // Whether it is slow nobody knows.
+            // Its speed is unknown.
             None => candidates[index].status = Status::Waiting,
             Some(ns) if rank >= number || ns > factor * best_ns => {
                 candidates[index].status = Status::Slow;
@@ -271,7 +271,7 @@ pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
 }
 
 /// Whether more rounds would tell nothing that matters: each of those still racing is slower than
-/// the best by more than δ, or no further from it than that, and nobody waits to be tried.
+/// the best by more than δ, or no further from it than that, and none waits to be tried.
 pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
     let Some(best) = best(candidates) else { return false };
     let enough = |candidate: &Candidate| candidate.finals_ns.len() >= ROUNDS_TO_SETTLE;

@@ -34,8 +34,8 @@ const STANDS: [(u64, u32, f64); SizeClass::ALL.len()] = [
 /// from the page cache takes as long as to copy many that are in it.
 const ABSENT_SHARE: u32 = 4;
 
-/// Shorter files are written out and dropped from the page cache in an instant, whatever way they
-/// went.
+/// Shorter files are written out and dropped from the page cache in an instant, whichever variant
+/// copies them, they went.
 const NO_CACHE_BYTES_MIN: u64 = 1 << 20;
 
 /// Shorter files are not worth starting other workers for.

@@ -26,7 +26,7 @@ use crate::trial::{Bench, Outcome, Runner, Task};
 pub(super) struct CopySlot {
     source: Source,
     task: Task,
-    /// The start of it, where all of it is so long that a hopeless way would take all the time.
+    /// The start of it, where all of it is so long that a slow variant would take all the time.
     short: Option<Task>,
     /// Where its copies go, to one after another.
     dsts: Vec<WorkDir>,
@@ -48,7 +48,7 @@ pub(super) enum Length {
 const SHORT_BYTES: u64 = 1 << 20;
 const LONG_BYTES: u64 = 4 << 20;
 
-/// What one run in all copy slots came to.
+/// The result of one run in all copy slots.
 #[derive(Debug)]
 pub(super) enum Run {
     Measured(Measured),
@@ -190,8 +190,8 @@ impl CopySlot {
 ///
 /// # Errors
 /// When a source cannot be read or has changed, a destination cannot be written, or a copy is
-/// wrong. A copy that failed is no error but a refusal: another way may do. Unless it failed for
-/// want of room.
+/// wrong. A copy that failed is a refusal and not an error: another variant may work. Unless it
+/// failed for want of room.
 pub(super) fn run(
     case: &Case,
     prover: &Prover,
@@ -215,7 +215,7 @@ pub(super) fn run(
         match outcome {
             Ok(Outcome::Measured(measured)) => all.push(measured),
             Ok(Outcome::Refused(why)) => return Ok(Run::Refused(why)),
-            // That a disk is full says nothing of the way: it would be held unfit for good.
+            // A full disk says nothing about the variant, which would be rejected for good.
             Err(failed @ Error::CopyFailed { errno, .. }) if !is_of_the_disk(errno) => {
                 return Ok(Run::Refused(failed.to_string()));
             }
@@ -244,7 +244,7 @@ pub(super) fn run(
     }))
 }
 
-/// Whether no other way would have had more luck.
+/// Whether every other variant would have failed too.
 fn is_of_the_disk(errno: Errno) -> bool {
     matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::ROFS)
 }
@@ -343,8 +343,8 @@ impl Drop for Leaving<'_> {
 
 /// Has the first half of a source in the page cache because it was read, the second because it was
 /// written. The kernel makes larger pages of what is written than of what it reads ahead, if there
-/// are any in memory, and which way is the fastest depends on that: by 20 % between reading and
-/// splicing 256 KiB from ext4. Which of both an administrator's files are, nobody knows.
+/// are any in memory, and which variant is fastest depends on that: by 20 % between reading and
+/// splicing 256 KiB from ext4. Which of both the files of a user are is unknown.
 fn read_half_anew(source: &Source, load: &Load) -> Result<(), Error> {
     let mut left = load.bytes / 2;
     for part in &load.parts {

@@ -40,7 +40,7 @@ use copy_slots::CopySlots;
 use runners::{OtherCopier, StartedRunners};
 use search::{PriorKnowledge, Search, SearchContext};
 
-/// What happens, for whoever watches. It is told between runs and never during one.
+/// What happens, for the caller. It is reported between runs and never during one.
 #[derive(Debug)]
 pub enum Event<'e> {
     /// A run is about to begin.
@@ -213,7 +213,7 @@ impl Tuning<'_, '_> {
         for search in &self.searches {
             let Situation { size, residency, in_flight, no_cache } = search.case.situation;
             let own = case.situation;
-            // The longest files take too long for all that are hopeless.
+            // The longest files take too long for variants that are far slower.
             let huge = own.size.last_bytes().is_none();
             let next = own.size.index() == size.index() + 1;
             let alike = (size == own.size || huge && next)

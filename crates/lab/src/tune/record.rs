@@ -93,19 +93,19 @@ pub struct Finding {
     pub seconds: f64,
     /// What it costs to go by the default.
     pub default_loss: Option<Loss>,
-    /// What GNU cp's way costs.
+    /// What GNU cp costs.
     pub gnu_cp_loss: Option<Loss>,
     /// What it costs always to use copy_file_range.
     pub copy_file_range_loss: Option<Loss>,
-    /// Every way that was tried, fastest first.
+    /// Every variant that was tried, fastest first.
     pub ways: Vec<Way>,
     /// In a [summary](Record::summary) those of them that left in the elimination rounds: the time
-    /// of the middle one of a way's elimination rounds over that of the best's.
+    /// of the median elimination round of a variant over that of the best.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left: BTreeMap<String, f64>,
 }
 
-/// What a way costs against the best.
+/// What a variant costs against the best.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
@@ -118,7 +118,7 @@ pub enum Loss {
         /// The upper end.
         high: f64,
     },
-    /// It moves no bytes here: the copy comes to share the source's extents.
+    /// It moves no bytes here: the copy then shares the source's extents.
     SharesExtents,
     /// It does not work here.
     Refused,
@@ -126,7 +126,7 @@ pub enum Loss {
     Unknown,
 }
 
-/// One way in a search.
+/// One variant in a search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Way {
     /// The variant, or the name of another copier.
@@ -136,7 +136,7 @@ pub struct Way {
     pub standing: String,
     /// Why it was refused; empty otherwise.
     pub reason: String,
-    /// The destination came to share the source's extents.
+    /// The destination then shares the source's extents.
     pub shares_extents: bool,
     /// The median time of a file in nanoseconds, in the final.
     pub file_ns_median: Option<f64>,
@@ -188,7 +188,7 @@ impl Record {
     }
 
     /// The same without the times of single runs, from which all else was made, and with little of
-    /// those ways that left before the final.
+    /// those variants that were dropped before the final.
     #[must_use]
     pub fn summary(mut self) -> Record {
         for finding in &mut self.situations {
@@ -204,7 +204,7 @@ impl Record {
 }
 
 impl Finding {
-    /// Of a search, whatever became of it.
+    /// The finding of a search, answered or not.
     pub(super) fn of(search: &Search) -> Finding {
         let candidates = &search.candidates;
         let answered = search.why_not.is_empty();
@@ -264,18 +264,18 @@ impl Finding {
         left.filter_map(|way| Some((way.name.clone(), ratio(way)?))).collect()
     }
 
-    /// The way called `name`.
+    /// The variant called `name`.
     #[must_use]
     pub fn way(&self, name: &str) -> Option<&Way> {
         self.ways.iter().find(|way| way.name == name)
     }
 
-    /// The names of all ways of which something is known.
+    /// The names of all variants with results.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.ways.iter().map(|way| way.name.as_str()).chain(self.left.keys().map(String::as_str))
     }
 
-    /// What the way called `name` took against the best: by the final, or, of those that left in
+    /// The ratio of the variant called `name` to the best: by the final, or, of those that left in
     /// the elimination rounds, by these, which are few. `None` where it did not run or shares
     /// extents.
     #[must_use]
@@ -286,7 +286,7 @@ impl Finding {
         }
     }
 
-    /// The way to use.
+    /// The variant to use.
     #[must_use]
     pub fn chosen(&self) -> Option<&Way> {
         self.way(self.choice.as_deref()?)

@@ -16,7 +16,7 @@ use crate::definition::{Definition, Measure, Order, Part};
 use crate::sample::run_samples::Samples;
 use crate::stats::{Answer, InterimAnalyses, Sessions, Tested, decide, median};
 
-/// Everything that an experiment comes to.
+/// The verdict of an experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// The version of this form.
@@ -30,7 +30,7 @@ pub struct Verdict {
     pub delta_cold: f64,
     /// Where δ comes from, in words.
     pub delta_from: String,
-    /// Whether what is measured on this machine can be believed, in words; empty where nobody
+    /// Whether what is measured on this machine can be believed, in words; empty where it was not
     /// asked.
     #[serde(default)]
     pub certificate: String,
@@ -60,7 +60,7 @@ pub struct PartVerdict {
     pub analyses: Vec<Finding>,
 }
 
-/// What one cell came to.
+/// The verdict of one cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CellVerdict {
     /// Its short name.

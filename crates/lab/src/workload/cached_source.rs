@@ -69,7 +69,7 @@ impl CachedSource {
         self.prover.judge(measured, begun.reached, on_medium_bytes, bypasses_cache);
     }
 
-    /// An error when somebody has written to the source.
+    /// An error when another process has written to the source.
     pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
         self.load.parts.iter().try_for_each(|part| self.source.open_file(part.file).map(drop))
     }

@@ -150,7 +150,7 @@ fn copy(
     }
 }
 
-/// What a look at the clock takes, and the store of what it says: the median of many.
+/// What one reading of the clock takes, and the store of what it says: the median of many.
 fn clock_ns() -> u64 {
     let mut looks = Times::with_room_for(CLOCK_LOOKS);
     let mut before_ns = now_ns();

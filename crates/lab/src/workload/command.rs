@@ -181,7 +181,7 @@ impl Commanding {
     }
 
     /// Waits until all of the destination's file system is on the medium: which files a command has
-    /// synced, and whether it made others, nobody tells.
+    /// synced, and nothing tells whether it made others.
     fn sync(&self, spent: &mut Spent) -> Result<(), Error> {
         if self.durable {
             rustix::fs::syncfs(self.dir.dir()).map_err(Error::path("cannot sync", &self.dst))?;
@@ -192,7 +192,7 @@ impl Commanding {
 }
 
 impl Commanding {
-    /// Tells by what happened what nobody knows of a command beforehand.
+    /// Derives from what happened what is not known of a command beforehand.
     fn judge(&self, begun: Begun, measured: &mut Measurement) {
         let bytes = self.cached.load.bytes;
         measured.shares_extents = measured.dst_resident_bytes_after == Some(0)
@@ -206,7 +206,7 @@ impl Commanding {
     }
 }
 
-/// A file in memory for what a command says: a pipe would have somebody read it meanwhile.
+/// A file in memory for what a command says: a pipe would need a reader meanwhile.
 fn caught() -> Result<File, Error> {
     let fd = rustix::fs::memfd_create("words", MemfdFlags::CLOEXEC)
         .map_err(Error::path("cannot make", "a file in memory"))?;
@@ -250,7 +250,7 @@ impl ReadyVariant for Commanding {
         }
         let dst_after = self.tree.resident_bytes(&self.dst);
         if let Some(how) = self.tree.difference(&self.dst)? {
-            // The command is not to blame when somebody wrote to the source meanwhile.
+            // The command is not to blame when another process wrote to the source meanwhile.
             self.cached.check_unchanged()?;
             return Err(Error::Wrong { variant: self.text.clone(), how });
         }

@@ -153,7 +153,7 @@ impl Hasher {
     fn take_read(&mut self, bytes: &[u8]) {
         match self {
             Hasher::None(_) => {
-                // The kernel has written them; whoever reads into nothing looks no further.
+                // The kernel has written them; a variant that only reads does not look at them.
                 std::hint::black_box(bytes);
             }
             _ => self.take(bytes),
@@ -331,7 +331,7 @@ impl Digesting {
             true => format!("of '{path}' it made {} and not {}", hex(digest), hex(expected)),
             false => format!("of '{path}' it went through {bytes} bytes and not {}", part.bytes),
         };
-        // The variant is not to blame when somebody wrote to the source meanwhile.
+        // The variant is not to blame when another process wrote to the source meanwhile.
         self.cached.source.open_file(part.file)?;
         Err(Error::Wrong { variant: self.text.clone(), how })
     }

@@ -130,7 +130,7 @@ fn serve(order: &PeerOrder) -> std::io::Result<std::convert::Infallible> {
                 report(&PeerReport::Received { received });
             }
             Role::Sender => match send(connection, order.bytes) {
-                // Whoever measures has had enough, because something failed there.
+                // The process that measures closed the connection, because something failed there.
                 Err(error) if is_of_the_other_end(&error) => {}
                 sent => sent?,
             },
@@ -157,7 +157,7 @@ fn receive(mut connection: TcpStream, bytes: u64, piece: &mut [u8]) -> std::io::
         let was_short = received < bytes;
         received += got as u64;
         if was_short && received >= bytes {
-            // Nobody may be waiting for it any more.
+            // The other end may no longer wait for it.
             let _ = connection.write_all(&[1]);
         }
         digest.update(&piece[..got]);

@@ -106,7 +106,7 @@ impl Sending {
         if received == self.expected {
             return Ok(());
         }
-        // The variant is not to blame when somebody wrote to the source meanwhile.
+        // The variant is not to blame when another process wrote to the source meanwhile.
         self.cached.source.open_file(0)?;
         let how = match received.bytes == self.expected.bytes {
             true => "other bytes arrived than were sent".to_owned(),

@@ -26,7 +26,7 @@ use crate::sample::run_samples::MachineFacts;
 /// Page faults of one worker in a timed part that has none: of stacks, of threads that start.
 const FAULTS_STRAY: f64 = 16.0;
 
-/// The look at the clock may be this share of a time.
+/// The reading of the clock may be this share of a time.
 const CLOCK_SHARE: f64 = 0.02;
 
 /// What is to be said of the samples in `views`, which are all parts of an experiment.

@@ -63,9 +63,9 @@ pub struct CallCost {
     pub buffer_bytes: u64,
     /// Calls of all runs that count.
     pub calls: u64,
-    /// Their mean, without the look at the clock.
+    /// Their mean, without the reading of the clock.
     pub mean_ns: f64,
-    /// The 5 % quantile, without the look at the clock; quantiles are exact to 1.6 %.
+    /// The 5 % quantile, without the reading of the clock; quantiles are exact to 1.6 %.
     pub p05_ns: f64,
     /// The median.
     pub median_ns: f64,
@@ -91,7 +91,7 @@ pub struct Mode {
 /// c + f n for one kind of call: of means, so that what some calls wait for is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CallLine {
-    /// c: what a call costs whatever it moves, in nanoseconds.
+    /// c: the cost of a call apart from its bytes, in nanoseconds.
     pub call_ns: Estimated,
     /// f: what a byte costs, in nanoseconds.
     pub byte_ns: Estimated,
@@ -150,7 +150,7 @@ fn of_cell(view: &View<'_>, cell: &CellView<'_>) -> Option<CellCalls> {
     })
 }
 
-/// The mean of each run's calls, without the look at the clock.
+/// The mean of each run's calls, without the reading of the clock.
 fn run_means(buffer_bytes: u64, calls: &[&CallRecord]) -> Vec<Point> {
     let mut runs: BTreeMap<(u32, u32), (u64, u64, u64)> = BTreeMap::new();
     for call in calls {

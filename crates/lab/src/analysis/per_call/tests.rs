@@ -5,7 +5,7 @@ use crate::sample::record::SequenceRecord;
 
 const CLOCK_NS: u64 = 25;
 
-/// The lines of one run's calls of one kind, in nanoseconds with the look at the clock.
+/// The lines of one run's calls of one kind, in nanoseconds with the reading of the clock.
 fn add_calls(
     made: &mut Synthetic,
     cell: &str,

@@ -11,8 +11,8 @@ use super::{
 /// t(n) = c + f n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostLine {
-    /// c, what a call costs whatever it moves, in nanoseconds. It may come out negative when it is
-    /// too small to be seen.
+    /// c, the cost of a call apart from its bytes, in nanoseconds. It may come out negative when it
+    /// is too small to be seen.
     pub call_ns: Estimate,
     /// f, what a byte costs, in nanoseconds.
     pub byte_ns: Estimate,

@@ -50,7 +50,7 @@ pub struct Broken {
     pub below_byte_ns: Estimate,
     /// Where they meet, in bytes. The interval holds all places at which the fit is not
     /// significantly worse (profile likelihood), as far as they were tried: the break may also lie
-    /// nearer to the ends than the third size from them, where nobody can tell.
+    /// nearer to the ends than the third size from them, where it cannot be told.
     pub break_bytes: Estimate,
     /// What a byte beyond the break costs, in nanoseconds.
     pub above_byte_ns: Estimate,

@@ -17,7 +17,7 @@ use crate::sample::Stage;
 use crate::search::admission::ROUNDS_MIN;
 use crate::search::run_order::RunOrder;
 
-/// The ways that compete in one situation, and how far they came. It may be taken up again.
+/// The candidates of one situation and their results so far. A search can be continued.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     pub(super) case: Case,
@@ -258,7 +258,7 @@ impl Search {
         Ok(())
     }
 
-    /// The first runs take memory that nobody used lately, which in a virtual machine the host has
+    /// The first runs use memory that was not used lately, which in a virtual machine the host has
     /// to supply first, and tell whether the state can be had. They are not counted.
     fn warm_up(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         let mut missed = String::new();
