@@ -13,7 +13,7 @@ pub const SESSIONS_MIN: u32 = 5;
 /// Sessions after which a cell ends without an answer.
 pub const SESSIONS_MAX: u32 = 320;
 
-/// Sessions that given rounds are divided into.
+/// The number of sessions that a given number of rounds is divided into.
 pub(crate) const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
 
 /// The interim analyses at the cells of each part, for an error of 5 % in all comparisons of the
@@ -37,7 +37,7 @@ pub fn of_family(rounds: Option<u32>, family: usize) -> InterimAnalyses {
     }
 }
 
-/// A comparison of two variants that has been measured for so long.
+/// A comparison of two variants, as measured so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComparisonSoFar<'s> {
     /// The ratios.
@@ -51,13 +51,12 @@ pub(crate) struct ComparisonSoFar<'s> {
 }
 
 impl ComparisonSoFar<'_> {
-    /// The level of the interim analysis at which the comparison stands. Where it was not answered
-    /// there, and the time was over, there will be no other interim analysis, and this one spends
-    /// all that is left; that it is also one of the regular interim analyses would else leave most
-    /// of the error unspent.
+    /// The level at which the comparison is analysed. If it was not answered and the time is over,
+    /// this is the last analysis. It spends all of the error that is left, even if it falls on a
+    /// regular interim analysis.
     pub(crate) fn level(&self, interim: &InterimAnalyses) -> f64 {
         let done = interim.sessions().filter(|&count| count < self.last_session).count();
-        // What was read from a run directory does not say why a variant left.
+        // A run directory does not say why a variant left.
         let answered = |alpha: &f64| {
             self.answered || Answer::of(self.compared, self.delta, *alpha) != Answer::Unresolved
         };

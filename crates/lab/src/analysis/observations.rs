@@ -30,7 +30,7 @@ pub fn undisturbed_ns(measured: &Measurement, measure: Measure) -> f64 {
     (value_ns(measured, measure) - waited_ns as f64).max(1.0)
 }
 
-/// One counted run as far as comparing needs it.
+/// What a comparison needs of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// The index of the variant.
@@ -121,7 +121,7 @@ impl Points {
             let value_ns = if undisturbed { point.undisturbed_ns() } else { point.value_ns };
             sessions.entry(point.session).or_default().push(value_ns.ln());
         }
-        // What is robust for ratios is so for times.
+        // The estimator that is robust for ratios is robust for times too.
         Some(Sessions::new(sessions.into_values().collect()).session_log_ratios())
     }
 

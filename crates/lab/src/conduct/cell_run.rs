@@ -11,14 +11,14 @@ use crate::sample::record::{self, Place, Record, RoundRecord};
 use crate::session::protocol::Event;
 use crate::stats::rounds_per_session;
 
-/// Rounds of one session at most: what makes sessions differ needs sessions to be seen.
+/// The most rounds of one session. More rounds do not show how sessions differ; more sessions do.
 pub(crate) const ROUNDS_MAX: u32 = 64;
 
-/// The share of a cell's rounds beyond which disturbance is what this machine is like: to run them
-/// again would cost time and find the same.
+/// If more than this share of a cell's rounds is disturbed, the machine is always like that.
+/// Repeating rounds would cost time and find the same.
 const DISTURBED_SHARE_MAX: f64 = 0.3;
 
-/// A cell and what is known of it so far.
+/// A cell and its results so far.
 #[derive(Debug)]
 pub struct CellRun {
     /// The index of its part.
@@ -48,7 +48,7 @@ pub struct CellRun {
     rounds_tried_disturbed: u32,
     pub(crate) round_cost: Option<Duration>,
     pub(crate) session_cost: Duration,
-    /// Rounds of a session that make the most of the time, as far as the noise is known.
+    /// The number of rounds in a session that uses the time best, computed from the noise so far.
     pub(crate) rounds_wanted: Option<u32>,
     /// Calls that move bytes in one run of each variant; empty before the first session.
     pub(crate) calls: Vec<Option<u64>>,
@@ -57,9 +57,9 @@ pub struct CellRun {
 /// Why a cell got no more sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All that was asked is answered.
+    /// All its comparisons are answered.
     Answered,
-    /// It had as many as it may have.
+    /// It has had the maximum number of sessions or rounds.
     Full,
     /// Nothing, or the baseline alone, or not the baseline, works here.
     NothingToCompare,
@@ -135,7 +135,7 @@ impl CellRun {
         variants.map(|variant| (variant, baseline)).collect()
     }
 
-    /// Keeps what a session tells.
+    /// Stores an event of a session.
     pub(crate) fn take(
         &mut self,
         event: Event,
@@ -203,7 +203,7 @@ impl CellRun {
         f64::from(self.rounds_tried_disturbed) > DISTURBED_SHARE_MAX * f64::from(self.rounds_tried)
     }
 
-    /// Learns from what was measured how many rounds a session should have.
+    /// Computes from the samples so far how many rounds a session should have.
     pub(crate) fn plan_rounds(&mut self, part: &Part) {
         let Some(round) = self.round_cost else { return };
         let (session_ns, round_ns) = (self.session_cost.as_nanos(), round.as_nanos());

@@ -9,17 +9,18 @@ use crate::definition::{Order, Slowed};
 use crate::process::own_pid;
 use crate::session::protocol;
 
-/// What the first session of a cell takes for its rounds, about: it finds out what a round costs.
+/// About how long the rounds of the first session of a cell take. That session measures what a
+/// round costs.
 const FIRST_SESSION: Duration = Duration::from_millis(30);
 
-/// Runs of each variant where they follow one after another.
+/// Runs of each variant in a part whose variants run one after another.
 const RUNS_ONE_AFTER_ANOTHER: usize = 10;
 
 /// How often a disturbed round is run again.
 const REPEATS: u32 = 2;
 
-/// Runs that take longer than this have none before them that does not count, but in the first
-/// session of a cell: what a new process has to warm up takes microseconds.
+/// Longer runs have no warm-up run, except in the first session of a cell: warming up a new process
+/// takes microseconds.
 const WARM_UP_MAX: Duration = Duration::from_millis(20);
 
 impl Conductor<'_> {
@@ -32,7 +33,7 @@ impl Conductor<'_> {
         }
         // The first session ends by time.
         let Some(round) = run.round_cost else { return ROUNDS_MAX };
-        // Beginning a session should not take longer than what it is begun for.
+        // Starting a session should take no longer than its rounds.
         let by_overhead = run.session_cost.as_secs_f64() / round.as_secs_f64().max(1e-6);
         let wanted = by_overhead.ceil().max(run.rounds_wanted.map_or(0.0, f64::from));
         // The sessions still needed for a first interim analysis have to fit into the time.
@@ -90,7 +91,7 @@ impl Conductor<'_> {
             seed,
             rounds_ns: self.left().into_iter().chain(first).min().map(nanos).filter(|_| shuffled),
             repeats_ns: self.left().map(nanos),
-            // What most measurements do has no run before the first one either.
+            // Most measurements have no warm-up run, and this order imitates them.
             warm_up: shuffled && run.round_cost.is_none_or(|cost| cost < WARM_UP_MAX * runs),
             count_calls: shuffled && run.calls.is_empty(),
             repeats: if shuffled && !run.is_always_disturbed() { REPEATS } else { 0 },
@@ -101,8 +102,8 @@ impl Conductor<'_> {
         }
     }
 
-    /// The time that is left; none where it does not matter, since rounds that were asked for are
-    /// run whatever they take.
+    /// The time that is left; `None` if the user asked for a number of rounds, which run however
+    /// long they take.
     fn left(&self) -> Option<Duration> {
         let time = self.limits.time.filter(|_| self.limits.rounds.is_none())?;
         Some(time.saturating_sub(self.begun.elapsed()))

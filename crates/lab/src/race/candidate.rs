@@ -8,7 +8,7 @@ use crate::sample::{Sample, Stage};
 use crate::search::winner::Racer;
 use crate::stats::median;
 
-/// A variant and what is known of it so far.
+/// A variant and its samples so far.
 #[derive(Debug)]
 pub(super) struct Candidate {
     pub(super) variant: Variant,
@@ -37,8 +37,8 @@ pub(super) enum Status {
     Refused(String),
 }
 
-/// Those of which a winner is sought, apart from each other: moving bytes and sharing extents
-/// answer different wishes.
+/// Candidates are compared within a class: moving bytes and sharing extents serve different
+/// purposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// Bytes are moved.
@@ -118,8 +118,8 @@ impl Candidate {
         Some(median(&times)? / self.elimination_bytes().max(1) as f64)
     }
 
-    /// Its best time over `bytes` in the elimination rounds. The least and not the median: on a
-    /// shared machine others only ever add time, and the elimination rounds are few.
+    /// Its best time over `bytes` in the elimination rounds. The minimum and not the median: other
+    /// programs only add time, and there are few elimination rounds.
     pub(super) fn elimination_ns(&self, bytes: u64) -> Option<f64> {
         let eliminations = self.samples.iter().filter(|sample| sample.stage == Stage::Elimination);
         eliminations
@@ -180,7 +180,7 @@ impl Candidate {
     }
 }
 
-/// The places so far, fastest first; those that are out come last.
+/// The standings so far, fastest first; dropped candidates come last.
 pub(super) fn standings(candidates: &[Candidate], stage: Stage) -> Vec<Line> {
     let refused = |candidate: &&Candidate| !matches!(candidate.status, Status::Refused(_));
     let mut lines: Vec<Line> =

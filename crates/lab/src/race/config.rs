@@ -15,8 +15,8 @@ pub struct Config {
     pub state: State,
     /// The variants.
     pub variants: Vec<Variant>,
-    /// Whether the user named them, and so wants even the far slower ones where a number of rounds
-    /// is asked for.
+    /// Whether the user named the variants. If so, and with a number of rounds, far slower ones are
+    /// kept.
     pub named: bool,
     /// Rounds to run; without it as many as the time allows.
     pub rounds: Option<u32>,

@@ -22,7 +22,7 @@ const LENGTHS_BYTES: [u64; 4] = [128 << 10, 1 << 20, LONG_BYTES, PIECE_BYTES];
 /// workers find enough in it to share.
 pub(super) const PIECE_BYTES: u64 = 64 << 20;
 
-/// Full elimination rounds that the quicker ones run, the climb of the ladder included.
+/// Full elimination rounds that the faster candidates run, the first one included.
 const ROUNDS: u32 = 3;
 
 /// Slower than the best by this factor after two full elimination rounds, a variant runs no more of
@@ -32,8 +32,8 @@ const NOT_CLOSE: f64 = 2.0;
 /// The share of the time after which no elimination round is repeated.
 const ELIMINATION_SHARE: f64 = 0.3;
 
-/// The share of the time beyond which no elimination round may reach: short elimination rounds and
-/// a final of several rounds tell more than long elimination rounds alone.
+/// No elimination round may end after this share of the time: short elimination rounds and several
+/// final rounds tell more than long elimination rounds alone.
 const ELIMINATION_SHARE_MAX: f64 = 0.5;
 
 impl Race<'_> {
@@ -73,8 +73,8 @@ impl Race<'_> {
         Ok(())
     }
 
-    /// Repeats the full elimination round: once with all that came so far, since a single run may
-    /// have been disturbed, and then with the closer ones.
+    /// Repeats the full elimination round: once with all that reached it, since a single run may
+    /// have been disturbed, and then with those that are close to the best.
     fn repeat_longest(&mut self, task: &Task) -> Result<(), Error> {
         for round in 2..=ROUNDS {
             let factor = if round == 2 { f64::INFINITY } else { NOT_CLOSE };
@@ -87,7 +87,7 @@ impl Race<'_> {
         Ok(())
     }
 
-    /// Narrows the field for a final over `bytes`, where the time is limited.
+    /// Drops candidates before a final over `bytes`, if the time is limited.
     pub(super) fn admit_to_final(&mut self, bytes: u64) {
         if self.config.time.is_none() || self.config.rounds.is_some() {
             return;
@@ -99,8 +99,8 @@ impl Race<'_> {
             copiers.iter().map(|&index| self.contender(index, bytes)).collect();
         let admitted = admit(&contenders, time_left);
         let slow = (0..copiers.len()).filter(|place| !admitted.contains(place));
-        // A floor is known well enough from the elimination rounds where it would take time from
-        // the race.
+        // A floor that would take much of the time of the final is known well enough from the
+        // elimination rounds.
         let costly = floors.into_iter().filter(|&index| {
             self.candidates[index].cost_of(bytes) * FLOOR_ROUNDS > time_left / FLOORS_SHARE
         });
@@ -111,13 +111,13 @@ impl Race<'_> {
         }
     }
 
-    /// What the elimination rounds told of an candidate, for runs over `bytes`.
+    /// What the elimination rounds showed of a candidate, for runs over `bytes`.
     fn contender(&self, index: usize, bytes: u64) -> Contender {
         let candidate = &self.candidates[index];
         let elimination_bytes = candidate.elimination_bytes().max(1);
         let elimination_ns = candidate.elimination_ns(elimination_bytes).unwrap_or(f64::INFINITY);
         Contender {
-            // Those that did not climb the ladder ran a shorter piece.
+            // Candidates that were not fast enough ran a shorter part.
             elimination_ns: elimination_ns * PIECE_BYTES as f64 / elimination_bytes as f64,
             run_cost: candidate.cost_of(bytes),
             always: candidate.class() == Class::Sharer,
@@ -160,8 +160,8 @@ impl Race<'_> {
             && candidate.cost_of(bytes) <= longest_run(self.config)
     }
 
-    /// Leaves out, aloud, those that are slower than the best beyond all hope, unless the user
-    /// named them and gave the rounds they are to run.
+    /// Drops candidates that are far slower than the best, with a note, unless the user named them
+    /// and asked for a number of rounds.
     fn drop_far_slower(&mut self, task: &Task) -> Result<(), Error> {
         if self.config.named && self.config.rounds.is_some() {
             return Ok(());
@@ -180,7 +180,7 @@ impl Race<'_> {
         Ok(())
     }
 
-    /// Those that are slower than the best beyond all hope, and by what factor.
+    /// The candidates that are far slower than the best, and by what factor.
     fn far_slower(&self, bytes: u64) -> Vec<(usize, f64)> {
         let movers = || self.running().filter(|&i| self.candidates[i].class() == Class::Mover);
         let best = movers()
@@ -211,7 +211,7 @@ impl Race<'_> {
             .collect()
     }
 
-    /// Whether a elimination round of `candidates` over `bytes` would take time that the final
+    /// Whether an elimination round of `candidates` over `bytes` would take time that the final
     /// needs.
     fn is_too_long(&self, candidates: &[usize], bytes: u64) -> bool {
         let Some(time) = self.config.time else { return false };

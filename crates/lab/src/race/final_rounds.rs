@@ -11,13 +11,13 @@ use crate::search::admission::ROUNDS_MIN;
 use crate::search::winner::{self, Racer};
 use crate::trial::Task;
 
-/// Rounds that floors run: they do not compete, so that they need not be known as well.
+/// Rounds that floors run. They do not compete, so they need not be known as precisely.
 pub(super) const FLOOR_ROUNDS: u32 = 3;
 
-/// When all but the best are beaten, the race ends after this round.
+/// If all but the best are beaten, the race ends, but not before this round.
 const ROUNDS_TO_WIN: u32 = 5;
 
-/// How far beyond the time the rounds may go that a verdict needs at the least.
+/// The first rounds, without which there is no verdict, may exceed the time by this share.
 const OVERTIME: f64 = 0.25;
 
 impl Race<'_> {
@@ -42,7 +42,7 @@ impl Race<'_> {
     }
 
     /// The first run over the whole load uses memory that was not used lately, which in a virtual
-    /// machine the host has to supply first. It is run by the quickest and not counted.
+    /// machine the host has to supply first. The fastest candidate makes it, and it does not count.
     fn warm_up(&mut self, task: &Task) -> Result<(), Error> {
         let quickest = self
             .running()
@@ -107,8 +107,8 @@ impl Race<'_> {
         decided
     }
 
-    /// Whether no run of any copier had the state that was asked for; more would not have it
-    /// either.
+    /// Whether no run of any copier had the page cache state that was asked for. More runs would
+    /// not have it either.
     fn state_is_out_of_reach(&self) -> bool {
         let copiers = self.candidates.iter().filter(|candidate| candidate.class() != Class::Floor);
         let mut samples = copiers.flat_map(super::Candidate::final_samples).peekable();

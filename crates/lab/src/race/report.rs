@@ -12,11 +12,11 @@ use crate::search::winner::{self, Racer, Verdict};
 use crate::source::Load;
 use crate::words;
 
-/// Slower by no more than this factor in the elimination rounds is as good there: they are few and
-/// short.
+/// A candidate that was slower by no more than this factor in the elimination rounds counts as
+/// equally fast there: the rounds are few and short.
 const AS_WELL: f64 = 1.1;
 
-/// Everything there is to say of a race, in the order of the JSON file.
+/// Everything about a race, in the order of the JSON file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The version of this form; it changes when a field changes its meaning or goes.
@@ -42,9 +42,9 @@ pub struct Report {
     pub eliminations: Vec<Sample>,
     /// Every variant, fastest first.
     pub summary: Vec<Summary>,
-    /// Who won.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Who won of those that moved bytes, where others shared extents.
+    /// The verdict on the candidates that moved bytes, if others shared extents.
     pub verdict_moving_bytes: Option<Verdict>,
     /// What else a reader has to know, in sentences.
     pub notes: Vec<String>,

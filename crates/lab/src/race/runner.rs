@@ -81,7 +81,7 @@ impl Race<'_> {
         }
     }
 
-    /// What is left of the time; a very long time when there is no limit.
+    /// The time that is left; [`Duration::MAX`] without a limit.
     pub(super) fn time_left(&self) -> Duration {
         self.config
             .time
@@ -117,12 +117,12 @@ impl Race<'_> {
     pub(super) fn choose_load(&mut self, whole: &Load) -> Load {
         let by_time = self.affordable_share();
         let by_memory = match self.config.state {
-            // Source and destination lie in the page cache together.
+            // Source and destination have to fit the page cache together.
             State::Warm => environment::memory_bytes() as f64 * 0.4 / whole.bytes as f64,
             State::Cold | State::AsItComes => 1.0,
         };
         let share = by_time.min(by_memory);
-        // A little too long is better than a part.
+        // A run that is a little too long is better than a part of the source.
         if share >= 0.8 {
             return whole.clone();
         }

@@ -3,23 +3,24 @@
 
 use std::time::Duration;
 
-/// A field is kept as wide as this many rounds of it fit the time, and a large source raced in part
-/// so that they do. Those shown to be slower leave it on the way, so that the best run more.
+/// As many candidates reach the final as can run this many rounds in the time; of a large source
+/// only a part is copied so that they can. Slower ones are dropped during the final, so the best
+/// run more rounds.
 const ROUNDS_WANTED: f64 = 8.0;
 
 /// Fewer rounds than these decide nothing.
 pub const ROUNDS_MIN: u32 = 3;
 
-/// Slower than the best by up to this factor, a variant may well be the best: the elimination
-/// rounds are short and few, and one that uses several processors suffers most when others do too.
-/// It is kept as long as [`ROUNDS_MIN`] rounds fit.
+/// A variant that is slower than the best by up to this factor may still be the best: the
+/// elimination rounds are short and few, and a variant with several workers suffers most from other
+/// load. It is kept as long as [`ROUNDS_MIN`] rounds fit.
 const CLOSE: f64 = 2.0;
 
-/// Slower than the best by this factor in its first runs, a variant is no contender at any length,
-/// and a race that a user did not ask for it would wait for it.
+/// A variant that is slower than the best by this factor in its first runs is dropped at any
+/// length. The race would otherwise wait for it.
 const FAR_SLOWER: f64 = 20.0;
 
-/// Variants for which the final should have time, at the least and at the most.
+/// The least and the most candidates for which the final should have time.
 const FIELD: std::ops::RangeInclusive<usize> = 3..=8;
 
 /// What the elimination rounds told of a variant.
@@ -29,8 +30,8 @@ pub struct Contender {
     pub elimination_ns: f64,
     /// What one run of the final would take in all: state, copy, comparison, removal.
     pub run_cost: Duration,
-    /// Whether it always takes part: it shares extents, which answers another wish and takes no
-    /// time.
+    /// Whether it always takes part: it shares extents, which is not compared with moving bytes and
+    /// takes no time.
     pub always: bool,
 }
 

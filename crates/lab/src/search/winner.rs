@@ -9,17 +9,17 @@ use super::admission::ROUNDS_MIN;
 use crate::stats::{Paired, Ratio, holm, median};
 use crate::words;
 
-/// Differences under this share are no reason to prefer a variant, and lie within what placement in
-/// memory makes of two runs of the same program.
+/// δ of races. Smaller differences are no reason to prefer a variant, and the placement of memory
+/// makes two runs of one program differ as much.
 pub const DELTA: f64 = 0.02;
 
-/// A variant is out of the running when the chance that it is as good as the best is at or under
-/// this, all variants taken together.
+/// A candidate is beaten if the chance that it is as good as the best is at most this, for all
+/// candidates together.
 const BEATEN_AT: f64 = 0.01;
 
-/// The same for the last one, whose leaving ends the race. It is looked at after every round, and
-/// among so many looks a rarer chance has to be asked for: at one in a hundred, two equals whose
-/// runs vary by 30 % had a winner in one race of ten.
+/// The same for the last one, whose drop ends the race. It is tested after every round, and so many
+/// tests need a lower level: at 0.01, two equal variants whose runs vary by 30 % had a winner in
+/// one simulated race of ten.
 const LAST_BEATEN_AT: f64 = 0.001;
 
 /// Names that a sentence can hold.
@@ -90,7 +90,7 @@ impl Racer {
 /// The index of the fastest among those that stayed to the end: one that ran fewer rounds had been
 /// beaten. The time may have ended the last round before all had their turn.
 ///
-/// Medians alone would not do: with few and noisy rounds, another can be faster round by round.
+/// Medians alone do not suffice: with few and noisy rounds, another can be faster round by round.
 #[must_use]
 pub fn best(racers: &[Racer]) -> Option<usize> {
     let most = racers.iter().map(|racer| racer.times_ns.len()).max().filter(|&most| most > 0)?;
@@ -113,7 +113,7 @@ pub fn best(racers: &[Racer]) -> Option<usize> {
 }
 
 /// The indices of racers shown to be slower than the best by more than δ; Holm's correction keeps
-/// the chance of dropping any of them wrongly at one in a hundred a look. That all but the best are
+/// the chance of dropping any of them wrongly at 0.01 for each analysis. That all but the best are
 /// beaten takes more.
 #[must_use]
 pub fn beaten(racers: &[Racer]) -> Vec<usize> {

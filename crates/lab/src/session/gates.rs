@@ -10,24 +10,27 @@ use crate::clock::device_bytes::device_bytes;
 use crate::clock::now_ns;
 use crate::sample::record::Gate;
 
-/// Shares of the round's processor time over which it is disturbed: by the host, and by programs.
+/// A round is disturbed if the host took more than this share of its processor time, or other
+/// programs more than that one. Chosen, not measured: repeating rounds costs time, and noise below
+/// these shares is in the interval.
 const STEAL_SHARE: f64 = 0.05;
 const FOREIGN_SHARE: f64 = 0.15;
 
-/// The share of the round during which some task waited for memory.
+/// A round is disturbed if some task waited for memory for more than this share of it.
 const MEMORY_SHARE: f64 = 0.05;
 
-/// Bytes that others may read from disks during a round, and the share of our own.
+/// Other programs may read this many bytes from disks during a round.
 const FOREIGN_READ_BYTES: u64 = 16 << 20;
 
-/// The counters of /proc/stat step by this much; two steps may be chance.
+/// The step of the counters in /proc/stat. A difference of two steps may be chance.
 const TICK_NS: u64 = 10_000_000;
 
 /// Counters at the start of a round.
 #[derive(Clone, Debug)]
 pub struct Gates {
     at_ns: u64,
-    /// Processes of ours that go on: the kernel adds a child to its parent only when it has ended.
+    /// Running processes of the lab. The kernel adds the times of a child to those of its parent
+    /// only when the child has ended.
     helpers: Vec<u32>,
     now: Counts,
 }
@@ -51,7 +54,7 @@ impl Gates {
         Gates { at_ns: now_ns(), helpers, now }
     }
 
-    /// What happened since.
+    /// What happened since [`Gates::open`].
     #[must_use]
     pub fn close(self) -> Gate {
         let (before, after) = (self.now, Counts::read(&self.helpers));
@@ -135,8 +138,8 @@ fn tick_ns() -> u64 {
 }
 
 /// User time of a process with the children that it has waited for, and bytes that it had devices
-/// read: `proc_pid_stat(5)` and `proc_pid_io(5)`. Nothing of one that is gone, whose parent has it
-/// then.
+/// read: `proc_pid_stat(5)` and `proc_pid_io(5)`. Zero for a process that is gone: its parent has
+/// its times then.
 fn used_by(pid: u32) -> (u64, u64) {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
     // The name of the program, in parentheses, may hold anything.

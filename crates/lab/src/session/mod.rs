@@ -32,7 +32,7 @@ use protocol::{Event, Order};
 use start::{dirs, start_variants};
 use worker::WorkerProcesses;
 
-/// What everything begins with that such a process is told to do.
+/// The field that every order has.
 #[derive(Deserialize)]
 struct AnyOrder {
     #[serde(default)]
@@ -42,9 +42,9 @@ struct AnyOrder {
 /// The share by which a run of the slow mode is made longer.
 const SLOW_MODE: f64 = 0.5;
 
-/// Carries out what the first line on standard input asks for, the whole work of the process: an
-/// order, the errand of a peer, or a watchdog's watch. Returns whether it went well; when it did
-/// not, that was said as an event.
+/// The main function of every process of the lab. The first line of standard input is its order:
+/// that of a session or worker process, of a peer, or of a watchdog. Returns whether it succeeded;
+/// a failure was reported as an event.
 pub fn main() -> bool {
     // After the end of the conductor, no process reads the events or removes the files.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -153,7 +153,7 @@ impl VariantRunner {
         Ok(VariantRunner::InProcess { ready })
     }
 
-    /// As [`VariantRunner::run`]; what was removed at its end is gone when it returns.
+    /// As [`VariantRunner::run`]; the files that it removed are freed when this returns.
     fn run_and_clear(
         &mut self,
         dst: &WorkDir,
@@ -166,7 +166,7 @@ impl VariantRunner {
         Ok(run)
     }
 
-    /// Runs a variant; `None` when it takes no part any more.
+    /// Runs a variant; `None` when it no longer takes part.
     fn run(&mut self, variant: usize, slowed_by: f64) -> Result<Option<Box<Measurement>>, Error> {
         match self {
             VariantRunner::WorkerProcesses(workers) => workers.run(variant, slowed_by),
@@ -184,7 +184,7 @@ impl VariantRunner {
         }
     }
 
-    /// Processes of ours whose work is not told of as this one's.
+    /// Processes of the lab whose times are not part of this one's.
     fn helpers(&self) -> Vec<u32> {
         match self {
             VariantRunner::InProcess { ready } => {
@@ -211,7 +211,7 @@ impl VariantRunner {
     }
 }
 
-/// Says that a variant does not work. One that was not asked for has nothing to say.
+/// Reports that a variant does not work. A variant that no round contains has no reason.
 fn refuse(variant: usize, why: String) {
     if !why.is_empty() {
         report(&Event::Refused { variant, why });

@@ -9,7 +9,7 @@ use crate::sample::call_times::CallTimes;
 use crate::sample::measurement::Measurement;
 use crate::sample::record::Gate;
 
-/// What a session is to do.
+/// The order of a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// The cell.
@@ -22,9 +22,9 @@ pub struct Order {
     pub src_dir: PathBuf,
     /// The scratch directory for what runs make.
     pub dst_dir: PathBuf,
-    /// What made bytes follow from.
+    /// The seed of all random bytes.
     pub seed: u64,
-    /// Time after which no other round begins; `None` for all rounds whatever they take.
+    /// Time after which no other round begins; `None` for no such limit.
     #[serde(default)]
     pub rounds_ns: Option<u64>,
     /// Time after which no disturbed round is run again; `None` for no such limit.
@@ -42,15 +42,15 @@ pub struct Order {
     /// For each variant the share of runs that are made half as long again; empty for none.
     #[serde(default)]
     pub slow_share: Vec<f64>,
-    /// Which of the runs at once this process carries out; `None` for the session itself.
+    /// The number of this worker process, from 0; `None` for the session itself.
     #[serde(default)]
     pub worker: Option<u32>,
-    /// The number of the process that gives the order.
+    /// The id of the process that gives the order.
     #[serde(default)]
     pub parent: Option<i32>,
 }
 
-/// What a session tells.
+/// An event that a session reports.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -76,7 +76,7 @@ pub enum Event {
         /// The result.
         measured: Box<Measurement>,
     },
-    /// What the single calls of the run took that is told of next: with the run all of it is told.
+    /// The times of the single calls of a run. The run itself is the next event.
     Calls {
         /// The variant's index.
         variant: usize,

@@ -20,7 +20,7 @@ use crate::trial::Outcome;
 /// Time between "all are ready" and the start, in which each of them goes to sleep.
 const LEAD_NS: u64 = 2_000_000;
 
-/// What a worker process is told.
+/// A request to a worker process.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum WorkerRequest {
@@ -30,7 +30,7 @@ enum WorkerRequest {
     Start { at_ns: u64 },
 }
 
-/// What a worker process answers.
+/// The reply of a worker process.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum WorkerReply {
@@ -123,7 +123,7 @@ impl WorkerProcesses {
         self.workers.iter().map(|worker| worker.0.id()).collect()
     }
 
-    /// What the single calls of the last run took, where its workload is about that.
+    /// The times of the single calls of the last run, if its workload times them.
     pub(crate) fn take_call_times(&mut self) -> Option<CallTimes> {
         self.call_times.take()
     }
@@ -160,7 +160,7 @@ fn together(runs: &[Measurement]) -> Measurement {
     sum.dst_resident_bytes_after = every(|run| run.dst_resident_bytes_after);
     sum.cache_misses = every(|run| run.cache_misses);
     sum.instructions = every(|run| run.instructions);
-    // What happened on the whole machine was seen by all; the longest look has all of it.
+    // Every run saw the counters of the whole machine; the run that saw the most saw it all.
     sum.pages_scanned = runs.iter().filter_map(|run| run.pages_scanned).max();
     sum.pages_reclaimed = runs.iter().filter_map(|run| run.pages_reclaimed).max();
     sum.pages_swapped = runs.iter().filter_map(|run| run.pages_swapped).max();
@@ -228,12 +228,12 @@ fn sleep_until(at_ns: u64) {
             tv_sec: i64::try_from(left_ns / 1_000_000_000).unwrap_or(0),
             tv_nsec: i64::try_from(left_ns % 1_000_000_000).unwrap_or(0),
         };
-        // Woken early it looks again.
+        // A signal may end the sleep early.
         let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &left);
     }
 }
 
-/// The whole work of a worker process.
+/// The main function of a worker process.
 pub(crate) fn main(order: &Order, nth: u32, input: StdinLock<'_>) -> Result<(), Error> {
     let dirs = dirs(order)?;
     let mut ready = start_variants(order, &dirs, nth)?;

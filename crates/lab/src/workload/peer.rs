@@ -111,7 +111,7 @@ fn gone() -> Error {
     Error::Unknown("the other end of a connection ended or answered out of turn".to_owned())
 }
 
-/// The whole work of a peer; returns only when it cannot go on.
+/// The main function of a peer. Returns only when it cannot go on.
 pub(crate) fn main(order: &PeerOrder) -> bool {
     let Err(error) = serve(order);
     report(&PeerReport::Failed { why: format!("the other end of a connection: {error}") });

@@ -16,7 +16,7 @@ pub struct ScratchDirs {
     pub src: WorkDir,
     /// Holds what runs make.
     pub dst: WorkDir,
-    /// What made bytes follow from.
+    /// The seed of all random bytes.
     pub seed: u64,
 }
 

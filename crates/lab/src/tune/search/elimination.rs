@@ -22,7 +22,7 @@ const RUNS_WANTED: u32 = 40;
 /// Elimination rounds of the whole field.
 const ELIMINATION_ROUNDS: usize = 3;
 
-/// How often each runs in a elimination round, where there is time.
+/// How often each runs in an elimination round, where there is time.
 const REPEATS: usize = 3;
 
 /// How often the search goes on around a new best.
