@@ -3,7 +3,7 @@
 use engines::Variant;
 use engines::profile::{FileSystem, FileSystems, PairChoices, Profile};
 use lab::stats::{Paired, Ratio, median};
-use lab::tune::record::{Finding, Record, Way};
+use lab::tune::record::{Finding, Record, VariantResult};
 use tree::{PlannedFile, Predictor};
 
 use crate::default_profile::derive::profile_text;
@@ -220,7 +220,7 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
     if let Some(ratio) = paired.ratio() {
         return Loss::Rounds(ratio, paired.rounds());
     }
-    let heat = |way: &Way| median(&way.elimination_ns);
+    let heat = |way: &VariantResult| median(&way.elimination_ns);
     if let Some((own, best)) = heat(way).zip(heat(best)) {
         return Loss::Heats(own / best);
     }
@@ -243,13 +243,13 @@ fn does_the_same(finding: &Finding, name: &str, variant: &Variant) -> bool {
 }
 
 /// What was run that does the same to a file of that length.
-fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f Way> {
-    let did_run = |way: &&Way| {
+fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f VariantResult> {
+    let did_run = |way: &&VariantResult| {
         !way.elimination_ns.is_empty() || !way.rounds_ns.is_empty() || way.ratio_to_best.is_some()
     };
     let same_name = finding.way(&variant.to_string()).filter(did_run);
     same_name.or_else(|| {
-        let does_the_same = |way: &&Way| does_the_same(finding, &way.name, variant);
+        let does_the_same = |way: &&VariantResult| does_the_same(finding, &way.name, variant);
         finding.ways.iter().filter(did_run).find(does_the_same)
     })
 }

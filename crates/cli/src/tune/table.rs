@@ -6,7 +6,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use engines::profile::FileSystems;
 use lab::tune::plan::Plan;
-use lab::tune::record::{Finding, Loss, Record, Way};
+use lab::tune::record::{Finding, Loss, Record, VariantResult};
 use lab::words;
 
 const BOLD: Style = Style::new().bold();
@@ -118,8 +118,9 @@ fn head(way: usize) -> String {
 
 fn row(finding: &Finding, way: usize) -> String {
     let Some(chosen) = finding.chosen() else { return String::new() };
-    let rate =
-        |way: &Way| way.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")));
+    let rate = |way: &VariantResult| {
+        way.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")))
+    };
     let rate = rate(chosen).unwrap_or_else(|| "-".to_owned());
     let situation = format!("  {}", within_class(finding));
     let losses =

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct InodesInUse(u64);
 
-/// Between two looks: about the time that xfs needs for some hundred extents.
+/// The time between two checks: about the time that xfs needs for some hundred extents.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Without any progress for so long, the remaining inodes belong to another process.
@@ -34,7 +34,7 @@ impl InodesInUse {
         let begun = Instant::now();
         let mut last = usage(dir);
         let mut since = begun;
-        // To be asked has xfs begin at once.
+        // XFS starts at once when it is asked for its inodes.
         while last.inodes > self.0 && since.elapsed() < PATIENCE && begun.elapsed() < LONGEST {
             std::thread::sleep(LOOK_EVERY);
             let now = usage(dir);
@@ -45,7 +45,7 @@ impl InodesInUse {
     }
 }
 
-/// What tells whether something goes on.
+/// Shows whether inodes are still being freed.
 #[derive(Clone, Copy, Eq, PartialEq)]
 struct Usage {
     inodes: u64,

@@ -11,15 +11,15 @@ use crate::clock::now_ns;
 use crate::sample::record::Gate;
 
 /// A round is disturbed if the host took more than this share of its processor time, or other
-/// programs more than that one. Chosen, not measured: repeating rounds costs time, and noise below
-/// these shares is in the interval.
+/// programs more than that one.
 const STEAL_SHARE: f64 = 0.05;
 const FOREIGN_SHARE: f64 = 0.15;
 
 /// A round is disturbed if some task waited for memory for more than this share of it.
 const MEMORY_SHARE: f64 = 0.05;
 
-/// Other programs may read this many bytes from disks during a round.
+/// Other programs may read this many bytes from disks during a round, or a tenth of what the round
+/// itself reads if that is more.
 const FOREIGN_READ_BYTES: u64 = 16 << 20;
 
 /// The step of the counters in /proc/stat. A difference of two steps may be chance.

@@ -51,7 +51,7 @@ impl Attribution {
         self.last_resort_bytes += attempts.last_resort.map_or(0, |moved| moved.bytes);
     }
 
-    /// One refusal of a kind is enough said.
+    /// Reports each kind of refusal once.
     fn refused(&mut self, moved: Moved, errno: Errno) {
         let words = engines::describe(errno);
         let text = match moved.bytes {
@@ -63,7 +63,7 @@ impl Attribution {
         }
     }
 
-    /// What was refused, in words; never empty for a variant that did nothing.
+    /// The refusals as text; never empty for a variant that moved nothing.
     pub(crate) fn refusals(&self) -> String {
         if self.own_bytes == 0 && self.refusals.is_empty() {
             // The chain does not ask again.

@@ -100,7 +100,7 @@ fn digest(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<Digest> {
     };
     let found: rustix::io::Result<Vec<(usize, u128)>> = std::thread::scope(|scope| {
         let others: Vec<_> = (1..threads)
-            // A thread that cannot be had leaves its blocks to the others.
+            // If a thread cannot be started, the others do its blocks.
             .filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
         let mut found = work();
@@ -119,7 +119,7 @@ fn digest(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<Digest> {
     Ok(found.into_iter().map(|(_, digest)| digest).collect())
 }
 
-/// To ask how many processors there are costs more than to digest a small file.
+/// Reading the number of processors costs more than digesting a small file.
 fn threads_for(blocks: usize) -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     let wanted = blocks.div_ceil(4).min(THREADS_MAX);

@@ -171,7 +171,7 @@ impl Bench<'_> {
             let src = self.source.open_file(part.file)?;
             let dst = self.dst.create_file(COUNTING)?;
             let pair = Pair::new(src.as_fd(), dst.as_fd()).with_meter(Some(&meter));
-            // Whether the copy is right is asked of the runs that are timed.
+            // The timed runs verify their copies; this one does not.
             let _ = chain.file(pair).copy(Span::whole(part.bytes), &mut |_, _, _| {});
             self.dst.remove_file(COUNTING)?;
         }
@@ -206,8 +206,8 @@ impl Bench<'_> {
         spent.fill(&mut measured);
         let alone = variant.workers == 1 && !variant.engine.facts.delegates;
         if !alone || self.state != State::Warm {
-            // What it waited for may have been another worker, or a kernel thread that works for
-            // it: that is no disturbance, and not to be taken off.
+            // It may have waited for another worker, or for a kernel thread that works for it. That
+            // is no disturbance and is not subtracted.
             measured.processor_wait_ns = None;
         }
         let src_after = self.prover.resident_bytes(self.source, &task.load)?;
@@ -240,7 +240,7 @@ impl Bench<'_> {
                 let written = measured.device_written_bytes;
                 resident == 0 && written.is_some_and(|bytes| bytes < task.load.bytes / 2)
             }
-            // What cannot be seen is known of the one engine that does nothing else.
+            // Where it cannot be seen, the engine decides: `reflink` does nothing else.
             _ => variant.engine.name == "reflink",
         };
         let bypasses_cache = started.tried.first().is_some_and(Variant::reads_past_cache);
@@ -361,7 +361,7 @@ const COUNTING: &str = "counting";
 /// Copies kept open until they are compared. More files than these are opened a second time.
 const OPEN_COPIES_MAX: usize = 256;
 
-/// The words of an error without its number.
+/// The text of an error without its number.
 pub(crate) fn words_of(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => engines::describe(Errno::from_raw_os_error(number)),

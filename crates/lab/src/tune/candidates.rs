@@ -25,44 +25,43 @@ pub(super) struct Candidate {
     pub(super) status: Status,
 }
 
-/// What an candidate is there for.
+/// The role of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// To win.
+    /// It competes.
     Contender,
-    /// To be compared with: it is measured however slow it is. It wins all the same if it is the
-    /// fastest.
+    /// A baseline: it is measured however slow it is. It can win too.
     Baseline,
     /// Another copier, which no profile can name.
     OtherCopier,
 }
 
-/// How far an candidate came.
+/// Whether a candidate still takes part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Running,
     /// There was no time to try it so far.
     Waiting,
-    /// Left in the elimination rounds.
+    /// It was dropped in the elimination rounds.
     Slow,
-    /// Shown to be slower in the final.
+    /// It was shown to be slower in the final.
     Beaten,
     /// It does not work here; why.
     Refused(String),
 }
 
-/// Rounds of a baseline after which it may leave too: enough for an interval.
+/// A baseline may be dropped after this many rounds: enough for an interval.
 const BASELINE_ROUNDS: usize = 7;
 
-/// Rounds before which nothing is taken as settled.
+/// Nothing is settled before this many rounds.
 const ROUNDS_TO_SETTLE: usize = 5;
 
-/// After each elimination round: who is slower than the best by the factor leaves, and so does
-/// everyone beyond the number, the slowest first. The last row serves for all further elimination
+/// After each elimination round, candidates slower than the best by the factor are dropped, and
+/// then the slowest until no more than the number are left. The last row holds for all later
 /// rounds.
 const KEPT_AFTER: [(f64, usize); 3] = [(3.0, 16), (1.6, 8), (1.25, 5)];
 
-/// The most candidates of a final, and how close to the best a elimination round has to be.
+/// How close to the best a candidate of the final has to be, and how many reach the final at most.
 const FINALISTS: (f64, usize) = (1.2, 4);
 
 impl Candidate {
@@ -82,19 +81,18 @@ impl Candidate {
         self.status == Status::Running
     }
 
-    /// Whether it can be chosen: it moves bytes, and a copy can be told to go that way.
+    /// Whether it can be chosen: it moves bytes, and a profile can name it.
     fn can_be_chosen(&self) -> bool {
         let refused = matches!(self.status, Status::Refused(_));
         !refused && self.role != Role::OtherCopier && !self.shares_extents
     }
 
-    /// What its elimination rounds tell: their middle, of two the lesser. The least would do where
-    /// runs are only ever disturbed; but now and then one finds memory that is quicker than any
-    /// other run's.
+    /// The median of its elimination rounds; of two, the lesser. Not the minimum: now and then a
+    /// run gets memory that is faster than that of any other run.
     pub(super) fn elimination_median_ns(&self) -> Option<f64> {
-        let mut heats = self.elimination_ns.clone();
-        heats.sort_by(f64::total_cmp);
-        heats.get(heats.len().checked_sub(1)? / 2).copied()
+        let mut times = self.elimination_ns.clone();
+        times.sort_by(f64::total_cmp);
+        times.get(times.len().checked_sub(1)? / 2).copied()
     }
 
     pub(super) fn racer(&self) -> Racer {
@@ -140,10 +138,10 @@ pub(super) fn best_in_elimination(candidates: &[Candidate]) -> Option<(usize, f6
     able.filter_map(of).min_by(|(_, a), (_, b)| a.total_cmp(b))
 }
 
-/// Ends the part of those that the elimination rounds so far show to be slow. `elimination round`
-/// counts from 1.
-pub(super) fn drop_slow(candidates: &mut [Candidate], heat: usize) {
-    let rule = KEPT_AFTER[(heat - 1).min(KEPT_AFTER.len() - 1)];
+/// Drops the candidates that are slow in the elimination rounds so far. `round` is the number of
+/// the round, from 1.
+pub(super) fn drop_slow(candidates: &mut [Candidate], round: usize) {
+    let rule = KEPT_AFTER[(round - 1).min(KEPT_AFTER.len() - 1)];
     keep_closest(candidates, rule);
 }
 
@@ -158,8 +156,8 @@ fn keep_closest(candidates: &mut [Candidate], (factor, number): (f64, usize)) {
         .filter(|&index| candidates[index].runs() && candidates[index].role == Role::Contender)
         .filter(|&index| !candidates[index].shares_extents)
         .collect();
-    let heat = |candidate: &Candidate| candidate.elimination_median_ns().unwrap_or(f64::INFINITY);
-    order.sort_by(|&a, &b| heat(&candidates[a]).total_cmp(&heat(&candidates[b])));
+    let time = |candidate: &Candidate| candidate.elimination_median_ns().unwrap_or(f64::INFINITY);
+    order.sort_by(|&a, &b| time(&candidates[a]).total_cmp(&time(&candidates[b])));
     for (rank, index) in order.into_iter().enumerate() {
         match candidates[index].elimination_median_ns() {
             // Its speed is unknown.
@@ -172,7 +170,7 @@ fn keep_closest(candidates: &mut [Candidate], (factor, number): (f64, usize)) {
     }
 }
 
-/// Lets those in that there was no time for before; which they are.
+/// Admits the candidates that there was no time for before, and returns their indices.
 pub(super) fn admit_waiting(candidates: &mut [Candidate]) -> Vec<usize> {
     let waiting = |&index: &usize| candidates[index].status == Status::Waiting;
     let waiting: Vec<usize> = (0..candidates.len()).filter(waiting).collect();
@@ -182,8 +180,8 @@ pub(super) fn admit_waiting(candidates: &mut [Candidate]) -> Vec<usize> {
     waiting
 }
 
-/// Begins the final anew, since some come to it that were not in its rounds so far: these become
-/// elimination rounds, and what is there to be compared with takes part again.
+/// Restarts the final, because candidates join that were not in its rounds so far. The rounds so
+/// far become elimination rounds, and baselines take part again.
 pub(super) fn restart_final(candidates: &mut [Candidate]) {
     for candidate in candidates {
         candidate.elimination_ns.extend(std::mem::take(&mut candidate.finals_ns).into_values());
@@ -193,13 +191,13 @@ pub(super) fn restart_final(candidates: &mut [Candidate]) {
     }
 }
 
-/// How close to the best the best of another engine has to be for the search to go on around it
-/// too.
+/// The neighbours of the best variant of another engine are tried too if it is within this factor
+/// of the best.
 const NEARLY: f64 = 1.3;
 
-/// Those beside the leaders that were not tried yet: half and twice their buffers, depths and
-/// workers. Leaders are the best and, at `first`, the best of another engine: with more workers, or
-/// another buffer, it may be the better one.
+/// Untried neighbours of the leaders: half and twice their buffers, depths and workers. The leaders
+/// are the best candidate and, if `first`, the best of another engine, which may win with more
+/// workers or another buffer.
 pub(super) fn neighbours(
     candidates: &[Candidate],
     case: &Case,
@@ -214,8 +212,8 @@ pub(super) fn neighbours(
         let near = candidate.elimination_median_ns().is_some_and(|ns| ns <= NEARLY * best_ns);
         first && near && candidate.can_be_chosen() && candidate.variant.engine.name != engine
     };
-    let heat = |index: usize| candidates[index].elimination_median_ns().unwrap_or(f64::INFINITY);
-    let other = (0..candidates.len()).filter(is_other).min_by(|&a, &b| heat(a).total_cmp(&heat(b)));
+    let time = |index: usize| candidates[index].elimination_median_ns().unwrap_or(f64::INFINITY);
+    let other = (0..candidates.len()).filter(is_other).min_by(|&a, &b| time(a).total_cmp(&time(b)));
     let leaders = std::iter::once(best).chain(other);
     for variant in leaders.flat_map(|index| candidates[index].variant.neighbours(workers_max)) {
         let is_new = is_new(candidates, &variant, bytes) && is_new(&found, &variant, bytes);
@@ -241,8 +239,8 @@ pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
     winner::best(&racers).map(|place| racing[place])
 }
 
-/// Ends the part of those that the final shows to be slower, by an estimate of more than `margin`;
-/// the baselines' once they are known well enough.
+/// Drops the candidates that the final shows to be slower, by an estimate of more than `margin`;
+/// baselines only after [`BASELINE_ROUNDS`].
 pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
     let Some(best) = best(candidates) else { return };
     let racing = racing(candidates);
@@ -293,12 +291,12 @@ pub(super) fn ratio(candidate: &Candidate, best: &Candidate) -> Option<Ratio> {
     candidate.racer().against(&best.racer()).ratio()
 }
 
-/// A loss that may be taken for noise where the interval says so, and no more: what looks like more
-/// is likelier to be one than not.
+/// An estimated loss up to this share counts as noise if its interval contains zero. A larger one
+/// is more likely real than not.
 const DOUBTFUL: f64 = 0.05;
 
-/// What is chosen: the fastest, unless `preferred`, which is what a copy does without being told,
-/// or a simpler variant is as good as far as was seen. A choice has to gain something.
+/// The choice: the fastest, unless `preferred` (what a copy does by default) or a simpler variant
+/// is as good. A choice has to gain something over the default.
 pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<usize> {
     let best = best(candidates)?;
     let as_good = |index: usize| {
@@ -325,8 +323,8 @@ pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<us
     Some(preferred.unwrap_or_else(simplest))
 }
 
-/// How much there is to a variant: workers first, then the engine by its place in the table, then
-/// the knobs that are turned.
+/// The complexity of a variant: its workers, then the position of its engine in the table, then its
+/// parameters.
 fn complexity(variant: &Variant) -> (usize, usize, usize) {
     let place = ENGINES.iter().position(|engine| engine.name == variant.engine.name);
     (variant.workers, place.unwrap_or(ENGINES.len()), variant.to_string().len())

@@ -7,7 +7,7 @@ use engines::profile::{InFlight, Residency, Situation, SizeClass};
 use crate::page_cache::state::State;
 use crate::words;
 
-/// A situation and what stands for it.
+/// The case that stands for a situation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The situation.
@@ -19,8 +19,8 @@ pub struct Case {
     pub files: u32,
 }
 
-/// What stands for a class: the length, files of a run, and seconds after which the answer is there
-/// on a machine of the usual speed. The smallest class first.
+/// For each size class, the smallest first: the file size, the files of a run, and the seconds that
+/// a search needs on a machine of usual speed.
 const STANDS: [(u64, u32, f64); SizeClass::ALL.len()] = [
     (4 << 10, 128, 2.5),
     (16 << 10, 64, 2.5),
@@ -34,8 +34,8 @@ const STANDS: [(u64, u32, f64); SizeClass::ALL.len()] = [
 /// from the page cache takes as long as to copy many that are in it.
 const ABSENT_SHARE: u32 = 4;
 
-/// Shorter files are written out and dropped from the page cache in an instant, whichever variant
-/// copies them, they went.
+/// Shorter files are written out and dropped from the page cache at once, whichever variant copies
+/// them.
 const NO_CACHE_BYTES_MIN: u64 = 1 << 20;
 
 /// Shorter files are not worth starting other workers for.
@@ -141,9 +141,9 @@ impl Case {
         self.situation.in_flight == InFlight::One && self.file_bytes >= SHARED_BYTES_MIN
     }
 
-    /// Whether `variant` is worth trying: what is to leave nothing in the page cache does so best
-    /// by a way around it, by the plain one, or where a server copies by itself what never comes
-    /// here. What is to be found there by the next reader is not read past it.
+    /// Whether `variant` is worth trying. A copy that leaves nothing in the page cache does best
+    /// with engines that bypass it, with `read_write`, or with a copy on the server. Other copies
+    /// do not bypass it, so that the next reader finds the file there.
     #[must_use]
     pub fn may_try(&self, variant: &Variant) -> bool {
         let past = variant.reads_past_cache();
@@ -167,9 +167,9 @@ impl Case {
         format!("{}, {}, {in_flight}{no_cache}", size_words(size), residency.name())
     }
 
-    /// Several huge files at once wait for the medium and are as slow by every way; whoever asks
-    /// for `--no-cache` has large files; and of short files no copy asks whether they are in the
-    /// cache.
+    /// Not worth measuring are several huge files at once, which wait for the medium with every
+    /// variant, `--no-cache` with small files, and the residency of small files, which no copy
+    /// checks.
     fn is_worth_measuring(&self) -> bool {
         let huge = self.situation.size.last_bytes().is_none();
         let several = self.situation.in_flight == InFlight::Several;

@@ -6,7 +6,7 @@ use engines::Variant;
 
 use super::case::Case;
 
-/// What a search is to do.
+/// What a search does, between two directories.
 pub struct Config<'c> {
     /// Time for everything.
     pub time: Duration,
@@ -20,9 +20,9 @@ pub struct Config<'c> {
     pub workers_max: usize,
     /// The candidates.
     pub variants: Vec<Variant>,
-    /// What a copy tries in a case without being told, one after another.
+    /// The variants that a copy tries in a case by default, in order.
     pub defaults: &'c dyn Fn(&Case) -> Vec<Variant>,
-    /// What was chosen for a case before, if anything was: it takes part to the end, so that a new
-    /// search tells what going on with it would cost.
+    /// The choice for a case in the current profile. It takes part to the end, so that the search
+    /// shows what keeping it would cost.
     pub present: &'c dyn Fn(&Case) -> Option<Variant>,
 }

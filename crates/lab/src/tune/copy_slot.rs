@@ -68,8 +68,8 @@ pub(super) struct Measured {
     pub(super) shares_extents: bool,
 }
 
-/// Of what a variant was to move, the share that the last resort may have moved in its place: the
-/// end of a file that is no whole block, and no more.
+/// The share of the bytes that the last resort may have moved in place of the variant. It covers
+/// the end of a file that is no whole block.
 const LAST_RESORT_SHARE_MAX: f64 = 0.05;
 
 impl CopySlot {
@@ -133,7 +133,7 @@ impl CopySlot {
         Ok(())
     }
 
-    /// Tries out what can be proved of its source.
+    /// Tries the prover on its source.
     ///
     /// # Errors
     /// When the source cannot be read.
@@ -204,8 +204,8 @@ pub(super) fn run(
             vec![slot.run(case, prover, runner, length, None)]
         }
         _ => {
-            // Together beforehand: a copy slot that still reads its source would disturb the
-            // others.
+            // All sources before any copy: a copy slot that still reads its source would disturb
+            // the others.
             slots.iter().try_for_each(|slot| slot.reach(case, prover))?;
             at_once(case, prover, slots, runners)
         }
@@ -273,7 +273,7 @@ fn at_once(
     })
 }
 
-/// Where threads wait for each other: before their timed parts and behind them.
+/// A barrier where threads wait for each other before and after their timed parts.
 #[derive(Debug)]
 struct Gate {
     waiting: Mutex<Waiting>,
@@ -289,7 +289,7 @@ struct Waiting {
     open: bool,
 }
 
-/// A thread that comes to its end, by whatever way: nobody waits for it any more.
+/// A thread that ends, also by a panic. The others no longer wait for it.
 struct Leaving<'g>(&'g Gate);
 
 impl Gate {

@@ -16,7 +16,7 @@ pub(super) struct CopySlots<'l> {
     scratches: (&'l Scratch, &'l Scratch),
     seed: u64,
     made: BTreeMap<Files, Made>,
-    /// How often all were made anew.
+    /// How often all were made again.
     renewed: u32,
 }
 
@@ -26,13 +26,13 @@ type Files = (SizeClass, u32);
 #[derive(Default)]
 struct Made {
     slots: Vec<CopySlot>,
-    /// What making them took.
+    /// The time that making them took.
     took: Duration,
     /// Their files were dropped from the page cache meanwhile, and read again as it came.
     dropped: bool,
 }
 
-/// Of the time that is left, what making copy slots anew may take.
+/// The share of the remaining time that making copy slots again may take.
 const RENEWING: f64 = 0.05;
 
 impl<'l> CopySlots<'l> {
@@ -69,9 +69,8 @@ impl<'l> CopySlots<'l> {
         Ok(&made.slots[..number])
     }
 
-    /// Has all files made anew when they are next needed, where that takes little of the time that
-    /// is left: where one lies in memory and on the medium makes more of a difference than many
-    /// runs of it tell.
+    /// Makes all files again when they are next needed, if that takes little of the remaining time.
+    /// Where a file lies in memory and on the medium matters more than the noise of many runs.
     ///
     /// # Errors
     /// When they cannot be removed.

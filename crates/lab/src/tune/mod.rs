@@ -43,9 +43,9 @@ use search::{PriorKnowledge, Search, SearchContext};
 /// What happens, for the caller. It is reported between runs and never during one.
 #[derive(Debug)]
 pub enum Event<'e> {
-    /// A run is about to begin.
+    /// A run starts.
     Run(Progress<'e>),
-    /// A situation has its answer, or has none; a better one may follow.
+    /// A situation has an answer or none yet; a better one may follow.
     Found {
         /// The answer.
         finding: &'e Finding,
@@ -65,7 +65,7 @@ pub struct Progress<'p> {
     pub number: usize,
     /// How many are measured.
     pub of: usize,
-    /// How often it was taken up, this time included.
+    /// Visits of this situation so far, this one included.
     pub visit: u32,
     /// The part of its search.
     pub stage: Stage,
@@ -81,17 +81,16 @@ pub struct Progress<'p> {
 /// Called with each event.
 pub type Watch<'w> = dyn FnMut(&Event<'_>) + 'w;
 
-/// How far beyond its share of the time a situation may go for the rounds without which it has no
-/// answer.
+/// A situation may exceed its time by this share for the rounds without which it has no answer.
 const GRACE: f64 = 0.5;
 
-/// Of the time that is left, what one situation may have whose runs take long.
+/// The share of the remaining time that a situation with long runs may use.
 const MOST: f64 = 0.5;
 
-/// Of all the time, what is kept for coming back to each situation later.
+/// The share of all time that is kept for later visits of each situation.
 const LATER: f64 = 0.4;
 
-/// Time behind which no situation is taken up again, in seconds.
+/// No situation is visited again with less time than this, in seconds.
 const SECONDS_MIN: f64 = 1.0;
 
 /// Searches: sources are made in `src`, copies in `dst`.
@@ -179,8 +178,8 @@ impl Tuning<'_, '_> {
         self.config.time.saturating_sub(self.config.begun.elapsed())
     }
 
-    /// Time that is kept for coming back. Where there is little, one visit each has to do, and
-    /// whatever is left over.
+    /// The time that is kept for later visits. With little time each situation gets one visit, and
+    /// more only from time that is left over.
     fn later(&self) -> Duration {
         let enough = self.config.time.as_secs_f64() >= plan::SECONDS_FOR_LONG_FILES;
         if enough { self.config.time.mul_f64(LATER) } else { Duration::ZERO }
@@ -206,8 +205,8 @@ impl Tuning<'_, '_> {
         Ok(())
     }
 
-    /// What other situations have told of the variants: what does not work here at all, and what is
-    /// far behind with files of that length that are read from the same place.
+    /// What other situations showed of the variants: which do not work here, and which are far
+    /// slower with files of that size and residency.
     fn known_of(&self, case: &Case) -> Vec<(String, Status)> {
         let mut known = Vec::new();
         for search in &self.searches {
@@ -231,8 +230,8 @@ impl Tuning<'_, '_> {
         known
     }
 
-    /// What came to the end with files of the class below, in the same situation otherwise. Around
-    /// the best of the longest files there is little time to search.
+    /// The variants that reached the end in the next smaller size class. There is little time to
+    /// try neighbours with the largest files.
     fn found_for_shorter(&self, case: &Case) -> Vec<Variant> {
         let own = case.situation;
         let is_below = |search: &&Search| {
@@ -243,7 +242,7 @@ impl Tuning<'_, '_> {
         below.flat_map(Search::finalists).cloned().collect()
     }
 
-    /// Searches, or goes on with it, in search `place` for about `share` of time.
+    /// Starts or continues search `place` for about `share` of time.
     fn search(&mut self, place: usize, share: Duration) -> Result<(), Error> {
         let begun = Instant::now();
         let case = self.searches[place].case;
@@ -281,7 +280,7 @@ impl Tuning<'_, '_> {
         self.searches[place].search(&mut context)
     }
 
-    /// Gives what time is left to those that have no answer yet.
+    /// Gives the remaining time to the situations that have no answer yet.
     fn go_on_with_the_open_ones(&mut self) -> Result<(), Error> {
         loop {
             self.slots.renew(self.left())?;
@@ -329,7 +328,7 @@ fn key_of(case: &Case) -> (SizeClass, Residency) {
     (case.situation.size, case.situation.residency)
 }
 
-/// Cold has to be proved; where it cannot be, whatever was measured would be of no known state.
+/// Cold has to be proved; otherwise the state of the measurement would be unknown.
 fn why_out_of_reach(case: &Case, prover: &Prover) -> Option<String> {
     if case.situation.residency == Residency::Resident {
         return None;

@@ -15,9 +15,9 @@ use crate::{environment, words};
 pub struct Plan {
     /// Every case, in the order in which they are measured.
     pub cases: Vec<Planned>,
-    /// Room that the sources take, in bytes.
+    /// Space that the sources take, in bytes.
     pub src_bytes: u64,
-    /// Room that the copies take at most, in bytes.
+    /// Space that the copies take at most, in bytes.
     pub dst_bytes: u64,
 }
 
@@ -32,18 +32,17 @@ pub struct Planned {
     pub why_not: Option<String>,
 }
 
-/// The share of the usual seconds with which a case still comes to an answer. What would have less
-/// is left out, so that others have enough.
+/// A case with less than this share of its usual seconds finds no answer. It is left out, so that
+/// others have enough time.
 const SHARE_MIN: f64 = 0.4;
 
 /// With less time, shorter files stand for the long ones.
 pub(super) const SECONDS_FOR_LONG_FILES: f64 = 90.0;
 
-/// Of the memory, what a source and its copies may fill together and all of it stay in the page
-/// cache.
+/// A source and its copies stay in the page cache up to this share of the memory.
 const MEMORY_SHARE: f64 = 0.4;
 
-/// What is left free.
+/// The bytes that are left free.
 const SPARE_BYTES: u64 = 32 << 20;
 
 impl Plan {
@@ -100,7 +99,7 @@ impl Plan {
 struct Space {
     src: u64,
     dst: u64,
-    /// Both are one.
+    /// Both directories are on one file system.
     same: bool,
 }
 
@@ -122,7 +121,7 @@ impl Space {
     }
 }
 
-/// Room that is missing.
+/// Missing space.
 #[derive(Debug)]
 struct Lack {
     /// Where the sources are to be, rather than where the copies are.
@@ -145,7 +144,7 @@ fn free_bytes(dir: &Path) -> Result<u64, Error> {
     Ok(if known { stat.f_bavail.saturating_mul(stat.f_frsize) } else { u64::MAX / 4 })
 }
 
-/// Room for the sources and for the copies of those that are measured.
+/// Space for the sources and for the copies of those that are measured.
 fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
     let with_slack = |case: &Case, slots: usize| {
         let bytes = case.lane_bytes() + case.lane_bytes() / 50 + 8192 * u64::from(case.files);
@@ -183,7 +182,7 @@ fn leave_out_by_room(cases: &mut [Planned], space: &Space, at_once: usize) {
     }
 }
 
-/// Sets the time aside: what comes first has enough of it, and what would have too little has none.
+/// Divides the time: the first cases get enough, and a case that would get too little gets none.
 fn leave_out_by_time(cases: &mut [Planned], seconds: f64) {
     let mut wanted = 0.0;
     let whole: f64 = cases

@@ -98,7 +98,7 @@ pub struct Finding {
     /// What it costs always to use copy_file_range.
     pub copy_file_range_loss: Option<Loss>,
     /// Every variant that was tried, fastest first.
-    pub ways: Vec<Way>,
+    pub ways: Vec<VariantResult>,
     /// In a [summary](Record::summary) those of them that left in the elimination rounds: the time
     /// of the median elimination round of a variant over that of the best.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -128,7 +128,7 @@ pub enum Loss {
 
 /// One variant in a search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Way {
+pub struct VariantResult {
     /// The variant, or the name of another copier.
     pub name: String,
     /// `chosen`, `raced`, `beaten`, `slow` (left in the elimination rounds), `untried` (known to be
@@ -256,17 +256,18 @@ impl Finding {
 
     /// What those that left in the elimination rounds took there, against the best, to thousandths.
     fn left(&self) -> BTreeMap<String, f64> {
-        let heat = |way: &Way| median(&way.elimination_ns);
+        let median_ns = |way: &VariantResult| median(&way.elimination_ns);
         let best = self.best.as_deref().and_then(|best| self.way(best));
-        let Some(best_ns) = best.and_then(heat) else { return BTreeMap::new() };
+        let Some(best_ns) = best.and_then(median_ns) else { return BTreeMap::new() };
         let left = self.ways.iter().filter(|way| way.file_ns_median.is_none());
-        let ratio = |way: &Way| Some((heat(way)? / best_ns * 1000.0).round() / 1000.0);
+        let ratio =
+            |way: &VariantResult| Some((median_ns(way)? / best_ns * 1000.0).round() / 1000.0);
         left.filter_map(|way| Some((way.name.clone(), ratio(way)?))).collect()
     }
 
     /// The variant called `name`.
     #[must_use]
-    pub fn way(&self, name: &str) -> Option<&Way> {
+    pub fn way(&self, name: &str) -> Option<&VariantResult> {
         self.ways.iter().find(|way| way.name == name)
     }
 
@@ -288,7 +289,7 @@ impl Finding {
 
     /// The variant to use.
     #[must_use]
-    pub fn chosen(&self) -> Option<&Way> {
+    pub fn chosen(&self) -> Option<&VariantResult> {
         self.way(self.choice.as_deref()?)
     }
 
@@ -296,7 +297,7 @@ impl Finding {
     fn line(&self, date: &str) -> Option<Line> {
         let chosen = self.chosen()?;
         let own = chosen.ratio_to_best.unwrap_or(1.0);
-        let compared = |way: &&Way| {
+        let compared = |way: &&VariantResult| {
             way.name != chosen.name
                 && !way.shares_extents
                 && way.name.parse::<engines::Variant>().is_ok()
@@ -343,10 +344,10 @@ impl Loss {
     }
 }
 
-fn ways(search: &Search, best: Option<usize>, chosen: Option<usize>) -> Vec<Way> {
+fn ways(search: &Search, best: Option<usize>, chosen: Option<usize>) -> Vec<VariantResult> {
     let candidates = &search.candidates;
     let files = f64::from(search.case.files);
-    let mut ways: Vec<Way> = Vec::new();
+    let mut ways: Vec<VariantResult> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
         let times: Vec<f64> = candidate.finals_ns.values().copied().collect();
         let file_ns_median = median(&times).map(|ns| ns / files);
@@ -365,7 +366,7 @@ fn ways(search: &Search, best: Option<usize>, chosen: Option<usize>) -> Vec<Way>
             Status::Refused(why) => ("refused", why.as_str()),
         };
         let moved = file_ns_median.filter(|_| !candidate.shares_extents);
-        ways.push(Way {
+        ways.push(VariantResult {
             name: candidate.name.clone(),
             standing: standing.to_owned(),
             reason: reason.to_owned(),
@@ -379,13 +380,13 @@ fn ways(search: &Search, best: Option<usize>, chosen: Option<usize>) -> Vec<Way>
             rounds_ns: candidate.finals_ns.iter().map(|(&round, &ns)| (round, ns)).collect(),
         });
     }
-    let order = |way: &Way| {
-        let heat = way.elimination_ns.iter().copied().min_by(f64::total_cmp);
-        (way.ratio_to_best.unwrap_or(f64::INFINITY), heat.unwrap_or(f64::INFINITY))
+    let order = |way: &VariantResult| {
+        let least_ns = way.elimination_ns.iter().copied().min_by(f64::total_cmp);
+        (way.ratio_to_best.unwrap_or(f64::INFINITY), least_ns.unwrap_or(f64::INFINITY))
     };
     ways.sort_by(|a, b| {
-        let ((one, one_heat), (other, other_heat)) = (order(a), order(b));
-        one.total_cmp(&other).then(one_heat.total_cmp(&other_heat))
+        let ((one, one_ns), (other, other_ns)) = (order(a), order(b));
+        one.total_cmp(&other).then(one_ns.total_cmp(&other_ns))
     });
     ways
 }

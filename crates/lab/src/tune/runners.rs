@@ -15,7 +15,7 @@ pub(super) struct OtherCopier {
     pub(super) ways: Vec<Variant>,
 }
 
-/// What is kept while a search is under way: started runners take memory.
+/// The runners that a search has started. They take memory, so they are dropped when it pauses.
 pub(super) struct StartedRunners<'f> {
     /// One a copy slot.
     pub(super) runners: Vec<Option<Vec<Runner>>>,
@@ -32,7 +32,7 @@ impl<'f> StartedRunners<'f> {
         StartedRunners { runners: Vec::new(), costs: Vec::new(), misses: 0, other_copier }
     }
 
-    /// Room for as many candidates as `costs`, which are what their runs are known to take.
+    /// Space for as many candidates as `costs`, which are what their runs are known to take.
     pub(super) fn expect_costs(&mut self, costs: Vec<Option<Duration>>) {
         self.runners = costs.iter().map(|_| None).collect();
         self.costs = costs;

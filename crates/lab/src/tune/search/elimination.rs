@@ -29,7 +29,8 @@ const REPEATS: usize = 3;
 const STEPS: usize = 4;
 
 impl Search {
-    /// Leaves those to the final that may be the best, of a search that began at `begun`.
+    /// Drops candidates until only those that may be the best are left for the final. The visit
+    /// began at `begun`.
     ///
     /// # Errors
     /// When files cannot be made or read, have changed, or a copy is wrong.
@@ -49,8 +50,8 @@ impl Search {
         Ok(())
     }
 
-    /// Has those run that there was no time for in the visits so far, and the best of the others
-    /// with them. Returns whether one of them goes to the final.
+    /// Runs the candidates that there was no time for so far, together with the best of the others.
+    /// Returns whether one of them reaches the final.
     ///
     /// # Errors
     /// When files cannot be made or read, have changed, or a copy is wrong.
@@ -84,8 +85,8 @@ impl Search {
         Ok(waiting.iter().any(|&index| self.candidates[index].runs()))
     }
 
-    /// Copies the start of the source by each of the others, where all of it is long: whoever takes
-    /// many times as long as the best is not asked for more.
+    /// Copies the start of the source by each of the others, if the whole is long: a variant that
+    /// takes many times as long as the best is dropped.
     fn drop_far_slower(
         &mut self,
         context: &mut SearchContext<'_>,
@@ -109,8 +110,8 @@ impl Search {
         Ok(())
     }
 
-    /// Copies the start of the source and foretells what all of it will cost; `None` where it has
-    /// no start of its own, or the candidate refuses.
+    /// Copies the start of the source and predicts what all of it will cost; `None` where it has no
+    /// start of its own, or the candidate refuses.
     pub(super) fn short_run(
         &mut self,
         context: &mut SearchContext<'_>,
@@ -123,12 +124,12 @@ impl Search {
         context.started.misses = 0;
         let Some(measured) = run else { return Ok(None) };
         let own = Duration::from_secs_f64(measured.elapsed_ns * times / 1e9);
-        // What lies around the timed part grows less than that does.
+        // The time outside the timed part grows less than the timed part.
         context.started.costs[index] = known.or(Some(own + begun.elapsed()));
         Ok(Some(measured.elapsed_ns))
     }
 
-    /// Runs the field a few times, each time with fewer.
+    /// Runs all candidates a few times, each time fewer.
     fn run_elimination(
         &mut self,
         context: &mut SearchContext<'_>,
@@ -136,26 +137,26 @@ impl Search {
     ) -> Result<(), Error> {
         let begun = Instant::now();
         let share = end.saturating_duration_since(begun) / narrow(ELIMINATION_ROUNDS);
-        for heat in 1..=ELIMINATION_ROUNDS {
-            let own_end = begun + share * narrow(heat);
+        for round in 1..=ELIMINATION_ROUNDS {
+            let own_end = begun + share * narrow(round);
             for repeat in 1..=REPEATS {
                 let running: Vec<usize> = (0..self.candidates.len())
                     .filter(|&index| self.candidates[index].runs())
                     .collect();
-                let number = narrow((heat - 1) * REPEATS + repeat);
+                let number = narrow((round - 1) * REPEATS + repeat);
                 let mut order = context.plan.order(Stage::Elimination, number, &running);
-                // Should there be no time for all of them, these are there, and of the others those
-                // that were the quickest with a short file.
+                // If the time does not suffice for all, the baselines have run, and those that were
+                // fastest with a short file.
                 order.sort_by_key(|&index| {
                     let contender = self.candidates[index].role == Role::Contender;
-                    let cost = context.started.costs[index].filter(|_| heat == 1);
-                    (contender, cost.is_none() && heat == 1, cost)
+                    let cost = context.started.costs[index].filter(|_| round == 1);
+                    (contender, cost.is_none() && round == 1, cost)
                 });
                 let is_contender = |index: &usize| self.candidates[*index].role == Role::Contender;
                 let first = order.iter().copied().find(is_contender);
                 for index in order {
-                    // Without these there is nothing to compare with: what a copy does anyway, and
-                    // the one that promises most.
+                    // Without these there is nothing to compare with: the default, and the most
+                    // promising candidate.
                     let needed =
                         self.candidates[index].role != Role::Contender || Some(index) == first;
                     let needed = number == 1 && needed;
@@ -165,17 +166,17 @@ impl Search {
                         _ => own_end,
                     };
                     if !self.is_over(end, context.started.cost_of(index)) {
-                        self.run_in_elimination(context, index, heat)?;
+                        self.run_in_elimination(context, index, round)?;
                     }
                 }
             }
-            candidates::drop_slow(&mut self.candidates, heat);
+            candidates::drop_slow(&mut self.candidates, round);
         }
         Ok(())
     }
 
-    /// What follows the default's first working way is never used, and has to be as fast as any
-    /// other to stay.
+    /// Of the default variants only the first that works is used. The others stay only if they are
+    /// fast.
     fn keep_one_default(&mut self) {
         let default = self.default().clone();
         for candidate in
@@ -190,8 +191,8 @@ impl Search {
         candidates::drop_slow(&mut self.candidates, ELIMINATION_ROUNDS);
     }
 
-    /// Looks at half and twice the buffers, depths and workers of the leaders, and on from there as
-    /// long as that finds a better one.
+    /// Tries half and twice the buffers, depths and workers of the leaders, and repeats this as
+    /// long as it finds a better one.
     fn search_around(
         &mut self,
         context: &mut SearchContext<'_>,
@@ -215,7 +216,7 @@ impl Search {
                 self.candidates.push(candidate);
                 context.started.add(context.started.costs[best]);
             }
-            // Twice, and the best with them: what a elimination round tells depends on the moment.
+            // Twice, and the best with them: what an elimination round tells depends on the moment.
             for _ in 0..2 {
                 for index in (first..self.candidates.len()).chain([best]) {
                     if self.candidates[index].runs()
@@ -238,9 +239,9 @@ impl Search {
         &mut self,
         context: &mut SearchContext<'_>,
         index: usize,
-        heat: usize,
+        round: usize,
     ) -> Result<(), Error> {
-        let run = self.run(context, index, (Stage::Elimination, narrow(heat)))?;
+        let run = self.run(context, index, (Stage::Elimination, narrow(round)))?;
         if let Some(measured) = run.filter(|measured| measured.counted) {
             self.candidates[index].elimination_ns.push(measured.elapsed_ns);
         }

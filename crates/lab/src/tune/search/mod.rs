@@ -28,7 +28,7 @@ pub(super) struct Search {
     present: Option<Variant>,
     /// Rounds of the final that were begun.
     pub(super) rounds: u32,
-    /// The same with those of finals that began anew.
+    /// The same with those of finals that were restarted.
     pub(super) rounds_ever: u32,
     /// Whether more rounds would tell nothing that matters.
     pub(super) settled: bool,
@@ -36,7 +36,7 @@ pub(super) struct Search {
     pub(super) why_not: String,
     /// Time that it took so far.
     pub(super) took: Duration,
-    /// How often it was taken up.
+    /// Visits so far.
     pub(super) visits: u32,
     /// What the last run of each took in all.
     costs: Vec<Option<Duration>>,
@@ -59,11 +59,11 @@ pub(super) struct PriorKnowledge<'k> {
 pub(super) struct SearchContext<'s> {
     pub(super) slots: &'s [CopySlot],
     pub(super) prover: &'s Prover,
-    /// The situation has had its share of the time then.
+    /// The end of its share of the time.
     pub(super) deadline: Instant,
-    /// It may have until then where its runs take long.
+    /// The end for a situation whose runs take long.
     pub(super) most: Instant,
-    /// Then it is over even for what there is no answer without.
+    /// The end for rounds without which there is no answer.
     pub(super) grace: Instant,
     pub(super) plan: RunOrder,
     pub(super) workers_max: usize,
@@ -76,29 +76,28 @@ pub(super) struct SearchContext<'s> {
 /// With fewer there is nothing to compare.
 const RUNS_MIN: u32 = 12;
 
-/// Rounds of a visit. What one round tells the next one tells too, as long as both copy the same
-/// file at about the same time: more are worth more later, when it lies elsewhere in memory and on
-/// the medium.
+/// The final rounds of a visit. Rounds that copy the same file at about the same time repeat each
+/// other. Later rounds tell more, when the file lies elsewhere in memory and on the medium.
 const ROUNDS_A_VISIT: u32 = 10;
 
-/// Where rounds are short there are more, up to so many within so long.
+/// A visit with short rounds has more: up to this many within this time.
 const SHORT_ROUNDS_A_VISIT: u32 = 40;
 const SHORT_VISIT: Duration = Duration::from_secs(1);
 
-/// Visits before which nothing is taken as settled.
+/// Nothing is settled before this many visits.
 const VISITS_TO_SETTLE: u32 = 3;
 
-/// Who is slower by more than this leaves in the first visit already.
+/// A candidate that is slower by more than this is dropped in the first visit already.
 const MARGIN_AT_FIRST: f64 = 0.2;
 
-/// Rounds after which more would tell nothing new at any noise that a user could wait out.
+/// The most final rounds. More would not help at any noise within the time that a user waits.
 const ROUNDS_MAX: u32 = 200;
 
-/// Runs that may miss the state before it is taken to be out of reach.
+/// After this many runs that missed the page cache state, it counts as out of reach.
 const MISSES_MAX: u32 = 3;
 
 impl SearchContext<'_> {
-    /// Gives a search that began at `begun` as long as it wants, at most what may be had.
+    /// Extends the deadline of a visit that began at `begun` to what it wants, within the limits.
     fn extend(&mut self, begun: Instant, wanted: Duration) {
         self.deadline = self.deadline.max((begun + wanted).min(self.most));
         self.grace = self.grace.max(self.deadline);
@@ -161,8 +160,8 @@ impl Search {
         self.defaults.iter().find(works).unwrap_or(&self.defaults[0])
     }
 
-    /// Those that others need not try: what does not work, and what took `factor` times as long as
-    /// the best in the elimination rounds.
+    /// The variants that other situations need not try: those that do not work, and those that took
+    /// `factor` times as long as the best in the elimination rounds.
     pub(super) fn hopeless(&self, factor: f64) -> Vec<(String, Status)> {
         let best_ns = candidates::best_in_elimination(&self.candidates).map_or(0.0, |(_, ns)| ns);
         let known =
@@ -210,7 +209,7 @@ impl Search {
         self.lacks_time = true;
     }
 
-    /// Searches, or goes on with it, until the answer is there or the time is over.
+    /// Starts or continues the search, until it has an answer or the time is over.
     ///
     /// # Errors
     /// When files cannot be made or read, have changed, or a copy is wrong.
@@ -251,7 +250,7 @@ impl Search {
         }
         self.finals(context)?;
         if self.rounds < ROUNDS_MIN && rounds >= ROUNDS_MIN {
-            // There was no time for so much: what was known before is still known.
+            // The time did not suffice. The results of the visit before still hold.
             (self.candidates, self.rounds) = (candidates, rounds);
         }
         self.conclude(context);
@@ -293,8 +292,7 @@ impl Search {
         Ok(())
     }
 
-    /// Has each that is left run once, uncounted: runners start with buffers that have no pages
-    /// yet.
+    /// Runs each remaining candidate once, uncounted: new runners have buffers without pages.
     fn warm_up_again(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         for index in 0..self.candidates.len() {
             if self.candidates[index].runs()
@@ -306,8 +304,8 @@ impl Search {
         Ok(())
     }
 
-    /// Shuffled rounds of all that are left, until the answer is there or the visit has had its
-    /// own.
+    /// Runs shuffled rounds of the remaining candidates, until there is an answer or the visit has
+    /// had its rounds.
     fn finals(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
         let (begun, before) = (Instant::now(), self.rounds);
         let last = (before + SHORT_ROUNDS_A_VISIT).min(ROUNDS_MAX);
@@ -317,7 +315,7 @@ impl Search {
             if self.rounds - before >= ROUNDS_A_VISIT && begun.elapsed() > SHORT_VISIT {
                 return Ok(());
             }
-            // Without so many there is no answer at all.
+            // With fewer rounds there is no answer at all.
             let end = if round <= ROUNDS_MIN { context.grace } else { context.deadline };
             let running: Vec<usize> =
                 (0..self.candidates.len()).filter(|&index| self.candidates[index].runs()).collect();
