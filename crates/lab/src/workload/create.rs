@@ -15,7 +15,6 @@ use super::pattern;
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
 use crate::error::Error;
-use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
 use crate::trial::digest::Digests;
 
@@ -166,11 +165,8 @@ impl ReadyVariant for Creating {
             Error::Unknown(format!("{} could not make the file: {why}", self.text))
         })?;
         self.output.sync(&opened, &mut spent)?;
-        let mut measured = Measurement { counted: true, ..Measurement::default() };
-        counters.fill_since(&mut measured);
-        spent.fill(&mut measured);
+        let mut measured = parameters::without_source(&counters, &spent);
         measured.calls = Some(calls);
-        parameters::NO_SOURCE.clone_into(&mut measured.state_note);
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         Ok(Outcome::Measured(Box::new(measured)))
     }

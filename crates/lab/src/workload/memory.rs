@@ -10,7 +10,6 @@ use super::parameters;
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
 use crate::error::Error;
-use crate::sample::measurement::Measurement;
 use crate::trial::{Outcome, words_of};
 
 pub(crate) static MEMORY: Workload = Workload {
@@ -67,10 +66,7 @@ impl ReadyVariant for Copying {
         if let Err(error) = result {
             return Ok(Outcome::Refused(words_of(&error)));
         }
-        let mut measured = Measurement { counted: true, ..Measurement::default() };
-        counters.fill_since(&mut measured);
-        spent.fill(&mut measured);
-        parameters::NO_SOURCE.clone_into(&mut measured.state_note);
+        let measured = parameters::without_source(&counters, &spent);
         Ok(Outcome::Measured(Box::new(measured)))
     }
 }
@@ -78,6 +74,7 @@ impl ReadyVariant for Copying {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::measurement::Measurement;
     use crate::workload::test_cell::{TestCell, check_refusals};
 
     #[test]

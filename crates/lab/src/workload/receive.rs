@@ -21,7 +21,6 @@ use super::socket_copy::SocketCopy;
 use crate::clock::{Clock, Counters, Spent};
 use crate::definition::cell::Cell;
 use crate::error::Error;
-use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
 use crate::trial::attribution::Attribution;
 use crate::trial::digest::Digests;
@@ -191,13 +190,10 @@ impl ReadyVariant for Receiving {
         let mut spent = Spent::default();
         let (share, calls) = self.receive(&connection, &opened, clock, &mut spent)?;
         self.output.sync(&opened, &mut spent)?;
-        let mut measured = Measurement { counted: true, ..Measurement::default() };
-        counters.fill_since(&mut measured);
-        spent.fill(&mut measured);
+        let mut measured = parameters::without_source(&counters, &spent);
         measured.calls = calls;
         // It may have been the sender that it waited for.
         measured.processor_wait_ns = None;
-        parameters::NO_SOURCE.clone_into(&mut measured.state_note);
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         if let Some(share) = share {
             if share.own_bytes == 0 {

@@ -11,7 +11,6 @@ use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::parameters;
 use crate::clock::{Clock, Counters, Spent};
 use crate::error::Error;
-use crate::sample::measurement::Measurement;
 use crate::trial::Outcome;
 
 pub(crate) static SYSCALL: Workload = Workload {
@@ -89,11 +88,8 @@ impl ReadyVariant for Calling {
         called.map_err(|errno| {
             Error::Unknown(format!("reading no bytes: {}", engines::describe(errno)))
         })?;
-        let mut measured =
-            Measurement { counted: true, calls: Some(CALLS), ..Measurement::default() };
-        counters.fill_since(&mut measured);
-        spent.fill(&mut measured);
-        parameters::NO_SOURCE.clone_into(&mut measured.state_note);
+        let mut measured = parameters::without_source(&counters, &spent);
+        measured.calls = Some(CALLS);
         Ok(Outcome::Measured(Box::new(measured)))
     }
 }
