@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::analysis::interim::ERROR;
-use crate::analysis::observations::Points;
+use crate::analysis::observations::Observations;
 use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Measure};
 use crate::page_cache::state::State;
@@ -22,8 +22,8 @@ use crate::stats::{Answer, Tested, TwoSamples, decide, median};
 pub struct Change {
     /// What differs of the machine and the program, by the names in `environment.json`.
     pub environment: Vec<Difference>,
-    /// How much more time a piece of work took in the second run that is always the same: the speed
-    /// of the machine itself. None where there are no samples.
+    /// The ratio of the times of the speed probe, the second run over the first: how the machine
+    /// itself changed. `None` without samples.
     pub probe_ratio: Option<f64>,
     /// Each variant in each cell that both runs have.
     pub cells: Vec<CellChange>,
@@ -53,8 +53,8 @@ pub struct CellChange {
     pub cell: String,
     /// The variant.
     pub variant: String,
-    /// What became of it: faster and slower are those of the second run, corrected for the number
-    /// of comparisons.
+    /// The answer: faster and slower are about the second run, corrected for the number of
+    /// comparisons.
     pub answer: Answer,
     /// Its time in the second run over that in the first; none with too few sessions.
     pub ratio: Option<f64>,
@@ -75,11 +75,12 @@ impl Change {
     pub fn of(first: &Run, second: &Run, deltas: Deltas) -> Change {
         let logs = [first, second].map(|run| session_logs(&run.definition, run));
         let [first_logs, second_logs] = &logs;
-        let both: Vec<(&Key, [&Arm; 2])> = first_logs
+        let both: Vec<(&Key, [&MeasuredVariant; 2])> = first_logs
             .iter()
-            .filter_map(|(key, arm)| Some((key, [arm, second_logs.get(key)?])))
+            .filter_map(|(key, variant)| Some((key, [variant, second_logs.get(key)?])))
             .collect();
-        let only = |one: &BTreeMap<Key, Arm>, other: &BTreeMap<Key, Arm>| {
+        let only = |one: &BTreeMap<Key, MeasuredVariant>,
+                    other: &BTreeMap<Key, MeasuredVariant>| {
             let missing = one.keys().filter(|key| !other.contains_key(*key));
             missing.map(|key| format!("{}: {}", key.cell, key.variant)).collect()
         };
@@ -93,7 +94,7 @@ impl Change {
         }
     }
 
-    /// Whether something takes longer in the second run, by more than matters.
+    /// Whether something takes longer in the second run, by more than δ.
     #[must_use]
     pub fn slower(&self) -> bool {
         self.cells.iter().any(|cell| cell.answer == Answer::Slower)
@@ -109,27 +110,27 @@ struct Key {
 }
 
 /// A variant in a cell of one run.
-struct Arm {
+struct MeasuredVariant {
     state: State,
     /// The logarithm of each session's typical time, as timed and without waiting for a processor.
     logs: Vec<f64>,
     undisturbed_logs: Option<Vec<f64>>,
 }
 
-fn session_logs(definition: &Definition, run: &Run) -> BTreeMap<Key, Arm> {
+fn session_logs(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant> {
     let mut arms = BTreeMap::new();
     for (part, cell) in definition.cells() {
         let part = &definition.parts[part];
         let id = cell.id();
         let samples = run.samples.iter().filter(|sample| sample.cell == id);
-        let points = Points::of(samples, &part.variants, part.measure);
+        let points = Observations::of(samples, &part.variants, part.measure);
         for (index, variant) in part.variants.iter().enumerate() {
             let [logs, undisturbed_logs] =
                 [false, true].map(|undisturbed| points.session_logs(index, undisturbed));
             if let Some(logs) = logs.filter(|logs| !logs.is_empty()) {
                 let measure = measure_name(part.measure).to_owned();
                 let key = Key { cell: id.clone(), variant: variant.clone(), measure };
-                arms.insert(key, Arm { state: cell.state, logs, undisturbed_logs });
+                arms.insert(key, MeasuredVariant { state: cell.state, logs, undisturbed_logs });
             }
         }
     }
@@ -144,7 +145,7 @@ fn measure_name(measure: Measure) -> &'static str {
     }
 }
 
-fn compared(both: &[(&Key, [&Arm; 2])], deltas: Deltas) -> Vec<CellChange> {
+fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellChange> {
     let samples: Vec<Option<TwoSamples>> =
         both.iter().map(|(_, [first, second])| ratio_of(first, second)).collect();
     let tested: Vec<Tested> = both
@@ -165,14 +166,14 @@ fn compared(both: &[(&Key, [&Arm; 2])], deltas: Deltas) -> Vec<CellChange> {
                 ratio: ratio.map(|ratio| ratio.estimate),
                 low: ratio.map(|ratio| ratio.interval.low),
                 high: ratio.map(|ratio| ratio.interval.high),
-                sessions: arms.map(|arm| arm.logs.len()),
+                sessions: arms.map(|variant| variant.logs.len()),
             }
         })
         .collect()
 }
 
-/// The second arm over the first. Waiting for a processor is left out where both runs tell of it.
-fn ratio_of(first: &Arm, second: &Arm) -> Option<TwoSamples> {
+/// The second run over the first. Waiting for a processor is left out where both runs tell of it.
+fn ratio_of(first: &MeasuredVariant, second: &MeasuredVariant) -> Option<TwoSamples> {
     match (&first.undisturbed_logs, &second.undisturbed_logs) {
         (Some(first), Some(second)) => TwoSamples::new(second, first),
         _ => TwoSamples::new(&second.logs, &first.logs),
@@ -243,7 +244,7 @@ fn flatten(name: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
                 flatten(&name, value, fields);
             }
         }
-        // What could not be told is no difference to another version that does not ask.
+        // A field that one version could not read and another does not have is no difference.
         Value::Null => {}
         Value::String(text) => {
             fields.insert(name.to_owned(), text.clone());

@@ -57,7 +57,7 @@ pub struct Heat {
     pub ratio_to_best: f64,
 }
 
-/// The sweeps of a part. Buffers that differ by no more than what does not matter count as equal.
+/// The sweeps of a part. Buffers that differ by no more than δ count as equal.
 pub(crate) fn of(view: &View<'_>) -> Option<Buffer> {
     let mut families: Vec<(String, Vec<(usize, u64)>)> = Vec::new();
     for (index, variant) in view.part.variants.iter().enumerate() {

@@ -8,8 +8,8 @@ use crate::sample::measurement::Measurement;
 use crate::sample::record::Record;
 use crate::stats::{Sessions, median};
 
-/// What is compared of a run, in nanoseconds and positive: the kernel counts processor time in
-/// microseconds, so that a short run may have none.
+/// The value of a run that is compared, in nanoseconds, at least 1: the kernel counts processor
+/// time in microseconds, so a short run may have none.
 #[must_use]
 pub fn value_ns(measured: &Measurement, measure: Measure) -> f64 {
     let value_ns = match measure {
@@ -32,7 +32,7 @@ pub fn undisturbed_ns(measured: &Measurement, measure: Measure) -> f64 {
 
 /// What a comparison needs of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct Observation {
     /// The index of the variant.
     pub variant: usize,
     /// The session, from 1.
@@ -53,29 +53,29 @@ pub struct Point {
 
 /// The runs of one cell.
 #[derive(Clone, Debug, Default)]
-pub struct Points {
-    points: Vec<Point>,
+pub struct Observations {
+    observations: Vec<Observation>,
 }
 
-impl Points {
+impl Observations {
     /// The runs of `records` that belong to one cell, by the names of its variants.
     pub fn of<'r>(
         records: impl IntoIterator<Item = &'r Record>,
         variants: &[String],
         measure: Measure,
-    ) -> Points {
-        let mut points = Points::default();
+    ) -> Observations {
+        let mut observations = Observations::default();
         for record in records {
             if let Some(variant) = variants.iter().position(|name| *name == record.variant) {
-                points.add(record, variant, measure);
+                observations.add(record, variant, measure);
             }
         }
-        points
+        observations
     }
 
     /// Adds a run of the variant with this index.
     pub fn add(&mut self, record: &Record, variant: usize, measure: Measure) {
-        self.points.push(Point {
+        self.observations.push(Observation {
             variant,
             session: record.session,
             round: record.round,
@@ -92,13 +92,13 @@ impl Points {
     }
 
     /// The runs that count: their state was reached, and their round was not run again.
-    pub fn counted(&self) -> impl Iterator<Item = &Point> {
+    pub fn counted(&self) -> impl Iterator<Item = &Observation> {
         let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-        for point in &self.points {
-            let repeat = last.entry((point.session, point.round)).or_default();
-            *repeat = (*repeat).max(point.repeat);
+        for observation in &self.observations {
+            let repeat = last.entry((observation.session, observation.round)).or_default();
+            *repeat = (*repeat).max(observation.repeat);
         }
-        self.points
+        self.observations
             .iter()
             .filter(move |p| p.counted && last.get(&(p.session, p.round)) == Some(&p.repeat))
     }
@@ -106,7 +106,10 @@ impl Points {
     /// The values of a variant in the order of its runs.
     #[must_use]
     pub fn values(&self, variant: usize) -> Vec<f64> {
-        self.counted().filter(|point| point.variant == variant).map(|p| p.value_ns).collect()
+        self.counted()
+            .filter(|observation| observation.variant == variant)
+            .map(|p| p.value_ns)
+            .collect()
     }
 
     /// The logarithm of a variant's typical value in each session, with what runs waited for a
@@ -114,12 +117,13 @@ impl Points {
     #[must_use]
     pub fn session_logs(&self, variant: usize, undisturbed: bool) -> Option<Vec<f64>> {
         let mut sessions: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for point in self.counted().filter(|point| point.variant == variant) {
-            if undisturbed && point.processor_wait_ns.is_none() {
+        for observation in self.counted().filter(|observation| observation.variant == variant) {
+            if undisturbed && observation.processor_wait_ns.is_none() {
                 return None;
             }
-            let value_ns = if undisturbed { point.undisturbed_ns() } else { point.value_ns };
-            sessions.entry(point.session).or_default().push(value_ns.ln());
+            let value_ns =
+                if undisturbed { observation.undisturbed_ns() } else { observation.value_ns };
+            sessions.entry(observation.session).or_default().push(value_ns.ln());
         }
         // The estimator that is robust for ratios is robust for times too.
         Some(Sessions::new(sessions.into_values().collect()).session_log_ratios())
@@ -130,10 +134,11 @@ impl Points {
     #[must_use]
     pub fn relative_values(&self, variant: usize, reference: usize) -> Vec<f64> {
         let mut sessions: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
-        for point in self.counted() {
+        for observation in self.counted() {
             for (arm, of) in [variant, reference].into_iter().enumerate() {
-                if point.variant == of {
-                    sessions.entry(point.session).or_default()[arm].push(point.undisturbed_ns());
+                if observation.variant == of {
+                    sessions.entry(observation.session).or_default()[arm]
+                        .push(observation.undisturbed_ns());
                 }
             }
         }
@@ -145,16 +150,17 @@ impl Points {
     }
 
     /// How much longer `one` takes than `other`, paired by round and grouped by session. A variant
-    /// that ran several times in a round stands for itself by their mean. What the runs of a round
-    /// waited for a processor is taken off where it is known of all of them: other programs had it,
-    /// and they take it in slices of milliseconds, from one run and not from the next.
+    /// that ran several times in a round is represented by their mean. What the runs of a round
+    /// waited for a processor is subtracted if it is known of all of them: other programs take the
+    /// processor in slices of milliseconds, from one run and not from the next.
     #[must_use]
     pub fn compare(&self, one: usize, other: usize) -> Sessions {
-        let mut rounds: BTreeMap<(u32, u32), [Vec<&Point>; 2]> = BTreeMap::new();
-        for point in self.counted() {
+        let mut rounds: BTreeMap<(u32, u32), [Vec<&Observation>; 2]> = BTreeMap::new();
+        for observation in self.counted() {
             for (arm, variant) in [one, other].into_iter().enumerate() {
-                if point.variant == variant {
-                    rounds.entry((point.session, point.round)).or_default()[arm].push(point);
+                if observation.variant == variant {
+                    rounds.entry((observation.session, observation.round)).or_default()[arm]
+                        .push(observation);
                 }
             }
         }
@@ -162,7 +168,7 @@ impl Points {
         let mut probes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for ((session, _), arms) in rounds {
             let waits_known = arms.iter().flatten().all(|p| p.processor_wait_ns.is_some());
-            let [one, other] = arms.map(|points| means(&points, waits_known));
+            let [one, other] = arms.map(|observations| means(&observations, waits_known));
             if let (Some(one), Some(other)) = (one, other) {
                 ratios.entry(session).or_default().push(one.0 - other.0);
                 probes.entry(session).or_default().push(one.1 - other.1);
@@ -175,7 +181,8 @@ impl Points {
     /// Sessions in which anything was counted.
     #[must_use]
     pub fn sessions(&self) -> usize {
-        let mut sessions: Vec<u32> = self.counted().map(|point| point.session).collect();
+        let mut sessions: Vec<u32> =
+            self.counted().map(|observation| observation.session).collect();
         sessions.sort_unstable();
         sessions.dedup();
         sessions.len()
@@ -184,30 +191,30 @@ impl Points {
     /// The last session in which a variant ran, 0 when it never did: it may leave before others.
     #[must_use]
     pub fn last_session(&self, variant: usize) -> u32 {
-        let of = self.points.iter().filter(|point| point.variant == variant);
-        of.map(|point| point.session).max().unwrap_or(0)
+        let of = self.observations.iter().filter(|observation| observation.variant == variant);
+        of.map(|observation| observation.session).max().unwrap_or(0)
     }
 
     /// All runs.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.points.len()
+        self.observations.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.points.is_empty()
+        self.observations.is_empty()
     }
 
     /// Runs whose state was not reached.
     #[must_use]
     pub fn not_counted(&self) -> usize {
-        self.points.iter().filter(|point| !point.counted).count()
+        self.observations.iter().filter(|observation| !observation.counted).count()
     }
 }
 
-impl Point {
+impl Observation {
     /// The value without the waiting for a processor.
     fn undisturbed_ns(&self) -> f64 {
         (self.value_ns - self.processor_wait_ns.unwrap_or(0.0)).max(1.0)
@@ -215,11 +222,11 @@ impl Point {
 }
 
 /// The means of the logarithms of the runs' values and of the probes before them.
-fn means(points: &[&Point], waits_known: bool) -> Option<(f64, f64)> {
-    let count = points.len() as f64;
-    let value = |p: &Point| if waits_known { p.undisturbed_ns() } else { p.value_ns };
-    let value_sum: f64 = points.iter().map(|point| value(point).ln()).sum();
-    let probe_sum: f64 = points.iter().map(|point| point.probe_ns.ln()).sum();
+fn means(observations: &[&Observation], waits_known: bool) -> Option<(f64, f64)> {
+    let count = observations.len() as f64;
+    let value = |p: &Observation| if waits_known { p.undisturbed_ns() } else { p.value_ns };
+    let value_sum: f64 = observations.iter().map(|observation| value(observation).ln()).sum();
+    let probe_sum: f64 = observations.iter().map(|observation| observation.probe_ns.ln()).sum();
     (count > 0.0).then_some((value_sum / count, probe_sum / count))
 }
 
@@ -227,40 +234,57 @@ fn means(points: &[&Point], waits_known: bool) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn point(variant: usize, session: u32, round: u32, repeat: u32, value_ns: f64) -> Point {
+    fn observation(
+        variant: usize,
+        session: u32,
+        round: u32,
+        repeat: u32,
+        value_ns: f64,
+    ) -> Observation {
         let processor_wait_ns = Some(0.0);
         let (probe_ns, counted) = (1.0, true);
-        Point { variant, session, round, repeat, value_ns, processor_wait_ns, probe_ns, counted }
+        Observation {
+            variant,
+            session,
+            round,
+            repeat,
+            value_ns,
+            processor_wait_ns,
+            probe_ns,
+            counted,
+        }
     }
 
     #[test]
     fn the_last_run_of_a_round_counts() {
-        let points = Points {
-            points: vec![
-                point(0, 1, 1, 0, 100.0),
-                point(1, 1, 1, 0, 900.0),
-                point(0, 1, 1, 1, 100.0),
-                point(1, 1, 1, 1, 200.0),
-                point(0, 2, 1, 0, 100.0),
-                point(1, 2, 1, 0, 200.0),
-                Point { counted: false, ..point(1, 3, 1, 0, 5.0) },
-                point(0, 3, 1, 0, 100.0),
+        let observations = Observations {
+            observations: vec![
+                observation(0, 1, 1, 0, 100.0),
+                observation(1, 1, 1, 0, 900.0),
+                observation(0, 1, 1, 1, 100.0),
+                observation(1, 1, 1, 1, 200.0),
+                observation(0, 2, 1, 0, 100.0),
+                observation(1, 2, 1, 0, 200.0),
+                Observation { counted: false, ..observation(1, 3, 1, 0, 5.0) },
+                observation(0, 3, 1, 0, 100.0),
             ],
         };
-        let ratio = points.compare(1, 0).ratio(0.05).expect("two sessions");
+        let ratio = observations.compare(1, 0).ratio(0.05).expect("two sessions");
         assert!((ratio.estimate - 2.0).abs() < 1e-9, "{ratio:?}");
-        assert_eq!(points.values(1), [200.0, 200.0]);
-        assert_eq!((points.sessions(), points.not_counted()), (3, 1));
+        assert_eq!(observations.values(1), [200.0, 200.0]);
+        assert_eq!((observations.sessions(), observations.not_counted()), (3, 1));
     }
 
     #[test]
     fn waiting_for_a_processor_is_taken_off_where_it_is_known_of_both() {
         let ratio = |waited: Option<f64>| {
-            let disturbed =
-                |session| Point { processor_wait_ns: waited, ..point(1, session, 1, 0, 4_200.0) };
-            let of = |session| [point(0, session, 1, 0, 200.0), disturbed(session)];
-            let points = Points { points: [of(1), of(2)].concat() };
-            points.compare(1, 0).ratio(0.05).expect("two sessions").estimate
+            let disturbed = |session| Observation {
+                processor_wait_ns: waited,
+                ..observation(1, session, 1, 0, 4_200.0)
+            };
+            let of = |session| [observation(0, session, 1, 0, 200.0), disturbed(session)];
+            let observations = Observations { observations: [of(1), of(2)].concat() };
+            observations.compare(1, 0).ratio(0.05).expect("two sessions").estimate
         };
         assert!((ratio(Some(4_000.0)) - 1.0).abs() < 1e-9);
         assert!((ratio(None) - 21.0).abs() < 1e-9);

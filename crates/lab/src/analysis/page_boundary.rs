@@ -72,7 +72,7 @@ pub(crate) fn of(view: &View<'_>) -> Option<Page> {
 }
 
 impl Step {
-    /// Whether the larger is shown to take longer, by more than what does not matter.
+    /// Whether the larger is shown to take longer, by more than δ.
     pub(crate) fn is_up(&self, deltas: Deltas) -> bool {
         let delta = deltas.of(self.state);
         self.ratio.and_then(|ratio| ratio.low).is_some_and(|low| low > 1.0 + delta)

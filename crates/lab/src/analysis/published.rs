@@ -12,7 +12,7 @@ use crate::page_cache::state::State;
 use crate::words;
 use crate::workload::calls;
 
-/// Then and now.
+/// Published and measured figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// Where the figures are from.
@@ -36,7 +36,7 @@ pub struct Row {
     pub series: String,
     /// What was published.
     pub then: Figure,
-    /// That over what was published of the baseline, at the same size and place.
+    /// The published time over that of the baseline, at the same size and place.
     pub then_ratio: Option<f64>,
     /// Bytes of the file now.
     pub now_bytes: u64,
@@ -84,7 +84,7 @@ pub(crate) fn of(view: &View<'_>) -> Option<Published> {
 }
 
 impl Reference {
-    /// Whether the circumstances of a cell are those of then.
+    /// Whether the cell has the state and the runs at once of the study.
     fn is_like(&self, cell: &CellView<'_>) -> bool {
         let same_state = self.state.is_none_or(|state| state == cell.cell.state);
         same_state && self.at_once == cell.cell.at_once

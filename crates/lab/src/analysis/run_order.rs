@@ -15,13 +15,13 @@ use crate::definition::deltas::Deltas;
 use crate::page_cache::state::State;
 use crate::stats::{median, rank_sum_p};
 
-/// The level of the usual test.
+/// The level of the rank-sum test.
 const ALPHA: f64 = 0.05;
 
-/// Fewer runs have no halves to speak of.
+/// With fewer runs, halves say nothing.
 const RUNS_MIN: usize = 8;
 
-/// What became of shortcuts.
+/// How the shortcuts did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OrderOfRuns {
     /// δ: the share that does not matter, of runs whose source is in the page cache.

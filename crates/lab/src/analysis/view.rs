@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::interim::{self, ComparisonSoFar};
-use super::observations::{Points, undisturbed_ns, value_ns};
+use super::observations::{Observations, undisturbed_ns, value_ns};
 use crate::definition::cell::Cell;
 use crate::definition::deltas::{Deltas, LEAST};
 use crate::definition::{Definition, Measure, Part, without_label};
@@ -77,7 +77,7 @@ impl<'r> View<'r> {
     pub fn ratio(
         &self,
         cell: &CellView<'_>,
-        points: &Points,
+        points: &Observations,
         (one, other): (usize, usize),
     ) -> Option<Ratio> {
         let compared = &points.compare(one, other);
@@ -229,8 +229,8 @@ impl<'r> CellView<'r> {
 
     /// The samples as comparisons take them.
     #[must_use]
-    pub fn points(&self, measure: Measure) -> Points {
-        Points::of(self.all.iter().copied(), self.variants, measure)
+    pub fn points(&self, measure: Measure) -> Observations {
+        Observations::of(self.all.iter().copied(), self.variants, measure)
     }
 }
 
@@ -238,7 +238,7 @@ impl<'r> CellView<'r> {
 /// better, and the work grows with their square.
 const SESSIONS_MAX: u32 = 40;
 
-/// Points of many runs as one a size and session, their median, which is all that a model takes of
+/// Observations of many runs as one a size and session, their median, which is all that a model takes of
 /// them; of very many sessions several neighbours together.
 #[must_use]
 pub fn by_session(points: impl IntoIterator<Item = Point>) -> Vec<Point> {

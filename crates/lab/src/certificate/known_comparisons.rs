@@ -12,10 +12,10 @@ use crate::page_cache::state::State;
 /// The name of the experiment.
 pub const NAME: &str = "certificate";
 
-/// What is run against itself.
+/// The variants that are compared with themselves.
 const VARIANTS: [&str; 4] = ["read_write:64K", "sendfile", "copy_file_range", "mmap"];
 
-/// The sizes: from where opening a file costs more than its bytes to where caches are too small.
+/// The sizes: from files whose opening costs more than their bytes to files that exceed the caches.
 const SIZES: [&str; 5] = ["4K", "64K", "1M", "8M", "64M"];
 
 /// The share of runs that the slow mode takes, each half as long again.
@@ -25,7 +25,7 @@ const AT_TIMES: f64 = 0.1;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Truth {
-    /// Both arms run the same.
+    /// Both variants run the same.
     Same,
     /// One is made slower by this share.
     Slower {
@@ -44,7 +44,7 @@ pub enum Truth {
 /// Which comparisons are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Whether the cold state can be had and proved here.
+    /// Whether the cold state can be set and proved here.
     pub cold: bool,
     /// No file is larger than this.
     pub file_bytes_max: u64,
@@ -75,8 +75,7 @@ pub fn experiment(choice: &Choice) -> Definition {
     add(Truth::Same, &[(State::Warm, &SIZES), cold]);
     add(Truth::Slower { by: 0.05 }, &[(State::Warm, &SIZES), (State::Cold, &["8M"])]);
     add(Truth::Slower { by: 0.10 }, &[(State::Warm, &["64K", "1M", "8M"])]);
-    // As large as what does not matter, so that it is never answered: it would take its time from
-    // others.
+    // Slowed by δ itself, so its comparison is never answered. It would take time from the others.
     add(Truth::Slower { by: 0.02 }, &[(State::Warm, &["1M"])]);
     add(Truth::SlowAtTimes { share: AT_TIMES }, &[(State::Warm, &["1M", "8M"])]);
     add(Truth::Control, &[(State::Warm, &["1M", "8M", "64M"])]);

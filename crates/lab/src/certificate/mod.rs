@@ -26,22 +26,21 @@ use prover_check::{Finding, ProverCheck};
 /// The version of the form of a certificate.
 pub const SCHEMA: u32 = 1;
 
-/// The share of two equal arms that may be said to differ.
+/// The largest accepted share of equal variants that are called different.
 const FALSE_MAX: f64 = 0.05;
 
-/// The shares of variants slower by 5 and by 10 % that have to be found.
+/// The required shares of variants slower by 5 % and by 10 % that are found.
 const FOUND_5_MIN: f64 = 0.8;
 const FOUND_10_MIN: f64 = 0.95;
 
-/// What half the interval of two equal arms may be at most for them to tell what equal arms differ
-/// by. Where it is wider, the distance of the ratio from 1 tells how little time there was, the
-/// interval says so itself, and no answer is given that δ could keep from being wrong.
+/// Pairs of equal variants count for δ only if half their interval is at most this. With a wider
+/// interval the distance of the ratio from 1 only shows how little time there was.
 const PRECISE: f64 = 0.05;
 
 /// The share of slow modes that has to be seen in the runs.
 const SEEN_MIN: f64 = 0.8;
 
-/// A comparison and what was said of it.
+/// A comparison and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The cell's short name.
@@ -50,7 +49,7 @@ pub struct Cell {
     pub truth: Truth,
     /// Whether the source comes from a device.
     pub cold: bool,
-    /// What the verdict says with δ as certified; for two equal arms with δ = 2 %.
+    /// The answer with the certified δ; for equal variants with δ = 2 %.
     pub answer: Answer,
     /// The ratio measured, with its 95 % interval; none with too few sessions.
     pub ratio: Option<f64>,
@@ -60,7 +59,7 @@ pub struct Cell {
     pub high: Option<f64>,
     /// The least effect that so many sessions find beyond δ in four cases of five, as a share.
     pub smallest_effect: Option<f64>,
-    /// Whether a slow mode is seen in the runs of the arm that has one.
+    /// Whether a slow mode is seen in the runs of the variant that has one.
     pub mode_seen: Option<bool>,
     /// Sessions measured.
     pub sessions: u32,
@@ -70,7 +69,7 @@ pub struct Cell {
     pub seconds: f64,
 }
 
-/// What is said of variants that are slower by one share.
+/// The answers on variants that are slower by one share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slower {
     /// The share.
@@ -83,34 +82,34 @@ pub struct Slower {
     pub held: Share,
 }
 
-/// One thing that is asked of the protocol.
+/// A criterion that the protocol has to meet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {
-    /// What is asked and what was found, in words.
+    /// The criterion and the result, as text.
     pub words: String,
-    /// Whether it is so; none when nothing was measured that could tell.
+    /// Whether it is met; `None` if nothing was measured that shows it.
     pub passed: Option<bool>,
 }
 
-/// What the protocol said of comparisons whose truth is known.
+/// The answers of the protocol on comparisons whose truth is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// The version of this form.
     pub schema: u32,
-    /// Whether all that is asked was measured and is so.
+    /// Whether all criteria were measured and met.
     pub passes: bool,
-    /// What is asked.
+    /// The criteria.
     pub criteria: Vec<Criterion>,
-    /// The larger of 2 % and `same_distance_p95`: differences up to these shares do not matter.
+    /// The larger of 2 % and `same_distance_p95`: δ on this machine.
     pub deltas: Deltas,
-    /// The 95th percentile of |ratio - 1| of two equal arms in the warm state, of those that were
-    /// measured to within 5 %.
+    /// The 95th percentile of |ratio - 1| of two equal variants in the warm state, of those that
+    /// were measured to within 5 %.
     pub same_distance_p95: Option<f64>,
     /// The same in the cold state; none where that cannot be had.
     pub same_distance_cold_p95: Option<f64>,
-    /// Two equal arms that are said to be faster or slower.
+    /// Two equal variants that are said to be faster or slower.
     pub false_positives: Share,
-    /// Two equal arms whose interval holds 1.
+    /// Two equal variants whose interval holds 1.
     pub same_held: Share,
     /// What is said of slower variants.
     pub slower: Vec<Slower>,
@@ -120,7 +119,7 @@ pub struct Certificate {
     pub mode_seen: Share,
     /// Buffers of 4 KiB that are found to be slower than those of 64 KiB.
     pub control_found: Share,
-    /// The median over two equal arms of the least effect that is found beyond δ, as a share.
+    /// The median over two equal variants of the least effect that is found beyond δ, as a share.
     pub smallest_effect_median: Option<f64>,
     /// The effect that is found in nine of ten.
     pub smallest_effect_p90: Option<f64>,
@@ -163,7 +162,7 @@ impl Certificate {
         };
         let (warm, cold) = (p95(false), p95(true));
         let mut cells = judged(deltas(warm, cold));
-        // A δ that follows from what equal arms differ by must not make them equal.
+        // A δ that follows from what equal variants differ by must not make them equal.
         for (cell, least) in cells.iter_mut().zip(&least) {
             if cell.truth == Truth::Same {
                 cell.answer = least.answer;
@@ -258,7 +257,7 @@ impl Certificate {
     }
 }
 
-/// The differences that do not matter where equal arms differ by so much, in both states.
+/// The differences that do not matter where equal variants differ by so much, in both states.
 fn deltas(warm: Option<f64>, cold: Option<f64>) -> Deltas {
     let at_least = |p95: Option<f64>| p95.unwrap_or(0.0).max(DELTA_LEAST);
     Deltas { warm: at_least(warm), cold: at_least(cold) }
@@ -308,7 +307,7 @@ impl Cell {
         })
     }
 
-    /// Whether it was measured well enough to tell of the machine and not of the time it had.
+    /// Whether it was measured precisely enough to show the machine and not the lack of time.
     fn is_precise(&self) -> bool {
         self.low.zip(self.high).is_some_and(|(low, high)| (high / low).ln() / 2.0 <= PRECISE)
     }
@@ -319,7 +318,7 @@ impl Cell {
     }
 }
 
-/// Whether the runs of the arm show a slow mode that those of the other arm do not.
+/// Whether the runs of the variant show a slow mode that those of the other do not.
 fn mode_seen(run: &CellRun, variant: usize, baseline: usize) -> bool {
     let [values, others] = [variant, baseline].map(|arm| run.points.relative_values(arm, baseline));
     artefacts::slow_mode_beside(&values, &others).is_some_and(|it| it.is_beyond_noise())

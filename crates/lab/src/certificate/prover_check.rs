@@ -20,13 +20,13 @@ use crate::words;
 /// Bytes of the file that it is tried on.
 const BYTES: usize = 8 << 20;
 
-/// Bytes that a device may read besides: metadata, and what others read meanwhile.
+/// Bytes that a device may read beyond the file: metadata, and reads of other programs.
 const SLACK_BYTES: u64 = 256 << 10;
 
-/// Tries: another program may read from the device at the same moment.
+/// Attempts: another program may read from the device at the same time.
 const TRIES: u32 = 4;
 
-/// What became of one state.
+/// The result for one state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProverCheck {
     /// The state.
@@ -37,20 +37,20 @@ pub struct ProverCheck {
     pub words: String,
 }
 
-/// Whether others agree with the prover.
+/// Whether the other sources agree with the prover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// What it proves is so.
+    /// They agree.
     Agrees,
-    /// It proves what is not so.
+    /// They disagree.
     Differs,
-    /// It does not claim to prove this here.
+    /// The prover cannot prove this state here.
     NotProved,
 }
 
-/// Has the prover make a file in `dir` cold and warm, and asks others whether it is. Returns the
-/// prover too, for the environment.
+/// Lets the prover make a file in `dir` cold and warm, and checks both. Returns the prover too, for
+/// the environment.
 ///
 /// # Errors
 /// When the file cannot be made or read.

@@ -10,7 +10,7 @@ use crate::definition::deltas::{Deltas, LEAST};
 use crate::environment::{self, FileSystem};
 use crate::run_dir::files::{self, RunError, failed};
 
-/// What a certificate is about: on another machine or file system the noise is another.
+/// The machine and file systems of a certificate. Others have other noise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// What tells the machine from others: /etc/machine-id, machine-id(5). None where it has none.
@@ -38,7 +38,7 @@ pub struct Place {
     pub mount_point: Option<String>,
 }
 
-/// A certificate as it is kept.
+/// A certificate as it is stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredCertificate {
     /// What it is about.
@@ -57,17 +57,17 @@ pub struct StoredCertificate {
     pub certificate: Certificate,
 }
 
-/// What a verdict can say of the measurements that it rests on.
+/// What is known of the protocol on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// The protocol was tried here and does what it says.
+    /// The protocol was certified here and meets all criteria.
     Certified,
-    /// It was tried here and does not.
+    /// It was certified here and misses a criterion.
     Failed,
-    /// It was tried here under another kernel or by another version.
+    /// It was certified here under another kernel or by another version.
     Stale,
-    /// It was not tried here.
+    /// It was not certified here.
     NotCertified,
 }
 

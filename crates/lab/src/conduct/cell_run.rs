@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::error::ConductError;
-use crate::analysis::observations::Points;
+use crate::analysis::observations::Observations;
 use crate::definition::cell::Cell;
 use crate::definition::{Definition, Part};
 use crate::run_dir::{RefusalRecord, Run, RunDir};
@@ -26,7 +26,7 @@ pub struct CellRun {
     /// The cell.
     pub cell: Cell,
     /// Its runs.
-    pub points: Points,
+    pub points: Observations,
     /// For each variant why it does not work here, where it does not.
     pub refused: Vec<Option<String>>,
     /// For each variant whether its comparison is answered, so that it runs no more.
@@ -79,7 +79,7 @@ impl CellRun {
         let mut run = CellRun {
             part,
             cell,
-            points: Points::default(),
+            points: Observations::default(),
             refused: vec![None; of.variants.len()],
             answered: vec![false; of.variants.len()],
             sessions: 0,
@@ -98,7 +98,7 @@ impl CellRun {
         let Some(before) = before else { return run };
         let samples = before.samples.iter().filter(|sample| sample.cell == id);
         run.sessions = samples.clone().map(|sample| sample.session).max().unwrap_or(0);
-        run.points = Points::of(samples, &of.variants, of.measure);
+        run.points = Observations::of(samples, &of.variants, of.measure);
         for round in before.rounds.iter().filter(|round| round.cell == id) {
             run.count(round);
             run.spent += Duration::from_nanos(round.gate.round_ns);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::page_cache::state::State;
 
-/// Everything but the variant that a run depends on. Runs of one cell are compared with each other.
+/// The level of every factor but the variant. Runs of one cell are compared with each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     /// The part of the experiment that it belongs to.
@@ -15,7 +15,7 @@ pub struct Cell {
     pub file_bytes: u64,
     /// Files of that length that one run goes through: 1, or those of a tree or directory.
     pub files: u32,
-    /// How the files lie.
+    /// The layout of the files.
     pub shape: Shape,
     /// The page cache before each run.
     pub state: State,
@@ -23,11 +23,11 @@ pub struct Cell {
     pub destination: Destination,
     /// Runs at the same time, each in a process and on files of its own.
     pub at_once: u32,
-    /// Whether the time until all is on the medium is measured too.
+    /// Whether the time until all data is on the medium is measured too.
     pub durable: bool,
 }
 
-/// How the files of a source lie.
+/// The layout of the files of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
@@ -52,7 +52,7 @@ pub enum Destination {
 }
 
 impl Cell {
-    /// Of one warm file of `file_bytes` bytes, copied alone to where nothing is.
+    /// The cell of one warm file of `file_bytes` bytes, copied alone to a new file.
     #[must_use]
     pub fn plain(part: &str, workload: &str, file_bytes: u64) -> Cell {
         Cell {

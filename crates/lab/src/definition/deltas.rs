@@ -5,15 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::page_cache::state::State;
 
-/// Differences up to this share never matter: the placement of pages alone makes as much for one
-/// and the same program.
+/// The least δ: the placement of pages alone makes runs of one program differ as much.
 pub const DELTA_LEAST: f64 = 0.02;
 
-/// That in both states.
+/// The least δ in both states.
 pub const LEAST: Deltas = Deltas { warm: DELTA_LEAST, cold: DELTA_LEAST };
 
-/// Differences up to these shares do not matter. Cold and warm are never mixed: what comes from a
-/// device varies more.
+/// δ for each state: variants that differ by no more are equivalent. Cold runs have their own δ,
+/// since devices vary more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Deltas {
     /// Of runs whose source is in the page cache, or is read from no device.
@@ -35,7 +34,7 @@ impl Deltas {
         Deltas { warm: self.warm.max(other.warm), cold: self.cold.max(other.cold) }
     }
 
-    /// What files have in mind that know of no δ of their own for cold runs.
+    /// The δ of files that have none of their own for cold runs.
     pub(crate) fn least() -> f64 {
         DELTA_LEAST
     }

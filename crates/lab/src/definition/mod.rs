@@ -51,7 +51,7 @@ pub struct Part {
     pub sizes: Vec<String>,
     /// Files of that length.
     pub files: u32,
-    /// How they lie.
+    /// Their layout.
     pub shape: Shape,
     /// States of the page cache.
     pub states: Vec<State>,
@@ -59,7 +59,7 @@ pub struct Part {
     pub at_once: Vec<u32>,
     /// What is written to.
     pub destinations: Vec<Destination>,
-    /// Whether the time until all is on the medium is measured too.
+    /// Whether the time until all data is on the medium is measured too.
     pub durable: bool,
     /// How the runs of a round follow each other.
     pub order: Order,
@@ -99,7 +99,7 @@ pub struct Slowed {
 }
 
 /// A variant without its label, which stands in brackets behind it: `read_write:64K [again]` is a
-/// second arm that runs the same thing.
+/// second variant that runs the same.
 #[must_use]
 pub fn without_label(variant: &str) -> &str {
     match variant.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
@@ -116,7 +116,7 @@ pub enum Order {
     #[default]
     Shuffled,
     /// All runs of the first variant, then all of the second: what most measurements do, kept here
-    /// to show what becomes of it.
+    /// to show its errors.
     OneAfterAnother,
 }
 
@@ -149,7 +149,7 @@ pub enum Analysis {
     Split,
     /// Time against workers, or against runs at once.
     Scaling,
-    /// What the order of runs and an unproved cache would have made of it.
+    /// What runs one after another, or with an unproved page cache, would have shown.
     Order,
     /// Time against that of a copy in memory, without files.
     Floor,
@@ -162,13 +162,13 @@ pub struct Reference {
     pub data: String,
     /// For each variant the series in it.
     pub series: BTreeMap<String, String>,
-    /// What was not controlled then, in a sentence.
+    /// What that study did not control, in a sentence.
     pub not_controlled: String,
     /// The page cache state that was, or was to be, then: cells in another one stand alone. All
     /// cells when none is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
-    /// How many ran at once then.
+    /// Runs at once in that study.
     pub at_once: u32,
 }
 

@@ -13,7 +13,7 @@ use crate::stats::median;
 pub struct Data {
     /// What an experiment calls it.
     pub name: &'static str,
-    /// What it is, for readers; `{years}` stands for the years of the figures in hand.
+    /// What it is, for readers; `{years}` stands for the years of the figures shown.
     pub title: &'static str,
     /// How its series are named, for an error message.
     pub names: &'static str,

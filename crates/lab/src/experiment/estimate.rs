@@ -15,13 +15,13 @@ const COLD_BYTES_PER_SECOND: f64 = 4e8;
 /// Bytes a second at which a copy is compared.
 const COMPARED_BYTES_PER_SECOND: f64 = 4e9;
 
-/// A read or a write, beside the bytes.
+/// The cost of a read or write apart from its bytes.
 const CALL_SECONDS: f64 = 4e-7;
 
-/// What a run takes beside the copy: setting and proving the state, creating, removing.
+/// The time of a run outside the copy: setting and proving the state, creating, removing.
 const RUN_SECONDS: f64 = 5e-4;
 
-/// What an outside command takes to begin and end.
+/// The time that an outside command takes to start and exit.
 const COMMAND_SECONDS: f64 = 2e-2;
 
 /// Seconds of one round of all cells.

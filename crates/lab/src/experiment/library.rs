@@ -42,7 +42,7 @@ impl BuiltIn {
     /// What it says.
     ///
     /// # Errors
-    /// None: a test reads all of them.
+    /// None: a test parses all of them.
     pub fn definition(&self) -> Result<Definition, DefinitionError> {
         Definition::parse(self.text, &format!("experiments/{}.toml", self.name))
     }

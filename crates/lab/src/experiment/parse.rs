@@ -263,7 +263,7 @@ impl RawPart {
                     format!("'{text}' is no size, expected bytes as 4096, 64K, 10M or 1G");
                 return Err(Wrong::at(size, problem));
             };
-            // Cells are told apart by what they are and not by how that is written.
+            // Cells are compared by value: `1M` and `1024K` are the same.
             if let Some((_, earlier)) = sizes.iter().find(|(known, _)| *known == bytes) {
                 return Err(Wrong::at(size, format!("'{text}' is the same size as '{earlier}'")));
             }

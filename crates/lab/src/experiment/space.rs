@@ -5,7 +5,7 @@ use crate::definition::cell::Shape;
 use crate::page_cache::state::State;
 use crate::workload;
 
-/// What an experiment takes at the most at any moment.
+/// The disk space and memory that an experiment needs at the same time, at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpaceNeeded {
     /// Bytes of all sources together, which last as long as the experiment.
@@ -26,7 +26,7 @@ impl SpaceNeeded {
             let Some(workload) = workload::by_name(&cell.workload) else { continue };
             let needs = (workload.needs)(&cell);
             let at_once = u64::from(cell.at_once);
-            // Blocks, directories and inodes take room besides.
+            // Blocks, directories and inodes take space too.
             let slack = 8192 * u64::from(cell.files);
             for nth in 0..cell.at_once {
                 let source = (cell.file_bytes, cell.files, cell.shape, nth);

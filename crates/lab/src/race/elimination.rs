@@ -146,7 +146,7 @@ impl Race<'_> {
     ) -> Result<(), Error> {
         let order = self.run_order.order(Stage::Elimination, round, candidates);
         for (place, index) in (1..).zip(order) {
-            let place = Place { stage: Stage::Elimination, round: round, order_in_round: place };
+            let place = Place { stage: Stage::Elimination, round, order_in_round: place };
             self.run_one(index, task, place)?;
         }
         Ok(())

@@ -29,7 +29,7 @@ pub struct Record {
     pub file_bytes: u64,
     /// Files of that length.
     pub files: u32,
-    /// How they lie.
+    /// Their layout.
     pub shape: Shape,
     /// The state asked for.
     pub state_wanted: State,

@@ -237,8 +237,8 @@ mod tests {
         assert!(families(150, -edge, |answer| answer == Answer::Equivalent) <= 0.08);
     }
 
-    /// In how many of `trials` families of equal arms any comparison is said to differ at all, when
-    /// each is looked at again and again until it is answered or 40 sessions are over, as an
+    /// In how many of `trials` families of equal variants any comparison is said to differ at all,
+    /// when each is looked at again and again until it is answered or 40 sessions are over, as an
     /// experiment does.
     fn families_with_looks(trials: u32, cells: usize, noise: Noise) -> f64 {
         let error = 0.05 / cells as f64;

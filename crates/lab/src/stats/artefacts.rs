@@ -125,10 +125,11 @@ pub fn outliers(times: &[f64]) -> Option<Finding> {
     Some(Finding { value: outside as f64 / logs.len() as f64, p })
 }
 
-/// A slow mode that one of two arms has and the other has not: the value is the share of its runs
-/// beyond the 95th percentile of all runs of both. The chance is the binomial one of as many of
-/// those beyond belonging to it when they belong to either by their numbers of runs. It sees modes
-/// that lie too close to the rest to be [`outliers`]. `None` when either arm has fewer than 8 runs.
+/// A slow mode that one of two variants has and the other has not: the value is the share of its
+/// runs beyond the 95th percentile of all runs of both. The chance is the binomial one of as many
+/// of those beyond belonging to it when they belong to either by their numbers of runs. It sees
+/// modes that lie too close to the rest to be [`outliers`]. `None` when either arm has fewer than 8
+/// runs.
 #[must_use]
 pub fn slow_mode_beside(times: &[f64], other: &[f64]) -> Option<Finding> {
     if times.len().min(other.len()) < RUNS_MIN {

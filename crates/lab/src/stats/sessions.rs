@@ -59,8 +59,8 @@ impl Sessions {
         Sessions { log_ratios, freedom_spent: 0.0 }
     }
 
-    /// Pairs the runs of two arms, each the time of one (session, round), in any unit. Rounds in
-    /// which only one of them ran do not count.
+    /// Pairs the runs of two variants, each the time of one (session, round), in any unit. Rounds
+    /// in which only one of them ran do not count.
     ///
     /// # Panics
     /// When a time is not positive.

@@ -1,4 +1,4 @@
-//! The ratio of two arms that did not run in the same rounds.
+//! The ratio of two variants that did not run in the same rounds.
 
 use std::collections::BTreeMap;
 

@@ -54,7 +54,7 @@ impl PartVerdict {
         let findings: Vec<String> =
             self.analyses.iter().filter_map(|finding| finding.headline()).collect();
         let mut clauses = match definition.parts.iter().find(|part| part.name == self.part) {
-            // Ratios of such runs are no answers; what they come to is told by an analysis.
+            // Ratios of such runs are no answers; an analysis reports them.
             Some(part) if part.order == Order::OneAfterAnother => Vec::new(),
             _ => self.leading(definition),
         };
@@ -92,8 +92,8 @@ impl PartVerdict {
         }
     }
 
-    /// Of each state and number at once the largest cell in which anything was compared, and what
-    /// that comes to.
+    /// Of each state and number at once the largest cell in which anything was compared, and its
+    /// answer.
     fn leading(&self, definition: &Definition) -> Vec<String> {
         let cells: Vec<Cell> = definition
             .cells()
@@ -125,8 +125,7 @@ impl PartVerdict {
 
 impl CellVerdict {
     /// The fastest of those that are shown to be faster than the baseline; where none is, the
-    /// slowest of those that are shown to be slower; otherwise the least ratio, whatever it is
-    /// worth.
+    /// slowest of those that are shown to be slower; otherwise the least ratio.
     fn in_short(&self, baseline: &str) -> Option<String> {
         let known: Vec<(f64, &Comparison)> = self
             .comparisons

@@ -30,8 +30,7 @@ pub struct Verdict {
     pub delta_cold: f64,
     /// Where δ comes from, in words.
     pub delta_from: String,
-    /// Whether what is measured on this machine can be believed, in words; empty where it was not
-    /// asked.
+    /// What the certificate says of this machine; empty without one.
     #[serde(default)]
     pub certificate: String,
     /// Each part's answer.
@@ -55,7 +54,7 @@ pub struct PartVerdict {
     pub measure: Measure,
     /// Each cell.
     pub cells: Vec<CellVerdict>,
-    /// What the samples come to besides.
+    /// The findings of analyses.
     #[serde(default)]
     pub analyses: Vec<Finding>,
 }
@@ -73,9 +72,9 @@ pub struct CellVerdict {
     pub sessions: u32,
     /// Rounds measured and kept.
     pub rounds: u32,
-    /// Rounds that something disturbed and that were run again.
+    /// Disturbed rounds that were run again.
     pub rounds_again: u32,
-    /// Rounds that something disturbed every time, and that count nevertheless.
+    /// Rounds that were disturbed at every repetition, and count nevertheless.
     pub rounds_disturbed: u32,
     /// Runs whose page cache state was not reached.
     pub runs_not_counted: usize,
@@ -114,8 +113,8 @@ pub struct Comparison {
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
-    /// For what is unresolved, about how many seconds of measuring this cell it would take in all;
-    /// none where no time would do.
+    /// For an unresolved comparison, about how many seconds this cell needs in all; `None` if no
+    /// time suffices.
     pub seconds_needed: Option<f64>,
 }
 
@@ -168,8 +167,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict with what its samples come to besides comparisons, and with the signs in them
-    /// that something is not what it is taken for. `rounds` are those that were asked for.
+    /// The verdict with the findings of analyses and with warnings about artefacts. `rounds` is the
+    /// number that the user asked for.
     #[must_use]
     pub fn analysed(
         mut self,
@@ -293,8 +292,8 @@ impl CellVerdict {
 }
 
 impl CellVerdict {
-    /// Variants leave when their comparison is answered, so that medians may be of different
-    /// minutes; ratios are of the same rounds.
+    /// Variants leave when their comparison is answered, so medians may come from different times.
+    /// Ratios come from the same rounds.
     fn find_fastest(&mut self, baseline: &str) {
         let moves = self.comparisons.iter().filter(|comparison| !comparison.floor);
         let ratios = moves.filter_map(|c| Some((c.variant.as_str(), c.ratio?)));

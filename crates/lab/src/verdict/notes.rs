@@ -3,7 +3,7 @@
 use crate::conduct::cell_run::{CellRun, Ended};
 use crate::words;
 
-/// What to know of how cells were measured.
+/// Notes on how the cells were measured.
 pub(crate) fn notes(cells: &[CellRun]) -> Vec<String> {
     let mut notes = Vec::new();
     let sum = |field: fn(&CellRun) -> u32| cells.iter().map(field).sum::<u32>();

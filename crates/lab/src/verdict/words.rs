@@ -75,7 +75,7 @@ impl PartVerdict {
         }
     }
 
-    /// What the usual way of measuring says: means of runs one after another.
+    /// What the usual protocol shows: means of runs one after another.
     fn naive_words(&self, part: &Part) -> String {
         let median_of = |cell: &CellVerdict, name: &str| {
             cell.variants.iter().find(|v| v.variant == name).and_then(|v| v.median_ns)

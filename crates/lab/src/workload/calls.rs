@@ -204,12 +204,12 @@ mod tests {
     const BYTES: u64 = (1 << 20) + 77;
 
     fn run(trial: &TestCell, variant: &str) -> (Measurement, CallTimes) {
-        let mut arm = trial.arm(variant);
+        let mut started = trial.started(variant);
         for _ in 0..5 {
-            match arm.run(Clock::default()).expect("no error") {
+            match started.run(Clock::default()).expect("no error") {
                 Outcome::Measured(measured) => {
-                    let times = arm.take_call_times().expect("they were taken");
-                    assert_eq!(arm.take_call_times(), None, "once only");
+                    let times = started.take_call_times().expect("they were taken");
+                    assert_eq!(started.take_call_times(), None, "once only");
                     // What other tests of the process read from a device is counted with it.
                     if measured.minor_faults < 50 && measured.counted {
                         return (*measured, times);

@@ -283,7 +283,7 @@ mod tests {
     const BYTES: u64 = (3 << 20) + 77;
 
     fn failure(trial: &TestCell, command: &str) -> Error {
-        let result = trial.arm(command).run(Clock::default());
+        let result = trial.started(command).run(Clock::default());
         let error = result.map(|_| ()).expect_err("it fails");
         assert_eq!(trial.left(), Vec::<String>::new(), "{command} leaves files behind");
         error

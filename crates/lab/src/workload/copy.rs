@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn calls_are_counted_on_a_run_of_their_own() {
         let trial = TestCell::new(&COPY, 1 << 20);
-        let calls = |variant| trial.arm(variant).count_calls().expect("no error");
+        let calls = |variant| trial.started(variant).count_calls().expect("no error");
         assert_eq!(calls("read_write:64K"), Some(16));
         assert_eq!(calls("sendfile"), Some(1));
         assert_eq!(calls("memory"), None);
@@ -188,14 +188,14 @@ mod tests {
     fn an_engine_that_cannot_work_is_refused() {
         let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
         let mut trial = TestCell::new_in(&COPY, 100_000, scratch.path());
-        let mut arm = trial.arm("reflink");
+        let mut started = trial.started("reflink");
         for _ in 0..2 {
-            match arm.run(Clock::default()).expect("no error") {
+            match started.run(Clock::default()).expect("no error") {
                 Outcome::Refused(why) => assert!(!why.is_empty()),
                 Outcome::Measured(measured) => panic!("{measured:?}"),
             }
         }
-        drop(arm);
+        drop(started);
         assert!(!trial.refusal("reflink").is_empty());
     }
 

@@ -259,7 +259,7 @@ mod tests {
         std::fs::create_dir(&dir).expect("made");
         let trial = TestCell::new_in(&CREATE, 8 << 20, &dir);
         for variant in ["write:64K", "mmap:8M"] {
-            let failed = trial.arm(variant).run(Clock::default());
+            let failed = trial.started(variant).run(Clock::default());
             let why = failed.map(|_| ()).expect_err("no room").to_string();
             assert!(why.contains("could not make the file: No space left"), "{why}");
         }

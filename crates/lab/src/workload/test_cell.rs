@@ -46,7 +46,7 @@ impl TestCell {
         Setting { cell: &self.cell, dirs: &self.dirs, nth: 0 }
     }
 
-    pub(crate) fn arm(&self, variant: &str) -> Box<dyn ReadyVariant> {
+    pub(crate) fn started(&self, variant: &str) -> Box<dyn ReadyVariant> {
         assert_eq!((self.workload.check)(variant), Ok(()), "{variant}");
         let started = (self.workload.start)(&self.setting(), variant).expect("no error");
         started.unwrap_or_else(|why| panic!("{variant}: {why}"))
@@ -55,14 +55,14 @@ impl TestCell {
     /// Runs a variant twice and returns the second measurement: what is leftover of a first run
     /// must not trouble another.
     pub(crate) fn run(&mut self, variant: &str) -> Measurement {
-        let mut arm = self.arm(variant);
-        let mut run = || match arm.run(Clock::default()).expect("no error") {
+        let mut started = self.started(variant);
+        let mut run = || match started.run(Clock::default()).expect("no error") {
             Outcome::Measured(measured) => *measured,
             Outcome::Refused(why) => panic!("{variant}: {why}"),
         };
         run();
         let measured = run();
-        drop(arm);
+        drop(started);
         assert_eq!(self.left(), Vec::<String>::new(), "{variant} leaves files behind");
         measured
     }
@@ -77,7 +77,7 @@ impl TestCell {
     pub(crate) fn refusal(&mut self, variant: &str) -> String {
         match (self.workload.start)(&self.setting(), variant).expect("no error") {
             Err(why) => why,
-            Ok(mut arm) => match arm.run(Clock::default()).expect("no error") {
+            Ok(mut started) => match started.run(Clock::default()).expect("no error") {
                 Outcome::Refused(why) => why,
                 Outcome::Measured(_) => panic!("{variant} ran"),
             },
