@@ -11,14 +11,14 @@ use crate::stats::{Ratio, unpaired};
 /// The level of the intervals.
 const ALPHA: f64 = 0.05;
 
-/// How the rate grows with what works at the same time.
+/// How the rate grows with the number of workers, or of runs at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaling {
     /// Each variant with each number.
     pub steps: Vec<Step>,
 }
 
-/// What works at the same time.
+/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Of {

@@ -8,7 +8,7 @@ use crate::definition::cell::{Cell, Destination, Shape};
 use crate::page_cache::state::State;
 use crate::stats::models::{Point, cost_line, segments};
 
-/// What the draws that tell one line from two follow from.
+/// The seed of the simulations that tell one line from two.
 const SEED: u64 = 1;
 
 /// The lines of all variants. States and numbers at once have lines of their own: cold and warm are
@@ -32,15 +32,15 @@ pub struct FittedLine {
     pub at_once: u32,
     /// Sizes that the line goes through.
     pub sizes: usize,
-    /// What a run costs however little it moves, in nanoseconds.
+    /// The cost of a run apart from its bytes, in nanoseconds.
     pub fixed_ns: Estimated,
     /// What a byte costs, in nanoseconds; below the break where there is one.
     pub byte_ns: Estimated,
-    /// Where a byte comes to cost something else, in bytes; none where one line does.
+    /// The size from which on a byte costs something else; `None` if one line fits.
     pub break_bytes: Option<Estimated>,
     /// What a byte beyond the break costs, in nanoseconds.
     pub above_byte_ns: Option<Estimated>,
-    /// The chance of so much of a break where there is none; none with too few sizes to ask.
+    /// The chance of such a break where there is none; `None` with too few sizes.
     pub break_p: Option<f64>,
     /// The largest distance of a size from the line, as a share of the line.
     pub misfit_largest: f64,

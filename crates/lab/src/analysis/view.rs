@@ -19,18 +19,18 @@ pub struct View<'r> {
     pub part: &'r Part,
     /// Its cells, in the order of the definition.
     pub cells: Vec<CellView<'r>>,
-    /// By what comparisons are judged.
+    /// The δ and the interim analyses by which comparisons are judged.
     pub rules: Rules,
     /// The interim analyses at a comparison by itself.
     interim: InterimAnalyses,
 }
 
-/// By what comparisons are judged.
+/// The δ and the interim analyses by which comparisons are judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Differences up to these shares do not matter.
     pub deltas: Deltas,
-    /// The rounds that were asked for, where there was one interim analysis alone.
+    /// The number of rounds that the user asked for; then there is one analysis at the end.
     pub rounds: Option<u32>,
 }
 
@@ -131,7 +131,7 @@ impl<'r> CellView<'r> {
     fn of(part: &'r Part, cell: Cell, from: &mut ByCell<'r>) -> CellView<'r> {
         let id = cell.id();
         let mut all = from.samples.remove(id.as_str()).unwrap_or_default();
-        // Those of a run that was taken up again began on another clock, but stand behind.
+        // The samples after a resumed run have another clock, but come later in the file.
         all.sort_by_key(|s| (s.session, s.round, s.repeat, s.order_in_round));
         let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for sample in &all {
@@ -194,7 +194,7 @@ impl<'r> CellView<'r> {
     }
 
     /// A variant's values by session and round, without the waiting for a processor where that is
-    /// known. Several of one round stand for themselves by their geometric mean.
+    /// known. Several of one round are represented by their geometric mean.
     #[must_use]
     pub fn runs(&self, variant: usize, measure: Measure) -> Runs {
         self.runs_of(variant, |record| undisturbed_ns(&record.measured, measure))
@@ -234,8 +234,8 @@ impl<'r> CellView<'r> {
     }
 }
 
-/// Sessions that a model leaves out one after the other, at the most: more make its intervals no
-/// better, and the work grows with their square.
+/// The most sessions that the jackknife of a model leaves out. More do not improve its intervals,
+/// and the work grows with their square.
 const SESSIONS_MAX: u32 = 40;
 
 /// Observations of many runs as one a size and session, their median, which is all that a model takes of

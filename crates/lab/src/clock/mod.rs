@@ -107,7 +107,7 @@ impl Spent {
         self.elapsed_ns - self.processor_wait_ns.unwrap_or(0)
     }
 
-    /// Sets down what was spent.
+    /// Fills in what was spent.
     pub fn fill(&self, measured: &mut Measurement) {
         measured.begun_ns = self.begun_ns;
         measured.ended_ns = self.ended_ns;
@@ -210,7 +210,7 @@ impl Counters {
         Counters { device: device_bytes(), memory: Reclaim::read() }
     }
 
-    /// Sets down how far they have moved since.
+    /// Fills in how far they have moved since.
     pub fn fill_since(&self, measured: &mut Measurement) {
         let after = Counters::read();
         let device = after.device.zip(self.device);

@@ -3,8 +3,8 @@
 //! The cell that has used the least time gets the next session. So a change of the machine affects
 //! all cells, and cells with short runs get more of them. A variant leaves its cell when an interim
 //! analysis answers its comparison; a cell ends when all its comparisons are answered. The number
-//! of interim analyses is fixed in advance ([`interim`](crate::analysis::interim)). The time that
-//! is saved goes to the cells that are still open.
+//! of interim analyses is fixed in advance ([`interim`]). The time that is saved goes to the cells
+//! that are still open.
 
 pub mod cell_run;
 pub mod error;

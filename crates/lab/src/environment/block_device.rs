@@ -32,8 +32,8 @@ impl BlockDevice {
         sys.exists().then_some(BlockDevice { sys })
     }
 
-    /// Bytes that it has read since it is there, for whomever: the third number of its `stat`, the
-    /// kernel's Documentation/block/stat.rst.
+    /// Bytes that were read from it since it was attached, by any program: the third number of its
+    /// `stat`, the kernel's Documentation/block/stat.rst.
     #[must_use]
     pub fn read_bytes(&self) -> Option<u64> {
         let text = std::fs::read_to_string(self.sys.join("stat")).ok()?;

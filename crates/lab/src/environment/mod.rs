@@ -36,19 +36,19 @@ pub struct Environment {
     pub dirty_background_bytes: Option<u64>,
     /// What one reading of the clock costs, in nanoseconds: the median of many.
     pub clock_ns: u64,
-    /// What the kernel does against faults of the processor, by the names that it gives them.
+    /// The mitigations of processor vulnerabilities, by the names of the kernel.
     pub mitigations: BTreeMap<String, String>,
     /// Whether this is a virtual machine. Its host has a cache of its own, which cannot be seen
     /// from inside: cold is cold for the guest only.
     pub virtual_machine: bool,
-    /// Whether its kernel gives free memory back to the host. A run that takes memory which lay
-    /// free for a while then waits until the host has supplied it.
+    /// Whether its kernel gives free memory back to the host. A run that uses memory that was free
+    /// for long then waits for the host.
     pub reports_free_pages: bool,
-    /// What the machine is called.
+    /// The host name.
     pub hostname: String,
-    /// What chooses the speed of the first processor; `None` where the kernel cannot.
+    /// The frequency governor of the first processor; `None` where the kernel cannot.
     pub cpu_governor: Option<String>,
-    /// When the kernel gives large pages unasked.
+    /// When the kernel gives transparent huge pages.
     pub transparent_hugepages: Option<String>,
     /// The C library that the program was built for.
     pub libc: &'static str,
@@ -79,18 +79,18 @@ pub struct FileSystem {
     pub device: Option<String>,
     /// Bytes of its blocks.
     pub block_bytes: Option<u64>,
-    /// What orders the requests to that device, where it is one.
+    /// The I/O scheduler of that device.
     pub scheduler: Option<String>,
     /// How far ahead the kernel reads from it.
     pub readahead_bytes: Option<u64>,
-    /// Whether it turns, as it says itself.
+    /// Whether it is rotational, as the device reports.
     pub rotational: Option<bool>,
-    /// What it writes at once at the least.
+    /// Its smallest atomic write, in bytes.
     pub physical_block_bytes: Option<u64>,
 }
 
 impl Environment {
-    /// Looks around.
+    /// Reads everything about this machine.
     #[must_use]
     pub fn look(
         src: &Path,
@@ -233,7 +233,7 @@ fn chosen(line: &str) -> String {
     inner.map_or(line, |(chosen, _)| chosen).trim().to_owned()
 }
 
-/// What the kernel does against each fault of the processor.
+/// The mitigation of each processor vulnerability.
 fn mitigations() -> BTreeMap<String, String> {
     let Ok(entries) = std::fs::read_dir("/sys/devices/system/cpu/vulnerabilities") else {
         return BTreeMap::new();

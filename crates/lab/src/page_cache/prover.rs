@@ -107,7 +107,7 @@ impl Prover {
         })
     }
 
-    /// Puts `load` into the state wanted and looks whether it is.
+    /// Puts `load` into the wanted state and checks it.
     ///
     /// # Errors
     /// When the source cannot be opened or read, or has changed.
@@ -206,7 +206,7 @@ impl Prover {
         }
     }
 
-    /// Sets down which state the run really had, and whether it counts. `measured` has the bytes
+    /// Fills in which state the run really had, and whether it counts. `measured` has the bytes
     /// that devices read, and whether extents were shared; for `bypasses_cache` see
     /// [`Prover::disagrees`].
     pub fn judge(

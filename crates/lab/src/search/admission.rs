@@ -66,8 +66,8 @@ pub fn is_far_slower(ns: f64, best_ns: f64) -> bool {
     ns > best_ns * FAR_SLOWER
 }
 
-/// The share of the source, up to 1, of which [`ROUNDS_WANTED`] rounds fit `time`, for all that are
-/// close in the elimination rounds. The contenders' `run_cost` is that of the whole source.
+/// The share of the source, up to 1, of which enough rounds fit `time`, for all that are close in
+/// the elimination rounds. The contenders' `run_cost` is that of the whole source.
 #[must_use]
 pub fn affordable_share(contenders: &[Contender], time: Duration) -> f64 {
     let mut movers: Vec<&Contender> = contenders.iter().filter(|p| !p.always).collect();

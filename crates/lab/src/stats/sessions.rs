@@ -17,7 +17,7 @@ pub type Runs = BTreeMap<(u32, u32), f64>;
 /// three rounds suffice to know an outlier); the estimate is the mean of these values with an
 /// eighth trimmed from each end, its error Yuen's, a little widened. It is the ratio of *typical*
 /// runs: a mode in which one arm spends a tenth of its runs is not in it and has to be looked for
-/// ([`super::detect`]).
+/// ([`super::artefacts`]).
 ///
 /// Chosen by simulation over 360 cases: 5 to 60 sessions of 1 to 20 rounds, sessions that differ by
 /// 0 to 10 %, and undisturbed runs, a tenth of them slowed by 20 to 100 %, a slow mode in a tenth,

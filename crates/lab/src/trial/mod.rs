@@ -298,7 +298,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Waits until the copy is on the medium, with the clock running on.
+    /// Waits until the copy is on the medium. The clock continues.
     fn sync(&self, dst: &OwnedFd, spent: &mut Spent) -> Result<(), Error> {
         rustix::fs::fsync(dst).map_err(Error::path("cannot sync a copy in", self.dst.path()))?;
         *spent.synced_ns.get_or_insert(0) += crate::clock::now_ns() - spent.ended_ns;

@@ -18,7 +18,7 @@ pub(crate) struct CachedSource {
     state: State,
 }
 
-/// A run whose source is as it was wanted and whose counters are being watched.
+/// A run whose source has its state and whose counters were read.
 #[derive(Debug)]
 pub(crate) struct Begun {
     reached: Reached,
@@ -26,7 +26,7 @@ pub(crate) struct Begun {
 }
 
 impl CachedSource {
-    /// The source of a cell, made when it is not there.
+    /// The source of a cell, made if it does not exist.
     pub(crate) fn open(setting: &Setting<'_>) -> Result<CachedSource, Error> {
         let source = Source::open(&setting.dirs.source(setting.cell, setting.nth)?)?;
         let load = source.whole();
@@ -40,15 +40,15 @@ impl CachedSource {
         Ok(Begun { reached, counters: Counters::read() })
     }
 
-    /// Sets down what a run took and in which state it was. `verified` and what concerns a
-    /// destination is the caller's.
+    /// Fills in what a run took and its state. `verified` and what concerns a destination is the
+    /// caller's.
     pub(crate) fn end(&self, begun: Begun, spent: &Spent) -> Result<Measurement, Error> {
         let mut measured = self.took(&begun, spent)?;
         self.judge(begun, &mut measured, false);
         Ok(measured)
     }
 
-    /// Sets down what a run took, but not yet in which state it was.
+    /// Fills in what a run took, without its state.
     pub(crate) fn took(&self, begun: &Begun, spent: &Spent) -> Result<Measurement, Error> {
         let mut measured = Measurement::default();
         begun.counters.fill_since(&mut measured);
@@ -62,7 +62,7 @@ impl CachedSource {
         Ok(measured)
     }
 
-    /// Sets down in which state a run was. `measured` says whether extents were shared; for
+    /// Fills in the state of a run. `measured` says whether extents were shared; for
     /// `bypasses_cache` see [`Prover::disagrees`].
     pub(crate) fn judge(&self, begun: Begun, measured: &mut Measurement, bypasses_cache: bool) {
         let on_medium_bytes = self.source.allocated_bytes(&self.load);

@@ -40,7 +40,7 @@ const BUFFER_BYTES_MAX: u64 = 1 << 30;
 /// The most calls of one kind that are recorded in a run: 256 MiB of times each.
 const CALLS_MAX: u64 = 1 << 26;
 
-/// Looks at the clock of which the median is taken.
+/// Readings of the clock of which the median is taken.
 const CLOCK_LOOKS: usize = 1001;
 
 fn needs(cell: &Cell) -> Needs {
@@ -55,14 +55,14 @@ struct Calls {
     cached: CachedSource,
     expected: Digests,
     output: Output,
-    /// Touched, like the two below: what they fault in would be in the time of a call.
+    /// Written once, like the two below: a page fault would be part of the time of a call.
     buffer: Vec<u8>,
     reads: Times,
     writes: Times,
     last: Option<CallTimes>,
 }
 
-/// What calls took, in nanoseconds: up to 4.2 seconds, and as much for those that took longer.
+/// The times of calls in nanoseconds. Longer ones count as 4.2 seconds.
 struct Times {
     ns: Vec<u32>,
     calls: usize,
@@ -74,7 +74,7 @@ impl Times {
     }
 
     fn add(&mut self, elapsed_ns: u64) {
-        // A file that gives less than it is asked for needs more calls than were foreseen.
+        // Short reads need more calls than were reserved.
         if let Some(place) = self.ns.get_mut(self.calls) {
             *place = u32::try_from(elapsed_ns).unwrap_or(u32::MAX);
             self.calls += 1;
@@ -115,8 +115,8 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
     })))
 }
 
-/// Copies until the source ends and notes what each call took. An error comes with its side, as a
-/// word for a message.
+/// Copies until the source ends and notes what each call took. An error comes with the word for its
+/// side.
 fn copy(
     (src, dst): (BorrowedFd<'_>, BorrowedFd<'_>),
     buffer: &mut [u8],
@@ -150,7 +150,7 @@ fn copy(
     }
 }
 
-/// What one reading of the clock takes, and the store of what it says: the median of many.
+/// The cost of reading the clock and storing the time: the median of many.
 fn clock_ns() -> u64 {
     let mut looks = Times::with_room_for(CLOCK_LOOKS);
     let mut before_ns = now_ns();

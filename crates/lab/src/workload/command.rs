@@ -37,7 +37,7 @@ pub(crate) static COMMAND: Workload = Workload {
     calls_of_run: None,
 };
 
-/// The most bytes of a command's words that are shown.
+/// The most bytes of a command's output that are shown.
 const WORDS_BYTES_MAX: usize = 2000;
 
 /// A command line, split.
@@ -60,13 +60,13 @@ impl Line {
         Ok(Line { words })
     }
 
-    /// The words with paths in place of what stands for them.
+    /// The words with the placeholders replaced by paths.
     fn with(&self, places: &[(&str, &OsStr)]) -> Vec<OsString> {
         self.words.iter().map(|word| filled_in(word, places)).collect()
     }
 }
 
-/// Goes through the word once, so that a path that looks like a placeholder stays as it is.
+/// Replaces in one pass, so that a path that looks like a placeholder is not replaced again.
 fn filled_in(word: &str, places: &[(&str, &OsStr)]) -> OsString {
     let mut filled = Vec::new();
     let mut rest = word;
@@ -111,7 +111,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
     let dst = setting.dirs.dst.path().join(name);
     let mut words =
         line.with(&[("{src}", cached.source.path().as_os_str()), ("{dst}", dst.as_os_str())]);
-    // What is measured is the program that measures, wherever another of its name is.
+    // `haulage` is this program, even if another one is on the PATH.
     if words[0] == "haulage" {
         let myself = std::env::current_exe().map_err(failed("cannot find", "haulage"))?;
         words[0] = myself.into_os_string();
@@ -146,7 +146,7 @@ fn is_there(program: &OsStr) -> bool {
 }
 
 impl Commanding {
-    /// A destination that is not there, or one with other bytes in every file.
+    /// No destination, or one with other bytes in every file.
     fn prepare(&self) -> Result<(), Error> {
         remove(&self.dst)?;
         match self.destination {
@@ -180,8 +180,8 @@ impl Commanding {
         }
     }
 
-    /// Waits until all of the destination's file system is on the medium: which files a command has
-    /// synced, and nothing tells whether it made others.
+    /// Waits until all of the destination's file system is on the medium: it is unknown which files
+    /// a command synced, and whether it made others.
     fn sync(&self, spent: &mut Spent) -> Result<(), Error> {
         if self.durable {
             rustix::fs::syncfs(self.dir.dir()).map_err(Error::path("cannot sync", &self.dst))?;
@@ -206,14 +206,14 @@ impl Commanding {
     }
 }
 
-/// A file in memory for what a command says: a pipe would need a reader meanwhile.
+/// A file in memory for the output of a command: a pipe would need a reader meanwhile.
 fn caught() -> Result<File, Error> {
     let fd = rustix::fs::memfd_create("words", MemfdFlags::CLOEXEC)
         .map_err(Error::path("cannot make", "a file in memory"))?;
     Ok(File::from(fd))
 }
 
-/// What was caught, or the end of it.
+/// The output that was caught, or its end.
 fn words_in(caught: &File) -> String {
     let len = caught.metadata().map_or(0, |metadata| metadata.len());
     let mut bytes = vec![0; WORDS_BYTES_MAX.min(usize::try_from(len).unwrap_or(usize::MAX))];
@@ -238,7 +238,7 @@ impl ReadyVariant for Commanding {
         };
         self.sync(&mut spent)?;
         let mut measured = self.cached.took(&begun, &spent)?;
-        // This thread's waiting says nothing of the command's, and may be for the command.
+        // The waiting of this thread is not that of the command, and may be for the command.
         measured.processor_wait_ns = None;
         if !status.success() {
             let how = match status.code() {
@@ -254,8 +254,8 @@ impl ReadyVariant for Commanding {
             self.cached.check_unchanged()?;
             return Err(Error::Wrong { variant: self.text.clone(), how });
         }
-        // All of it has just been read. Where no page is counted even now (overlayfs), none of the
-        // counts means anything.
+        // All of it has just been read. If no page is counted even now (overlayfs), the counts mean
+        // nothing.
         let counted = dst_after != Some(0) || self.tree.resident_bytes(&self.dst) != Some(0);
         measured.dst_resident_bytes_before = dst_before.filter(|_| counted);
         measured.dst_resident_bytes_after = dst_after.filter(|_| counted);
@@ -268,7 +268,7 @@ impl ReadyVariant for Commanding {
 
 impl Drop for Commanding {
     fn drop(&mut self) {
-        // What cannot be removed goes with the scratch directory.
+        // Files that cannot be removed go with the scratch directory.
         let _ = remove(&self.dst);
     }
 }

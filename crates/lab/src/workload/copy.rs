@@ -37,7 +37,7 @@ fn needs(cell: &Cell) -> Needs {
 
 /// A started engine with its source.
 struct Copy {
-    /// Taken out while it runs, since the rest is borrowed meanwhile.
+    /// `None` while it runs, since the rest is borrowed then.
     runner: Option<Runner>,
     source: Source,
     task: Task,
@@ -110,7 +110,7 @@ impl ReadyVariant for Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // What cannot be removed goes with the scratch directory.
+        // Files that cannot be removed go with the scratch directory.
         let _ = std::fs::remove_dir_all(self.dst.path());
     }
 }

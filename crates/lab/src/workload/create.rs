@@ -72,7 +72,7 @@ struct Creating {
     text: String,
     way: Way,
     bytes: u64,
-    /// Touched, so that its first use faults in nothing; empty for mmap.
+    /// Written once, so that its first use causes no page faults; empty for mmap.
     buffer: Vec<u8>,
     output: Output,
     expected: Digests,
@@ -136,7 +136,7 @@ fn by_mapping(
         let len = window_bytes.min(usize::try_from(bytes - done).unwrap_or(usize::MAX));
         let mut window = Window::new(fd, done, len, populate)?;
         let first = done / pattern::WORD_BYTES;
-        // A page that cannot be had is one for which the disk has no room, or that it cannot write.
+        // A page that cannot be mapped is one that the disk has no space for or cannot write.
         window
             .fill(guard, |index| pattern::word(first + index as u64))
             .map_err(|_| Errno::NOSPC)?;

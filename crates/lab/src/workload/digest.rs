@@ -132,11 +132,11 @@ fn needs(cell: &Cell) -> Needs {
     Needs { src_bytes: cell.run_bytes(), ..Needs::default() }
 }
 
-/// A digest in the making.
+/// A digest under computation.
 enum Hasher {
     Md5(md5::Md5),
     Blake3(Box<blake3::Hasher>),
-    /// What was loaded, added up so that it has to be loaded.
+    /// The sum of the loaded words, so that the compiler cannot remove the loads.
     None(u64),
 }
 
@@ -196,9 +196,9 @@ struct Digesting {
     text: String,
     variant: Variant,
     cached: CachedSource,
-    /// What the files' digests have to be, found out by reading them beforehand.
+    /// The digests of the files, computed beforehand.
     expected: Vec<Vec<u8>>,
-    /// Touched, so that its first use faults in nothing; empty for mmap.
+    /// Written once, so that its first use causes no page faults; empty for mmap.
     buffer: Vec<u8>,
 }
 
@@ -280,7 +280,7 @@ fn by_mapping(
 }
 
 impl Digesting {
-    /// Goes through one file, under the clock, and returns the number of calls that gave bytes.
+    /// Processes one file under the clock. Returns the number of calls that returned bytes.
     fn digest_part(
         &mut self,
         index: usize,

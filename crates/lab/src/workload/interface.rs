@@ -24,9 +24,9 @@ pub struct Workload {
     pub needs: fn(&Cell) -> Needs,
     /// Whether it reads a file, so that the state of the page cache means something.
     pub has_state: bool,
-    /// Whether it can go on until all is on the medium, or with the receiver.
+    /// Whether it can be timed until all data is on the medium, or has reached the receiver.
     pub can_be_durable: bool,
-    /// Calls of a run, where what is asked is the time of one of them.
+    /// The number of calls of a run, if the time of one call is reported.
     pub calls_of_run: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub trait ReadyVariant {
     /// verified and removed.
     ///
     /// # Errors
-    /// When something fails that is no matter of the variant, or what was made is wrong: no sample.
+    /// When something other than the variant fails, or the result is wrong: that is no sample.
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error>;
 
     /// Runs once without a clock and counts the calls that move bytes; `None` where that cannot be
@@ -51,13 +51,13 @@ pub trait ReadyVariant {
         Ok(None)
     }
 
-    /// Processes that work for its runs and go on between them.
+    /// Processes that work for its runs and continue between them.
     fn helpers(&self) -> Vec<u32> {
         Vec::new()
     }
 
-    /// What the single calls of the last run took, where a workload is about that; `None` when it
-    /// was asked for before.
+    /// The times of the single calls of the last run, if the workload times them; `None` if they
+    /// were taken before.
     fn take_call_times(&mut self) -> Option<CallTimes> {
         None
     }

@@ -36,7 +36,7 @@ fn parse(text: &str) -> Result<Variant, String> {
 }
 
 fn needs(_: &Cell) -> Needs {
-    // Two buffers, which are touched as a whole.
+    // Two buffers, both written in full.
     Needs { memory_bytes: 2 * WINDOW_BYTES, ..Needs::default() }
 }
 

@@ -12,7 +12,7 @@ use crate::sample::measurement::Measurement;
 use crate::scratch::WorkDir;
 use crate::trial::digest::Digests;
 
-/// Where an arm's runs write.
+/// Where the runs of a variant write.
 #[derive(Debug)]
 pub(crate) struct Output {
     dir: WorkDir,
@@ -60,7 +60,7 @@ impl Output {
         }
     }
 
-    /// Waits until the file is on the medium, with the clock running on, where that is wanted.
+    /// Waits until the file is on the medium, if the cell is durable. The clock continues.
     pub(crate) fn sync(&self, opened: &Opened, spent: &mut Spent) -> Result<(), Error> {
         if self.durable {
             rustix::fs::fsync(&opened.fd)
@@ -87,8 +87,8 @@ impl Output {
             let how = format!("the file that it made {how}");
             return Err(Error::Wrong { variant: variant.to_owned(), how });
         }
-        // All of it has just been read. Where no page is counted even now (overlayfs), none of the
-        // counts means anything.
+        // All of it has just been read. If no page is counted even now (overlayfs), the counts mean
+        // nothing.
         let counted = resident_bytes != Some(0)
             || prover::resident_bytes(opened.fd.as_fd(), self.bytes).is_ok_and(|bytes| bytes > 0);
         measured.dst_resident_bytes_after = resident_bytes.filter(|_| counted);
@@ -109,7 +109,7 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // Fresh ones are gone; what cannot be removed goes with the scratch directory.
+        // Fresh ones are gone; files that cannot be removed go with the scratch directory.
         let _ = self.dir.remove_file(&self.name);
     }
 }

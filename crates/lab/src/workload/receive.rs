@@ -132,7 +132,7 @@ fn into_windows(
                 Ok(0) => return Err(Errno::PIPE),
                 Ok(got) => filled += got,
                 Err(Errno::INTR) => {}
-                // A page for which the disk has no room, or that it cannot write.
+                // A page that the disk has no space for or cannot write.
                 Err(Errno::FAULT) => return Err(Errno::NOSPC),
                 Err(errno) => return Err(errno),
             }

@@ -41,7 +41,7 @@ impl ScratchDirs {
         if path.exists() {
             return Ok(path);
         }
-        // A killed experiment that is taken up again must not find half a source.
+        // A resumed experiment must not find half a source.
         let part = self.src.path().join(format!("{name}.part"));
         remove(&part)?;
         source_facts::forget(&path)?;
@@ -62,7 +62,7 @@ impl ScratchDirs {
         Ok(path)
     }
 
-    /// A path in the destination's directory that is not there.
+    /// An unused path in the destination directory.
     ///
     /// # Errors
     /// When what is there cannot be removed.

@@ -100,7 +100,7 @@ impl Sending {
         Span { src: Pos::At(0), dst: Pos::Here, len: self.cached.load.bytes }
     }
 
-    /// What the receiver has received must be the file.
+    /// The receiver must have received the file.
     fn check(&mut self) -> Result<(), Error> {
         let received = self.receiver.received()?;
         if received == self.expected {

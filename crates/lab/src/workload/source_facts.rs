@@ -14,7 +14,7 @@ use crate::scratch::files::{failed, remove};
 use crate::source::{Load, Source};
 use crate::trial::digest::Digests;
 
-/// The digests of the whole source. When its bytes are changed later, copies do not match them.
+/// The digests of the whole source. If the source is changed later, copies do not match.
 ///
 /// # Errors
 /// When the source cannot be read.
@@ -22,8 +22,8 @@ pub(crate) fn digests(source: &Source, load: &Load) -> Result<Digests, Error> {
     known(source.path(), "digests", || Digests::of(source, load))
 }
 
-/// What can be proved of the source's page cache. It is tried out once: to try it anew each time
-/// would throw the source out of the cache. Each run is proved nevertheless.
+/// What can be proved of the page cache of the source. The prover tries it once, since trying drops
+/// the source from the cache. Each run is proved nevertheless.
 ///
 /// # Errors
 /// When the source cannot be read.
@@ -51,7 +51,7 @@ fn known<T: Serialize + DeserializeOwned>(
         return Ok(kept);
     }
     let found = find_out()?;
-    // Another process may be at the same: each writes a file of its own, and the last one stays.
+    // Another process may do the same. Each writes its own file and renames it; the last one stays.
     let part = beside(&path, &std::process::id().to_string());
     let text = serde_json::to_vec(&found).expect("plain data");
     let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path));

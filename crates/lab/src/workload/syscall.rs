@@ -30,9 +30,9 @@ const CALLS: u64 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
-    /// getppid(2): in and out, and nothing in between.
+    /// getppid(2), the cost of entering and leaving the kernel.
     Getppid,
-    /// read(2) of no bytes from a regular file: what a call on a file pays before any byte moves.
+    /// read(2) of no bytes from a regular file: the cost of a call on a file apart from its bytes.
     Read0,
     /// clock_gettime(2), which most machines answer without entering the kernel.
     Clock,

@@ -29,7 +29,7 @@ impl TestCell {
     }
 
     pub(crate) fn new_in(workload: &'static Workload, file_bytes: u64, dir: &Path) -> TestCell {
-        // A test that failed leaves nothing half done that matters here.
+        // A failed test leaves no state behind that matters here.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let home = tempfile::tempdir_in(dir).expect("a directory");
         let below = |name| {
@@ -52,8 +52,8 @@ impl TestCell {
         started.unwrap_or_else(|why| panic!("{variant}: {why}"))
     }
 
-    /// Runs a variant twice and returns the second measurement: what is leftover of a first run
-    /// must not trouble another.
+    /// Runs a variant twice and returns the second measurement: the leftovers of a first run must
+    /// not affect another.
     pub(crate) fn run(&mut self, variant: &str) -> Measurement {
         let mut started = self.started(variant);
         let mut run = || match started.run(Clock::default()).expect("no error") {

@@ -101,7 +101,7 @@ impl Tree {
     }
 }
 
-/// A path from a root; to join the empty one would add a slash.
+/// A path below a root. Joining the empty path would add a slash.
 fn below(root: &Path, name: &Path) -> PathBuf {
     if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) }
 }

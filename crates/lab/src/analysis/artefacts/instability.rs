@@ -8,21 +8,21 @@ use crate::stats::artefacts::{self, Finding};
 use crate::stats::median;
 use crate::words;
 
-/// Runs of a series that detectors look at: enough to see what matters, and few enough for hundreds
-/// of series.
+/// The most runs of a series that detectors examine: enough to see what matters, and few enough for
+/// hundreds of series.
 const SERIES_MAX: usize = 200;
 
-/// How often a detector finds something where nothing is.
+/// How often a detector finds something in noise.
 const BY_CHANCE: f64 = 0.01;
 
-/// How often noise alone brings up so many findings that they are told.
+/// How often noise alone causes so many findings that they are reported.
 const TOLD_BY_CHANCE: f64 = 0.02;
 
-/// What detectors that draw follow from.
+/// The seed of detectors that simulate.
 const SEED: u64 = 1;
 
-/// Drift, modes and outliers, counted over all variants and cells: with many of them some look so
-/// by chance.
+/// Drift, modes and outliers, counted over all variants and cells: among many, some look so by
+/// chance.
 pub(crate) fn of(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
     let (mut drift, mut modes, mut outliers) = (Found::new(), Found::new(), Found::new());
     for (view, cell) in cells {
@@ -76,7 +76,7 @@ fn spread(times: &[f64]) -> f64 {
     high.unwrap_or(middle) / low.unwrap_or(middle)
 }
 
-/// What a detector found over many arms.
+/// The findings of a detector over many variants and cells.
 struct Found {
     arms: u64,
     found: u64,
@@ -105,7 +105,7 @@ impl Found {
         }
     }
 
-    /// Only where there is more of it than chance brings up.
+    /// Reported only if there are more than chance explains.
     fn in_words(&self, said: impl Fn(f64, &str) -> String) -> Option<String> {
         let (size, at) = self.most.as_ref()?;
         let chance = Binomial::new(BY_CHANCE, self.arms).expect("a share");

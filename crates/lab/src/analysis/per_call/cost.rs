@@ -91,8 +91,7 @@ fn modes(buckets: &[(f64, u64)]) -> Vec<Mode> {
     modes
 }
 
-/// The tops of a landscape and the stretch around each, where valleys that are too shallow part
-/// nothing.
+/// The peaks of a histogram with the range around each; shallow valleys separate nothing.
 fn hills(heights: &[f64]) -> Vec<(usize, std::ops::Range<usize>)> {
     let mut hills: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
     let (mut top, mut valley, mut began) = (0, 0, 0);

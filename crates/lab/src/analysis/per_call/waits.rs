@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::view::CellView;
 use crate::stats::median;
 
-/// How much longer than half of the reads a read is that waited for a device.
+/// A read that took this many times the median waited for a device.
 const WAIT_FACTOR: f64 = 5.0;
 
 /// Reads that waited.
