@@ -88,27 +88,6 @@ pub fn drift(times: &[f64], seed: u64) -> Option<Finding> {
     Some(Finding { value: (slope * (logs.len() - 1) as f64).exp(), p })
 }
 
-/// Runs that take after the run before: the value is the correlation of the ranks of neighbours,
-/// between -1 and 1. The chance is that of one as high when the runs come in any order. `None` with
-/// fewer than 8 runs.
-#[must_use]
-pub fn autocorrelation(times: &[f64], seed: u64) -> Option<Finding> {
-    let mut ranks = ranks(&logs_of_enough(times)?);
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let spread: f64 = ranks.iter().map(|rank| rank * rank).sum();
-    if spread == 0.0 {
-        return Some(Finding { value: 0.0, p: 1.0 });
-    }
-    let correlation =
-        |ranks: &[f64]| ranks.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / spread;
-    let value = correlation(&ranks);
-    let p = share_of_draws(value, || {
-        rng.shuffle(&mut ranks);
-        correlation(&ranks)
-    });
-    Some(Finding { value, p })
-}
-
 /// Outliers: the value is the share of runs that lie more than 5 standard deviations from the
 /// median, the deviation taken from the median distance. The chance is the binomial one of so many
 /// when one in a hundred is. No outlier is ever left out for being one: many of them are a mode or
@@ -241,9 +220,6 @@ mod tests {
         for count in [8, 40] {
             seldom("modes", found(60, |rng| noise(rng, count, 0.5), |it| modes(it, 1)));
             seldom("drift", found(150, |rng| noise(rng, count, 0.0), |it| drift(it, 1)));
-            seldom("autocorrelation", {
-                found(150, |rng| noise(rng, count, 0.0), |it| autocorrelation(it, 1))
-            });
             seldom("outliers", found(1000, |rng| noise(rng, count, 0.0), outliers));
         }
         // Runs that take after each other are no drift.
@@ -256,7 +232,6 @@ mod tests {
         let often = |name: &str, share: f64| assert!(share >= 0.8, "{name}: {share}");
         often("modes", found(40, |rng| slow_mode(rng, 40, 0.5), |it| modes(it, 1)));
         often("drift", found(60, |rng| drifting(rng, 40, 0.1), |it| drift(it, 1)));
-        often("memory", found(60, |rng| noise(rng, 80, 0.5), |it| autocorrelation(it, 1)));
         often("outliers", found(200, |rng| slow_mode(rng, 80, 0.1), outliers));
     }
 
@@ -281,8 +256,6 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(43);
         let drifted = drift(&drifting(&mut rng, 200, 0.1), 1).expect("runs").value;
         assert!((1.08..1.12).contains(&drifted), "{drifted}");
-        let memory = autocorrelation(&noise(&mut rng, 2000, 0.5), 1).expect("runs").value;
-        assert!((0.4..0.55).contains(&memory), "{memory}");
         let slow = outliers(&slow_mode(&mut rng, 1000, 0.1)).expect("runs").value;
         assert!((0.08..0.12).contains(&slow), "{slow}");
     }
@@ -290,13 +263,13 @@ mod tests {
     #[test]
     fn equal_or_few_runs_show_nothing() {
         let equal = [7.0; 20];
-        for finding in [modes(&equal, 1), drift(&equal, 1), autocorrelation(&equal, 1)] {
+        for finding in [modes(&equal, 1), drift(&equal, 1)] {
             assert!(!finding.expect("enough runs").is_beyond_noise(), "{finding:?}");
         }
         assert_eq!(outliers(&equal), Some(Finding { value: 0.0, p: 1.0 }));
         let few = [7.0, 8.0, 9.0];
         assert_eq!((modes(&few, 1), drift(&few, 1)), (None, None));
-        assert_eq!((autocorrelation(&few, 1), outliers(&few)), (None, None));
+        assert_eq!(outliers(&few), None);
     }
 
     /// Known answer: `scipy.stats.rankdata`, less its mean.

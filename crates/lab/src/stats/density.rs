@@ -8,9 +8,6 @@ use super::quantile;
 /// what it is at the value.
 const REACH_BANDWIDTHS: f64 = 3.0;
 
-/// A peak lower than this share of the highest is a bump, and not counted.
-const PEAK_SHARE_MIN: f64 = 0.05;
-
 /// The values from which the bandwidth is found: the work grows with the square of their number,
 /// and evenly chosen ones of an ordered sample have its shape.
 const BANDWIDTH_VALUES_MAX: usize = 500;
@@ -61,20 +58,6 @@ impl Density {
             DensityPoint { value: at.exp(), density: density_at(at, &logs, bandwidth) }
         });
         Some(Density { points: points.collect(), bandwidth })
-    }
-
-    /// Where the density has peaks, in the unit of the values; those under a twentieth of the
-    /// highest do not count. Every sample has some by chance: whether there is more than one mode
-    /// is for [`super::artefacts::modes`] to say, and this where they are.
-    #[must_use]
-    pub fn peaks(&self) -> Vec<f64> {
-        let highest = self.points.iter().map(|point| point.density).fold(0.0, f64::max);
-        self.points
-            .windows(3)
-            .filter(|it| it[0].density < it[1].density && it[1].density >= it[2].density)
-            .filter(|it| it[1].density >= PEAK_SHARE_MIN * highest)
-            .map(|it| it[1].value)
-            .collect()
     }
 }
 
@@ -222,10 +205,21 @@ mod tests {
         0.078_234_794_8,
     ];
 
+    /// The local maxima of at least a twentieth of the highest.
+    fn peaks(density: &Density) -> Vec<f64> {
+        let highest = density.points.iter().map(|point| point.density).fold(0.0, f64::max);
+        let is_peak = |it: &&[DensityPoint]| {
+            it[0].density < it[1].density
+                && it[1].density >= it[2].density
+                && it[1].density >= highest / 20.0
+        };
+        density.points.windows(3).filter(is_peak).map(|it| it[1].value).collect()
+    }
+
     #[test]
     fn two_heaps_have_two_peaks_and_an_area_of_one() {
         let density = Density::of(&two_heaps(), 200).expect("values differ");
-        let peaks = density.peaks();
+        let peaks = peaks(&density);
         assert_eq!(peaks.len(), 2, "{peaks:?}");
         assert!((peaks[0] / 1e6 - 1.0).abs() < 0.02 && (peaks[1] / 1.5e6 - 1.0).abs() < 0.02);
         let step = (density.points[1].value / density.points[0].value).ln();
