@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use engines::{Kind, Variant};
 
+use super::heuristics::LONG_BYTES;
 use crate::sample::{Sample, Stage};
 use crate::search::winner::Racer;
 use crate::stats::median;
@@ -20,9 +21,6 @@ pub(super) struct Candidate {
     /// Files that the last run copied.
     files: usize,
 }
-
-/// A copy of this length takes longer to compare and to remove than to begin.
-pub(super) const LONG_BYTES: u64 = 8 << 20;
 
 /// Whether it goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]

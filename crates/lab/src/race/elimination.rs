@@ -3,9 +3,12 @@
 
 use std::time::Duration;
 
-use super::candidate::{Class, LONG_BYTES, Status};
+use super::candidate::{Class, Status};
 use super::config::Config;
-use super::final_rounds::FLOOR_ROUNDS;
+use super::heuristics::{
+    ELIMINATION_ROUNDS, ELIMINATION_SHARE, ELIMINATION_SHARE_MAX, FLOOR_ROUNDS, FLOORS_SHARE,
+    LENGTHS_BYTES, LONG_BYTES, NOT_CLOSE, PIECE_BYTES,
+};
 use super::runner::Race;
 use crate::error::Error;
 use crate::sample::{Place, Stage};
@@ -13,28 +16,6 @@ use crate::search::admission::{self, Contender, admit};
 use crate::trial::Task;
 use crate::trial::digest::Digests;
 use crate::words;
-
-/// The lengths tried, each only by the candidates that were fast enough on the one before: a byte
-/// at a time takes a second for a MiB.
-const LENGTHS_BYTES: [u64; 4] = [128 << 10, 1 << 20, LONG_BYTES, PIECE_BYTES];
-
-/// The length of a full elimination round. It exceeds the last cache of most processors, and two
-/// workers find enough in it to share.
-pub(super) const PIECE_BYTES: u64 = 64 << 20;
-
-/// Full elimination rounds that the faster candidates run, the first one included.
-const ROUNDS: u32 = 3;
-
-/// Slower than the best by this factor after two full elimination rounds, a variant runs no more of
-/// them.
-const NOT_CLOSE: f64 = 2.0;
-
-/// The share of the time after which no elimination round is repeated.
-const ELIMINATION_SHARE: f64 = 0.3;
-
-/// No elimination round may end after this share of the time: short elimination rounds and several
-/// final rounds tell more than long elimination rounds alone.
-const ELIMINATION_SHARE_MAX: f64 = 0.5;
 
 impl Race<'_> {
     /// Runs the elimination rounds.
@@ -76,7 +57,7 @@ impl Race<'_> {
     /// Repeats the full elimination round: once with all that reached it, since a single run may
     /// have been disturbed, and then with those that are close to the best.
     fn repeat_longest(&mut self, task: &Task) -> Result<(), Error> {
-        for round in 2..=ROUNDS {
+        for round in 2..=ELIMINATION_ROUNDS {
             let factor = if round == 2 { f64::INFINITY } else { NOT_CLOSE };
             let close = self.close_to_the_best(task.load.bytes, factor);
             if self.elimination_time_is_up() {
@@ -229,9 +210,6 @@ impl Race<'_> {
 fn next_length(bytes: u64) -> u64 {
     LENGTHS_BYTES.iter().copied().find(|&next| next > bytes).unwrap_or(PIECE_BYTES)
 }
-
-/// The part of the time, one in so many, that a floor may take.
-const FLOORS_SHARE: u32 = 20;
 
 /// The longest that one elimination round may take.
 fn longest_run(config: &Config) -> Duration {

@@ -4,21 +4,13 @@
 use std::time::Duration;
 
 use super::candidate::{Class, Status};
+use super::heuristics::{FLOOR_ROUNDS, OVERTIME, ROUNDS_TO_WIN};
 use super::runner::Race;
 use crate::error::Error;
 use crate::sample::{Place, Stage};
 use crate::search::admission::ROUNDS_MIN;
 use crate::search::winner::{self, Racer};
 use crate::trial::Task;
-
-/// Rounds that floors run. They do not compete, so they need not be known as precisely.
-pub(super) const FLOOR_ROUNDS: u32 = 3;
-
-/// If all but the best are beaten, the race ends, but not before this round.
-const ROUNDS_TO_WIN: u32 = 5;
-
-/// The first rounds, without which there is no verdict, may exceed the time by this share.
-const OVERTIME: f64 = 0.25;
 
 impl Race<'_> {
     /// Runs the final and returns the number of whole rounds.

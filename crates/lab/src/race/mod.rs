@@ -7,6 +7,7 @@ pub mod candidate;
 pub mod config;
 mod elimination;
 mod final_rounds;
+mod heuristics;
 pub mod report;
 mod runner;
 pub mod summary;

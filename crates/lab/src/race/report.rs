@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::candidate::{Candidate, Class, Status};
+use super::heuristics::AS_WELL;
 use super::runner::Race;
 use super::summary::{Standing, Summary};
 use crate::environment::Environment;
@@ -11,10 +12,6 @@ use crate::sample::{Sample, Stage};
 use crate::search::winner::{self, Racer, Verdict};
 use crate::source::Load;
 use crate::words;
-
-/// A candidate that was slower by no more than this factor in the elimination rounds counts as
-/// equally fast there: the rounds are few and short.
-const AS_WELL: f64 = 1.1;
 
 /// Everything about a race, in the order of the JSON file.
 #[derive(Clone, Debug, Serialize)]

@@ -7,6 +7,7 @@ use engines::Kind;
 
 use super::candidate::{self, Candidate, Status};
 use super::config::{Config, Progress, Watch};
+use super::heuristics::{PART_BYTES_MIN, PART_FILES_MIN};
 use crate::environment;
 use crate::error::Error;
 use crate::page_cache::state::State;
@@ -16,13 +17,6 @@ use crate::search::run_order::RunOrder;
 use crate::source::Load;
 use crate::trial::{Bench, Outcome, Task};
 use crate::words;
-
-/// The least part of a source that stands for the whole of it: several times the last cache of most
-/// processors, and enough for workers to share.
-const PART_BYTES_MIN: u64 = 256 << 20;
-
-/// As many files stand for all of them, however small they are.
-const PART_FILES_MIN: usize = 256;
 
 /// A race under way.
 pub(super) struct Race<'r> {

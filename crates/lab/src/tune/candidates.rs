@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use engines::{ENGINES, Variant};
 
 use super::case::Case;
+use super::heuristics::{
+    BASELINE_ROUNDS, DOUBTFUL, FINALISTS, KEPT_AFTER, NEARLY, ROUNDS_TO_SETTLE,
+};
 use crate::search::winner::{self, DELTA, Racer};
 use crate::stats::Ratio;
 
@@ -49,20 +52,6 @@ pub(super) enum Status {
     /// It does not work here; why.
     Refused(String),
 }
-
-/// A baseline may be dropped after this many rounds: enough for an interval.
-const BASELINE_ROUNDS: usize = 7;
-
-/// Nothing is settled before this many rounds.
-const ROUNDS_TO_SETTLE: usize = 5;
-
-/// After each elimination round, candidates slower than the best by the factor are dropped, and
-/// then the slowest until no more than the number are left. The last row holds for all later
-/// rounds.
-const KEPT_AFTER: [(f64, usize); 3] = [(3.0, 16), (1.6, 8), (1.25, 5)];
-
-/// How close to the best a candidate of the final has to be, and how many reach the final at most.
-const FINALISTS: (f64, usize) = (1.2, 4);
 
 impl Candidate {
     pub(super) fn new(variant: Variant, role: Role) -> Candidate {
@@ -191,10 +180,6 @@ pub(super) fn restart_final(candidates: &mut [Candidate]) {
     }
 }
 
-/// The neighbours of the best variant of another engine are tried too if it is within this factor
-/// of the best.
-const NEARLY: f64 = 1.3;
-
 /// Untried neighbours of the leaders: half and twice their buffers, depths and workers. The leaders
 /// are the best candidate and, if `first`, the best of another engine, which may win with more
 /// workers or another buffer.
@@ -290,10 +275,6 @@ pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
 pub(super) fn ratio(candidate: &Candidate, best: &Candidate) -> Option<Ratio> {
     candidate.racer().against(&best.racer()).ratio()
 }
-
-/// An estimated loss up to this share counts as noise if its interval contains zero. A larger one
-/// is more likely real than not.
-const DOUBTFUL: f64 = 0.05;
 
 /// The choice: the fastest, unless `preferred` (what a copy does by default) or a simpler variant
 /// is as good. A choice has to gain something over the default.

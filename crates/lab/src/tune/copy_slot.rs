@@ -11,6 +11,7 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use super::case::Case;
+use super::heuristics::{LAST_RESORT_SHARE_MAX, LONG_BYTES, SHORT_BYTES};
 use crate::clock::{Barrier, Clock};
 use crate::definition::cell::Destination;
 use crate::error::Error;
@@ -44,10 +45,6 @@ pub(super) enum Length {
     Short,
 }
 
-/// The start of a source, in bytes; only much longer sources have one.
-const SHORT_BYTES: u64 = 1 << 20;
-const LONG_BYTES: u64 = 4 << 20;
-
 /// The result of one run in all copy slots.
 #[derive(Debug)]
 pub(super) enum Run {
@@ -67,10 +64,6 @@ pub(super) struct Measured {
     pub(super) note: String,
     pub(super) shares_extents: bool,
 }
-
-/// The share of the bytes that the last resort may have moved in place of the variant. It covers
-/// the end of a file that is no whole block.
-const LAST_RESORT_SHARE_MAX: f64 = 0.05;
 
 impl CopySlot {
     /// Makes the files of copy slot `nth` for a class of lengths: random bytes, which no file

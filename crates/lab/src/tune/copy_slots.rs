@@ -8,6 +8,7 @@ use engines::profile::{Residency, SizeClass};
 
 use super::case::Case;
 use super::copy_slot::CopySlot;
+use super::heuristics::RENEWING;
 use crate::error::Error;
 use crate::scratch::Scratch;
 
@@ -31,9 +32,6 @@ struct Made {
     /// Their files were dropped from the page cache meanwhile, and read again as it came.
     dropped: bool,
 }
-
-/// The share of the remaining time that making copy slots again may take.
-const RENEWING: f64 = 0.05;
 
 impl<'l> CopySlots<'l> {
     /// None so far: sources are to be made in the first directory, copies in the second.

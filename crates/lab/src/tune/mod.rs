@@ -11,6 +11,7 @@ pub mod case;
 pub mod config;
 mod copy_slot;
 mod copy_slots;
+mod heuristics;
 pub mod plan;
 pub mod record;
 mod runners;
@@ -37,6 +38,7 @@ use candidates::Status;
 use config::Config;
 use copy_slot::CopySlot;
 use copy_slots::CopySlots;
+use heuristics::{GRACE, LATER, MOST, SECONDS_FOR_LONG_FILES, SECONDS_MIN};
 use runners::{OtherCopier, StartedRunners};
 use search::{PriorKnowledge, Search, SearchContext};
 
@@ -80,18 +82,6 @@ pub struct Progress<'p> {
 
 /// Called with each event.
 pub type Watch<'w> = dyn FnMut(&Event<'_>) + 'w;
-
-/// A situation may exceed its time by this share for the rounds without which it has no answer.
-const GRACE: f64 = 0.5;
-
-/// The share of the remaining time that a situation with long runs may use.
-const MOST: f64 = 0.5;
-
-/// The share of all time that is kept for later visits of each situation.
-const LATER: f64 = 0.4;
-
-/// No situation is visited again with less time than this, in seconds.
-const SECONDS_MIN: f64 = 1.0;
 
 /// Searches: sources are made in `src`, copies in `dst`.
 ///
@@ -181,7 +171,7 @@ impl Tuning<'_, '_> {
     /// The time that is kept for later visits. With little time each situation gets one visit, and
     /// more only from time that is left over.
     fn later(&self) -> Duration {
-        let enough = self.config.time.as_secs_f64() >= plan::SECONDS_FOR_LONG_FILES;
+        let enough = self.config.time.as_secs_f64() >= SECONDS_FOR_LONG_FILES;
         if enough { self.config.time.mul_f64(LATER) } else { Duration::ZERO }
     }
 

@@ -7,6 +7,7 @@ use engines::profile::{Residency, SizeClass};
 
 use super::case::Case;
 use super::config::Config;
+use super::heuristics::{MEMORY_SHARE, SECONDS_FOR_LONG_FILES, SHARE_MIN, SPARE_BYTES};
 use crate::error::Error;
 use crate::{environment, words};
 
@@ -31,19 +32,6 @@ pub struct Planned {
     /// Why it is not measured.
     pub why_not: Option<String>,
 }
-
-/// A case with less than this share of its usual seconds finds no answer. It is left out, so that
-/// others have enough time.
-const SHARE_MIN: f64 = 0.4;
-
-/// With less time, shorter files stand for the long ones.
-pub(super) const SECONDS_FOR_LONG_FILES: f64 = 90.0;
-
-/// A source and its copies stay in the page cache up to this share of the memory.
-const MEMORY_SHARE: f64 = 0.4;
-
-/// The bytes that are left free.
-const SPARE_BYTES: u64 = 32 << 20;
 
 impl Plan {
     /// The plan for sources in `src_dir` and copies in `dst_dir`.

@@ -9,24 +9,9 @@ use crate::sample::Stage;
 use crate::search::admission::is_far_slower;
 use crate::tune::candidates::{self, Role, Status};
 use crate::tune::copy_slot::Length;
-
-/// The shares of a situation's time after which copies of the start of a source end, the
-/// elimination rounds, and the search around the best.
-const SHORT_SHARE: f64 = 0.2;
-const ELIMINATION_SHARE: f64 = 0.45;
-const SEARCH_SHARE: f64 = 0.6;
-
-/// Runs that a search takes: less time than for so many is extended if it can be.
-const RUNS_WANTED: u32 = 40;
-
-/// Elimination rounds of the whole field.
-const ELIMINATION_ROUNDS: usize = 3;
-
-/// How often each runs in an elimination round, where there is time.
-const REPEATS: usize = 3;
-
-/// How often the search goes on around a new best.
-const STEPS: usize = 4;
+use crate::tune::heuristics::{
+    ELIMINATION_ROUNDS, ELIMINATION_SHARE, REPEATS, RUNS_WANTED, SEARCH_SHARE, SHORT_SHARE, STEPS,
+};
 
 impl Search {
     /// Drops candidates until only those that may be the best are left for the final. The visit

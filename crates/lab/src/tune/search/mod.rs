@@ -16,6 +16,10 @@ use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
 use crate::search::admission::ROUNDS_MIN;
 use crate::search::run_order::RunOrder;
+use crate::tune::heuristics::{
+    MARGIN_AT_FIRST, MISSES_MAX, ROUNDS_A_VISIT, ROUNDS_MAX, RUNS_MIN, SHORT_ROUNDS_A_VISIT,
+    SHORT_VISIT, VISITS_TO_SETTLE,
+};
 
 /// The candidates of one situation and their results so far. A search can be continued.
 #[derive(Clone, Debug)]
@@ -72,29 +76,6 @@ pub(super) struct SearchContext<'s> {
     /// Called before each run.
     pub(super) watch: &'s mut dyn FnMut(&Search, Stage, u32),
 }
-
-/// With fewer there is nothing to compare.
-const RUNS_MIN: u32 = 12;
-
-/// The final rounds of a visit. Rounds that copy the same file at about the same time repeat each
-/// other. Later rounds tell more, when the file lies elsewhere in memory and on the medium.
-const ROUNDS_A_VISIT: u32 = 10;
-
-/// A visit with short rounds has more: up to this many within this time.
-const SHORT_ROUNDS_A_VISIT: u32 = 40;
-const SHORT_VISIT: Duration = Duration::from_secs(1);
-
-/// Nothing is settled before this many visits.
-const VISITS_TO_SETTLE: u32 = 3;
-
-/// A candidate that is slower by more than this is dropped in the first visit already.
-const MARGIN_AT_FIRST: f64 = 0.2;
-
-/// The most final rounds. More would not help at any noise within the time that a user waits.
-const ROUNDS_MAX: u32 = 200;
-
-/// After this many runs that missed the page cache state, it counts as out of reach.
-const MISSES_MAX: u32 = 3;
 
 impl SearchContext<'_> {
     /// Extends the deadline of a visit that began at `begun` to what it wants, within the limits.
