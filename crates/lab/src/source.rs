@@ -26,7 +26,7 @@ struct SourceFile {
     identity: Identity,
 }
 
-/// What tells that a file is the one it was, unchanged.
+/// What identifies a file and shows that it was not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     dev: u64,

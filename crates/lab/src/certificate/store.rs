@@ -13,7 +13,7 @@ use crate::run_dir::files::{self, RunError, failed};
 /// The machine and file systems of a certificate. Others have other noise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// What tells the machine from others: /etc/machine-id, machine-id(5). None where it has none.
+    /// Identifies the machine: /etc/machine-id, machine-id(5). None where it has none.
     pub machine_id: Option<String>,
     /// Its name.
     pub host: String,

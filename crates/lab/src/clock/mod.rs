@@ -175,17 +175,17 @@ fn as_ns(time: rustix::time::Timespec) -> u64 {
     unsigned(time.tv_sec) * 1_000_000_000 + unsigned(time.tv_nsec)
 }
 
-/// Looks of which [`look_ns`] takes the median.
-const LOOKS: usize = 1001;
+/// Looks of which [`reading_ns`] takes the median.
+const READINGS: usize = 1001;
 
 /// What one reading of the clock costs, in nanoseconds: the median distance of many, one after
 /// another.
 #[must_use]
-pub fn look_ns() -> u64 {
-    let looks: Vec<u64> = (0..=LOOKS).map(|_| now_ns()).collect();
-    let mut distances: Vec<u64> = looks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+pub fn reading_ns() -> u64 {
+    let readings: Vec<u64> = (0..=READINGS).map(|_| now_ns()).collect();
+    let mut distances: Vec<u64> = readings.windows(2).map(|pair| pair[1] - pair[0]).collect();
     distances.sort_unstable();
-    distances[LOOKS / 2]
+    distances[READINGS / 2]
 }
 
 /// Counters of the process and the machine, read before and after the timed part.

@@ -26,7 +26,7 @@ impl ProcFile {
         let mut bytes = vec![0; PIECE_BYTES];
         let mut filled = 0;
         loop {
-            // Each read from 0 makes the text anew; the others go on with it.
+            // Each read from 0 generates the text again; the others go on with it.
             match file.read_at(&mut bytes[filled..], filled as u64) {
                 Ok(0) => break,
                 Ok(got) => filled += got,

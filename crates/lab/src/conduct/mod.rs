@@ -31,7 +31,7 @@ use crate::stats::{Answer, InterimAnalyses};
 use cell_run::{CellRun, Ended};
 use session_process::run_session;
 
-/// Sessions after which the rounds of the next ones are planned anew.
+/// After these numbers of sessions, the rounds of a session are planned again.
 const PLANNED_AFTER: [u32; 5] = [3, 5, 10, 20, 40];
 
 /// How long, and how precisely.
@@ -109,13 +109,13 @@ impl<'c> Conductor<'c> {
         let begun = Instant::now();
         let mut conduct =
             Conductor { definition, cells, interim, dir, places, limits, seed, begun, running };
-        (0..conduct.cells.len()).for_each(|cell| conduct.take_up(cell));
+        (0..conduct.cells.len()).for_each(|cell| conduct.resume(cell));
         conduct
     }
 
     /// What was answered before an interruption is not asked again: a variant that was in no later
     /// session has left at a interim analysis, and the cell may have ended.
-    fn take_up(&mut self, index: usize) {
+    fn resume(&mut self, index: usize) {
         let part = &self.definition.parts[self.cells[index].part];
         let run = &mut self.cells[index];
         if run.rounds == 0 {
@@ -130,7 +130,7 @@ impl<'c> Conductor<'c> {
                     Answer::of(&run.points.compare(one, other), delta, alpha) != Answer::Unresolved
                 });
         }
-        self.look(index);
+        self.analyse(index);
     }
 
     /// The process group of the session that runs, 0 between sessions.
@@ -164,7 +164,7 @@ impl<'c> Conductor<'c> {
             let Some(cell) = self.next(&mut rng) else { break };
             self.announce(cell, watch);
             self.session(cell, self.seed.wrapping_add(turn), &mut watchdog)?;
-            self.look(cell);
+            self.analyse(cell);
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl<'c> Conductor<'c> {
         self.begun.elapsed() + round + run.session_cost > time
     }
 
-    /// Runs one session of a cell and keeps what it tells.
+    /// Runs one session of a cell and stores its events.
     fn session(
         &mut self,
         index: usize,
@@ -238,7 +238,7 @@ impl<'c> Conductor<'c> {
     }
 
     /// Decides whether a cell has had enough.
-    fn look(&mut self, index: usize) {
+    fn analyse(&mut self, index: usize) {
         let sessions_max = self.sessions_max();
         let part = &self.definition.parts[self.cells[index].part];
         let run = &mut self.cells[index];
@@ -296,7 +296,7 @@ impl<'c> Conductor<'c> {
     }
 }
 
-/// The least that a clock of ours tells apart.
+/// The least cost of a round, which avoids a division by zero.
 const MICRO: Duration = Duration::from_micros(1);
 
 /// The cells of a definition with what `before`, a run of it, holds.

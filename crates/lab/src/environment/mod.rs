@@ -114,7 +114,7 @@ impl Environment {
             memory_bytes: memory_bytes(),
             dirty_background_bytes: counter("/proc/vmstat", "nr_dirty_background_threshold")
                 .map(|pages| pages * page_bytes),
-            clock_ns: crate::clock::look_ns(),
+            clock_ns: crate::clock::reading_ns(),
             mitigations: mitigations(),
             virtual_machine: of_cpuinfo(&cpuinfo, "flags")
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),

@@ -40,7 +40,7 @@ impl Default for MachineFacts {
 }
 
 impl MachineFacts {
-    /// Those that an `environment.json` tells of.
+    /// The facts in an `environment.json`.
     #[must_use]
     pub fn of(environment: &serde_json::Value) -> MachineFacts {
         let usual = MachineFacts::default();

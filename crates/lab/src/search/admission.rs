@@ -23,7 +23,7 @@ const FAR_SLOWER: f64 = 20.0;
 /// The least and the most candidates for which the final should have time.
 const FIELD: std::ops::RangeInclusive<usize> = 3..=8;
 
-/// What the elimination rounds told of a variant.
+/// What the elimination rounds showed of a variant.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
     /// Its best time for the piece.

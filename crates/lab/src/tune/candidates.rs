@@ -406,18 +406,18 @@ mod tests {
 
     #[test]
     fn one_quick_run_makes_no_winner() {
-        let candidate = |heats: &[f64]| Candidate {
-            elimination_ns: heats.to_vec(),
+        let candidate = |times: &[f64]| Candidate {
+            elimination_ns: times.to_vec(),
             ..Candidate::new(variant("splice"), Role::Contender)
         };
-        for (heats, expected) in [
+        for (times, expected) in [
             (&[][..], None),
             (&[5.0], Some(5.0)),
             (&[7.0, 5.0], Some(5.0)),
             (&[7.0, 2.0, 5.0], Some(5.0)),
             (&[7.0, 2.0, 6.0, 5.0], Some(5.0)),
         ] {
-            assert_eq!(candidate(heats).elimination_median_ns(), expected, "{heats:?}");
+            assert_eq!(candidate(times).elimination_median_ns(), expected, "{times:?}");
         }
     }
 

@@ -262,7 +262,7 @@ fn at_once(
             })
             .collect();
         let joined = copying.into_iter().map(|thread| thread.join());
-        joined.map(|outcome| outcome.expect("a lane does not panic")).collect()
+        joined.map(|outcome| outcome.expect("a copy slot does not panic")).collect()
     })
 }
 
@@ -406,7 +406,7 @@ mod tests {
             no_cache: false,
         };
         let case = Case::of(situation);
-        let slot = CopySlot::make(&case, 0, (&src, &dst), 1).expect("a lane");
+        let slot = CopySlot::make(&case, 0, (&src, &dst), 1).expect("a copy slot");
         let prover = slot.prover(&case).expect("a prover");
         let variant = "read_write:256K".parse().expect("a variant");
         let mut runner = Runner::start(&variant).expect("it starts");

@@ -111,7 +111,7 @@ mod tests {
                 Situation { size: SizeClass::of(20 << 20), residency, in_flight, no_cache };
             let case = Case::of(situation).shortened();
             let left = Duration::from_secs(left_secs);
-            assert_eq!(slots.of(&case, 1, left).expect("lanes").len(), 1);
+            assert_eq!(slots.of(&case, 1, left).expect("copy slots").len(), 1);
             let file = src.path().join(format!("{}-1-0/0000", case.file_bytes));
             let stat = std::fs::metadata(file).expect("the source");
             (stat.ino(), stat.ctime(), stat.ctime_nsec())

@@ -139,7 +139,8 @@ pub fn run(
 }
 
 /// What GNU cp does with a file since version 9.0: it tries to share extents, then has the kernel
-/// copy, and reads and writes where that is refused, 128 KiB at a time. It asks for each file anew.
+/// copy, and reads and writes where that is refused, 128 KiB at a time. It tries all of them again
+/// for each file.
 fn gnu_cp() -> OtherCopier {
     let variant = |text: &str| text.parse().expect("the engine is in the table");
     OtherCopier {
@@ -212,7 +213,7 @@ impl Tuning<'_, '_> {
             let factor = if huge { 1.3 } else { 2.0 };
             known.extend(
                 search
-                    .hopeless(factor)
+                    .far_slower(factor)
                     .into_iter()
                     .filter(|(_, status)| alike || matches!(status, Status::Refused(_))),
             );

@@ -41,7 +41,7 @@ const BUFFER_BYTES_MAX: u64 = 1 << 30;
 const CALLS_MAX: u64 = 1 << 26;
 
 /// Readings of the clock of which the median is taken.
-const CLOCK_LOOKS: usize = 1001;
+const CLOCK_READINGS: usize = 1001;
 
 fn needs(cell: &Cell) -> Needs {
     let bytes = cell.run_bytes();
@@ -152,16 +152,16 @@ fn copy(
 
 /// The cost of reading the clock and storing the time: the median of many.
 fn clock_ns() -> u64 {
-    let mut looks = Times::with_room_for(CLOCK_LOOKS);
+    let mut readings = Times::with_room_for(CLOCK_READINGS);
     let mut before_ns = now_ns();
-    for _ in 0..CLOCK_LOOKS {
+    for _ in 0..CLOCK_READINGS {
         let after_ns = now_ns();
-        looks.add(after_ns - before_ns);
+        readings.add(after_ns - before_ns);
         before_ns = after_ns;
     }
-    let mut taken = looks.taken().to_vec();
+    let mut taken = readings.taken().to_vec();
     taken.sort_unstable();
-    u64::from(taken[CLOCK_LOOKS / 2])
+    u64::from(taken[CLOCK_READINGS / 2])
 }
 
 impl ReadyVariant for Calls {

@@ -34,35 +34,35 @@ const CLOCK_SHARE: f64 = 0.02;
 pub fn of(views: &[View<'_>], machine: MachineFacts) -> Vec<String> {
     let cells: Vec<(&View<'_>, &CellView<'_>)> =
         views.iter().flat_map(|view| view.cells.iter().map(move |cell| (view, cell))).collect();
-    let mut signs = Vec::new();
+    let mut warnings = Vec::new();
     if !machine.optimized_build {
-        signs.push("this program was built without optimisation, and is slow for it".to_owned());
+        warnings.push("this program was built without optimisation, and is slow for it".to_owned());
     }
     let cold = views.iter().any(|view| view.part.states.contains(&State::Cold));
     if cold && machine.virtual_machine {
-        signs.push(
+        warnings.push(
             "this is a virtual machine: cold means that nothing was in its own page cache; its \
              host's cannot be seen"
                 .to_owned(),
         );
     }
     if machine.reports_free_pages {
-        signs.push(
+        warnings.push(
             "this virtual machine gives free memory back to its host: runs that need much of it are \
              slow now and then, until the host has supplied it again"
                 .to_owned(),
         );
     }
-    signs.extend(faults(&cells));
-    signs.extend(clock(&cells, machine.clock_ns));
-    signs.extend(shared(&cells));
-    signs.extend(last_resort(&cells));
-    signs.extend(page_cache::not_counted(&cells));
-    signs.extend(page_cache::unverified(&cells));
-    signs.extend(page_cache::little_read(&cells));
-    signs.extend(page_cache::memory_short(&cells));
-    signs.extend(instability::of(&cells));
-    signs
+    warnings.extend(faults(&cells));
+    warnings.extend(clock(&cells, machine.clock_ns));
+    warnings.extend(shared(&cells));
+    warnings.extend(last_resort(&cells));
+    warnings.extend(page_cache::not_counted(&cells));
+    warnings.extend(page_cache::unverified(&cells));
+    warnings.extend(page_cache::little_read(&cells));
+    warnings.extend(page_cache::memory_short(&cells));
+    warnings.extend(instability::of(&cells));
+    warnings
 }
 
 /// Whether page faults belong to what a variant does.

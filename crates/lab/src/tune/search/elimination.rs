@@ -87,8 +87,8 @@ impl Search {
         let best_ns = (0..times.len()).filter(moving).filter_map(|index| times[index]);
         let best_ns = best_ns.min_by(f64::total_cmp).unwrap_or(0.0);
         for (candidate, time) in self.candidates.iter_mut().zip(times) {
-            let hopeless = time.is_some_and(|ns| is_far_slower(ns, best_ns));
-            if hopeless && candidate.runs() {
+            let far_slower = time.is_some_and(|ns| is_far_slower(ns, best_ns));
+            if far_slower && candidate.runs() {
                 candidate.status = Status::Slow;
             }
         }

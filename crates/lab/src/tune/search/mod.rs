@@ -51,7 +51,7 @@ pub(super) struct Search {
 
 /// What is known of a situation before it is searched.
 pub(super) struct PriorKnowledge<'k> {
-    /// What a copy tries there without being told.
+    /// The variants that a copy tries there by default.
     pub(super) defaults: Vec<Variant>,
     /// What was chosen before.
     pub(super) present: Option<Variant>,
@@ -143,7 +143,7 @@ impl Search {
 
     /// The variants that other situations need not try: those that do not work, and those that took
     /// `factor` times as long as the best in the elimination rounds.
-    pub(super) fn hopeless(&self, factor: f64) -> Vec<(String, Status)> {
+    pub(super) fn far_slower(&self, factor: f64) -> Vec<(String, Status)> {
         let best_ns = candidates::best_in_elimination(&self.candidates).map_or(0.0, |(_, ns)| ns);
         let known =
             |candidate: &Candidate| match (&candidate.status, candidate.elimination_median_ns()) {
