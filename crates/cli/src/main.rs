@@ -83,7 +83,7 @@ fn run() -> ExitCode {
     }
     match args.get(1).map(|word| word.as_encoded_bytes()) {
         // The processes that an experiment starts. It is not meant for users.
-        Some(word) if word == lab::bench::hands::SUBCOMMAND.as_bytes() => bench::session(),
+        Some(word) if word == lab::process::SUBCOMMAND.as_bytes() => bench::session(),
         None => bad_usage("a command is missing"),
         Some(b"--help" | b"-h" | b"help") => print(&help()),
         Some(b"--version" | b"-V") => print(&format!("haulage {}\n", version::VERSION)),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
-use lab::fixture::{Remover, Scratch};
+use lab::scratch::{Remover, Scratch};
 use lab::source::Source;
 use signal_hook::iterator::Signals;
 
@@ -70,7 +70,7 @@ impl ScratchGuard {
         &self,
         dir: &Path,
         command: &'static str,
-    ) -> Result<Scratch, lab::Error> {
+    ) -> Result<Scratch, lab::error::Error> {
         let mut cleanup = lock(&self.cleanup);
         let scratch = Scratch::create(dir, command)?;
         cleanup.removers.push(scratch.remover()?);
@@ -102,7 +102,7 @@ fn lock(slot: &Mutex<Cleanup>) -> MutexGuard<'_, Cleanup> {
 
 /// Reports the scratch directories in `dirs` that a killed process left behind.
 pub(crate) fn report_abandoned<'d>(command: &str, dirs: impl IntoIterator<Item = &'d PathBuf>) {
-    for left in dirs.into_iter().flat_map(|dir| lab::fixture::abandoned(dir)) {
+    for left in dirs.into_iter().flat_map(|dir| lab::scratch::abandoned(dir)) {
         let left = left.display();
         eprintln!(
             "haulage {command}: '{left}' was left behind by a run that was killed; remove it"

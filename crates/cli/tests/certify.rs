@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lab::block_device::BlockDevice;
+use lab::environment::block_device::BlockDevice;
 use testfs::{FsKind, json, names_in, only, stderr, stdout};
 
 fn haulage(args: &[&str], dir: &Path) -> Output {

@@ -1,4 +1,4 @@
-//! What can end an experiment.
+//! The errors of the lab, with the path or the variant that each is about.
 
 use std::path::PathBuf;
 
@@ -81,7 +81,7 @@ pub enum Error {
     },
     /// One of several runs at the same time failed.
     #[error("{why}")]
-    Hand {
+    WorkerProcess {
         /// In words.
         why: String,
         /// Whether what it made was wrong.
@@ -100,7 +100,9 @@ impl Error {
     pub(crate) fn is_of_wrong_bytes(&self) -> bool {
         matches!(
             self,
-            Error::WrongCopy { .. } | Error::Wrong { .. } | Error::Hand { wrong: true, .. }
+            Error::WrongCopy { .. }
+                | Error::Wrong { .. }
+                | Error::WorkerProcess { wrong: true, .. }
         )
     }
 

@@ -1,35 +1,34 @@
-//! Measures the engines with a protocol that survives noisy machines.
+//! Measures the engines with a protocol that tolerates noisy machines.
 //!
 //! A [`race`] runs variants in shuffled, interleaved rounds on one [`source`]. Each [`trial`] sets
-//! and proves the page cache [`state`], times the copy alone, verifies it outside the timed part
-//! and becomes a [`sample`]; [`summary`] and [`verdict`] follow from samples by [`stats`] without
-//! any I/O. Everything is written in one [`fixture`] directory, which is removed on every way out.
+//! and proves the state of the [`page_cache`], times the copy alone, verifies it outside the timed
+//! part, and becomes a [`sample`]. An experiment runs the cells of a [`definition`] in [`session`]
+//! processes, as [`conduct`] decides. Its [`verdict`] follows from samples by [`analysis`] and
+//! [`stats`] without I/O. The lab writes to one [`scratch`] directory, which is removed on every
+//! way out.
 
-pub mod bench;
-pub mod block_device;
+pub mod analysis;
+pub mod certificate;
 pub mod clock;
-mod digest;
+pub mod compare;
+pub mod conduct;
+pub mod definition;
 pub mod environment;
-mod error;
+pub mod error;
 pub mod experiment;
-pub mod fixture;
-pub mod measurement;
-pub mod perf;
-mod proc_file;
+pub mod page_cache;
+pub mod process;
 pub mod race;
-pub mod removal;
-pub mod rows;
+pub mod run_dir;
 pub mod sample;
-mod served;
-mod share;
+pub mod scratch;
+pub mod search;
+pub mod session;
 pub mod source;
-pub mod state;
 pub mod stats;
-pub mod summary;
 pub mod trial;
 pub mod tune;
 pub mod verdict;
+pub mod wording;
 pub mod words;
-
-pub use digest::Digests;
-pub use error::Error;
+pub mod workload;

@@ -1,4 +1,4 @@
-//! The bytes to be copied: a file, or the regular files below a directory one after another.
+//! The source: a file, or the regular files below a directory in a fixed order.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,7 +26,7 @@ struct SourceFile {
     identity: Identity,
 }
 
-/// What tells that a file is the one it was, unchanged.
+/// What identifies a file and shows that it was not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     dev: u64,

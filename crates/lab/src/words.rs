@@ -1,4 +1,4 @@
-//! Quantities as people read them.
+//! Quantities as text: bytes, times, counts, lists.
 
 /// A number of bytes in the largest binary unit that keeps it over one: `1.5 GiB`, `256 MiB`,
 /// `100 B`.

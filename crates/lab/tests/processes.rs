@@ -1,25 +1,29 @@
-//! What takes several processes: sessions, runs at once, and the other ends of connections. Those start
-//! their own program again, which here is this one.
+//! What takes several processes: sessions, runs at once, and the other ends of connections. Those
+//! start their own program again, which here is this one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use haulage_lab::bench::cell::Cell;
-use haulage_lab::bench::session::{self, Event, Order};
-use haulage_lab::bench::site::Site;
-use haulage_lab::bench::workload::{self, Arm, Setting};
-use haulage_lab::bench::{call_times::SEQUENCE_MAX, hands};
 use haulage_lab::clock::Clock;
-use haulage_lab::fixture::WorkDir;
-use haulage_lab::measurement::Measurement;
-use haulage_lab::state::{Proof, State};
-use haulage_lab::trial::{Destination, Outcome};
+use haulage_lab::definition::cell::{Cell, Destination};
+use haulage_lab::page_cache::state::{Proof, State};
+use haulage_lab::sample::call_times::SEQUENCE_MAX;
+use haulage_lab::sample::measurement::Measurement;
+use haulage_lab::scratch::WorkDir;
+use haulage_lab::session::protocol::{Event, Order};
+use haulage_lab::trial::Outcome;
+use haulage_lab::workload::scratch_dirs::ScratchDirs;
+use haulage_lab::workload::{
+    self,
+    interface::{ReadyVariant, Setting},
+};
+use haulage_lab::{process, session};
 use libtest_mimic::{Arguments, Trial};
 use testfs::FsKind;
 
 fn main() {
-    if std::env::args().nth(1).is_some_and(|argument| argument == hands::SUBCOMMAND) {
+    if std::env::args().nth(1).is_some_and(|argument| argument == process::SUBCOMMAND) {
         std::process::exit(i32::from(!session::main()));
     }
     if std::env::args().nth(1).is_some_and(|argument| argument == HOLD_A_LEASE) {
@@ -66,7 +70,7 @@ fn hold_a_lease(path: &str) -> ! {
 }
 
 struct Place {
-    site: Site,
+    dirs: ScratchDirs,
     cell: Cell,
     _home: tempfile::TempDir,
 }
@@ -80,13 +84,13 @@ impl Place {
             WorkDir::open(&path).expect("opened")
         };
         let cell = Cell::plain("part", workload, file_bytes);
-        let site = Site { src: below("src"), dst: below("dst"), seed: 7 };
-        Place { site, cell, _home: home }
+        let dirs = ScratchDirs { src: below("src"), dst: below("dst"), seed: 7 };
+        Place { dirs, cell, _home: home }
     }
 
-    fn arm(&self, variant: &str) -> Box<dyn Arm> {
+    fn arm(&self, variant: &str) -> Box<dyn ReadyVariant> {
         let row = workload::by_name(&self.cell.workload).expect("a workload");
-        let setting = Setting { cell: &self.cell, site: &self.site, nth: 0 };
+        let setting = Setting { cell: &self.cell, dirs: &self.dirs, nth: 0 };
         let started = (row.start)(&setting, variant).expect("no error");
         started.unwrap_or_else(|why| panic!("{variant}: {why}"))
     }
@@ -96,8 +100,8 @@ impl Place {
             cell: self.cell.clone(),
             variants: variants.iter().map(|&variant| variant.to_owned()).collect(),
             rounds: vec![(0..variants.len()).collect(); rounds],
-            src_dir: self.site.src.path().to_owned(),
-            dst_dir: self.site.dst.path().to_owned(),
+            src_dir: self.dirs.src.path().to_owned(),
+            dst_dir: self.dirs.dst.path().to_owned(),
             seed: 7,
             rounds_ns: None,
             repeats_ns: None,
@@ -106,17 +110,17 @@ impl Place {
             repeats: 0,
             slowed_by: Vec::new(),
             slow_share: Vec::new(),
-            hand: None,
+            worker: None,
             parent: None,
         }
     }
 
     fn is_clean(&self) -> bool {
-        std::fs::read_dir(self.site.dst.path()).expect("listed").count() == 0
+        std::fs::read_dir(self.dirs.dst.path()).expect("listed").count() == 0
     }
 }
 
-fn run(arm: &mut dyn Arm) -> Measurement {
+fn run(arm: &mut dyn ReadyVariant) -> Measurement {
     match arm.run(Clock::default()).expect("no error") {
         Outcome::Measured(measured) => *measured,
         Outcome::Refused(why) => panic!("{why}"),
@@ -126,7 +130,7 @@ fn run(arm: &mut dyn Arm) -> Measurement {
 /// Has a process of its own carry out `order`, and returns what it told.
 fn events(order: &Order) -> Vec<Event> {
     let mut session = Command::new(std::env::current_exe().expect("a program"))
-        .arg(hands::SUBCOMMAND)
+        .arg(process::SUBCOMMAND)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -214,7 +218,7 @@ fn a_full_disk_ends_receiving() {
 fn a_source_that_changes_is_no_sample() {
     let place = Place::new("send", BYTES, &std::env::temp_dir());
     let mut arm = place.arm("sendfile");
-    let path = place.site.source(&place.cell, 0).expect("there");
+    let path = place.dirs.source(&place.cell, 0).expect("there");
     std::fs::write(path, [1; 100]).expect("written");
     let error = arm.run(Clock::default()).map(|_| ()).expect_err("it changed");
     assert!(error.to_string().contains("changed during"), "{error}");

@@ -1,7 +1,8 @@
 //! The page cache is set and proved on real file systems.
 
+use haulage_lab::page_cache::prover::Prover;
+use haulage_lab::page_cache::state::{Proof, State};
 use haulage_lab::source::Source;
-use haulage_lab::state::{Proof, Prover, State};
 use testfs::FsKind;
 
 const BYTES: usize = (5 << 20) + 123;

@@ -1,6 +1,7 @@
 //! How far a run can be trusted: the badge of its certificate.
 
-use lab::bench::certificates::{Badge as Said, Standing};
+use lab::certificate::store::Badge as Said;
+use lab::certificate::store::Standing;
 
 use crate::machine;
 use crate::source::Source;

@@ -1,8 +1,8 @@
 //! The answer in a sentence, with its interval.
 
-use lab::bench::answer::{Comparison, PartVerdict};
-use lab::bench::compare::{CellChange, Change, Difference};
+use lab::compare::{CellChange, Change, Difference};
 use lab::stats::Answer;
+use lab::verdict::{Comparison, PartVerdict};
 use lab::words::three_digits;
 
 use crate::palette::is_floor;

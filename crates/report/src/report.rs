@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use lab::bench::compare::Change;
-use lab::bench::definition::Analysis;
-use lab::tune::Record;
+use lab::compare::Change;
+use lab::definition::Analysis;
+use lab::tune::record::Record;
 
 use crate::figure::{self};
 use crate::palette::{self, Style};

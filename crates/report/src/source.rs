@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::bench::answer::{Delta, Verdict};
-use lab::bench::certificates::{Badge, Kept};
-use lab::bench::conduct;
-use lab::bench::deltas::Deltas;
-use lab::bench::run_dir::{self, Run, RunError};
+use lab::certificate::store::{Badge, StoredCertificate};
+use lab::conduct;
+use lab::definition::deltas::Deltas;
+use lab::run_dir::files::RunError;
+use lab::run_dir::{self, Run};
+use lab::verdict::{Delta, Verdict};
 
 use crate::machine;
 
@@ -18,7 +19,7 @@ pub struct Source {
     /// The verdict: as written, or computed from the samples if the run ended before it wrote one.
     pub verdict: Verdict,
     /// The certificate that the run used, if there was one.
-    pub certificate: Option<Kept>,
+    pub certificate: Option<StoredCertificate>,
 }
 
 /// Why a run directory cannot be read.
@@ -81,7 +82,7 @@ impl Source {
 fn verdict_of(run: &Run) -> Verdict {
     let cells = conduct::cells(&run.definition, Some(run));
     // δ is that of the certificate that the run started with.
-    let kept = Kept::read(&run.path.join(run_dir::files::CERTIFICATE));
+    let kept = StoredCertificate::read(&run.path.join(run_dir::files::CERTIFICATE));
     let badge = kept.map_or_else(Badge::none, |kept| {
         kept.badge(run.environment["kernel"].as_str().unwrap_or(""), &run.how.haulage_version)
     });

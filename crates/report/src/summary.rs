@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use lab::bench::analysis::Finding;
-use lab::bench::answer::{CellVerdict, Comparison};
-use lab::bench::cell::{Cell, Shape};
-use lab::bench::definition::{Measure, Part};
-use lab::bench::points::value_ns;
-use lab::bench::record::{Record, RoundRecord};
-use lab::measurement::Measurement;
-use lab::state::State;
+use lab::analysis::Finding;
+use lab::analysis::observations::value_ns;
+use lab::definition::cell::{Cell, Destination, Shape};
+use lab::definition::{Measure, Part};
+use lab::page_cache::state::State;
+use lab::sample::measurement::Measurement;
+use lab::sample::record::{Record, RoundRecord};
 use lab::stats::{Interval, median, median_interval};
-use lab::trial::Destination;
+use lab::verdict::{CellVerdict, Comparison};
 
 use crate::plot::{Entry, Facets};
 use crate::source::Source;

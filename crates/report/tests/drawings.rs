@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use haulage_report::figure::EPSILON;
 use haulage_report::plot::Entry;
 use haulage_report::{Report, Source, page, static_figures, text};
-use lab::bench::analysis::Finding;
-use lab::tune::Records;
+use lab::analysis::Finding;
+use lab::tune::record::Records;
 
 /// The committed run, whose answers are made anew from its samples: once for all tests.
 static SMALL: LazyLock<[Source; 1]> = LazyLock::new(|| {

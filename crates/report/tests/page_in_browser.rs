@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use haulage_report::figure::EPSILON;
 use haulage_report::{Report, Source, page};
-use lab::tune::Records;
+use lab::tune::record::Records;
 use serde_json::{Value, json};
 
 /// A page may take this long from the beginning of navigation until its first screen is drawn, in

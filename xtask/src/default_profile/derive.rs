@@ -9,7 +9,7 @@ use engines::profile::{
     Situation,
 };
 use lab::stats::median;
-use lab::tune::{Finding, Record};
+use lab::tune::record::{Finding, Record};
 
 /// A variant is built in if the rule is slower by at least this ratio, at the lower end of the
 /// interval. A smaller gain may be a loss on another machine.

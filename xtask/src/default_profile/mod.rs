@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, anyhow, bail, ensure};
-use lab::tune::{Record, Records};
+use lab::tune::record::{Record, Records};
 
 use crate::file_systems::FileSystems;
 use crate::peers::{FsPair, build_haulage, parse_fs};

@@ -4,7 +4,7 @@
 use engines::Variant;
 use engines::profile::{FileSystem, FileSystems, PairChoices, Profile};
 use lab::stats::{Paired, Ratio, median};
-use lab::tune::{Finding, Record, Way};
+use lab::tune::record::{Finding, Record, VariantResult};
 use tree::{PlannedFile, Predictor};
 
 use crate::default_profile::derive::profile_text;
@@ -225,8 +225,8 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
     if let Some(ratio) = paired.ratio() {
         return Loss::Rounds(ratio, paired.rounds());
     }
-    let heat = |way: &Way| median(&way.heats_ns);
-    if let Some((own, best)) = heat(way).zip(heat(best)) {
+    let elimination = |way: &VariantResult| median(&way.elimination_ns);
+    if let Some((own, best)) = elimination(way).zip(elimination(best)) {
         return Loss::Heats(own / best);
     }
     way.ratio_to_best.map_or(Loss::Unknown, Loss::Found)
@@ -248,13 +248,13 @@ fn does_the_same(finding: &Finding, name: &str, variant: &Variant) -> bool {
 }
 
 /// A variant that ran and does the same to a file of that size.
-fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f Way> {
-    let did_run = |way: &&Way| {
-        !way.heats_ns.is_empty() || !way.rounds_ns.is_empty() || way.ratio_to_best.is_some()
+fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f VariantResult> {
+    let did_run = |way: &&VariantResult| {
+        !way.elimination_ns.is_empty() || !way.rounds_ns.is_empty() || way.ratio_to_best.is_some()
     };
     let same_name = finding.way(&variant.to_string()).filter(did_run);
     same_name.or_else(|| {
-        let does_the_same = |way: &&Way| does_the_same(finding, &way.name, variant);
+        let does_the_same = |way: &&VariantResult| does_the_same(finding, &way.name, variant);
         finding.ways.iter().filter(did_run).find(does_the_same)
     })
 }
@@ -298,7 +298,7 @@ mod tests {
         json!({
             "name": name, "standing": "raced", "reason": "", "shares_extents": false,
             "file_ns_median": 1e6, "megabytes_per_second": 1e3, "ratio_to_best": null,
-            "ratio_low": null, "ratio_high": null, "heats_ns": heats, "rounds_ns": rounds,
+            "ratio_low": null, "ratio_high": null, "elimination_ns": heats, "rounds_ns": rounds,
         })
     }
 

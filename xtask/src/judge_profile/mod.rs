@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow, bail};
-use lab::tune::{Record, Records};
+use lab::tune::record::{Record, Records};
 
 use crate::default_profile::records;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lab::tune::Record;
+use lab::tune::record::Record;
 
 use super::judge::{
     Judged, Judgement, Loss, ProfileKind, SHARE_REQUIRED, Verdict, place, seed, verdicts,

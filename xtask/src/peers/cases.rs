@@ -1,6 +1,6 @@
 //! The cases: what is copied, and with which options.
 
-use lab::state::State;
+use lab::page_cache::state::State;
 
 use super::source_tree::{Builder, KIB, MIB};
 

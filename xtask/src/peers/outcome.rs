@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use lab::environment::Environment;
-use lab::state::Proof;
+use lab::page_cache::state::Proof;
 use lab::stats::{Paired, Ratio};
 
 use super::cases::Case;

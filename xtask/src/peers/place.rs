@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use lab::environment::FileSystem;
-use lab::state::State;
+use lab::page_cache::state::State;
 use tempfile::TempDir;
 
 use super::cases::{Case, Sharing};

@@ -9,10 +9,12 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use engines::sys::{Whose, usage};
+use lab::clock::device_bytes::device_bytes;
 use lab::environment::Environment;
-use lab::removal::InodesInUse;
+use lab::page_cache::prover::{Prover, Reached};
+use lab::page_cache::state::Proof;
+use lab::scratch::inode_reclaim::InodesInUse;
 use lab::source::{Load, Source};
-use lab::state::{self, Proof, Prover, Reached};
 use testfs::{Aspects, Tree};
 
 use super::cases::{Case, Job};
@@ -172,7 +174,7 @@ impl Bench<'_> {
             command.stderr(words.try_clone()?);
             commands.push(command);
         }
-        let device_before = state::device_bytes();
+        let device_before = device_bytes();
         let usage_before = usage(Whose::Children)?;
         let begun = Instant::now();
         for command in &mut commands {
@@ -183,9 +185,8 @@ impl Bench<'_> {
         }
         let elapsed = begun.elapsed();
         let used = usage(Whose::Children)?.since(usage_before);
-        let device_read_bytes = state::device_bytes()
-            .zip(device_before)
-            .map(|(after, before)| after.read - before.read);
+        let device_read_bytes =
+            device_bytes().zip(device_before).map(|(after, before)| after.read - before.read);
         let sample = Sample {
             round: 0,
             order_in_round: 0,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use lab::environment::Environment;
-use lab::state::Proof;
+use lab::page_cache::state::Proof;
 use lab::stats::{median, quantile};
 use lab::words;
 
@@ -156,7 +156,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use lab::environment::FileSystem;
-    use lab::state::{DropsBy, Prover};
+    use lab::page_cache::prover::{DropsBy, Prover};
 
     use super::super::cases::by_name;
     use super::super::copiers::Copier;

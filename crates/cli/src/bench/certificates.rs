@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use lab::bench::certificates::{Badge, Kept, Subject};
-use lab::bench::run_dir::HowRun;
+use lab::certificate::store::{Badge, StoredCertificate, Subject};
+use lab::run_dir::HowRun;
 
 use crate::version::VERSION;
 
 /// The certificate for this machine and the file systems of a run, if there is one.
-pub(super) fn find(how: &HowRun) -> Option<Kept> {
+pub(super) fn find(how: &HowRun) -> Option<StoredCertificate> {
     let subject = Subject::of(&how.src_dir, &how.dst_dir);
     Badge::find(dir().as_deref(), &subject, &lab::environment::kernel(), VERSION).1
 }

@@ -5,14 +5,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use lab::bench::certificates::Kept;
-use lab::bench::conduct::{self, Conduct, Limits, Places, Room};
-use lab::bench::definition::Definition;
-use lab::bench::deltas::{Deltas, LEAST};
-use lab::bench::run_dir::{self, HowRun, Run, RunDir};
+use lab::certificate::store::StoredCertificate;
+use lab::conduct::{Conductor, Limits, Places, session_process};
+use lab::definition::Definition;
+use lab::definition::deltas::{Deltas, LEAST};
 use lab::environment::Environment;
-use lab::fixture::{self, Scratch};
-use lab::state::{Prover, State};
+use lab::experiment::space::SpaceNeeded;
+use lab::page_cache::prover::Prover;
+use lab::page_cache::state::State;
+use lab::run_dir::{self, HowRun, Run, RunDir};
+use lab::scratch::{self, Scratch};
 
 use super::measured_dirs::{MeasuredDirs, absolute};
 use super::plan;
@@ -35,7 +37,7 @@ pub(crate) enum Start<'s> {
 pub(crate) enum Purpose<'p> {
     /// A verdict, in which differences up to `deltas` do not matter. The certificate is copied into the
     /// run directory.
-    Verdict { deltas: Deltas, certificate: Option<&'p Kept> },
+    Verdict { deltas: Deltas, certificate: Option<&'p StoredCertificate> },
     /// A certificate. An interrupted run for one cannot be resumed.
     Certificate,
 }
@@ -89,7 +91,7 @@ pub(crate) fn run<T>(
     start: Start<'_>,
     purpose: &Purpose<'_>,
     guard: &ScratchGuard,
-    finish: impl FnOnce(&Conduct<'_>) -> anyhow::Result<T>,
+    finish: impl FnOnce(&Conductor<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let scratch = ScratchPair::create(definition, how, &start, purpose, guard)?;
     let (dir, before) = match start {
@@ -107,9 +109,10 @@ pub(crate) fn run<T>(
     let time = how.seconds.map(Duration::from_secs_f64);
     let limits = Limits { time, rounds: how.rounds, deltas: purpose.deltas() };
     let places = Places { src: scratch.src.path(), dst: scratch.dst().path() };
-    let mut conducted = Conduct::new(definition, dir, places, limits, how.seed, before.as_deref());
+    let mut conducted =
+        Conductor::new(definition, dir, places, limits, how.seed, before.as_deref());
     let running = conducted.running();
-    guard.on_signal(move || conduct::end(&running), note.clone());
+    guard.on_signal(move || session_process::end_session(&running), note.clone());
     let mut view = ProgressView::new(purpose.command(), &definition.name);
     let result = conducted.run(&mut |progress| view.draw(progress));
     view.clear();
@@ -137,7 +140,7 @@ impl ScratchPair {
         let dirs = if src == dst { vec![dst] } else { vec![src, dst] };
         if let Start::Resume(run) = start {
             let run = absolute(&run.path)?;
-            dirs.iter().for_each(|dir| fixture::remove_left_by(&run, dir));
+            dirs.iter().for_each(|dir| scratch::remove_left_by(&run, dir));
         }
         report_abandoned(purpose.command(), dirs);
         let create = |dir| guard.create_scratch(dir, "bench");
@@ -145,7 +148,7 @@ impl ScratchPair {
             src: create(src)?,
             dst: if src == dst { None } else { Some(create(dst)?) },
         };
-        let room = Room::of(definition);
+        let room = SpaceNeeded::of(definition);
         // Two directories may share one file system and its room.
         if device_of(src)? == device_of(dst)? {
             scratch.src.require_space(room.src_bytes + room.dst_bytes)?;
@@ -162,7 +165,7 @@ impl ScratchPair {
     }
 
     /// Names the run directory in them, so that a resumed run finds what a killed one left.
-    fn belong_to(&self, run: &Path) -> Result<(), lab::Error> {
+    fn belong_to(&self, run: &Path) -> Result<(), lab::error::Error> {
         self.src.belongs_to(run)?;
         self.dst.as_ref().map_or(Ok(()), |scratch| scratch.belongs_to(run))
     }

@@ -15,12 +15,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use lab::bench::answer::{Delta, Verdict};
-use lab::bench::certificates::{Badge, Kept};
-use lab::bench::conduct::Conduct;
-use lab::bench::definition::Definition;
-use lab::bench::library::{BUILT_IN, BuiltIn};
-use lab::bench::run_dir::{self, HowRun, Run};
+use lab::certificate::store::{Badge, StoredCertificate};
+use lab::conduct::Conductor;
+use lab::definition::Definition;
+use lab::experiment::library::{BUILT_IN, BuiltIn};
+use lab::run_dir::{self, HowRun, Run};
+use lab::verdict::{Delta, Verdict};
 
 use crate::scratch::ScratchGuard;
 use crate::terminal::{command, output};
@@ -45,7 +45,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 
 /// One session of an experiment, or one copier of several at once: `bench` starts this program for it.
 pub(crate) fn session() -> ExitCode {
-    if lab::bench::session::main() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if lab::session::main() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run(args: &Args) -> anyhow::Result<String> {
@@ -126,7 +126,7 @@ fn measure(
 ) -> anyhow::Result<String> {
     let certificate = match &start {
         // δ must not change within a run.
-        Start::Resume(run) => Kept::read(&run.path.join(run_dir::files::CERTIFICATE)),
+        Start::Resume(run) => StoredCertificate::read(&run.path.join(run_dir::files::CERTIFICATE)),
         Start::New { .. } => certificates::find(how),
     };
     let badge = certificate
@@ -145,7 +145,7 @@ fn conclude(
     definition: &Definition,
     how: &HowRun,
     badge: &Badge,
-    conducted: &Conduct<'_>,
+    conducted: &Conductor<'_>,
     details: bool,
 ) -> anyhow::Result<String> {
     let dir = conducted.dir();

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::bail;
-use lab::bench::conduct::Room;
-use lab::bench::definition::{Definition, Part};
-use lab::bench::estimate;
-use lab::bench::library::BuiltIn;
-use lab::bench::looks::SESSIONS_MIN;
+use lab::analysis::interim::SESSIONS_MIN;
+use lab::definition::{Definition, Part};
 use lab::environment::memory_bytes;
+use lab::experiment::estimate;
+use lab::experiment::library::BuiltIn;
+use lab::experiment::space::SpaceNeeded;
 use lab::words;
 
 use crate::terminal::text::counted;
@@ -37,7 +37,7 @@ pub(super) fn of(
     rounds: Option<u32>,
     time: Option<Duration>,
 ) -> anyhow::Result<String> {
-    let room = Room::of(definition);
+    let room = SpaceNeeded::of(definition);
     let mut text = format!("{}: {}\n\n", definition.name, definition.question);
     for part in &definition.parts {
         text.push_str(&of_part(definition, part));
@@ -96,7 +96,7 @@ fn of_part(definition: &Definition, part: &Part) -> String {
 }
 
 /// Fails if the files do not fit into the page cache: runs would measure swapping.
-pub(super) fn require_memory(room: &Room) -> anyhow::Result<()> {
+pub(super) fn require_memory(room: &SpaceNeeded) -> anyhow::Result<()> {
     let memory = memory_bytes();
     // Other programs need memory too.
     if room.memory_bytes > memory / 10 * 8 {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anstyle::Style;
-use lab::bench::conduct::Progress;
+use lab::conduct::Progress;
 use lab::words;
 
 use crate::terminal::live_lines::LiveLines;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use lab::bench::answer::{PartVerdict, Verdict};
-use lab::bench::definition::Definition;
-use lab::bench::headline::Unresolved;
-use lab::bench::run_dir::files;
+use lab::definition::Definition;
+use lab::run_dir::files;
 use lab::stats::{median, quantile};
+use lab::verdict::headline::Unresolved;
+use lab::verdict::{PartVerdict, Verdict};
 use lab::words;
 
 use super::table::in_both_states;

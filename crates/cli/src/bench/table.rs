@@ -1,11 +1,10 @@
 //! The verdict of an experiment as text: for each part a table of ratios, and sentences.
 
-use lab::bench::analysis::Sheet;
-use lab::bench::answer::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
-use lab::bench::definition::{Definition, Measure, Part};
-use lab::bench::workload;
+use lab::definition::{Definition, Measure, Part};
 use lab::stats::Answer;
-use lab::words;
+use lab::verdict::{CellVerdict, Comparison, PartVerdict, VariantSummary, Verdict};
+use lab::wording::sheet::Sheet;
+use lab::{words, workload};
 
 use crate::terminal::text::{wrapped, wrapped_each};
 

@@ -7,11 +7,12 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use lab::bench::certificate::{self, Certificate, Choice};
-use lab::bench::certificates::{Kept, Subject};
-use lab::bench::prover_check::{self, ProverCheck};
-use lab::bench::run_dir::{self, HowRun};
-use lab::state::Prover;
+use lab::certificate::Certificate;
+use lab::certificate::known_comparisons::{self, Choice};
+use lab::certificate::prover_check::{self, ProverCheck};
+use lab::certificate::store::{StoredCertificate, Subject};
+use lab::page_cache::prover::Prover;
+use lab::run_dir::{self, HowRun};
 
 use crate::bench::certificates;
 use crate::bench::experiment::{self, Purpose, Start};
@@ -30,11 +31,11 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     })
 }
 
-fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(Kept, String)> {
+fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertificate, String)> {
     let mut how = experiment::new_run(&args.dirs, args.seed)?;
     how.seconds = Some(args.time.as_secs_f64());
     let (prover, checks) = try_prover(&how, guard)?;
-    let definition = certificate::experiment(&Choice {
+    let definition = known_comparisons::experiment(&Choice {
         cold: prover.counts_pages && prover.drops_pages,
         file_bytes_max: args.max_size,
         cells_max: args.cells.map_or(usize::MAX, usize::from),
@@ -43,9 +44,9 @@ fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(Kept, String)> 
     let start = Start::New { runs: &args.runs };
     let begun = Instant::now();
     experiment::run(&definition, &how, start, &Purpose::Certificate, guard, |conducted| {
-        let kept = Kept {
+        let kept = StoredCertificate {
             subject: Subject::of(&how.src_dir, &how.dst_dir),
-            made: lab::bench::certificates::now(),
+            made: lab::environment::utc_now(),
             kernel: lab::environment::kernel(),
             haulage_version: VERSION.to_owned(),
             seconds: begun.elapsed().as_secs_f64(),

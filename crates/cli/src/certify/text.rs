@@ -2,16 +2,22 @@
 
 use std::path::Path;
 
-use lab::bench::certificate::{Certificate, percent, share_in_words};
-use lab::bench::certificates::Kept;
-use lab::bench::deltas::{DELTA_LEAST, Deltas};
+use lab::certificate::Certificate;
+use lab::certificate::store::StoredCertificate;
+use lab::certificate::words::{percent, share_in_words};
+use lab::definition::deltas::{DELTA_LEAST, Deltas};
 use lab::words;
 
 use crate::bench::table::in_both_states;
 use crate::terminal::text::wrapped_each;
 
 /// The criteria and their results, the figures, and the conclusion.
-pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>, columns: usize) -> String {
+pub(super) fn render(
+    kept: &StoredCertificate,
+    run: &Path,
+    file: Option<&Path>,
+    columns: usize,
+) -> String {
     let certificate = &kept.certificate;
     let badge = kept.badge(&kept.kernel, &kept.haulage_version);
     let cells = certificate.cells.len();
@@ -37,7 +43,9 @@ pub(super) fn render(kept: &Kept, run: &Path, file: Option<&Path>, columns: usiz
     }
     lines.push(format!("Samples and certificate: {}", run.display()));
     match file {
-        Some(file) => lines.push(format!("Kept for later verdicts: {}", file.display())),
+        Some(file) => {
+            lines.push(format!("StoredCertificate for later verdicts: {}", file.display()))
+        }
         None => lines.push(
             "Not kept for later verdicts: neither XDG_STATE_HOME nor HOME is an absolute path"
                 .to_owned(),

@@ -6,10 +6,10 @@ mod text;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use lab::bench::certificates::Kept;
-use lab::bench::compare::Change;
-use lab::bench::deltas::{Deltas, LEAST};
-use lab::bench::run_dir::{Run, files};
+use lab::certificate::store::StoredCertificate;
+use lab::compare::Change;
+use lab::definition::deltas::{Deltas, LEAST};
+use lab::run_dir::{Run, files};
 
 use crate::terminal::{command, output};
 use args::{Args, FailOn};
@@ -46,6 +46,6 @@ fn compare(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// The larger differences of the certificates in both runs.
 fn deltas_of(runs: [&Run; 2]) -> Deltas {
-    let kept = runs.map(|run| Kept::read(&run.path.join(files::CERTIFICATE)));
+    let kept = runs.map(|run| StoredCertificate::read(&run.path.join(files::CERTIFICATE)));
     kept.iter().flatten().map(|kept| kept.certificate.deltas).fold(LEAST, Deltas::larger)
 }

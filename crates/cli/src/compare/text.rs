@@ -1,7 +1,7 @@
 //! The changes between two runs as text.
 
-use lab::bench::compare::{CellChange, Change};
-use lab::bench::run_dir::Run;
+use lab::compare::{CellChange, Change};
+use lab::run_dir::Run;
 use lab::stats::Answer;
 use lab::words;
 
@@ -51,7 +51,7 @@ fn of_environments(change: &Change) -> Vec<String> {
         lines.push("The environments differ:".to_owned());
     }
     for difference in &change.environment {
-        let lab::bench::compare::Difference { field, first, second } = difference;
+        let lab::compare::Difference { field, first, second } = difference;
         lines.push(format!("{field}: {first} -> {second}"));
     }
     if let Some(ratio) = change.probe_ratio {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use engines::Variant;
-use lab::experiment::selection;
-use lab::race::Config;
-use lab::state::State;
+use lab::page_cache::state::State;
+use lab::race::config::Config;
+use lab::search::selection;
 
 use crate::terminal::command::{UsageError, random_seed, seconds, usage_error};
 use crate::terminal::output::is_stream;

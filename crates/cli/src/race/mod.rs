@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use lab::fixture::Scratch;
-use lab::race::{Config, Report};
-use lab::rows::Rows;
+use lab::race::config::Config;
+use lab::race::report::Report;
+use lab::sample::csv_rows::Rows;
+use lab::scratch::Scratch;
+use lab::search::winner::Kind;
 use lab::source::Source;
-use lab::verdict::Kind;
 
 use crate::scratch::{ScratchGuard, random_source, report_abandoned};
 use crate::terminal::command;

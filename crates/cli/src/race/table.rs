@@ -1,10 +1,10 @@
 //! The result of a race as text: the table and the sentence.
 
 use anstyle::Style;
-use lab::race::Report;
-use lab::state::Proof;
-use lab::summary::{Standing, Summary};
-use lab::verdict::Verdict;
+use lab::page_cache::state::Proof;
+use lab::race::report::Report;
+use lab::race::summary::{Standing, Summary};
+use lab::search::winner::Verdict;
 use lab::words;
 
 use crate::terminal::output::{BEST, BOLD, DIM, styled};
@@ -22,8 +22,8 @@ struct Column {
 const SECTIONS: &[(&str, Standing, bool)] = &[
     ("", Standing::Raced, false),
     ("sharing extents with the source, which moves no bytes:", Standing::Raced, true),
-    ("in elimination rounds only, on the start of the source:", Standing::Heat, false),
-    ("in elimination rounds only, sharing extents:", Standing::Heat, true),
+    ("in elimination rounds only, on the start of the source:", Standing::Eliminated, false),
+    ("in elimination rounds only, sharing extents:", Standing::Eliminated, true),
     ("floors, which copy no file:", Standing::Floor, false),
 ];
 
@@ -172,7 +172,7 @@ fn remarks(report: &Report, columns: usize) -> String {
             Standing::Refused => {
                 remark(&format!("does not work here: {} ({})", row.variant, row.reason));
             }
-            Standing::Heat if row.reason.starts_with("left out") => {
+            Standing::Eliminated if row.reason.starts_with("left out") => {
                 remark(&format!("{} {}", row.variant, row.reason));
             }
             _ => {}

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::tune::{Record, Records};
+use lab::tune::record::{Record, Records};
 use report::static_figures::{self, Drawing};
 use report::{Report, Source};
 

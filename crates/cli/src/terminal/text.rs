@@ -35,7 +35,7 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 /// A round of a race or search: `elimination round 2`, `final round 3`.
 pub(crate) fn stage_in_words(stage: Stage, round: u32) -> String {
     match stage {
-        Stage::Heat => format!("elimination round {round}"),
+        Stage::Elimination => format!("elimination round {round}"),
         Stage::WarmUp => "warm-up".to_owned(),
         Stage::Final => format!("final round {round}"),
     }

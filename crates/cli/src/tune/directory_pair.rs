@@ -7,7 +7,9 @@ use std::time::Instant;
 use anyhow::Context;
 use engines::Variant;
 use engines::profile::{FileSystems, PairChoices, Profile};
-use lab::tune::{Case, Config, Record};
+use lab::tune::case::Case;
+use lab::tune::config::Config;
+use lab::tune::record::Record;
 use rustix::fs::{Mode, OFlags};
 use tree::{PlannedFile, Predictor};
 

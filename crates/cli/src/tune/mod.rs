@@ -15,7 +15,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use engines::profile::Profile;
-use lab::tune::{Event, Plan, Record, Records};
+use lab::tune::Event;
+use lab::tune::plan::Plan;
+use lab::tune::record::{Record, Records};
 
 use crate::scratch::{ScratchGuard, report_abandoned};
 use crate::terminal::command;

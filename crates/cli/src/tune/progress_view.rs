@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anstyle::Style;
 use engines::profile::FileSystems;
-use lab::tune::{Event, Finding, Progress};
+use lab::tune::record::Finding;
+use lab::tune::{Event, Progress};
 use lab::words;
 
 use crate::terminal::live_lines::LiveLines;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use engines::profile::FileSystems;
-use lab::tune::{Finding, Loss, Plan, Record, Way};
+use lab::tune::plan::Plan;
+use lab::tune::record::{Finding, Loss, Record, VariantResult};
 use lab::words;
 
 use crate::terminal::output::{BEST, BOLD, DIM, styled};
@@ -127,8 +128,9 @@ fn head(width: usize) -> String {
 
 fn row(finding: &Finding, width: usize) -> String {
     let Some(chosen) = finding.chosen() else { return String::new() };
-    let rate =
-        |way: &Way| way.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")));
+    let rate = |way: &VariantResult| {
+        way.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")))
+    };
     let rate = rate(chosen).unwrap_or_else(|| "-".to_owned());
     let situation = format!("  {}", within_class(finding));
     let losses =

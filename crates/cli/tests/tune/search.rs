@@ -10,8 +10,11 @@ use engines::Variant;
 use engines::profile::{
     FileSystems, InFlight, Machine, PairChoices, Profile, Residency, Situation, SizeClass,
 };
-use lab::fixture::Scratch;
-use lab::tune::{Case, Config, Plan, Planned, Record};
+use lab::scratch::Scratch;
+use lab::tune::case::Case;
+use lab::tune::config::Config;
+use lab::tune::plan::{Plan, Planned};
+use lab::tune::record::Record;
 use serde_json::Value;
 use testfs::{Costs, SlowFs, names_in, stdout};
 use tree::{PlannedFile, Predictor};

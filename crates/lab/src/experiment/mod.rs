@@ -1,5 +1,9 @@
-//! What is run, in which order, and who takes part: pure decisions without any I/O.
+//! Experiments as files: the TOML form, those that are built in, and what one will take of disk,
+//! memory and time.
 
-pub mod admission;
-pub mod plan;
-pub mod selection;
+pub mod estimate;
+pub mod library;
+pub mod parse;
+pub mod space;
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,16 @@
-//! The rounds that count.
+//! The final rounds, which decide the race: which candidates run in each, when one is dropped, and
+//! when the race stops.
 
 use std::time::Duration;
 
-use super::Race;
-use super::entrant::{Class, Progressing};
+use super::candidate::{Class, Status};
+use super::heuristics::{FLOOR_ROUNDS, OVERTIME, ROUNDS_TO_WIN};
+use super::runner::Race;
 use crate::error::Error;
-use crate::experiment::admission::ROUNDS_MIN;
-use crate::sample::Place;
-use crate::sample::Stage;
+use crate::sample::{Place, Stage};
+use crate::search::admission::ROUNDS_MIN;
+use crate::search::winner::{self, Racer};
 use crate::trial::Task;
-use crate::verdict::{self, Racer};
-
-/// Rounds that floors run: they do not compete, so that they need not be known as well.
-pub(super) const FLOOR_ROUNDS: u32 = 3;
-
-/// When all but the best are beaten, the race ends after this round.
-const ROUNDS_TO_WIN: u32 = 5;
-
-/// How far beyond the time the rounds may go that a verdict needs at the least.
-const OVERTIME: f64 = 0.25;
 
 impl Race<'_> {
     /// Runs the final and returns the number of whole rounds.
@@ -41,13 +33,13 @@ impl Race<'_> {
         Ok(round)
     }
 
-    /// The first run over the whole load takes memory that nobody used lately, which in a virtual
-    /// machine the host has to supply first. It is run by the quickest and not counted.
+    /// The first run over the whole load uses memory that was not used lately, which in a virtual
+    /// machine the host has to supply first. The fastest candidate makes it, and it does not count.
     fn warm_up(&mut self, task: &Task) -> Result<(), Error> {
         let quickest = self
             .running()
-            .filter(|&index| self.entrants[index].class() != Class::Floor)
-            .min_by_key(|&index| self.entrants[index].cost);
+            .filter(|&index| self.candidates[index].class() != Class::Floor)
+            .min_by_key(|&index| self.candidates[index].cost);
         let place = Place { stage: Stage::WarmUp, round: 1, order_in_round: 1 };
         quickest.map_or(Ok(()), |index| self.run_one(index, task, place))
     }
@@ -56,11 +48,11 @@ impl Race<'_> {
     fn run_round(&mut self, task: &Task, round: u32) -> Result<bool, Error> {
         let running: Vec<usize> = self
             .running()
-            .filter(|&i| round <= self.floor_rounds() || self.entrants[i].class() != Class::Floor)
+            .filter(|&i| round <= self.floor_rounds() || self.candidates[i].class() != Class::Floor)
             .collect();
-        let order = self.plan.order(Stage::Final, round, &running);
+        let order = self.run_order.order(Stage::Final, round, &running);
         for (place, index) in (1..).zip(order) {
-            if self.time_is_up(round, self.entrants[index].cost_of(task.load.bytes)) {
+            if self.time_is_up(round, self.candidates[index].cost_of(task.load.bytes)) {
                 return Ok(false);
             }
             let place = Place { stage: Stage::Final, round, order_in_round: place };
@@ -73,8 +65,8 @@ impl Race<'_> {
         self.config.rounds.unwrap_or(FLOOR_ROUNDS)
     }
 
-    /// Whether a run that will take `cost` has to be left out. The rounds without which there can be
-    /// no verdict may take a little longer than the time.
+    /// Whether a run that will take `cost` has to be left out. The rounds without which there can
+    /// be no verdict may take a little longer than the time.
     fn time_is_up(&self, round: u32, cost: Duration) -> bool {
         let Some(time) = self.config.time else { return false };
         let allowed = if round <= ROUNDS_MIN { time.mul_f64(1.0 + OVERTIME) } else { time };
@@ -90,10 +82,10 @@ impl Race<'_> {
         let mut decided = true;
         for class in [Class::Mover, Class::Sharer] {
             let of_class: Vec<usize> =
-                self.running().filter(|&index| self.entrants[index].class() == class).collect();
+                self.running().filter(|&index| self.candidates[index].class() == class).collect();
             let racers: Vec<Racer> =
-                of_class.iter().map(|&index| self.entrants[index].racer()).collect();
-            let beaten = verdict::beaten(&racers);
+                of_class.iter().map(|&index| self.candidates[index].racer()).collect();
+            let beaten = winner::beaten(&racers);
             decided &= of_class.len() <= beaten.len() + 1;
             if decided && round < ROUNDS_TO_WIN {
                 // The last ones stay: a lead is measured better by a few more rounds.
@@ -101,16 +93,17 @@ impl Race<'_> {
                 continue;
             }
             for place in beaten {
-                self.entrants[of_class[place]].progressing = Progressing::Beaten;
+                self.candidates[of_class[place]].status = Status::Beaten;
             }
         }
         decided
     }
 
-    /// Whether no run of any copier had the state that was asked for; more would not have it either.
+    /// Whether no run of any copier had the page cache state that was asked for. More runs would
+    /// not have it either.
     fn state_is_out_of_reach(&self) -> bool {
-        let copiers = self.entrants.iter().filter(|entrant| entrant.class() != Class::Floor);
-        let mut samples = copiers.flat_map(super::Entrant::final_samples).peekable();
+        let copiers = self.candidates.iter().filter(|candidate| candidate.class() != Class::Floor);
+        let mut samples = copiers.flat_map(super::Candidate::final_samples).peekable();
         samples.peek().is_some() && samples.all(|sample| !sample.measured.counted)
     }
 }

@@ -1,21 +1,19 @@
-//! What came of a race.
+//! The report of a race: samples, summaries, verdicts and notes, in the order of the JSON file.
 
 use serde::Serialize;
 
-use super::Race;
-use super::entrant::{Class, Entrant, Progressing};
+use super::candidate::{Candidate, Class, Status};
+use super::heuristics::AS_WELL;
+use super::runner::Race;
+use super::summary::{Standing, Summary};
 use crate::environment::Environment;
+use crate::page_cache::state::{Proof, State};
 use crate::sample::{Sample, Stage};
+use crate::search::winner::{self, Racer, Verdict};
 use crate::source::Load;
-use crate::state::{Proof, State};
-use crate::summary::{Standing, Summary};
-use crate::verdict::{self, Racer, Verdict};
 use crate::words;
 
-/// Slower by no more than this factor in the heats is as good there: they are few and short.
-const AS_WELL: f64 = 1.1;
-
-/// Everything there is to say of a race, in the order of the JSON file.
+/// Everything about a race, in the order of the JSON file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The version of this form; it changes when a field changes its meaning or goes.
@@ -36,13 +34,14 @@ pub struct Report {
     pub elapsed_ns: u64,
     /// Every run of the final.
     pub samples: Vec<Sample>,
-    /// Every run of the heats, and the one that warmed up: none of these counts.
-    pub heats: Vec<Sample>,
+    /// Every run of the elimination rounds, and the one that warmed up: none of these counts.
+    #[serde(rename = "heats")]
+    pub eliminations: Vec<Sample>,
     /// Every variant, fastest first.
     pub summary: Vec<Summary>,
-    /// Who won.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Who won of those that moved bytes, where others shared extents.
+    /// The verdict on the candidates that moved bytes, if others shared extents.
     pub verdict_moving_bytes: Option<Verdict>,
     /// What else a reader has to know, in sentences.
     pub notes: Vec<String>,
@@ -57,9 +56,9 @@ impl Race<'_> {
         rounds: u32,
     ) -> Report {
         let racers_of = |classes: &[Class]| -> Vec<Racer> {
-            let of_class = |entrant: &&Entrant| classes.contains(&entrant.class());
-            let raced = |entrant: &&Entrant| !entrant.final_samples().is_empty();
-            self.entrants.iter().filter(of_class).filter(raced).map(Entrant::racer).collect()
+            let of_class = |candidate: &&Candidate| classes.contains(&candidate.class());
+            let raced = |candidate: &&Candidate| !candidate.final_samples().is_empty();
+            self.candidates.iter().filter(of_class).filter(raced).map(Candidate::racer).collect()
         };
         let movers = racers_of(&[Class::Mover]);
         let all = racers_of(&[Class::Mover, Class::Sharer]);
@@ -69,7 +68,7 @@ impl Race<'_> {
         let summary = self.summaries(&[&movers, &racers_of(&[Class::Sharer])]);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
-            let all = self.entrants.iter().flat_map(|entrant| &entrant.samples);
+            let all = self.candidates.iter().flat_map(|candidate| &candidate.samples);
             let mut samples: Vec<Sample> =
                 all.filter(|sample| sample.is_final() == is_final).cloned().collect();
             samples.sort_by_key(|sample| {
@@ -86,7 +85,7 @@ impl Race<'_> {
             rounds,
             elapsed_ns: u64::try_from(self.config.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
             samples: samples(true),
-            heats: samples(false),
+            eliminations: samples(false),
             summary,
             verdict,
             verdict_moving_bytes,
@@ -95,56 +94,58 @@ impl Race<'_> {
         }
     }
 
-    /// The verdict on `racers`. Whoever did as well as the winner in the heats, and did not come into
-    /// the final, keeps it open.
+    /// The verdict on `racers`. It stays open if a candidate did as well as the winner in the
+    /// elimination rounds and was not in the final.
     fn decide(&self, racers: &[Racer]) -> Verdict {
-        let verdict = verdict::decide(racers);
-        let heat_ns = |entrant: &Entrant| entrant.heat_ns(entrant.heat_bytes());
-        let winner = self.entrants.iter().find(|entrant| {
-            verdict.winner.as_deref() == Some(entrant.variant.to_string().as_str())
+        let verdict = winner::decide(racers);
+        let elimination_ns =
+            |candidate: &Candidate| candidate.elimination_ns(candidate.elimination_bytes());
+        let winner = self.candidates.iter().find(|candidate| {
+            verdict.winner.as_deref() == Some(candidate.variant.to_string().as_str())
         });
         let unraced: Vec<String> = self
-            .entrants
+            .candidates
             .iter()
-            .filter(|entrant| entrant.final_samples().is_empty())
-            .filter(|entrant| entrant.class() == Class::Mover)
-            .filter(|entrant| {
+            .filter(|candidate| candidate.final_samples().is_empty())
+            .filter(|candidate| candidate.class() == Class::Mover)
+            .filter(|candidate| {
                 winner.is_some_and(|winner| {
-                    let pair = heat_ns(entrant).zip(heat_ns(winner));
-                    entrant.heat_bytes() == winner.heat_bytes()
+                    let pair = elimination_ns(candidate).zip(elimination_ns(winner));
+                    candidate.elimination_bytes() == winner.elimination_bytes()
                         && pair.is_some_and(|(its, best)| its <= best * AS_WELL)
                 })
             })
-            .map(|entrant| entrant.variant.to_string())
+            .map(|candidate| candidate.variant.to_string())
             .collect();
         verdict.unless_unraced(&unraced)
     }
 
-    /// A line a variant: those of the final that move bytes, fastest first, those that share extents,
-    /// those of the heats, floors, and those that do not work here.
+    /// A line a variant: those of the final that move bytes, fastest first, those that share
+    /// extents, those of the elimination rounds, floors, and those that do not work here.
     fn summaries(&self, classes: &[&[Racer]]) -> Vec<Summary> {
         let bests: Vec<&Racer> = classes
             .iter()
-            .filter_map(|racers| verdict::best(racers).map(|index| &racers[index]))
+            .filter_map(|racers| winner::best(racers).map(|index| &racers[index]))
             .collect();
-        let best_of_class = |entrant: &Entrant| {
-            let name = entrant.variant.to_string();
+        let best_of_class = |candidate: &Candidate| {
+            let name = candidate.variant.to_string();
             let class = classes.iter().position(|racers| racers.iter().any(|r| r.variant == name));
             let racers = classes[class?];
             bests.iter().copied().find(|best| racers.iter().any(|r| r.variant == best.variant))
         };
-        let movers = self.entrants.iter().filter(|entrant| entrant.class() == Class::Mover);
-        let best_heat_pace = movers.filter_map(Entrant::heat_pace).min_by(f64::total_cmp);
+        let movers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Mover);
+        let best_ns_per_byte =
+            movers.filter_map(Candidate::elimination_ns_per_byte).min_by(f64::total_cmp);
         let mut summaries: Vec<Summary> = self
-            .entrants
+            .candidates
             .iter()
-            .map(|entrant| summary_of(entrant, best_of_class(entrant), best_heat_pace))
+            .map(|candidate| summary_of(candidate, best_of_class(candidate), best_ns_per_byte))
             .collect();
         summaries.sort_by(|a, b| {
             let place = |summary: &Summary| match summary.standing {
                 Standing::Raced if !summary.shares_extents => 0,
                 Standing::Raced => 1,
-                Standing::Heat => 2,
+                Standing::Eliminated => 2,
                 Standing::Floor => 3,
                 Standing::Refused => 4,
             };
@@ -161,7 +162,7 @@ impl Race<'_> {
     fn note(&mut self, environment: &Environment, load: &Load, rounds: u32) {
         self.note_state(environment);
         let mut note = |text: String| self.notes.push(text);
-        let samples = || self.entrants.iter().flat_map(|entrant| &entrant.samples);
+        let samples = || self.candidates.iter().flat_map(|candidate| &candidate.samples);
         if rounds < 3 && self.config.rounds.is_none() {
             note("the time was too short for three rounds: allow more with --time".to_owned());
         }
@@ -179,8 +180,8 @@ impl Race<'_> {
         if !environment.optimized_build {
             note("this is a debug build: use cargo run --release".to_owned());
         }
-        let sharers = self.entrants.iter().filter(|entrant| entrant.class() == Class::Sharer);
-        let sharers: Vec<String> = sharers.map(|entrant| entrant.variant.to_string()).collect();
+        let sharers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Sharer);
+        let sharers: Vec<String> = sharers.map(|candidate| candidate.variant.to_string()).collect();
         if !sharers.is_empty() {
             note(format!(
                 "{} moved no bytes: source and copy share their extents",
@@ -204,7 +205,7 @@ impl Race<'_> {
 
     fn note_state(&mut self, environment: &Environment) {
         let prover = &environment.prover;
-        let finals = || self.entrants.iter().flat_map(Entrant::final_samples);
+        let finals = || self.candidates.iter().flat_map(Candidate::final_samples);
         let mut notes = Vec::new();
         if !prover.counts_pages {
             notes.push(format!("the state is unverified: {}", prover.counts_pages_note));
@@ -232,28 +233,35 @@ impl Race<'_> {
     }
 }
 
-fn summary_of(entrant: &Entrant, best: Option<&Racer>, best_heat_pace: Option<f64>) -> Summary {
-    let variant = &entrant.variant;
-    let finals = entrant.final_samples();
-    if let Progressing::Refused(reason) = &entrant.progressing {
+fn summary_of(
+    candidate: &Candidate,
+    best: Option<&Racer>,
+    best_ns_per_byte: Option<f64>,
+) -> Summary {
+    let variant = &candidate.variant;
+    let finals = candidate.final_samples();
+    if let Status::Refused(reason) = &candidate.status {
         let summary = Summary::of(variant, Standing::Refused, &[]);
         return Summary { reason: reason.clone(), ..summary };
     }
-    if entrant.class() == Class::Floor {
-        let samples = if finals.is_empty() { entrant.longest_heats() } else { finals };
+    if candidate.class() == Class::Floor {
+        let samples = if finals.is_empty() { candidate.longest_eliminations() } else { finals };
         return Summary::of(variant, Standing::Floor, &samples);
     }
     if finals.is_empty() {
-        let mut summary = Summary::of(variant, Standing::Heat, &entrant.longest_heats());
-        summary.ratio_to_best =
-            entrant.heat_pace().zip(best_heat_pace).map(|(pace, best)| pace / best);
-        summary.reason = match &entrant.progressing {
-            Progressing::OutInHeats(reason) => reason.clone(),
+        let mut summary =
+            Summary::of(variant, Standing::Eliminated, &candidate.longest_eliminations());
+        summary.ratio_to_best = candidate
+            .elimination_ns_per_byte()
+            .zip(best_ns_per_byte)
+            .map(|(pace, best)| pace / best);
+        summary.reason = match &candidate.status {
+            Status::Eliminated(reason) => reason.clone(),
             _ => "the time was over before its turn came".to_owned(),
         };
         return summary;
     }
-    let racer = entrant.racer();
+    let racer = candidate.racer();
     let ratio = best
         .filter(|best| best.variant != racer.variant)
         .and_then(|best| racer.against(best).ratio());

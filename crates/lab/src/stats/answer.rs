@@ -1,4 +1,4 @@
-//! What a comparison of two arms comes to.
+//! The answer of a comparison of two variants.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -60,15 +60,15 @@ impl Answer {
     }
 }
 
-/// The answers to one question asked of many cells. The chance that any cell whose arms differ by no
-/// more than δ is said to be faster or slower is at most `alpha` for all cells together, and so is
-/// the chance that any cell whose arms differ by δ or more is said to be equivalent (two one-sided
-/// tests: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), both by Holm's
-/// correction. A family of one gets the answer that its interval gives, for which the tests for
-/// equivalence are made at half the level.
+/// The answers to one question asked of many cells. The chance that any cell whose arms differ by
+/// no more than δ is said to be faster or slower is at most `alpha` for all cells together, and so
+/// is the chance that any cell whose arms differ by δ or more is said to be equivalent (two
+/// one-sided tests: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), both by
+/// Holm's correction. A family of one gets the answer that its interval gives, for which the tests
+/// for equivalence are made at half the level.
 ///
-/// A cell that was looked at several times has only a share of its level left at the look that ended
-/// it: `levels` holds these shares, 1 for a single look.
+/// A cell that was looked at several times has only a share of its level left at the interim
+/// analysis that ended it: `levels` holds these shares, 1 for a single interim analysis.
 ///
 /// # Panics
 /// When `delta` is negative, or there are not as many levels as cells.
@@ -91,8 +91,8 @@ pub struct Tested {
 }
 
 impl Tested {
-    /// The tests against δ. `p_at_most` gives the chance of an estimate as high as the one found, were
-    /// the true ratio at most its argument, and `p_at_least` that of one as low.
+    /// The tests against δ. `p_at_most` gives the chance of an estimate as high as the one found,
+    /// were the true ratio at most its argument, and `p_at_least` that of one as low.
     ///
     /// # Panics
     /// When `delta` is negative.
@@ -144,8 +144,8 @@ impl Sessions {
     /// How many sessions in all it would take to resolve this at δ = `delta`, at the 5 % level and
     /// with a chance of four in five, were the present estimate the truth and the noise as so far:
     /// ((z(0.975) + z(0.8)) · deviation of a session / distance to the nearest end of ±δ)², and at
-    /// least one more than there are. An estimate close to an end takes very many. `None` with fewer
-    /// than two sessions, or right on an end, where no number suffices.
+    /// least one more than there are. An estimate close to an end takes very many. `None` with
+    /// fewer than two sessions, or right on an end, where no number suffices.
     #[must_use]
     pub fn sessions_needed(&self, delta: f64) -> Option<u64> {
         let estimate = self.ratio(ALPHA)?.estimate.ln().abs();
@@ -164,7 +164,7 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Looks;
+    use super::super::InterimAnalyses;
     use super::super::simulate::{Machine, Noise};
     use super::*;
 
@@ -237,11 +237,12 @@ mod tests {
         assert!(families(150, -edge, |answer| answer == Answer::Equivalent) <= 0.08);
     }
 
-    /// In how many of `trials` families of equal arms any comparison is said to differ at all, when each is
-    /// looked at again and again until it is answered or 40 sessions are over, as an experiment does.
+    /// In how many of `trials` families of equal variants any comparison is said to differ at all,
+    /// when each is looked at again and again until it is answered or 40 sessions are over, as an
+    /// experiment does.
     fn families_with_looks(trials: u32, cells: usize, noise: Noise) -> f64 {
         let error = 0.05 / cells as f64;
-        let looks = Looks::with_error(40, 5, error);
+        let analyses = InterimAnalyses::with_error(40, 5, error);
         let machine = Machine { noise, run_sd: 0.03, session_sd: 0.02 };
         let mut rng = fastrand::Rng::with_seed(31);
         let mut any = 0;
@@ -250,11 +251,11 @@ mod tests {
                 let measured = machine.measure(&mut rng, 40, 2, 0.0);
                 let at = |count: u32| Sessions::new(measured[..count as usize].to_vec());
                 let answered = |&count: &u32| {
-                    let alpha = looks.alpha_at(count).expect("a look");
+                    let alpha = analyses.alpha_at(count).expect("a look");
                     Answer::of(&at(count), 0.0, alpha) != Answer::Unresolved
                 };
-                let stop = looks.sessions().find(answered).unwrap_or(40);
-                let alpha = looks.alpha_at(stop).expect("a look");
+                let stop = analyses.sessions().find(answered).unwrap_or(40);
+                let alpha = analyses.alpha_at(stop).expect("a look");
                 at(stop).tested(0.0, alpha / error, 0.05)
             });
             let answers = decide(&tested.collect::<Vec<_>>(), 0.05);

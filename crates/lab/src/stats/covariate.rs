@@ -13,8 +13,8 @@ const BELIEVED_FROM_Z: f64 = 2.0;
 /// before them, which know nothing of variants. 0 when there is no telling that they do.
 ///
 /// The slope is Theil and Sen's over all rounds of all sessions, each session's median taken off
-/// where it has three rounds or more, since what distinguishes sessions need not follow the probe as
-/// the rounds do. It is then shrunk by 1 - (2 / z)², where z is Kendall's: a probe that
+/// where it has three rounds or more, since what distinguishes sessions need not follow the probe
+/// as the rounds do. It is then shrunk by 1 - (2 / z)², where z is Kendall's: a probe that
 /// foretells nothing would only add its own noise.
 ///
 /// # Panics

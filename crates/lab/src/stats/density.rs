@@ -8,11 +8,8 @@ use super::quantile;
 /// what it is at the value.
 const REACH_BANDWIDTHS: f64 = 3.0;
 
-/// A peak lower than this share of the highest is a bump, and not counted.
-const PEAK_SHARE_MIN: f64 = 0.05;
-
-/// The values from which the bandwidth is found: the work grows with the square of their number, and
-/// evenly chosen ones of an ordered sample have its shape.
+/// The values from which the bandwidth is found: the work grows with the square of their number,
+/// and evenly chosen ones of an ordered sample have its shape.
 const BANDWIDTH_VALUES_MAX: usize = 500;
 
 /// A kernel density of the logarithms of values, for violins on a logarithmic axis: on a linear one
@@ -62,24 +59,10 @@ impl Density {
         });
         Some(Density { points: points.collect(), bandwidth })
     }
-
-    /// Where the density has peaks, in the unit of the values; those under a twentieth of the highest
-    /// do not count. Every sample has some by chance: whether there is more than one mode is for
-    /// [`super::detect::modes`] to say, and this where they are.
-    #[must_use]
-    pub fn peaks(&self) -> Vec<f64> {
-        let highest = self.points.iter().map(|point| point.density).fold(0.0, f64::max);
-        self.points
-            .windows(3)
-            .filter(|it| it[0].density < it[1].density && it[1].density >= it[2].density)
-            .filter(|it| it[1].density >= PEAK_SHARE_MIN * highest)
-            .map(|it| it[1].value)
-            .collect()
-    }
 }
 
 /// The percentiles that `count` values can tell: those with at least five values on their far side,
-/// the median always. Nobody knows the 99th of twenty runs.
+/// the median always. Twenty runs have no 99th percentile.
 #[must_use]
 pub fn quantiles_supported(count: usize) -> Vec<f64> {
     let supported = |q: &f64| *q == 0.5 || (q.min(1.0 - q) * count as f64) >= 5.0 - 1e-9;
@@ -136,8 +119,8 @@ fn sheather_jones(sorted: &[f64]) -> Option<f64> {
         let second = roughness(&values, factor * h.powf(5.0 / 7.0), fourth_derivative, 5);
         (1.0 / (2.0 * PI.sqrt() * count * second)).powf(0.2)
     };
-    // The largest is that of the smoothest density with this spread (Terrell, Journal of the American
-    // Statistical Association 85, 1990).
+    // The largest is that of the smoothest density with this spread (Terrell, Journal of the
+    // American Statistical Association 85, 1990).
     let largest = 1.144 * spread(&values)? * count.powf(-0.2);
     let (mut low, mut high) = (0.01 * largest, 1.2 * largest);
     // Both are false when a power of a negative number made one of them no number.
@@ -197,8 +180,8 @@ mod tests {
             .collect()
     }
 
-    /// Known answers, computed by `known_answers.py` beside this file: the bandwidth by a root finder
-    /// over whole matrices, the density by scipy's `gaussian_kde` with that bandwidth.
+    /// Known answers, computed by `known_answers.py` beside this file: the bandwidth by a root
+    /// finder over whole matrices, the density by scipy's `gaussian_kde` with that bandwidth.
     #[test]
     fn agrees_with_scipy() {
         let density = Density::of(&two_heaps(), 65).expect("values differ");
@@ -222,10 +205,21 @@ mod tests {
         0.078_234_794_8,
     ];
 
+    /// The local maxima of at least a twentieth of the highest.
+    fn peaks(density: &Density) -> Vec<f64> {
+        let highest = density.points.iter().map(|point| point.density).fold(0.0, f64::max);
+        let is_peak = |it: &&[DensityPoint]| {
+            it[0].density < it[1].density
+                && it[1].density >= it[2].density
+                && it[1].density >= highest / 20.0
+        };
+        density.points.windows(3).filter(is_peak).map(|it| it[1].value).collect()
+    }
+
     #[test]
     fn two_heaps_have_two_peaks_and_an_area_of_one() {
         let density = Density::of(&two_heaps(), 200).expect("values differ");
-        let peaks = density.peaks();
+        let peaks = peaks(&density);
         assert_eq!(peaks.len(), 2, "{peaks:?}");
         assert!((peaks[0] / 1e6 - 1.0).abs() < 0.02 && (peaks[1] / 1.5e6 - 1.0).abs() < 0.02);
         let step = (density.points[1].value / density.points[0].value).ln();

@@ -16,8 +16,8 @@ pub(super) fn of_sorted(sorted: &[f64]) -> f64 {
     if steps.at.len() < 2 {
         return 0.0;
     }
-    // The interval in which the mode may lie shrinks as long as what lies outside of it, convex below
-    // and concave above, is not the farthest from the sample.
+    // The interval in which the mode may lie shrinks as long as what lies outside of it, convex
+    // below and concave above, is not the farthest from the sample.
     let (mut low, mut high) = (0, steps.at.len() - 1);
     let mut outside: f64 = 1.0;
     loop {
@@ -109,8 +109,9 @@ impl Steps {
         }
     }
 
-    /// How far the two lines are apart at most, which is at a corner of one of them, and the corners
-    /// around that place: the last of the minorant up to it, the first of the majorant from it on.
+    /// How far the two lines are apart at most, which is at a corner of one of them, and the
+    /// corners around that place: the last of the minorant up to it, the first of the majorant from
+    /// it on.
     fn farthest(&self, minorant: &[usize], majorant: &[usize]) -> (f64, usize, usize) {
         let mut farthest = (0.0, minorant[0], majorant[majorant.len() - 1]);
         for &corner in minorant {

@@ -1,8 +1,8 @@
 //! Many tests of one question at once.
 
-/// The p values adjusted by Holm's step-down method (Scandinavian Journal of Statistics 6, 1979), in
-/// the order given: rejecting those at or under α keeps the chance of any false rejection at or
-/// under α, whatever the dependence between them.
+/// The p values adjusted by Holm's step-down method (Scandinavian Journal of Statistics 6, 1979),
+/// in the order given: rejecting those at or under α keeps the chance of any false rejection at or
+/// under α, for any dependence between them.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len();

@@ -2,14 +2,14 @@
 //! to answer, models of cost, artefacts, densities, predictions.
 
 mod answer;
+pub mod artefacts;
 mod bisquare;
 mod bootstrap;
 mod covariate;
 pub mod density;
-pub mod detect;
 mod dip;
 mod holm;
-mod looks;
+mod interim;
 pub mod models;
 mod paired;
 mod predict;
@@ -27,7 +27,7 @@ mod unpaired;
 pub use answer::{Answer, Tested, decide, decide_family};
 pub use bootstrap::median_interval;
 pub use holm::holm;
-pub use looks::Looks;
+pub use interim::InterimAnalyses;
 #[cfg(test)]
 pub(crate) use paired::tests::normal;
 pub use paired::{Paired, Ratio};

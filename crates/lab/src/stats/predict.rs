@@ -2,8 +2,8 @@
 //!
 //! A session of R rounds has a log-ratio whose variance is between² + within² / R, and finding an
 //! effect takes about (2.8 · deviation / effect)² sessions, where showing that it exceeds δ leaves
-//! only what exceeds δ for effect. For a true ratio of 1.05, at the 5 % level in four experiments of
-//! five, by the formula of [`Pilot::to_find`]:
+//! only what exceeds δ for effect. For a true ratio of 1.05, at the 5 % level in four experiments
+//! of five, by the formula of [`Pilot::to_find`]:
 //!
 //! | deviation of a session | sessions to show a difference | to show more than 2 % |
 //! |---|---|---|
@@ -28,9 +28,9 @@
 //! | 5 %, a tenth disturbed, sessions by 10 % | 24 % | 112, 321 | 59, 146 | 46, 128 |
 //!
 //! The plain mean would need (22 / 7)² = 10 times as many in the fourth line as in the first; this
-//! one needs 1.2 to 1.6 times as many from four rounds on. So sessions have at least four rounds, more
-//! as long as sessions differ little ([`rounds_per_session`]), and where they differ by 10 % only
-//! more sessions help.
+//! one needs 1.2 to 1.6 times as many from four rounds on. So sessions have at least four rounds,
+//! more as long as sessions differ little ([`rounds_per_session`]), and where they differ by 10 %
+//! only more sessions help.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -122,7 +122,9 @@ impl Pilot {
 
 /// How many rounds a session should have: as many as make the error smallest for the time, the root
 /// of (what a session costs besides its rounds / what a round costs) · (variance of rounds within
-/// sessions / variance between sessions), and at least 4, or a disturbed one cannot be known (Cochran, Sampling Techniques, 1977). When sessions differ no more than their rounds explain, it is as many as `rounds_max`.
+/// sessions / variance between sessions), and at least 4, or a disturbed one cannot be known
+/// (Cochran, Sampling Techniques, 1977). When sessions differ no more than their rounds explain, it
+/// is as many as `rounds_max`.
 #[must_use]
 pub fn rounds_per_session(
     session_overhead_ns: f64,
@@ -239,8 +241,8 @@ mod tests {
         }
     }
 
-    /// The least number of sessions of `rounds` after which the interval of a ratio of 1.05 lies over
-    /// 1 + `delta` in four of five simulated experiments.
+    /// The least number of sessions of `rounds` after which the interval of a ratio of 1.05 lies
+    /// over 1 + `delta` in four of five simulated experiments.
     fn sessions_that_find(machine: Machine, rounds: usize, delta: f64) -> usize {
         let finds = |sessions: usize| {
             let mut rng = fastrand::Rng::with_seed(47);

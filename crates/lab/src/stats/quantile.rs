@@ -1,8 +1,8 @@
 //! Quantiles of a sample.
 
-/// The `q` quantile of `values`, 0 <= q <= 1, interpolated between neighbours (type 7 of Hyndman and
-/// Fan, The American Statistician 50, 1996: what R, numpy and spreadsheets give unasked). `None`
-/// without values.
+/// The `q` quantile of `values`, 0 <= q <= 1, interpolated between neighbours (type 7 of Hyndman
+/// and Fan, The American Statistician 50, 1996: what R, numpy and spreadsheets give unasked).
+/// `None` without values.
 ///
 /// # Panics
 /// When `q` lies outside 0 to 1.

@@ -5,8 +5,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// The two-sided p of the rank-sum test of Wilcoxon, Mann and Whitney by its normal approximation,
 /// with the correction for ties and for continuity. 1 when either group is empty, or all are equal.
 ///
-/// It is here to show what becomes of it: it asks whether two groups of runs differ, and the runs of
-/// one program before and after lunch do. What compares variants is [`super::Sessions`].
+/// It is here to show what becomes of it: it asks whether two groups of runs differ, and the runs
+/// of one program before and after lunch do. What compares variants is [`super::Sessions`].
 #[must_use]
 pub fn rank_sum_p(one: &[f64], other: &[f64]) -> f64 {
     let (n, m) = (one.len() as f64, other.len() as f64);

@@ -14,10 +14,10 @@ pub type Runs = BTreeMap<(u32, u32), f64>;
 /// and only other sessions tell how much it matters.
 ///
 /// Each session's value is the bisquare mean of its rounds (scale pooled over the sessions, so that
-/// three rounds suffice to know an outlier); the estimate is the mean of these values with an eighth
-/// trimmed from each end, its error Yuen's, a little widened. It is the ratio of *typical* runs: a
-/// mode in which one arm spends a tenth of its runs is not in it and has to be looked for
-/// ([`super::detect`]).
+/// three rounds suffice to know an outlier); the estimate is the mean of these values with an
+/// eighth trimmed from each end, its error Yuen's, a little widened. It is the ratio of *typical*
+/// runs: a mode in which one arm spends a tenth of its runs is not in it and has to be looked for
+/// ([`super::artefacts`]).
 ///
 /// Chosen by simulation over 360 cases: 5 to 60 sessions of 1 to 20 rounds, sessions that differ by
 /// 0 to 10 %, and undisturbed runs, a tenth of them slowed by 20 to 100 %, a slow mode in a tenth,
@@ -59,8 +59,8 @@ impl Sessions {
         Sessions { log_ratios, freedom_spent: 0.0 }
     }
 
-    /// Pairs the runs of two arms, each the time of one (session, round), in any unit. Rounds in
-    /// which only one of them ran do not count.
+    /// Pairs the runs of two variants, each the time of one (session, round), in any unit. Rounds
+    /// in which only one of them ran do not count.
     ///
     /// # Panics
     /// When a time is not positive.
@@ -75,9 +75,9 @@ impl Sessions {
         Sessions::new(sessions.into_values().collect())
     }
 
-    /// The same with what a covariate foretold taken out. `probes` has the shape of `log_ratios` and
-    /// holds, for each round, the log-ratio of the times that a fixed piece of work took just before
-    /// the two runs. No variant can have an influence on it, so its mean is 0 and taking any
+    /// The same with what a covariate foretold taken out. `probes` has the shape of `log_ratios`
+    /// and holds, for each round, the log-ratio of the times that a fixed piece of work took just
+    /// before the two runs. No variant can have an influence on it, so its mean is 0 and taking any
     /// multiple of it off leaves the ratio what it is; the multiple is as large as it helps, 0 when
     /// it does not, and costs a degree of freedom.
     ///

@@ -29,8 +29,8 @@ impl Share {
         (self.of > 0).then(|| self.count as f64 / self.of as f64)
     }
 
-    /// The interval of Clopper and Pearson (Biometrika 26, 1934): it holds the true share in at least
-    /// 95 % of cases. From 0 to 1 of none.
+    /// The interval of Clopper and Pearson (Biometrika 26, 1934): it holds the true share in at
+    /// least 95 % of cases. From 0 to 1 of none.
     #[must_use]
     pub fn interval(&self) -> super::Interval {
         let (count, of) = (self.count as f64, self.of as f64);

@@ -15,7 +15,7 @@ pub(super) enum Noise {
     Drift,
     /// Slow stretches of four runs or so, a tenth of all runs.
     Bursts,
-    /// In a tenth of the sessions the two arms differ four times as much as in others.
+    /// In a tenth of the sessions the two variants differ four times as much as in others.
     WildSessions,
 }
 
@@ -28,7 +28,7 @@ pub(super) const NOISES: [Noise; 6] = [
     Noise::WildSessions,
 ];
 
-/// How the runs of two arms vary whose true ratio is 1. Deviations are of logarithms of times.
+/// How the runs of two variants vary whose true ratio is 1. Deviations are of logarithms of times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Machine {
     pub(super) noise: Noise,

@@ -14,9 +14,9 @@ pub struct Line {
     pub kendall_z: f64,
 }
 
-/// The line whose slope is the median of the slopes of all pairs of points (Theil 1950; Sen, Journal
-/// of the American Statistical Association 63, 1968), through the medians of x and y. `None` when
-/// all x are the same. The work grows with the square of the number of points.
+/// The line whose slope is the median of the slopes of all pairs of points (Theil 1950; Sen,
+/// Journal of the American Statistical Association 63, 1968), through the medians of x and y.
+/// `None` when all x are the same. The work grows with the square of the number of points.
 ///
 /// # Panics
 /// When `x` and `y` differ in length.

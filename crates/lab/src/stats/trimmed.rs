@@ -19,7 +19,7 @@ pub(super) struct Trimmed {
     pub(super) cut: usize,
 }
 
-/// The trimmed mean of `values`; `None` with fewer than two, whose error nobody can tell.
+/// The trimmed mean of `values`; `None` with fewer than two, whose error is unknown.
 pub(super) fn trimmed(values: &[f64]) -> Option<Trimmed> {
     let count = values.len();
     if count < 2 {
@@ -44,10 +44,10 @@ pub(super) fn trimmed(values: &[f64]) -> Option<Trimmed> {
 }
 
 impl Trimmed {
-    /// The same with the error as large as normal values show it to be. Yuen's is a little small for
-    /// few values: in 200,000 draws each, 5.5 % of intervals of 95 % missed with 8 or 9 values, 5.2 %
-    /// with 16, 5.1 % with 40, and of 99 % 1.2, 1.1 and 1.1 %. A factor of 1 + 1.4 g / h², for g
-    /// trimmed at each end and h kept, takes both back to what they promise.
+    /// The same with the error as large as normal values show it to be. Yuen's is a little small
+    /// for few values: in 200,000 draws each, 5.5 % of intervals of 95 % missed with 8 or 9 values,
+    /// 5.2 % with 16, 5.1 % with 40, and of 99 % 1.2, 1.1 and 1.1 %. A factor of 1 + 1.4 g / h²,
+    /// for g trimmed at each end and h kept, takes both back to what they promise.
     pub(super) fn widened(self) -> Trimmed {
         let kept = self.freedom + 1.0;
         let factor = 1.0 + 1.4 * self.cut as f64 / (kept * kept);

@@ -13,7 +13,8 @@ pub struct TwoSamples {
 }
 
 impl TwoSamples {
-    /// Compares the logarithms of `one` with those of `other`. `None` when either has fewer than two.
+    /// Compares the logarithms of `one` with those of `other`. `None` when either has fewer than
+    /// two.
     #[must_use]
     pub fn new(one: &[f64], other: &[f64]) -> Option<TwoSamples> {
         let widened = |values: &[f64]| Some(trimmed(values)?.widened());

@@ -1,14 +1,14 @@
-//! The ratio of two arms that did not run in the same rounds.
+//! The ratio of two variants that did not run in the same rounds.
 
 use std::collections::BTreeMap;
 
 use super::{Ratio, Runs, Sessions, TwoSamples};
 
-/// How much longer `one` takes than `other`, with the interval of confidence 1 - `alpha`, where they
-/// have no rounds in common: sizes, states, numbers of runs at once. Each arm has the mean of its
-/// sessions' values as in [`Sessions`], and the two are compared as [`TwoSamples`]. What the machine did while the one ran and not
-/// the other is not taken out, so the interval is wider than that of paired runs. `None` when either
-/// has fewer than two sessions.
+/// How much longer `one` takes than `other`, with the interval of confidence 1 - `alpha`, where
+/// they have no rounds in common: sizes, states, numbers of runs at once. Each arm has the mean of
+/// its sessions' values as in [`Sessions`], and the two are compared as [`TwoSamples`]. What the
+/// machine did while the one ran and not the other is not taken out, so the interval is wider than
+/// that of paired runs. `None` when either has fewer than two sessions.
 ///
 /// # Panics
 /// When a time is not positive.

@@ -1,25 +1,26 @@
-//! What stands for each situation in a measurement, and in which order they are measured.
+//! The case that stands for a situation: its file size, its number of files, and its place in the
+//! order of measuring.
 
 use engines::Variant;
 use engines::profile::{InFlight, Residency, Situation, SizeClass};
 
-use crate::state::State;
+use crate::page_cache::state::State;
 use crate::words;
 
-/// A situation and what stands for it.
+/// The case that stands for a situation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The situation.
     pub situation: Situation,
     /// The length that is measured, about the geometric middle of the class.
     pub file_bytes: u64,
-    /// Files of one run, one after another: enough that the clock and what lies between files do not
-    /// count.
+    /// Files of one run, one after another: enough that the clock and what lies between files do
+    /// not count.
     pub files: u32,
 }
 
-/// What stands for a class: the length, files of a run, and seconds after which the answer is there on
-/// a machine of the usual speed. The smallest class first.
+/// For each size class, the smallest first: the file size, the files of a run, and the seconds that
+/// a search needs on a machine of usual speed.
 const STANDS: [(u64, u32, f64); SizeClass::ALL.len()] = [
     (4 << 10, 128, 2.5),
     (16 << 10, 64, 2.5),
@@ -29,11 +30,12 @@ const STANDS: [(u64, u32, f64); SizeClass::ALL.len()] = [
     (320 << 20, 1, 18.0),
 ];
 
-/// Of the files that stand for a class, the share that does when they are absent: to drop a file from
-/// the page cache takes as long as to copy many that are in it.
+/// Of the files that stand for a class, the share that does when they are absent: to drop a file
+/// from the page cache takes as long as to copy many that are in it.
 const ABSENT_SHARE: u32 = 4;
 
-/// Shorter files are written out and dropped from the page cache in an instant, whatever way they went.
+/// Shorter files are written out and dropped from the page cache at once, whichever variant copies
+/// them.
 const NO_CACHE_BYTES_MIN: u64 = 1 << 20;
 
 /// Shorter files are not worth starting other workers for.
@@ -45,13 +47,13 @@ const LARGE_BYTES: u64 = 64 << 20;
 /// A file of the same class that does in its stead where there is little time.
 const LARGE_SHORT_BYTES: u64 = 20 << 20;
 
-/// Copies that are kept in a lane, the last one among them, and their bytes in all, at most.
+/// Copies that are kept in a copy slot, the last one among them, and their bytes in all, at most.
 const KEPT_MAX: u64 = 8;
 const KEPT_BYTES_MAX: u64 = 64 << 20;
 
 impl Case {
-    /// Every case there is, the one that most time is spent in first: large files alone, then trees of
-    /// small ones, then the rest.
+    /// Every case there is, the one that most time is spent in first: large files alone, then trees
+    /// of small ones, then the rest.
     #[must_use]
     pub fn all() -> Vec<Case> {
         let mut all = Vec::new();
@@ -69,8 +71,8 @@ impl Case {
         all
     }
 
-    /// The same with a shorter file in place of a long one, where its class has one: for a measurement
-    /// that has little time.
+    /// The same with a shorter file in place of a long one, where its class has one: for a
+    /// measurement that has little time.
     #[must_use]
     pub fn shortened(self) -> Case {
         let long = self.file_bytes == LARGE_BYTES;
@@ -99,7 +101,7 @@ impl Case {
 
     /// How many copies are in flight where `at_once` are as many as there ever will be.
     #[must_use]
-    pub fn lanes(&self, at_once: usize) -> usize {
+    pub fn slots(&self, at_once: usize) -> usize {
         match self.situation.in_flight {
             InFlight::One => 1,
             InFlight::Several => at_once,
@@ -116,15 +118,16 @@ impl Case {
         if alone { seconds } else { 0.7 * seconds }
     }
 
-    /// Bytes that one run copies in each lane.
+    /// Bytes that one run copies in each copy slot.
     #[must_use]
     pub fn lane_bytes(&self) -> u64 {
         self.file_bytes * u64::from(self.files)
     }
 
-    /// How many copies there are at a time in each lane: the last one, and those before it. A copy that is
-    /// removed gives memory back that the next one takes, still in the processor's caches, the more so the
-    /// more alike the two ask for it; a tree that is copied finds none of that.
+    /// How many copies there are at a time in each copy slot: the last one, and those before it. A
+    /// copy that is removed gives memory back that the next one takes, still in the processor's
+    /// caches, the more so the more alike the two ask for it; a tree that is copied finds none of
+    /// that.
     #[must_use]
     pub fn copies_kept(&self) -> usize {
         #[allow(clippy::cast_possible_truncation)] // At most `KEPT_MAX`.
@@ -138,9 +141,9 @@ impl Case {
         self.situation.in_flight == InFlight::One && self.file_bytes >= SHARED_BYTES_MIN
     }
 
-    /// Whether `variant` is worth trying: what is to leave nothing in the page cache does so best by
-    /// a way around it, by the plain one, or where a server copies by itself what never comes here. What
-    /// is to be found there by the next reader is not read past it.
+    /// Whether `variant` is worth trying. A copy that leaves nothing in the page cache does best
+    /// with engines that bypass it, with `read_write`, or with a copy on the server. Other copies
+    /// do not bypass it, so that the next reader finds the file there.
     #[must_use]
     pub fn may_try(&self, variant: &Variant) -> bool {
         let past = variant.reads_past_cache();
@@ -164,8 +167,9 @@ impl Case {
         format!("{}, {}, {in_flight}{no_cache}", size_words(size), residency.name())
     }
 
-    /// Several huge files at once wait for the medium and are as slow by every way; whoever asks for
-    /// `--no-cache` has large files; and of short files no copy asks whether they are in the cache.
+    /// Not worth measuring are several huge files at once, which wait for the medium with every
+    /// variant, `--no-cache` with small files, and the residency of small files, which no copy
+    /// checks.
     fn is_worth_measuring(&self) -> bool {
         let huge = self.situation.size.last_bytes().is_none();
         let several = self.situation.in_flight == InFlight::Several;

@@ -1,19 +1,21 @@
-//! The search for the fastest way of copying between two directories, situation by situation.
+//! `tune`: the fastest variant between two directories, for each situation.
 //!
-//! [`plan`](Plan) says what stands for each situation and what there is room and time for; a contest
-//! finds the best way in one: all variants run a few heats, the search goes on around the best, and
-//! those that are close run shuffled rounds until they are told apart, or are as good as each other.
-//! Each run is one of [`trial`](crate::trial), as in a race: state set and proved, copy verified. What
-//! it came to is a [`Record`], and its choices are lines of a profile.
+//! A [`Plan`] names the case that stands for each situation, as far as space and time allow. A
+//! search finds the best variant of one case: elimination rounds of all candidates, then neighbours
+//! of the best (other buffers, depths and workers), then shuffled final rounds of those that are
+//! close. Each run is a [`trial`](crate::trial), as in a race. The result is a [`Record`], and its
+//! choices are lines of a profile.
 
-mod at_work;
-mod case;
-mod contest;
-mod field;
-mod lane;
-mod lanes;
-mod plan;
-mod record;
+mod candidates;
+pub mod case;
+pub mod config;
+mod copy_slot;
+mod copy_slots;
+mod heuristics;
+pub mod plan;
+pub mod record;
+mod runners;
+mod search;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,50 +23,31 @@ use std::time::{Duration, Instant};
 use engines::Variant;
 use engines::profile::{InFlight, Residency, Situation, SizeClass};
 
-pub use case::Case;
-pub use plan::{Plan, Planned};
-pub use record::{Finding, KIND, Loss, Record, Records, Refused, SCHEMA_VERSION, Way};
+use case::Case;
+use plan::{Plan, Planned};
+use record::{Finding, Record, Refused};
 
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::experiment;
-use crate::fixture::Scratch;
+use crate::page_cache::prover::Prover;
 use crate::sample::Stage;
-use crate::state::Prover;
-use crate::verdict::DELTA;
-use at_work::Foreign;
-use contest::{Contest, Known, Search};
-use field::Standing;
-use lane::Lane;
-use lanes::Lanes;
+use crate::scratch::Scratch;
+use crate::search::run_order::RunOrder;
+use crate::search::winner::DELTA;
+use candidates::Status;
+use config::Config;
+use copy_slot::CopySlot;
+use copy_slots::CopySlots;
+use heuristics::{GRACE, LATER, MOST, SECONDS_FOR_LONG_FILES, SECONDS_MIN};
+use runners::{OtherCopier, StartedRunners};
+use search::{PriorKnowledge, Search, SearchContext};
 
-/// What a search is to do.
-pub struct Config<'c> {
-    /// Time for everything.
-    pub time: Duration,
-    /// When the time began.
-    pub begun: Instant,
-    /// The seed of all orders.
-    pub seed: u64,
-    /// Copies in flight where there are several.
-    pub at_once: usize,
-    /// The most workers that a file is shared by.
-    pub workers_max: usize,
-    /// The candidates.
-    pub variants: Vec<Variant>,
-    /// What a copy tries in a case without being told, one after another.
-    pub defaults: &'c dyn Fn(&Case) -> Vec<Variant>,
-    /// What was chosen for a case before, if anything was: it takes part to the end, so that a new search
-    /// tells what going on with it would cost.
-    pub present: &'c dyn Fn(&Case) -> Option<Variant>,
-}
-
-/// What happens, for whoever watches. It is told between runs and never during one.
+/// What happens, for the caller. It is reported between runs and never during one.
 #[derive(Debug)]
 pub enum Event<'e> {
-    /// A run is about to begin.
+    /// A run starts.
     Run(Progress<'e>),
-    /// A situation has its answer, or has none; a better one may follow.
+    /// A situation has an answer or none yet; a better one may follow.
     Found {
         /// The answer.
         finding: &'e Finding,
@@ -84,7 +67,7 @@ pub struct Progress<'p> {
     pub number: usize,
     /// How many are measured.
     pub of: usize,
-    /// How often it was taken up, this time included.
+    /// Visits of this situation so far, this one included.
     pub visit: u32,
     /// The part of its search.
     pub stage: Stage,
@@ -92,26 +75,13 @@ pub struct Progress<'p> {
     pub round: u32,
     /// Time that is left for everything.
     pub left: Duration,
-    /// Those that still take part, fastest first: the name, and the median or best time of a file in
-    /// nanoseconds.
+    /// Those that still take part, fastest first: the name, and the median or best time of a file
+    /// in nanoseconds.
     pub leaders: Vec<(String, f64)>,
 }
 
 /// Called with each event.
 pub type Watch<'w> = dyn FnMut(&Event<'_>) + 'w;
-
-/// How far beyond its share of the time a situation may go for the rounds without which it has no
-/// answer.
-const GRACE: f64 = 0.5;
-
-/// Of the time that is left, what one situation may have whose runs take long.
-const MOST: f64 = 0.5;
-
-/// Of all the time, what is kept for coming back to each situation later.
-const LATER: f64 = 0.4;
-
-/// Time behind which no situation is taken up again, in seconds.
-const SECONDS_MIN: f64 = 1.0;
 
 /// Searches: sources are made in `src`, copies in `dst`.
 ///
@@ -125,14 +95,14 @@ pub fn run(
     haulage_commit: Option<&'static str>,
     watch: &mut Watch<'_>,
 ) -> Result<Record, Error> {
-    let date = crate::bench::certificates::now();
+    let date = crate::environment::utc_now();
     let measured: Vec<&Planned> = plan.measured().collect();
     let mut tuning = Tuning {
         config,
-        lanes: Lanes::new((src, dst), config.seed),
+        slots: CopySlots::new((src, dst), config.seed),
         provers: BTreeMap::new(),
-        contests: Vec::new(),
-        foreign: gnu_cp(),
+        searches: Vec::new(),
+        other_copier: gnu_cp(),
         of: measured.len(),
         watch,
     };
@@ -147,14 +117,14 @@ pub fn run(
     let prover = tuning.first_prover()?;
     let (src_dir, dst_dir) = (above(src), above(dst));
     let environment = Environment::look(src_dir, dst_dir, prover, config.seed, haulage_commit);
-    let mut situations: Vec<Finding> = tuning.contests.iter().map(Finding::of).collect();
+    let mut situations: Vec<Finding> = tuning.searches.iter().map(Finding::of).collect();
     let left_out = plan.cases.iter().filter(|planned| planned.why_not.is_some());
     situations.extend(left_out.map(|planned| {
         let defaults = (config.defaults)(&planned.case);
-        let known = Known { defaults, present: None, out: &[] };
-        let mut contest = Contest::new(planned.case, known, None, &[]);
-        contest.why_not = planned.why_not.clone().unwrap_or_default();
-        Finding::of(&contest)
+        let known = PriorKnowledge { defaults, present: None, out: &[] };
+        let mut search = Search::new(planned.case, known, None, &[]);
+        search.why_not = planned.why_not.clone().unwrap_or_default();
+        Finding::of(&search)
     }));
     Ok(Record {
         date,
@@ -163,16 +133,17 @@ pub fn run(
         seconds: config.begun.elapsed().as_secs_f64(),
         at_once: config.at_once,
         delta: DELTA,
-        refused: refused(&tuning.contests),
+        refused: refused(&tuning.searches),
         situations,
     })
 }
 
 /// What GNU cp does with a file since version 9.0: it tries to share extents, then has the kernel
-/// copy, and reads and writes where that is refused, 128 KiB at a time. It asks for each file anew.
-fn gnu_cp() -> Foreign {
+/// copy, and reads and writes where that is refused, 128 KiB at a time. It tries all of them again
+/// for each file.
+fn gnu_cp() -> OtherCopier {
     let variant = |text: &str| text.parse().expect("the engine is in the table");
-    Foreign {
+    OtherCopier {
         name: "gnu_cp",
         main: variant("copy_file_range"),
         ways: ["reflink", "copy_file_range", "read_write:128K"].map(variant).into(),
@@ -185,10 +156,10 @@ type Provers = BTreeMap<(SizeClass, Residency), Prover>;
 /// A search under way.
 struct Tuning<'t, 'c> {
     config: &'t Config<'c>,
-    lanes: Lanes<'t>,
+    slots: CopySlots<'t>,
     provers: Provers,
-    contests: Vec<Contest>,
-    foreign: Foreign,
+    searches: Vec<Search>,
+    other_copier: OtherCopier,
     of: usize,
     watch: &'t mut Watch<'c>,
 }
@@ -198,10 +169,10 @@ impl Tuning<'_, '_> {
         self.config.time.saturating_sub(self.config.begun.elapsed())
     }
 
-    /// Time that is kept for coming back. Where there is little, one visit each has to do, and whatever is
-    /// left over.
+    /// The time that is kept for later visits. With little time each situation gets one visit, and
+    /// more only from time that is left over.
     fn later(&self) -> Duration {
-        let enough = self.config.time.as_secs_f64() >= plan::SECONDS_FOR_LONG_FILES;
+        let enough = self.config.time.as_secs_f64() >= SECONDS_FOR_LONG_FILES;
         if enough { self.config.time.mul_f64(LATER) } else { Duration::ZERO }
     }
 
@@ -210,29 +181,29 @@ impl Tuning<'_, '_> {
         let defaults = (self.config.defaults)(case);
         let out = self.known_of(case);
         let present = (self.config.present)(case);
-        let known = Known { defaults, present, out: &out };
-        let candidates = [self.config.variants.clone(), self.found_for_shorter(case)].concat();
-        let contest = Contest::new(*case, known, Some(&self.foreign), &candidates);
-        self.contests.push(contest);
-        let number = self.contests.len();
+        let known = PriorKnowledge { defaults, present, out: &out };
+        let variants = [self.config.variants.clone(), self.found_for_shorter(case)].concat();
+        let search = Search::new(*case, known, Some(&self.other_copier), &variants);
+        self.searches.push(search);
+        let number = self.searches.len();
         if self.left().is_zero() {
-            self.contests[number - 1].give_up_for_now("the time was over".to_owned());
+            self.searches[number - 1].give_up_for_now("the time was over".to_owned());
         } else {
             self.search(number - 1, share)?;
         }
-        let finding = Finding::of(&self.contests[number - 1]);
+        let finding = Finding::of(&self.searches[number - 1]);
         (self.watch)(&Event::Found { finding: &finding, number, of: self.of });
         Ok(())
     }
 
-    /// What other situations have told of the variants: what does not work here at all, and what is
-    /// far behind with files of that length that are read from the same place.
-    fn known_of(&self, case: &Case) -> Vec<(String, Standing)> {
+    /// What other situations showed of the variants: which do not work here, and which are far
+    /// slower with files of that size and residency.
+    fn known_of(&self, case: &Case) -> Vec<(String, Status)> {
         let mut known = Vec::new();
-        for contest in &self.contests {
-            let Situation { size, residency, in_flight, no_cache } = contest.case.situation;
+        for search in &self.searches {
+            let Situation { size, residency, in_flight, no_cache } = search.case.situation;
             let own = case.situation;
-            // The longest files take too long for all that are hopeless.
+            // The longest files take too long for variants that are far slower.
             let huge = own.size.last_bytes().is_none();
             let next = own.size.index() == size.index() + 1;
             let alike = (size == own.size || huge && next)
@@ -241,72 +212,73 @@ impl Tuning<'_, '_> {
                 && no_cache == own.no_cache;
             let factor = if huge { 1.3 } else { 2.0 };
             known.extend(
-                contest
-                    .hopeless(factor)
+                search
+                    .far_slower(factor)
                     .into_iter()
-                    .filter(|(_, standing)| alike || matches!(standing, Standing::Refused(_))),
+                    .filter(|(_, status)| alike || matches!(status, Status::Refused(_))),
             );
         }
         known
     }
 
-    /// What came to the end with files of the class below, in the same situation otherwise. Around the
-    /// best of the longest files there is little time to search.
+    /// The variants that reached the end in the next smaller size class. There is little time to
+    /// try neighbours with the largest files.
     fn found_for_shorter(&self, case: &Case) -> Vec<Variant> {
         let own = case.situation;
-        let is_below = |contest: &&Contest| {
-            let it = contest.case.situation;
+        let is_below = |search: &&Search| {
+            let it = search.case.situation;
             it.size.index() + 1 == own.size.index() && Situation { size: own.size, ..it } == own
         };
-        let below = self.contests.iter().filter(is_below);
-        below.flat_map(Contest::finalists).cloned().collect()
+        let below = self.searches.iter().filter(is_below);
+        below.flat_map(Search::finalists).cloned().collect()
     }
 
-    /// Searches, or goes on with it, in contest `place` for about `share` of time.
+    /// Starts or continues search `place` for about `share` of time.
     fn search(&mut self, place: usize, share: Duration) -> Result<(), Error> {
         let begun = Instant::now();
-        let case = self.contests[place].case;
+        let case = self.searches[place].case;
         let (left, later) = (self.left(), self.later());
-        let lanes = self.lanes.of(&case, case.lanes(self.config.at_once), left)?;
-        let prover = prover(&mut self.provers, &lanes[0], &case)?;
+        let slots = self.slots.of(&case, case.slots(self.config.at_once), left)?;
+        let prover = prover(&mut self.provers, &slots[0], &case)?;
         if let Some(why) = why_out_of_reach(&case, &prover) {
-            self.contests[place].why_not = why;
+            self.searches[place].why_not = why;
             return Ok(());
         }
         let (number, of, limit) = (place + 1, self.of, self.config.begun + self.config.time);
         let seed = self.config.seed ^ (number as u64) << 48;
-        let left = match self.contests[place].visits {
+        let left = match self.searches[place].visits {
             0 => left.saturating_sub(later),
             _ => left,
         };
         let watch = &mut *self.watch;
-        let mut search = Search {
-            lanes,
+        let mut context = SearchContext {
+            slots,
             prover: &prover,
             deadline: (begun + share).min(limit),
             most: (begun + left.mul_f64(MOST)).min(limit),
             grace: (begun + share.mul_f64(1.0 + GRACE)).min(limit),
-            plan: experiment::plan::Plan { seed },
+            plan: RunOrder { seed },
             workers_max: self.config.workers_max,
-            watch: &mut |contest: &Contest, stage, round| {
+            started: StartedRunners::new(Some(&self.other_copier)),
+            watch: &mut |search: &Search, stage, round| {
                 let left = limit.saturating_duration_since(Instant::now());
-                let leaders = contest.leaders();
-                let (case, visit) = (&contest.case, contest.visits);
+                let leaders = search.leaders();
+                let (case, visit) = (&search.case, search.visits);
                 let progress = Progress { case, number, of, visit, stage, round, left, leaders };
                 watch(&Event::Run(progress));
             },
         };
-        self.contests[place].search(&mut search, Some(&self.foreign))
+        self.searches[place].search(&mut context)
     }
 
-    /// Gives what time is left to those that have no answer yet.
+    /// Gives the remaining time to the situations that have no answer yet.
     fn go_on_with_the_open_ones(&mut self) -> Result<(), Error> {
         loop {
-            self.lanes.renew(self.left())?;
-            let open: Vec<usize> = (0..self.contests.len())
-                .filter(|&place| self.contests[place].may_gain_by_more())
+            self.slots.renew(self.left())?;
+            let open: Vec<usize> = (0..self.searches.len())
+                .filter(|&place| self.searches[place].may_gain_by_more())
                 .collect();
-            let rounds = |tuning: &Self| tuning.contests.iter().map(|c| c.rounds_ever).sum::<u32>();
+            let rounds = |tuning: &Self| tuning.searches.iter().map(|c| c.rounds_ever).sum::<u32>();
             let before = rounds(self);
             for (nth, &place) in open.iter().enumerate() {
                 let share = self.left() / u32::try_from(open.len() - nth).unwrap_or(1);
@@ -323,22 +295,22 @@ impl Tuning<'_, '_> {
 
     /// What can be proved of the first source.
     fn first_prover(&mut self) -> Result<Prover, Error> {
-        let (first, left) = (self.contests[0].case, self.left());
+        let (first, left) = (self.searches[0].case, self.left());
         if let Some(known) = self.provers.get(&key_of(&first)) {
             return Ok(known.clone());
         }
-        let lanes = self.lanes.of(&first, 1, left)?;
-        prover(&mut self.provers, &lanes[0], &first)
+        let slots = self.slots.of(&first, 1, left)?;
+        prover(&mut self.provers, &slots[0], &first)
     }
 }
 
-/// What can be proved of the sources of `case`, of which `lane` has one; it is tried out once.
-fn prover(known: &mut Provers, lane: &Lane, case: &Case) -> Result<Prover, Error> {
+/// What can be proved of the sources of `case`, of which `slot` has one; it is tried out once.
+fn prover(known: &mut Provers, slot: &CopySlot, case: &Case) -> Result<Prover, Error> {
     let key = key_of(case);
     if let Some(known) = known.get(&key) {
         return Ok(known.clone());
     }
-    let prover = lane.prover(case)?;
+    let prover = slot.prover(case)?;
     known.insert(key, prover.clone());
     Ok(prover)
 }
@@ -347,7 +319,7 @@ fn key_of(case: &Case) -> (SizeClass, Residency) {
     (case.situation.size, case.situation.residency)
 }
 
-/// Cold has to be proved; where it cannot be, whatever was measured would be of no known state.
+/// Cold has to be proved; otherwise the state of the measurement would be unknown.
 fn why_out_of_reach(case: &Case, prover: &Prover) -> Option<String> {
     if case.situation.residency == Residency::Resident {
         return None;
@@ -359,11 +331,11 @@ fn why_out_of_reach(case: &Case, prover: &Prover) -> Option<String> {
     (!prover.drops_pages).then(|| keeps.to_owned())
 }
 
-fn refused(contests: &[Contest]) -> Vec<Refused> {
+fn refused(searches: &[Search]) -> Vec<Refused> {
     let mut all: BTreeMap<String, String> = BTreeMap::new();
-    for arm in contests.iter().flat_map(|contest| &contest.arms) {
-        if let Standing::Refused(reason) = &arm.standing {
-            all.entry(arm.name.clone()).or_insert_with(|| reason.clone());
+    for candidate in searches.iter().flat_map(|search| &search.candidates) {
+        if let Status::Refused(reason) = &candidate.status {
+            all.entry(candidate.name.clone()).or_insert_with(|| reason.clone());
         }
     }
     all.into_iter().map(|(variant, reason)| Refused { variant, reason }).collect()

@@ -1,24 +1,24 @@
-//! What can be measured with the room and the time there are.
+//! Plans a tuning: which cases fit the space and the time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use engines::profile::{Residency, SizeClass};
 
-use super::Config;
 use super::case::Case;
-use crate::environment;
+use super::config::Config;
+use super::heuristics::{MEMORY_SHARE, SECONDS_FOR_LONG_FILES, SHARE_MIN, SPARE_BYTES};
 use crate::error::Error;
-use crate::words;
+use crate::{environment, words};
 
 /// What is to be measured, and what is not.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Every case, in the order in which they are measured.
     pub cases: Vec<Planned>,
-    /// Room that the sources take, in bytes.
+    /// Space that the sources take, in bytes.
     pub src_bytes: u64,
-    /// Room that the copies take at most, in bytes.
+    /// Space that the copies take at most, in bytes.
     pub dst_bytes: u64,
 }
 
@@ -32,19 +32,6 @@ pub struct Planned {
     /// Why it is not measured.
     pub why_not: Option<String>,
 }
-
-/// The share of the usual seconds with which a case still comes to an answer. What would have less is
-/// left out, so that others have enough.
-const SHARE_MIN: f64 = 0.4;
-
-/// With less time, shorter files stand for the long ones.
-pub(super) const SECONDS_FOR_LONG_FILES: f64 = 90.0;
-
-/// Of the memory, what a source and its copies may fill together and all of it stay in the page cache.
-const MEMORY_SHARE: f64 = 0.4;
-
-/// What is left free.
-const SPARE_BYTES: u64 = 32 << 20;
 
 impl Plan {
     /// The plan for sources in `src_dir` and copies in `dst_dir`.
@@ -78,7 +65,7 @@ impl Plan {
             .collect();
         for planned in &mut cases {
             let case = planned.case;
-            let together = 2 * case.lane_bytes() * case.lanes(config.at_once) as u64;
+            let together = 2 * case.lane_bytes() * case.slots(config.at_once) as u64;
             let resident = case.situation.residency == Residency::Resident;
             if resident && together as f64 > MEMORY_SHARE * memory_bytes as f64 {
                 planned.why_not = Some(format!(
@@ -100,7 +87,7 @@ impl Plan {
 struct Space {
     src: u64,
     dst: u64,
-    /// Both are one.
+    /// Both directories are on one file system.
     same: bool,
 }
 
@@ -122,7 +109,7 @@ impl Space {
     }
 }
 
-/// Room that is missing.
+/// Missing space.
 #[derive(Debug)]
 struct Lack {
     /// Where the sources are to be, rather than where the copies are.
@@ -145,22 +132,22 @@ fn free_bytes(dir: &Path) -> Result<u64, Error> {
     Ok(if known { stat.f_bavail.saturating_mul(stat.f_frsize) } else { u64::MAX / 4 })
 }
 
-/// Room for the sources and for the copies of those that are measured.
+/// Space for the sources and for the copies of those that are measured.
 fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
-    let with_slack = |case: &Case, lanes: usize| {
+    let with_slack = |case: &Case, slots: usize| {
         let bytes = case.lane_bytes() + case.lane_bytes() / 50 + 8192 * u64::from(case.files);
-        bytes * lanes as u64
+        bytes * slots as u64
     };
     let measured = || cases.iter().filter(|planned| planned.why_not.is_none());
     // Cases of the same files have them in common.
     let mut sources: BTreeMap<(SizeClass, u32), u64> = BTreeMap::new();
     for Planned { case, .. } in measured() {
         let room = sources.entry((case.situation.size, case.files)).or_default();
-        *room = (*room).max(with_slack(case, case.lanes(at_once)));
+        *room = (*room).max(with_slack(case, case.slots(at_once)));
     }
     let src: u64 = sources.values().sum();
     let dst = measured()
-        .map(|Planned { case, .. }| with_slack(case, case.lanes(at_once) * case.copies_kept()));
+        .map(|Planned { case, .. }| with_slack(case, case.slots(at_once) * case.copies_kept()));
     (src + SPARE_BYTES, dst.max().unwrap_or(0) + SPARE_BYTES)
 }
 
@@ -183,7 +170,7 @@ fn leave_out_by_room(cases: &mut [Planned], space: &Space, at_once: usize) {
     }
 }
 
-/// Sets the time aside: what comes first has enough of it, and what would have too little has none.
+/// Divides the time: the first cases get enough, and a case that would get too little gets none.
 fn leave_out_by_time(cases: &mut [Planned], seconds: f64) {
     let mut wanted = 0.0;
     let whole: f64 = cases

@@ -1,12 +1,12 @@
-//! What a search came to, as it is written and read: an object of JSON with nothing left out.
+//! The record of a tuning, as JSON and as lines of a profile.
 
 use std::collections::BTreeMap;
 
 use engines::profile::{Choice, InFlight, Line, Measured, Other, Residency, Situation, SizeClass};
 use serde::{Deserialize, Serialize};
 
-use super::contest::Contest;
-use super::field::{self, Arm, Role, Standing};
+use super::candidates::{self, Candidate, Role, Status};
+use super::search::Search;
 use crate::stats::median;
 
 /// The number of this form. It changes when a field changes its meaning or goes.
@@ -72,7 +72,7 @@ pub struct Finding {
     pub words: String,
     /// Bytes of each file.
     pub file_bytes: u64,
-    /// Files that a run copied one after another, in each lane.
+    /// Files that a run copied one after another, in each copy slot.
     pub files: u32,
     /// Why there is no answer; empty where there is one.
     pub why_not: String,
@@ -93,19 +93,19 @@ pub struct Finding {
     pub seconds: f64,
     /// What it costs to go by the default.
     pub default_loss: Option<Loss>,
-    /// What GNU cp's way costs.
+    /// What GNU cp costs.
     pub gnu_cp_loss: Option<Loss>,
     /// What it costs always to use copy_file_range.
     pub copy_file_range_loss: Option<Loss>,
-    /// Every way that was tried, fastest first.
-    pub ways: Vec<Way>,
-    /// In a [summary](Record::summary) those of them that left in the heats: the time of the middle one of
-    /// a way's heats over that of the best's.
+    /// Every variant that was tried, fastest first.
+    pub ways: Vec<VariantResult>,
+    /// In a [summary](Record::summary) those of them that left in the elimination rounds: the time
+    /// of the median elimination round of a variant over that of the best.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left: BTreeMap<String, f64>,
 }
 
-/// What a way costs against the best.
+/// What a variant costs against the best.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
@@ -118,7 +118,7 @@ pub enum Loss {
         /// The upper end.
         high: f64,
     },
-    /// It moves no bytes here: the copy comes to share the source's extents.
+    /// It moves no bytes here: the copy then shares the source's extents.
     SharesExtents,
     /// It does not work here.
     Refused,
@@ -126,21 +126,21 @@ pub enum Loss {
     Unknown,
 }
 
-/// One way in a search.
+/// One variant in a search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Way {
+pub struct VariantResult {
     /// The variant, or the name of another copier.
     pub name: String,
-    /// `chosen`, `raced`, `beaten`, `slow` (left in the heats), `untried` (known to be slow, or
-    /// no time), `refused`.
+    /// `chosen`, `raced`, `beaten`, `slow` (left in the elimination rounds), `untried` (known to be
+    /// slow, or no time), `refused`.
     pub standing: String,
     /// Why it was refused; empty otherwise.
     pub reason: String,
-    /// The destination came to share the source's extents.
+    /// The destination then shares the source's extents.
     pub shares_extents: bool,
     /// The median time of a file in nanoseconds, in the final.
     pub file_ns_median: Option<f64>,
-    /// Millions of bytes a second in one lane, from that.
+    /// Millions of bytes a second in one copy slot, from that.
     pub megabytes_per_second: Option<f64>,
     /// Its time over that of the best, paired by round.
     pub ratio_to_best: Option<f64>,
@@ -148,9 +148,9 @@ pub struct Way {
     pub ratio_low: Option<f64>,
     /// The upper end.
     pub ratio_high: Option<f64>,
-    /// The times of its heats in nanoseconds, each of all files of a lane.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub heats_ns: Vec<f64>,
+    /// The times of its elimination rounds in nanoseconds, each of all files of a copy slot.
+    #[serde(rename = "heats_ns", default, skip_serializing_if = "Vec::is_empty")]
+    pub elimination_ns: Vec<f64>,
     /// The times of the final, by round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds_ns: Vec<(u32, f64)>,
@@ -188,14 +188,14 @@ impl Record {
     }
 
     /// The same without the times of single runs, from which all else was made, and with little of
-    /// those ways that left before the final.
+    /// those variants that were dropped before the final.
     #[must_use]
     pub fn summary(mut self) -> Record {
         for finding in &mut self.situations {
             finding.left = finding.left();
             finding.ways.retain(|way| way.file_ns_median.is_some());
             for way in &mut finding.ways {
-                way.heats_ns.clear();
+                way.elimination_ns.clear();
                 way.rounds_ns.clear();
             }
         }
@@ -204,18 +204,18 @@ impl Record {
 }
 
 impl Finding {
-    /// Of a contest, whatever became of it.
-    pub(super) fn of(contest: &Contest) -> Finding {
-        let arms = &contest.arms;
-        let answered = contest.why_not.is_empty();
-        let best = field::best(arms).filter(|_| answered);
-        let chosen = field::choose(arms, contest.default()).filter(|_| answered);
-        let name = |index: Option<usize>| index.map(|index| arms[index].name.clone());
-        let loss = |is_it: &dyn Fn(&Arm) -> bool| {
-            let arm = arms.iter().find(|arm| is_it(arm))?;
-            answered.then(|| Loss::of(arm, best.map(|best| &arms[best])))
+    /// The finding of a search, answered or not.
+    pub(super) fn of(search: &Search) -> Finding {
+        let candidates = &search.candidates;
+        let answered = search.why_not.is_empty();
+        let best = candidates::best(candidates).filter(|_| answered);
+        let chosen = candidates::choose(candidates, search.default()).filter(|_| answered);
+        let name = |index: Option<usize>| index.map(|index| candidates[index].name.clone());
+        let loss = |is_it: &dyn Fn(&Candidate) -> bool| {
+            let candidate = candidates.iter().find(|candidate| is_it(candidate))?;
+            answered.then(|| Loss::of(candidate, best.map(|best| &candidates[best])))
         };
-        let case = contest.case;
+        let case = search.case;
         let Situation { size, residency, in_flight, no_cache } = case.situation;
         Finding {
             size: size.to_string(),
@@ -225,22 +225,22 @@ impl Finding {
             words: case.words(),
             file_bytes: case.file_bytes,
             files: case.files,
-            why_not: contest.why_not.clone(),
+            why_not: search.why_not.clone(),
             choice: name(chosen),
             best: name(best),
-            default: contest.default().to_string(),
+            default: search.default().to_string(),
             rule: None,
-            settled: contest.settled && answered,
-            rounds: contest.rounds,
-            seconds: contest.took.as_secs_f64(),
-            default_loss: loss(&|arm| {
-                arm.variant == *contest.default() && arm.role != Role::Foreign
+            settled: search.settled && answered,
+            rounds: search.rounds,
+            seconds: search.took.as_secs_f64(),
+            default_loss: loss(&|candidate| {
+                candidate.variant == *search.default() && candidate.role != Role::OtherCopier
             }),
-            gnu_cp_loss: loss(&|arm| arm.role == Role::Foreign),
-            copy_file_range_loss: loss(&|arm| {
-                arm.name == "copy_file_range" && arm.role != Role::Foreign
+            gnu_cp_loss: loss(&|candidate| candidate.role == Role::OtherCopier),
+            copy_file_range_loss: loss(&|candidate| {
+                candidate.name == "copy_file_range" && candidate.role != Role::OtherCopier
             }),
-            ways: ways(contest, best, chosen),
+            ways: ways(search, best, chosen),
             left: BTreeMap::new(),
         }
     }
@@ -254,29 +254,31 @@ impl Finding {
         Some(Situation { size, residency, in_flight, no_cache: self.no_cache })
     }
 
-    /// What those that left in the heats took there, against the best, to thousandths.
+    /// What those that left in the elimination rounds took there, against the best, to thousandths.
     fn left(&self) -> BTreeMap<String, f64> {
-        let heat = |way: &Way| median(&way.heats_ns);
+        let median_ns = |way: &VariantResult| median(&way.elimination_ns);
         let best = self.best.as_deref().and_then(|best| self.way(best));
-        let Some(best_ns) = best.and_then(heat) else { return BTreeMap::new() };
+        let Some(best_ns) = best.and_then(median_ns) else { return BTreeMap::new() };
         let left = self.ways.iter().filter(|way| way.file_ns_median.is_none());
-        let ratio = |way: &Way| Some((heat(way)? / best_ns * 1000.0).round() / 1000.0);
+        let ratio =
+            |way: &VariantResult| Some((median_ns(way)? / best_ns * 1000.0).round() / 1000.0);
         left.filter_map(|way| Some((way.name.clone(), ratio(way)?))).collect()
     }
 
-    /// The way called `name`.
+    /// The variant called `name`.
     #[must_use]
-    pub fn way(&self, name: &str) -> Option<&Way> {
+    pub fn way(&self, name: &str) -> Option<&VariantResult> {
         self.ways.iter().find(|way| way.name == name)
     }
 
-    /// The names of all ways of which something is known.
+    /// The names of all variants with results.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.ways.iter().map(|way| way.name.as_str()).chain(self.left.keys().map(String::as_str))
     }
 
-    /// What the way called `name` took against the best: by the final, or, of those that left in the
-    /// heats, by these, which are few. `None` where it did not run or shares extents.
+    /// The ratio of the variant called `name` to the best: by the final, or, of those that left in
+    /// the elimination rounds, by these, which are few. `None` where it did not run or shares
+    /// extents.
     #[must_use]
     pub fn ratio_to_best(&self, name: &str) -> Option<f64> {
         match self.way(name) {
@@ -285,9 +287,9 @@ impl Finding {
         }
     }
 
-    /// The way to use.
+    /// The variant to use.
     #[must_use]
-    pub fn chosen(&self) -> Option<&Way> {
+    pub fn chosen(&self) -> Option<&VariantResult> {
         self.way(self.choice.as_deref()?)
     }
 
@@ -295,7 +297,7 @@ impl Finding {
     fn line(&self, date: &str) -> Option<Line> {
         let chosen = self.chosen()?;
         let own = chosen.ratio_to_best.unwrap_or(1.0);
-        let compared = |way: &&Way| {
+        let compared = |way: &&VariantResult| {
             way.name != chosen.name
                 && !way.shares_extents
                 && way.name.parse::<engines::Variant>().is_ok()
@@ -323,18 +325,18 @@ impl Finding {
 }
 
 impl Loss {
-    fn of(arm: &Arm, best: Option<&Arm>) -> Loss {
-        if matches!(arm.standing, Standing::Refused(_)) {
+    fn of(candidate: &Candidate, best: Option<&Candidate>) -> Loss {
+        if matches!(candidate.status, Status::Refused(_)) {
             return Loss::Refused;
         }
-        if arm.shares_extents {
+        if candidate.shares_extents {
             return Loss::SharesExtents;
         }
         let Some(best) = best else { return Loss::Unknown };
-        if arm.name == best.name {
+        if candidate.name == best.name {
             return Loss::Ratio { ratio: 1.0, low: 1.0, high: 1.0 };
         }
-        field::ratio(arm, best).map_or(Loss::Unknown, |ratio| Loss::Ratio {
+        candidates::ratio(candidate, best).map_or(Loss::Unknown, |ratio| Loss::Ratio {
             ratio: ratio.estimate,
             low: ratio.interval.low,
             high: ratio.interval.high,
@@ -342,49 +344,49 @@ impl Loss {
     }
 }
 
-fn ways(contest: &Contest, best: Option<usize>, chosen: Option<usize>) -> Vec<Way> {
-    let arms = &contest.arms;
-    let files = f64::from(contest.case.files);
-    let mut ways: Vec<Way> = Vec::new();
-    for (index, arm) in arms.iter().enumerate() {
-        let times: Vec<f64> = arm.finals_ns.values().copied().collect();
+fn ways(search: &Search, best: Option<usize>, chosen: Option<usize>) -> Vec<VariantResult> {
+    let candidates = &search.candidates;
+    let files = f64::from(search.case.files);
+    let mut ways: Vec<VariantResult> = Vec::new();
+    for (index, candidate) in candidates.iter().enumerate() {
+        let times: Vec<f64> = candidate.finals_ns.values().copied().collect();
         let file_ns_median = median(&times).map(|ns| ns / files);
-        let ratio =
-            best.filter(|&best| best != index).and_then(|best| field::ratio(arm, &arms[best]));
+        let ratio = best
+            .filter(|&best| best != index)
+            .and_then(|best| candidates::ratio(candidate, &candidates[best]));
         let is_best = best == Some(index);
         let one = is_best.then_some(1.0);
-        let (standing, reason) = match &arm.standing {
+        let (standing, reason) = match &candidate.status {
             _ if chosen == Some(index) => ("chosen", ""),
-            Standing::Running => ("raced", ""),
-            Standing::Beaten => ("beaten", ""),
-            Standing::Waiting => ("untried", ""),
-            Standing::Slow if arm.heats_ns.is_empty() => ("untried", ""),
-            Standing::Slow => ("slow", ""),
-            Standing::Refused(why) => ("refused", why.as_str()),
+            Status::Running => ("raced", ""),
+            Status::Beaten => ("beaten", ""),
+            Status::Waiting => ("untried", ""),
+            Status::Slow if candidate.elimination_ns.is_empty() => ("untried", ""),
+            Status::Slow => ("slow", ""),
+            Status::Refused(why) => ("refused", why.as_str()),
         };
-        let moved = file_ns_median.filter(|_| !arm.shares_extents);
-        ways.push(Way {
-            name: arm.name.clone(),
+        let moved = file_ns_median.filter(|_| !candidate.shares_extents);
+        ways.push(VariantResult {
+            name: candidate.name.clone(),
             standing: standing.to_owned(),
             reason: reason.to_owned(),
-            shares_extents: arm.shares_extents,
+            shares_extents: candidate.shares_extents,
             file_ns_median,
-            megabytes_per_second: moved
-                .map(|ns| contest.case.file_bytes as f64 * 1e3 / ns.max(1.0)),
+            megabytes_per_second: moved.map(|ns| search.case.file_bytes as f64 * 1e3 / ns.max(1.0)),
             ratio_to_best: ratio.map(|ratio| ratio.estimate).or(one),
             ratio_low: ratio.map(|ratio| ratio.interval.low).or(one),
             ratio_high: ratio.map(|ratio| ratio.interval.high).or(one),
-            heats_ns: arm.heats_ns.clone(),
-            rounds_ns: arm.finals_ns.iter().map(|(&round, &ns)| (round, ns)).collect(),
+            elimination_ns: candidate.elimination_ns.clone(),
+            rounds_ns: candidate.finals_ns.iter().map(|(&round, &ns)| (round, ns)).collect(),
         });
     }
-    let order = |way: &Way| {
-        let heat = way.heats_ns.iter().copied().min_by(f64::total_cmp);
-        (way.ratio_to_best.unwrap_or(f64::INFINITY), heat.unwrap_or(f64::INFINITY))
+    let order = |way: &VariantResult| {
+        let least_ns = way.elimination_ns.iter().copied().min_by(f64::total_cmp);
+        (way.ratio_to_best.unwrap_or(f64::INFINITY), least_ns.unwrap_or(f64::INFINITY))
     };
     ways.sort_by(|a, b| {
-        let ((one, one_heat), (other, other_heat)) = (order(a), order(b));
-        one.total_cmp(&other).then(one_heat.total_cmp(&other_heat))
+        let ((one, one_ns), (other, other_ns)) = (order(a), order(b));
+        one.total_cmp(&other).then(one_ns.total_cmp(&other_ns))
     });
     ways
 }

@@ -1,10 +1,10 @@
 //! How large a buffer has to be: the time with each buffer at each file size, and the curve at the
 //! largest file.
 
-use lab::bench::analysis::Finding;
-use lab::bench::analysis::buffer::{Buffer, Sweep};
-use lab::bench::analysis::view::buffer_of;
-use lab::bench::deltas::Deltas;
+use lab::analysis::Finding;
+use lab::analysis::buffer::{Buffer, Sweep};
+use lab::analysis::view::buffer_of;
+use lab::definition::deltas::Deltas;
 use lab::words::{bytes, nanoseconds};
 
 use super::content::Content;

@@ -1,9 +1,9 @@
 //! The page cache: cold and warm, returned and durable, and what a run leaves in it.
 
-use lab::bench::cell::Cell;
-use lab::bench::definition::Measure;
-use lab::bench::points::value_ns;
-use lab::state::State;
+use lab::analysis::observations::value_ns;
+use lab::definition::Measure;
+use lab::definition::cell::Cell;
+use lab::page_cache::state::State;
 use lab::stats::median;
 use lab::words::nanoseconds;
 

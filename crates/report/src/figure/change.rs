@@ -1,6 +1,6 @@
 //! What changed between two runs: the time in the second divided by that in the first, by cell.
 
-use lab::bench::compare::{CellChange, Change};
+use lab::compare::{CellChange, Change};
 use lab::stats::Answer;
 use lab::words::three_digits;
 

@@ -1,7 +1,7 @@
 //! Time against the number of copies at once, and of workers on one file.
 
-use lab::bench::analysis::Finding;
-use lab::bench::analysis::scaling::{Of, Scaling, Step};
+use lab::analysis::Finding;
+use lab::analysis::scaling::{Of, Scaling, Step};
 use lab::words::{bytes, nanoseconds, three_digits};
 
 use super::content::Content;

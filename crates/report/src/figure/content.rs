@@ -1,7 +1,7 @@
 //! Collects the parts of a figure from the runs of a report.
 
-use lab::bench::analysis::Finding;
-use lab::bench::definition::Part;
+use lab::analysis::Finding;
+use lab::definition::Part;
 
 use crate::plot::{Group, Table};
 use crate::summary::Summary;

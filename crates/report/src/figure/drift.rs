@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lab::bench::points::value_ns;
+use lab::analysis::observations::value_ns;
 use lab::stats::median;
 
 use super::content::Content;
@@ -281,7 +281,7 @@ fn drift_words(cell: &CellSummary<'_>) -> String {
 }
 
 fn row(cell: &CellSummary<'_>) -> Vec<Entry> {
-    let count = |field: fn(&lab::bench::answer::CellVerdict) -> u32| {
+    let count = |field: fn(&lab::verdict::CellVerdict) -> u32| {
         Entry::count(cell.verdict.map(|verdict| f64::from(field(verdict))))
     };
     vec![

@@ -1,8 +1,9 @@
 //! What other orders of runs would have concluded from the same samples.
 
-use lab::bench::analysis::order::{Off, OrderOfRuns, Unproved};
-use lab::bench::analysis::{Estimated, Finding};
-use lab::bench::definition::Part;
+use lab::analysis::Finding;
+use lab::analysis::estimated::Estimated;
+use lab::analysis::run_order::{Off, OrderOfRuns, Unproved};
+use lab::definition::Part;
 use lab::words::{nanoseconds, three_digits};
 
 use super::content::Content;

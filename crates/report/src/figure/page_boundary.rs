@@ -1,8 +1,8 @@
 //! Files around the size of a page: the cost of the byte that needs another page.
 
-use lab::bench::analysis::Finding;
-use lab::bench::analysis::page::Page;
-use lab::bench::definition::Part;
+use lab::analysis::Finding;
+use lab::analysis::page_boundary::Page;
+use lab::definition::Part;
 use lab::words::{grouped, nanoseconds};
 
 use super::content::Content;

@@ -1,10 +1,10 @@
 //! The cost of one read and one write, by the size of the buffer, and the buffer that follows from
 //! it.
 
-use lab::bench::analysis::Estimated;
-use lab::bench::analysis::Finding;
-use lab::bench::analysis::per_call::{CallCost, CallLine, CellCalls, PerCall};
-use lab::bench::record::SequenceRecord;
+use lab::analysis::Finding;
+use lab::analysis::estimated::Estimated;
+use lab::analysis::per_call::{CallCost, CallLine, CellCalls, PerCall};
+use lab::sample::record::SequenceRecord;
 use lab::words::{bytes, nanoseconds};
 
 use super::content::Content;

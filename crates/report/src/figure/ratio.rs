@@ -1,8 +1,8 @@
 //! Ratios to a baseline with their intervals: which variant is faster, and by how much.
 
-use lab::bench::answer::Comparison;
-use lab::bench::definition::Part;
+use lab::definition::Part;
 use lab::stats::Answer;
+use lab::verdict::Comparison;
 use lab::words::{nanoseconds, three_digits};
 
 use super::content::Content;

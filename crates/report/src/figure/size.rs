@@ -2,8 +2,8 @@
 
 mod fits;
 
-use lab::bench::analysis::size_fit::FittedLine;
-use lab::bench::definition::{Analysis, Part};
+use lab::analysis::size_fit::FittedLine;
+use lab::definition::{Analysis, Part};
 use lab::stats::density::{Density, quantiles_supported};
 use lab::stats::quantile;
 use lab::words::{nanoseconds, three_digits};

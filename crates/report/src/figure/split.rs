@@ -1,7 +1,7 @@
 //! Where the time goes: user mode, kernel, waiting, and page faults.
 
-use lab::bench::cell::Cell;
-use lab::bench::definition::Analysis;
+use lab::definition::Analysis;
+use lab::definition::cell::Cell;
 use lab::words::grouped;
 
 use super::content::Content;
@@ -92,7 +92,7 @@ struct Split {
 
 impl Split {
     fn of(variant: &VariantSummary<'_>) -> Split {
-        let median = |field: fn(&lab::measurement::Measurement) -> u64| {
+        let median = |field: fn(&lab::sample::measurement::Measurement) -> u64| {
             variant.median_of(|measured| Some(field(measured))).unwrap_or(0.0)
         };
         let elapsed_ns = median(|measured| measured.elapsed_ns);

@@ -1,7 +1,7 @@
 //! Published results beside those of this run, as ratios, with what was not controlled then.
 
-use lab::bench::analysis::Finding;
-use lab::bench::analysis::then_and_now::{Row, ThenAndNow};
+use lab::analysis::Finding;
+use lab::analysis::published::{Published, Row};
 use lab::words::{nanoseconds, three_digits};
 
 use super::content::Content;
@@ -14,7 +14,7 @@ use crate::summary::{Summary, size_words, state_words};
 pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     let Content { groups, tables, notes } =
         Content::of_findings(summaries, |content, summary, part, finding| {
-            let Finding::ThenAndNow(of) = finding else { return };
+            let Finding::Published(of) = finding else { return };
             content.groups.extend(group(summary, &part.name, of));
             content.tables.push(table(&summary.titled(&part.name), of));
             let uncontrolled = of.not_controlled.trim().trim_end_matches('.');
@@ -39,7 +39,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
     })
 }
 
-fn group(summary: &Summary<'_>, part: &str, of: &ThenAndNow) -> Option<Group> {
+fn group(summary: &Summary<'_>, part: &str, of: &Published) -> Option<Group> {
     let compared = |row: &&Row| row.then_ratio.is_some() && row.now_ratio.is_some();
     let rows: Vec<&Row> =
         of.rows.iter().filter(compared).filter(|row| row.variant != of.baseline).collect();
@@ -85,7 +85,7 @@ fn marks(row: &Row, variants: &[&str]) -> Vec<Mark> {
     Mark::pair(&row.variant, then, now).into()
 }
 
-fn table(title: &str, of: &ThenAndNow) -> Table {
+fn table(title: &str, of: &Published) -> Table {
     let mut table = Table::new(
         &format!("{title}: published beside measured"),
         &[

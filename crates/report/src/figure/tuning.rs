@@ -1,6 +1,6 @@
 //! What `haulage tune` found: the best variant in each situation, and what others cost.
 
-use lab::tune::{Finding, Loss, Record};
+use lab::tune::record::{Finding, Loss, Record};
 use lab::words::{grouped, three_digits};
 
 use crate::machine;

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
-use lab::bench::compare::Change;
-use lab::bench::run_dir::files;
-use lab::tune::Record;
+use lab::compare::Change;
+use lab::run_dir::files;
+use lab::tune::record::Record;
 use serde_json::Value;
 
 use crate::certificate::{Badge, Kind};

@@ -8,12 +8,12 @@ use super::{
 use crate::stats::Interval;
 
 /// The buffer, in bytes, from which on the calls cost no more than the share `overhead` of what the
-/// bytes cost: B ≥ (c_r + c_w) / (ε (f_r + f_w)), with c the cost of a read or write call and f of a
-/// byte, each from the line through `reads` and `writes` (single calls, of one state of the cache).
-/// Sessions are left out of both at once for the interval, and it is taken of the logarithm. When
-/// calls cost nothing that can be seen, the value is 0 with no interval, and when they would not
-/// without some session, there is none either. `None` when either has fewer
-/// than three sizes, or bytes cost nothing.
+/// bytes cost: B ≥ (c_r + c_w) / (ε (f_r + f_w)), with c the cost of a read or write call and f of
+/// a byte, each from the line through `reads` and `writes` (single calls, of one state of the
+/// cache). Sessions are left out of both at once for the interval, and it is taken of the
+/// logarithm. When calls cost nothing that can be seen, the value is 0 with no interval, and when
+/// they would not without some session, there is none either. `None` when either has fewer than
+/// three sizes, or bytes cost nothing.
 ///
 /// # Panics
 /// When `overhead`, bytes or a time are not positive.

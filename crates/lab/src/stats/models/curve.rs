@@ -29,9 +29,9 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// The median of each session at each size; their bisquare mean over the sessions, each moved by
-    /// what distinguishes it at all sizes, so that a session of which some sizes are missing does not
-    /// bend the curve.
+    /// The median of each session at each size; their bisquare mean over the sessions, each moved
+    /// by what distinguishes it at all sizes, so that a session of which some sizes are missing
+    /// does not bend the curve.
     ///
     /// # Panics
     /// When bytes or a time are not positive.

@@ -23,9 +23,9 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// Fits `curve` by bisquare-weighted least squares of the residuals' logarithms, from the fit of
-    /// least squared relative errors; their scale is `scale`, or found from the residuals. `None`
-    /// when there are no more sizes than costs, or they cannot be told apart.
+    /// Fits `curve` by bisquare-weighted least squares of the residuals' logarithms, from the fit
+    /// of least squared relative errors; their scale is `scale`, or found from the residuals.
+    /// `None` when there are no more sizes than costs, or they cannot be told apart.
     pub(super) fn of(curve: &Curve, break_bytes: Option<f64>, scale: Option<f64>) -> Option<Fit> {
         let rows: Vec<Vec<f64>> =
             curve.bytes.iter().map(|&bytes| row(bytes, break_bytes)).collect();

@@ -11,8 +11,8 @@ use super::{
 /// t(n) = c + f n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostLine {
-    /// c, what a call costs whatever it moves, in nanoseconds. It may come out negative when it is
-    /// too small to be seen.
+    /// c, the cost of a call apart from its bytes, in nanoseconds. It may come out negative when it
+    /// is too small to be seen.
     pub call_ns: Estimate,
     /// f, what a byte costs, in nanoseconds.
     pub byte_ns: Estimate,
@@ -35,15 +35,15 @@ pub struct Misfit {
 }
 
 /// The line through `points`, robust against a few sessions and a few sizes that are off: session
-/// medians, bisquare means over sessions, and a bisquare fit of relative errors over the sizes, which
-/// all count the same however many bytes they have. Cold and warm, or calls of different kinds, are
-/// different lines: give one at a time. `None` with fewer than three sizes.
+/// medians, bisquare means over sessions, and a bisquare fit of relative errors over the sizes,
+/// which all count the same however many bytes they have. Cold and warm, or calls of different
+/// kinds, are different lines: give one at a time. `None` with fewer than three sizes.
 ///
-/// The intervals of c, of f and of the buffer that follows from them held the truth in 94 to 98 % of
-/// simulated experiments of 5 or 12 sessions of 15 sizes, a tenth of whose runs were slowed by 20 to
-/// 100 % and whose sessions differed by 5 %. In these, 1 to 4 % of true lines were said not to fit at
-/// 5 %, 96 to 100 % of breaks at which a byte comes to cost 1.7 times as much were found, and none of
-/// 400 lines was taken for broken.
+/// The intervals of c, of f and of the buffer that follows from them held the truth in 94 to 98 %
+/// of simulated experiments of 5 or 12 sessions of 15 sizes, a tenth of whose runs were slowed by
+/// 20 to 100 % and whose sessions differed by 5 %. In these, 1 to 4 % of true lines were said not
+/// to fit at 5 %, 96 to 100 % of breaks at which a byte comes to cost 1.7 times as much were found,
+/// and none of 400 lines was taken for broken.
 ///
 /// # Panics
 /// When bytes or a time are not positive.

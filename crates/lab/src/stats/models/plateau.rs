@@ -22,14 +22,15 @@ pub struct Plateau {
     /// From here up to the best, every buffer is within ε of it: the upper end of each ratio's
     /// interval is. The best itself when no smaller one is shown to be.
     pub shown_from_bytes: u64,
-    /// The plateau may begin here: from here up to the best, no buffer is shown to be slower by more
-    /// than ε. The true beginning lies between this and `shown_from_bytes`.
+    /// The plateau may begin here: from here up to the best, no buffer is shown to be slower by
+    /// more than ε. The true beginning lies between this and `shown_from_bytes`.
     pub possible_from_bytes: u64,
 }
 
 /// Where the times of `settings` are within the share `epsilon` of the best. Buffers are compared
 /// with the best one after the other downwards, and the first that fails ends it: this order, fixed
-/// before, is why no correction for their number is due. `None` unless one of them has two sessions.
+/// before, is why no correction for their number is due. `None` unless one of them has two
+/// sessions.
 ///
 /// # Panics
 /// When a time is not positive.

@@ -17,11 +17,12 @@ const PLACES_A_GAP: usize = 6;
 /// Curves drawn to learn how much a break helps where there is none.
 const DRAWS: u32 = 199;
 
-/// Curves drawn for which a break helps as much, after which there need be no more: even of all draws
-/// they are more than the level allows.
+/// Curves drawn for which a break helps as much, after which there need be no more: even of all
+/// draws they are more than the level allows.
 const ENOUGH: u32 = 5;
 
-/// Places tried for a break in each of these draws, and in the sample when it is compared with them.
+/// Places tried for a break in each of these draws, and in the sample when it is compared with
+/// them.
 const TEST_PLACES_MAX: usize = 12;
 
 /// The level at which a break is believed.
@@ -35,8 +36,8 @@ pub struct Segments {
     /// The two lines.
     pub two: Broken,
     /// The chance that two lines fit so much better than one when there is only one: the largest
-    /// likelihood ratio over all places of the break, against that of curves drawn from the one line
-    /// with the residuals of the two.
+    /// likelihood ratio over all places of the break, against that of curves drawn from the one
+    /// line with the residuals of the two.
     pub p: f64,
 }
 
@@ -49,7 +50,7 @@ pub struct Broken {
     pub below_byte_ns: Estimate,
     /// Where they meet, in bytes. The interval holds all places at which the fit is not
     /// significantly worse (profile likelihood), as far as they were tried: the break may also lie
-    /// nearer to the ends than the third size from them, where nobody can tell.
+    /// nearer to the ends than the third size from them, where it cannot be told.
     pub break_bytes: Estimate,
     /// What a byte beyond the break costs, in nanoseconds.
     pub above_byte_ns: Estimate,
@@ -65,9 +66,9 @@ impl Segments {
     }
 }
 
-/// Fits one line and two that meet to `points`, as [`cost_line`] does, and tests which it takes. The
-/// break is estimated and never assumed; the intervals of the costs take it as given. `None` with
-/// fewer than six sizes.
+/// Fits one line and two that meet to `points`, as [`cost_line`] does, and tests which it takes.
+/// The break is estimated and never assumed; the intervals of the costs take it as given. `None`
+/// with fewer than six sizes.
 ///
 /// # Panics
 /// When bytes or a time are not positive.
@@ -107,8 +108,8 @@ fn places(bytes: &[f64]) -> Option<Vec<f64>> {
     Some(inner.windows(2).flat_map(between).chain([last]).collect())
 }
 
-/// The best fit with a break at one of `places`, and the scale of its residuals. The first choice is
-/// by the sum of distances, which gives the scale; the second by the loss at that scale.
+/// The best fit with a break at one of `places`, and the scale of its residuals. The first choice
+/// is by the sum of distances, which gives the scale; the second by the loss at that scale.
 fn best(curve: &Curve, places: &[f64]) -> Option<(Fit, f64)> {
     let distance = |fit: &Fit| fit.residuals.iter().map(|it| it.abs()).sum::<f64>();
     let first = places
@@ -157,7 +158,7 @@ fn p_of_break(curve: &Curve, broken: &Fit, seed: u64) -> Option<f64> {
         });
         let with_noise = curve.with_logs(logs.collect());
         as_large += u32::from(gain(&with_noise, &places).is_some_and(|gain| gain >= seen));
-        // So many show that noise alone breaks lines as much: see `detect::share_of_draws`.
+        // So many show that noise alone breaks lines as much: see `artefacts::share_of_draws`.
         if as_large == ENOUGH {
             return Some(f64::from(as_large) / f64::from(drawn));
         }

@@ -1,8 +1,9 @@
 //! The cost of a file and of a byte: the lines that the run's analysis fitted, drawn and as rows.
 
-use lab::bench::analysis::size_fit::FittedLine;
-use lab::bench::analysis::{Estimated, Finding};
-use lab::bench::definition::Part;
+use lab::analysis::Finding;
+use lab::analysis::estimated::Estimated;
+use lab::analysis::size_fit::FittedLine;
+use lab::definition::Part;
 use lab::words::{bytes, nanoseconds};
 
 use crate::plot::{Along, Dot, Entry, Mark, Shape, Stroke, Table};
@@ -158,8 +159,8 @@ fn p_entry(p: Option<f64>) -> Entry {
 
 #[cfg(test)]
 mod tests {
-    use lab::state::State;
-    use lab::trial::Destination;
+    use lab::definition::cell::Destination;
+    use lab::page_cache::state::State;
 
     use super::*;
 

@@ -1,0 +1,106 @@
+use super::*;
+use crate::analysis::test_samples::Synthetic;
+use crate::page_cache::state::Proof;
+
+fn said(made: &Synthetic) -> String {
+    let samples = made.samples();
+    of(&View::all(&made.definition, samples, made.rules), samples.machine).join("\n")
+}
+
+fn quiet(variants: &[&str]) -> Synthetic {
+    Synthetic::new("copy", variants, &["1M"])
+}
+
+#[test]
+fn quiet_samples_give_no_sign() {
+    let mut made = quiet(&["sendfile", "mmap:8M"]);
+    made.measure_with(10, 4, |_, variant, record| {
+        // Which are due.
+        record.measured.minor_faults = if variant == "mmap:8M" { 256 } else { 2 };
+        record.measured.state_proved = Proof::Warm;
+        1e6
+    });
+    assert_eq!(said(&made), "");
+}
+
+#[test]
+fn each_sign_is_told() {
+    type Spoil = fn(&mut Record) -> f64;
+    let cases: [(Spoil, &str); 8] = [
+        (
+            |record| {
+                record.measured.minor_faults = 63;
+                1e6
+            },
+            "sendfile met page faults inside its time where none are due, 63 a run at part/1M:",
+        ),
+        (|_| 800.0, "the look at the clock, 25 ns, is more than 2 % of them"),
+        (
+            |record| {
+                record.measured.shares_extents = true;
+                1e6
+            },
+            "sendfile moved no bytes in part/1M:",
+        ),
+        (
+            |record| {
+                record.measured.last_resort_bytes = 77;
+                1e6
+            },
+            "sendfile refused some bytes in part/1M;",
+        ),
+        (
+            |record| {
+                record.measured.counted = record.round != 2;
+                record.measured.state_note = "1 MiB is there".to_owned();
+                1e6
+            },
+            "10 of 40 runs at part/1M do not count, since their page cache state was not as asked \
+             for (the last: 1 MiB is there)",
+        ),
+        (
+            |record| {
+                record.measured.pages_scanned = Some(5);
+                1e6
+            },
+            "during 40 of 40 runs the kernel looked for memory",
+        ),
+        (
+            |record| 1e6 * (1.0 + 0.03 * f64::from(record.session)),
+            "in 1 of 1 series of runs the times drift over the run order, by up to",
+        ),
+        (
+            |record| if (record.session * 7 + record.round * 3) % 5 < 2 { 1e6 } else { 1.4e6 },
+            "in 1 of 1 series of runs runs are of more than one kind, at most 1.4",
+        ),
+    ];
+    for (spoil, expected) in cases {
+        let mut made = quiet(&["sendfile"]);
+        made.measure_with(10, 4, |_, _, record| {
+            record.measured.state_proved = Proof::Warm;
+            spoil(record)
+        });
+        let said = said(&made);
+        assert!(said.contains(expected), "{said}\nfor {expected}");
+    }
+}
+
+#[test]
+fn a_cold_source_of_which_little_is_read_is_told() {
+    let mut made = quiet(&["sendfile"]);
+    made.part().states = vec![State::Cold];
+    made.measure_with(3, 2, |_, _, record| {
+        record.measured.state_proved = Proof::Cold;
+        record.measured.device_read_bytes = Some(1 << 18);
+        1e6
+    });
+    let said = said(&made);
+    assert!(said.contains("cold runs at part/1M/cold had devices read less"), "{said}");
+}
+
+#[test]
+fn cells_are_named_as_far_as_they_fit() {
+    let cells: Vec<String> = (1..=5).map(|n| format!("a/{n}K")).collect();
+    assert_eq!(named(&cells[..3]), "a/1K, a/2K and a/3K");
+    assert_eq!(named(&cells), "a/1K, a/2K and 3 more cells");
+}

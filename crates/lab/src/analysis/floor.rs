@@ -1,0 +1,96 @@
+//! Compares every variant with a copy in memory, the least time in which the bytes can be moved.
+
+use serde::{Deserialize, Serialize};
+
+use super::estimated::Estimated;
+use super::view::View;
+use crate::definition::is_floor;
+use crate::page_cache::state::State;
+
+/// Ratios to the floor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Floor {
+    /// The variant that copies memory.
+    pub floor: String,
+    /// Each variant in each cell.
+    pub ratios: Vec<RatioToFloor>,
+}
+
+/// One variant in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatioToFloor {
+    /// The cell's short name.
+    pub cell: String,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// The page cache state.
+    pub state: State,
+    /// The variant; the floor itself is the first of its cell, with a ratio of 1.
+    pub variant: String,
+    /// The median of its runs.
+    pub median_ns: f64,
+    /// Its time over the floor's, paired within rounds; none with too few sessions.
+    pub ratio: Option<Estimated>,
+}
+
+pub(crate) fn of(view: &View<'_>) -> Option<Floor> {
+    let floor = view.part.variants.iter().position(|variant| is_floor(variant))?;
+    let mut ratios = Vec::new();
+    for cell in &view.cells {
+        let points = cell.points(view.part.measure);
+        let rest = (0..view.part.variants.len()).filter(|&index| index != floor);
+        for index in std::iter::once(floor).chain(rest) {
+            let Some(median_ns) = cell.median_ns(index, view.part.measure) else { continue };
+            let ratio = match index == floor {
+                true => Some(Estimated { value: 1.0, low: None, high: None }),
+                false => view.ratio(cell, &points, (index, floor)).map(Estimated::from),
+            };
+            ratios.push(RatioToFloor {
+                cell: cell.cell.id(),
+                file_bytes: cell.cell.file_bytes,
+                state: cell.cell.state,
+                variant: view.part.variants[index].clone(),
+                median_ns,
+                ratio,
+            });
+        }
+    }
+    (!ratios.is_empty()).then(|| Floor { floor: view.part.variants[floor].clone(), ratios })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_samples::Synthetic;
+
+    #[test]
+    fn ratios_are_to_the_floor() {
+        let mut made =
+            Synthetic::new("copy", &["sendfile", "memory", "read_write:4K"], &["4K", "1M"]);
+        made.measure(5, 3, |cell, variant| {
+            let factor = match variant {
+                "memory" => 0.1,
+                "sendfile" => 0.3,
+                _ => 0.8,
+            };
+            cell.file_bytes as f64 * factor
+        });
+        let floor = of(&made.view()).expect("a floor");
+        assert_eq!((floor.floor.as_str(), floor.ratios.len()), ("memory", 6));
+        let of = |variant: &str| {
+            let it = floor.ratios.iter().find(|it| it.variant == variant && it.cell == "part/1M");
+            it.and_then(|it| it.ratio).expect("a ratio").value
+        };
+        assert!((of("sendfile") - 3.0).abs() < 0.1 && (of("read_write:4K") - 8.0).abs() < 0.2);
+        let sheet = floor.sheet();
+        assert_eq!(sheet.columns, ["variant", "4K", "1M"]);
+        assert_eq!(sheet.rows[0][0], "memory");
+    }
+
+    #[test]
+    fn without_a_floor_there_is_nothing_to_say() {
+        let mut made = Synthetic::new("copy", &["sendfile"], &["4K"]);
+        made.measure(2, 1, |_, _| 100.0);
+        assert_eq!(of(&made.view()), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! When the comparisons of an experiment are analysed, and at what level, so that the chance of any
+//! false answer stays at 5 % for each part.
+
+use crate::definition::{Definition, Part};
+use crate::stats::{Answer, InterimAnalyses, Sessions};
+
+/// The chance of any false answer to one part's question.
+pub const ERROR: f64 = 0.05;
+
+/// Sessions before the first interim analysis: fewer cannot tell noise from effect.
+pub const SESSIONS_MIN: u32 = 5;
+
+/// Sessions after which a cell ends without an answer.
+pub const SESSIONS_MAX: u32 = 320;
+
+/// The number of sessions that a given number of rounds is divided into.
+pub(crate) const SESSIONS_OF_GIVEN_ROUNDS: u32 = 10;
+
+/// The interim analyses at the cells of each part, for an error of 5 % in all comparisons of the
+/// part together.
+#[must_use]
+pub fn of_parts(definition: &Definition, rounds: Option<u32>) -> Vec<InterimAnalyses> {
+    let of = |part: &Part| of_family(rounds, definition.comparisons(part));
+    definition.parts.iter().map(of).collect()
+}
+
+/// The interim analyses at a cell whose part makes `family` comparisons in all its cells.
+#[must_use]
+pub fn of_family(rounds: Option<u32>, family: usize) -> InterimAnalyses {
+    let error = ERROR / family.max(1) as f64;
+    match rounds {
+        Some(rounds) => {
+            let sessions = rounds.clamp(2, SESSIONS_OF_GIVEN_ROUNDS);
+            InterimAnalyses::with_error(sessions, sessions, error)
+        }
+        None => InterimAnalyses::with_error(SESSIONS_MAX, SESSIONS_MIN, error),
+    }
+}
+
+/// A comparison of two variants, as measured so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComparisonSoFar<'s> {
+    /// The ratios.
+    pub(crate) compared: &'s Sessions,
+    /// The last session in which both ran.
+    pub(crate) last_session: u32,
+    /// Whether it is known that it ended because it was answered.
+    pub(crate) answered: bool,
+    /// Differences up to this share do not matter.
+    pub(crate) delta: f64,
+}
+
+impl ComparisonSoFar<'_> {
+    /// The level at which the comparison is analysed. If it was not answered and the time is over,
+    /// this is the last analysis. It spends all of the error that is left, even if it falls on a
+    /// regular interim analysis.
+    pub(crate) fn level(&self, interim: &InterimAnalyses) -> f64 {
+        let done = interim.sessions().filter(|&count| count < self.last_session).count();
+        // A run directory does not say why a variant left.
+        let answered = |alpha: &f64| {
+            self.answered || Answer::of(self.compared, self.delta, *alpha) != Answer::Unresolved
+        };
+        let regular = interim.alpha_at(self.last_session).filter(answered);
+        regular.unwrap_or_else(|| interim.alpha_last(done))
+    }
+}
+
+impl Definition {
+    /// Comparisons that a part makes in all its cells together.
+    #[must_use]
+    pub fn comparisons(&self, part: &Part) -> usize {
+        let cells = self.cells().iter().filter(|(_, cell)| cell.part == part.name).count();
+        (cells * part.compared().count()).max(1)
+    }
+}

@@ -1,0 +1,292 @@
+//! From the samples of a cell to observations, and from those to comparisons of its variants.
+//! Decides which samples count.
+
+use std::collections::BTreeMap;
+
+use crate::definition::Measure;
+use crate::sample::measurement::Measurement;
+use crate::sample::record::Record;
+use crate::stats::{Sessions, median};
+
+/// The value of a run that is compared, in nanoseconds, at least 1: the kernel counts processor
+/// time in microseconds, so a short run may have none.
+#[must_use]
+pub fn value_ns(measured: &Measurement, measure: Measure) -> f64 {
+    let value_ns = match measure {
+        Measure::Elapsed => measured.elapsed_ns,
+        Measure::Durable => measured.durable_ns.unwrap_or(measured.elapsed_ns),
+        Measure::Processor => measured.user_ns + measured.system_ns,
+    };
+    (value_ns as f64).max(1.0)
+}
+
+/// The same without what the run waited for a processor, where that is known.
+#[must_use]
+pub fn undisturbed_ns(measured: &Measurement, measure: Measure) -> f64 {
+    let waited_ns = match measure {
+        Measure::Elapsed | Measure::Durable => measured.processor_wait_ns.unwrap_or(0),
+        Measure::Processor => 0,
+    };
+    (value_ns(measured, measure) - waited_ns as f64).max(1.0)
+}
+
+/// What a comparison needs of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// The index of the variant.
+    pub variant: usize,
+    /// The session, from 1.
+    pub session: u32,
+    /// The round of the session, from 1.
+    pub round: u32,
+    /// How often the round had been run before.
+    pub repeat: u32,
+    /// The value compared, in nanoseconds.
+    pub value_ns: f64,
+    /// Of that, what went by in waiting for a processor that other programs had, where it is known.
+    pub processor_wait_ns: Option<f64>,
+    /// What the speed probe took just before.
+    pub probe_ns: f64,
+    /// Whether the run's state was reached.
+    pub counted: bool,
+}
+
+/// The runs of one cell.
+#[derive(Clone, Debug, Default)]
+pub struct Observations {
+    observations: Vec<Observation>,
+}
+
+impl Observations {
+    /// The runs of `records` that belong to one cell, by the names of its variants.
+    pub fn of<'r>(
+        records: impl IntoIterator<Item = &'r Record>,
+        variants: &[String],
+        measure: Measure,
+    ) -> Observations {
+        let mut observations = Observations::default();
+        for record in records {
+            if let Some(variant) = variants.iter().position(|name| *name == record.variant) {
+                observations.add(record, variant, measure);
+            }
+        }
+        observations
+    }
+
+    /// Adds a run of the variant with this index.
+    pub fn add(&mut self, record: &Record, variant: usize, measure: Measure) {
+        self.observations.push(Observation {
+            variant,
+            session: record.session,
+            round: record.round,
+            repeat: record.repeat,
+            value_ns: value_ns(&record.measured, measure),
+            processor_wait_ns: match measure {
+                Measure::Elapsed | Measure::Durable => record.measured.processor_wait_ns,
+                Measure::Processor => Some(0),
+            }
+            .map(|ns| ns as f64),
+            probe_ns: (record.probe_ns as f64).max(1.0),
+            counted: record.measured.counted,
+        });
+    }
+
+    /// The runs that count: their state was reached, and their round was not run again.
+    pub fn counted(&self) -> impl Iterator<Item = &Observation> {
+        let mut last: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for observation in &self.observations {
+            let repeat = last.entry((observation.session, observation.round)).or_default();
+            *repeat = (*repeat).max(observation.repeat);
+        }
+        self.observations
+            .iter()
+            .filter(move |p| p.counted && last.get(&(p.session, p.round)) == Some(&p.repeat))
+    }
+
+    /// The values of a variant in the order of its runs.
+    #[must_use]
+    pub fn values(&self, variant: usize) -> Vec<f64> {
+        self.counted()
+            .filter(|observation| observation.variant == variant)
+            .map(|p| p.value_ns)
+            .collect()
+    }
+
+    /// The logarithm of a variant's typical value in each session, with what runs waited for a
+    /// processor or without; `None` for without when it is not known of all runs.
+    #[must_use]
+    pub fn session_logs(&self, variant: usize, undisturbed: bool) -> Option<Vec<f64>> {
+        let mut sessions: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for observation in self.counted().filter(|observation| observation.variant == variant) {
+            if undisturbed && observation.processor_wait_ns.is_none() {
+                return None;
+            }
+            let value_ns =
+                if undisturbed { observation.undisturbed_ns() } else { observation.value_ns };
+            sessions.entry(observation.session).or_default().push(value_ns.ln());
+        }
+        // The estimator that is robust for ratios is robust for times too.
+        Some(Sessions::new(sessions.into_values().collect()).session_log_ratios())
+    }
+
+    /// The values of a variant without what a run waited for a processor, as ratios to the median
+    /// of `reference` in the same session: what distinguishes sessions hides no mode.
+    #[must_use]
+    pub fn relative_values(&self, variant: usize, reference: usize) -> Vec<f64> {
+        let mut sessions: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
+        for observation in self.counted() {
+            for (arm, of) in [variant, reference].into_iter().enumerate() {
+                if observation.variant == of {
+                    sessions.entry(observation.session).or_default()[arm]
+                        .push(observation.undisturbed_ns());
+                }
+            }
+        }
+        let relative = |[values, reference]: &[Vec<f64>; 2]| -> Vec<f64> {
+            let Some(middle) = median(reference) else { return Vec::new() };
+            values.iter().map(|value| value / middle).collect()
+        };
+        sessions.values().flat_map(relative).collect()
+    }
+
+    /// How much longer `one` takes than `other`, paired by round and grouped by session. A variant
+    /// that ran several times in a round is represented by their mean. What the runs of a round
+    /// waited for a processor is subtracted if it is known of all of them: other programs take the
+    /// processor in slices of milliseconds, from one run and not from the next.
+    #[must_use]
+    pub fn compare(&self, one: usize, other: usize) -> Sessions {
+        let mut rounds: BTreeMap<(u32, u32), [Vec<&Observation>; 2]> = BTreeMap::new();
+        for observation in self.counted() {
+            for (arm, variant) in [one, other].into_iter().enumerate() {
+                if observation.variant == variant {
+                    rounds.entry((observation.session, observation.round)).or_default()[arm]
+                        .push(observation);
+                }
+            }
+        }
+        let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        let mut probes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for ((session, _), arms) in rounds {
+            let waits_known = arms.iter().flatten().all(|p| p.processor_wait_ns.is_some());
+            let [one, other] = arms.map(|observations| means(&observations, waits_known));
+            if let (Some(one), Some(other)) = (one, other) {
+                ratios.entry(session).or_default().push(one.0 - other.0);
+                probes.entry(session).or_default().push(one.1 - other.1);
+            }
+        }
+        let probes: Vec<Vec<f64>> = probes.into_values().collect();
+        Sessions::with_covariate(ratios.into_values().collect(), &probes)
+    }
+
+    /// Sessions in which anything was counted.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        let mut sessions: Vec<u32> =
+            self.counted().map(|observation| observation.session).collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        sessions.len()
+    }
+
+    /// The last session in which a variant ran, 0 when it never did: it may leave before others.
+    #[must_use]
+    pub fn last_session(&self, variant: usize) -> u32 {
+        let of = self.observations.iter().filter(|observation| observation.variant == variant);
+        of.map(|observation| observation.session).max().unwrap_or(0)
+    }
+
+    /// All runs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.observations.is_empty()
+    }
+
+    /// Runs whose state was not reached.
+    #[must_use]
+    pub fn not_counted(&self) -> usize {
+        self.observations.iter().filter(|observation| !observation.counted).count()
+    }
+}
+
+impl Observation {
+    /// The value without the waiting for a processor.
+    fn undisturbed_ns(&self) -> f64 {
+        (self.value_ns - self.processor_wait_ns.unwrap_or(0.0)).max(1.0)
+    }
+}
+
+/// The means of the logarithms of the runs' values and of the probes before them.
+fn means(observations: &[&Observation], waits_known: bool) -> Option<(f64, f64)> {
+    let count = observations.len() as f64;
+    let value = |p: &Observation| if waits_known { p.undisturbed_ns() } else { p.value_ns };
+    let value_sum: f64 = observations.iter().map(|observation| value(observation).ln()).sum();
+    let probe_sum: f64 = observations.iter().map(|observation| observation.probe_ns.ln()).sum();
+    (count > 0.0).then_some((value_sum / count, probe_sum / count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observation(
+        variant: usize,
+        session: u32,
+        round: u32,
+        repeat: u32,
+        value_ns: f64,
+    ) -> Observation {
+        let processor_wait_ns = Some(0.0);
+        let (probe_ns, counted) = (1.0, true);
+        Observation {
+            variant,
+            session,
+            round,
+            repeat,
+            value_ns,
+            processor_wait_ns,
+            probe_ns,
+            counted,
+        }
+    }
+
+    #[test]
+    fn the_last_run_of_a_round_counts() {
+        let observations = Observations {
+            observations: vec![
+                observation(0, 1, 1, 0, 100.0),
+                observation(1, 1, 1, 0, 900.0),
+                observation(0, 1, 1, 1, 100.0),
+                observation(1, 1, 1, 1, 200.0),
+                observation(0, 2, 1, 0, 100.0),
+                observation(1, 2, 1, 0, 200.0),
+                Observation { counted: false, ..observation(1, 3, 1, 0, 5.0) },
+                observation(0, 3, 1, 0, 100.0),
+            ],
+        };
+        let ratio = observations.compare(1, 0).ratio(0.05).expect("two sessions");
+        assert!((ratio.estimate - 2.0).abs() < 1e-9, "{ratio:?}");
+        assert_eq!(observations.values(1), [200.0, 200.0]);
+        assert_eq!((observations.sessions(), observations.not_counted()), (3, 1));
+    }
+
+    #[test]
+    fn waiting_for_a_processor_is_taken_off_where_it_is_known_of_both() {
+        let ratio = |waited: Option<f64>| {
+            let disturbed = |session| Observation {
+                processor_wait_ns: waited,
+                ..observation(1, session, 1, 0, 4_200.0)
+            };
+            let of = |session| [observation(0, session, 1, 0, 200.0), disturbed(session)];
+            let observations = Observations { observations: [of(1), of(2)].concat() };
+            observations.compare(1, 0).ratio(0.05).expect("two sessions").estimate
+        };
+        assert!((ratio(Some(4_000.0)) - 1.0).abs() < 1e-9);
+        assert!((ratio(None) - 21.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,208 @@
+//! Published times and ratios beside those that were measured.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::estimated::Estimated;
+use super::view::{CellView, View};
+use crate::definition::reference::{self, Data, Figure};
+use crate::definition::{Measure, Reference};
+use crate::page_cache::state::State;
+use crate::words;
+use crate::workload::calls;
+
+/// Published and measured figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// Where the figures are from.
+    pub source: String,
+    /// What was not controlled then.
+    pub not_controlled: String,
+    /// The variant that ratios are to.
+    pub baseline: String,
+    /// Each variant in each cell that has a published figure.
+    pub rows: Vec<Row>,
+}
+
+/// One variant in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The cell's short name.
+    pub cell: String,
+    /// The variant.
+    pub variant: String,
+    /// The published series.
+    pub series: String,
+    /// What was published.
+    pub then: Figure,
+    /// The published time over that of the baseline, at the same size and place.
+    pub then_ratio: Option<f64>,
+    /// Bytes of the file now.
+    pub now_bytes: u64,
+    /// The page cache state now.
+    pub now_state: State,
+    /// The median of the runs now.
+    pub now_ns: f64,
+    /// Processor time in user mode: a share of the median of both together.
+    pub now_user_ns: Option<f64>,
+    /// The same in the kernel.
+    pub now_system_ns: Option<f64>,
+    /// The ratio to the baseline now, paired within rounds.
+    pub now_ratio: Option<Estimated>,
+}
+
+pub(crate) fn of(view: &View<'_>) -> Option<Published> {
+    let reference = view.part.reference.as_ref()?;
+    // Single calls have an analysis of their own.
+    if view.part.workload == calls::NAME {
+        return None;
+    }
+    let data = reference::by_name(&reference.data)?;
+    let with_figures = |name: &&String| reference.series.contains_key(*name);
+    let baseline = view
+        .part
+        .variants
+        .iter()
+        .filter(with_figures)
+        .find(|name| **name == view.part.baseline)
+        .or_else(|| view.part.variants.iter().find(with_figures))?;
+    let rows: Vec<Row> = view
+        .cells
+        .iter()
+        .filter(|cell| reference.is_like(cell))
+        .flat_map(|cell| rows(view, cell, reference, data, baseline))
+        .collect();
+    let years: BTreeSet<String> = rows.iter().map(|row| row.then.year.to_string()).collect();
+    let years: Vec<String> = years.into_iter().collect();
+    (!rows.is_empty()).then(|| Published {
+        source: data.title.replace("{years}", &words::listed(&years)),
+        not_controlled: reference.not_controlled.clone(),
+        baseline: baseline.clone(),
+        rows,
+    })
+}
+
+impl Reference {
+    /// Whether the cell has the state and the runs at once of the study.
+    fn is_like(&self, cell: &CellView<'_>) -> bool {
+        let same_state = self.state.is_none_or(|state| state == cell.cell.state);
+        same_state && self.at_once == cell.cell.at_once
+    }
+}
+
+/// The figure of this size; of another one, where a series has only one.
+fn figure(data: &Data, series: &str, file_bytes: u64) -> Option<Figure> {
+    let figures = data.figures(series);
+    if let [one] = figures.as_slice() {
+        return Some(one.clone());
+    }
+    figures.into_iter().find(|figure| figure.file_bytes == file_bytes)
+}
+
+fn rows(
+    view: &View<'_>,
+    cell: &CellView<'_>,
+    reference: &Reference,
+    data: &Data,
+    baseline: &String,
+) -> Vec<Row> {
+    let points = cell.points(Measure::Elapsed);
+    let bytes = cell.cell.file_bytes;
+    let base_index = view.part.variants.iter().position(|name| name == baseline);
+    let base_figure = reference.series.get(baseline).and_then(|series| figure(data, series, bytes));
+    let row = |(index, variant): (usize, &String)| {
+        let processor = cell.user_and_system_ns(index);
+        let series = reference.series.get(variant)?;
+        let then = figure(data, series, bytes)?;
+        let same_place =
+            |base: &&Figure| (base.file_bytes, &base.system) == (then.file_bytes, &then.system);
+        let base = base_figure.as_ref().filter(same_place);
+        let is_base = Some(index) == base_index;
+        let compared = base_index.filter(|_| !is_base);
+        let now_ratio = compared.and_then(|base| view.ratio(cell, &points, (index, base)));
+        Some(Row {
+            cell: cell.cell.id(),
+            variant: variant.clone(),
+            series: series.clone(),
+            then_ratio: base.filter(|_| !is_base).map(|base| then.elapsed_ns / base.elapsed_ns),
+            then,
+            now_bytes: bytes,
+            now_state: cell.cell.state,
+            now_ns: cell.median_ns(index, Measure::Elapsed)?,
+            now_user_ns: processor.map(|(user_ns, _)| user_ns),
+            now_system_ns: processor.map(|(_, system_ns)| system_ns),
+            now_ratio: now_ratio.map(Estimated::from),
+        })
+    };
+    view.part.variants.iter().enumerate().filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::analysis::test_samples::Synthetic;
+
+    fn reference(data: &str, series: &[(&str, &str)]) -> Option<Reference> {
+        let own = |(variant, series): &(&str, &str)| ((*variant).to_owned(), (*series).to_owned());
+        Some(Reference {
+            data: data.to_owned(),
+            series: series.iter().map(own).collect::<BTreeMap<_, _>>(),
+            not_controlled: "The order.".to_owned(),
+            state: Some(State::Warm),
+            at_once: 1,
+        })
+    }
+
+    #[test]
+    fn figures_of_the_same_size_stand_beside_those_of_now() {
+        let mut made = Synthetic::new(
+            "copy",
+            &["sendfile", "copy_file_range", "mmap:8M"],
+            &["4K", "1M", "2M"],
+        );
+        made.part().states = vec![State::Warm, State::Cold];
+        made.part().reference = reference(
+            "copying-disk-bytes",
+            &[("sendfile", "size:sendfile"), ("copy_file_range", "size:copy_file_range")],
+        );
+        made.measure(6, 2, |_, variant| if variant == "sendfile" { 1e5 } else { 2e5 });
+        let found = of(&made.view()).expect("rows");
+        // Two of three sizes, one of two states, two of three variants.
+        assert_eq!(found.rows.len(), 4);
+        let row = &found.rows[1];
+        assert_eq!((row.cell.as_str(), row.variant.as_str()), ("part/4K", "copy_file_range"));
+        let published = reference::by_name("copying-disk-bytes").expect("there");
+        let published = |series: &str| published.figures(series)[6].elapsed_ns;
+        let expected = published("size:copy_file_range") / published("size:sendfile");
+        assert_eq!(row.then_ratio, Some(expected));
+        assert!((row.now_ratio.expect("sessions").value - 2.0).abs() < 0.05, "{row:?}");
+        let said = found.sheet().sentences.join(" ");
+        assert!(
+            said.contains("Of 2 ratios to sendfile") && said.contains("2025, Linux 6.12"),
+            "{said}"
+        );
+        assert!(said.ends_with("Not controlled then: The order."), "{said}");
+    }
+
+    #[test]
+    fn a_single_figure_stands_beside_any_size() {
+        let mut made = Synthetic::new("copy", &["read_write:8M", "mmap:8M"], &["64M"]);
+        made.part().reference = reference(
+            "earlier-measurements",
+            &[
+                ("read_write:8M", "closson-3/read 8M + write 8M (cp8M)"),
+                ("mmap:8M", "closson-3/mmap 8M + write 8M (stock cp)"),
+            ],
+        );
+        made.measure(6, 2, |_, variant| if variant == "mmap:8M" { 1e7 } else { 2e7 });
+        let found = of(&made.view()).expect("rows");
+        assert!((found.rows[1].then_ratio.expect("one") - 137.504 / 116.217).abs() < 1e-9);
+        let said = found.sheet().sentences;
+        assert_eq!(said[0], "The ratio to read_write:8M lies on the other side of 1 than then.");
+        assert_eq!(found.sheet().title, "Then and now: figures published in 2007");
+        assert!(said[1].starts_with("Kernel: ") && said[2].contains("not of one size"), "{said:?}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Time against the workers that share a file, and against the number of runs at once.
+
+use serde::{Deserialize, Serialize};
+
+use super::estimated::Estimated;
+use super::view::{CellView, View, workers_of};
+use crate::definition::cell::Cell;
+use crate::page_cache::state::State;
+use crate::stats::{Ratio, unpaired};
+
+/// The level of the intervals.
+const ALPHA: f64 = 0.05;
+
+/// How the rate grows with the number of workers, or of runs at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// Each variant with each number.
+    pub steps: Vec<Step>,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    /// Workers that share one file.
+    Workers,
+    /// Runs on files of their own.
+    AtOnce,
+}
+
+/// One number of workers or of runs at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Workers or runs.
+    pub of: Of,
+    /// The variant without its workers.
+    pub variant: String,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// The page cache state.
+    pub state: State,
+    /// How many workers, or runs at once.
+    pub count: u32,
+    /// The median of the time until all were done.
+    pub elapsed_ns: f64,
+    /// Of runs at once the median of the time of each; otherwise the same as `elapsed_ns`.
+    pub each_ns: f64,
+    /// Bytes a second of all together.
+    pub bytes_per_second: f64,
+    /// The rate of all over that of the least number: how many times as fast. None for that number
+    /// itself, or with too few sessions.
+    pub speed_up: Option<Estimated>,
+}
+
+pub(crate) fn of(view: &View<'_>) -> Option<Scaling> {
+    let mut steps = Vec::new();
+    for cell in &view.cells {
+        steps.extend(with_workers(view, cell));
+    }
+    let alike = |cell: &Cell| (cell.file_bytes, cell.files, cell.state, cell.destination);
+    for mut cells in view.groups(alike) {
+        if cells.len() > 1 {
+            cells.sort_by_key(|cell| cell.cell.at_once);
+            for (index, variant) in view.part.variants.iter().enumerate() {
+                steps.extend(at_once(view, &cells, index, variant));
+            }
+        }
+    }
+    (!steps.is_empty()).then_some(Scaling { steps })
+}
+
+/// Variants that differ in their workers, which ran in the same rounds.
+fn with_workers(view: &View<'_>, cell: &CellView<'_>) -> Vec<Step> {
+    let measure = view.part.measure;
+    let points = cell.points(measure);
+    let mut variants: Vec<(String, u32, usize)> = view
+        .part
+        .variants
+        .iter()
+        .enumerate()
+        .map(|(index, variant)| {
+            let (alone, workers) = workers_of(variant);
+            (alone, workers, index)
+        })
+        .collect();
+    variants.sort();
+    let mut steps = Vec::new();
+    for family in variants.chunk_by(|a, b| a.0 == b.0).filter(|family| family.len() > 1) {
+        let (_, _, least) = family[0];
+        for (alone, workers, index) in family {
+            let Some(elapsed_ns) = cell.median_ns(*index, measure) else { continue };
+            let speed_up = (*index != least)
+                .then(|| view.ratio(cell, &points, (least, *index)).map(Estimated::from));
+            steps.push(Step {
+                of: Of::Workers,
+                variant: alone.clone(),
+                file_bytes: cell.cell.file_bytes,
+                state: cell.cell.state,
+                count: *workers,
+                elapsed_ns,
+                each_ns: elapsed_ns,
+                bytes_per_second: total_bytes(&cell.cell) / elapsed_ns * 1e9,
+                speed_up: speed_up.flatten(),
+            });
+        }
+    }
+    steps
+}
+
+/// Cells that differ in how many run at once, which ran in sessions of their own.
+fn at_once(view: &View<'_>, cells: &[&CellView<'_>], index: usize, variant: &str) -> Vec<Step> {
+    let measure = view.part.measure;
+    let Some(least) = cells.iter().find(|cell| !cell.counted[index].is_empty()) else {
+        return Vec::new();
+    };
+    let mut steps = Vec::new();
+    for cell in cells {
+        let Some(elapsed_ns) = cell.median_ns(index, measure) else { continue };
+        let each: Vec<f64> = cell.counted[index]
+            .iter()
+            .flat_map(|record| record.measured.each_ns.iter().map(|&ns| ns as f64))
+            .collect();
+        let more = total_bytes(&cell.cell) / total_bytes(&least.cell);
+        let times = unpaired(
+            &least.runs_as_timed(index, measure),
+            &cell.runs_as_timed(index, measure),
+            ALPHA,
+        );
+        let speed_up = (cell.cell.at_once != least.cell.at_once)
+            .then_some(times)
+            .flatten()
+            .map(|ratio| Estimated::from(times_as_much(ratio, more)));
+        steps.push(Step {
+            of: Of::AtOnce,
+            variant: variant.to_owned(),
+            file_bytes: cell.cell.file_bytes,
+            state: cell.cell.state,
+            count: cell.cell.at_once,
+            elapsed_ns,
+            each_ns: crate::stats::median(&each).unwrap_or(elapsed_ns),
+            bytes_per_second: total_bytes(&cell.cell) / elapsed_ns * 1e9,
+            speed_up,
+        });
+    }
+    steps
+}
+
+fn total_bytes(cell: &Cell) -> f64 {
+    cell.run_bytes() as f64 * f64::from(cell.at_once)
+}
+
+fn times_as_much(ratio: Ratio, factor: f64) -> Ratio {
+    Ratio {
+        estimate: ratio.estimate * factor,
+        interval: crate::stats::Interval {
+            low: ratio.interval.low * factor,
+            high: ratio.interval.high * factor,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_samples::Synthetic;
+
+    #[test]
+    fn workers_are_compared_within_rounds() {
+        let mut made =
+            Synthetic::new("copy", &["sendfile@1", "read_write:64K", "read_write:64K@2"], &["8M"]);
+        made.measure(6, 2, |_, variant| if variant.ends_with("@2") { 4e6 } else { 6e6 });
+        let scaling = of(&made.view()).expect("steps");
+        assert_eq!(scaling.steps.len(), 2, "{scaling:?}");
+        let two = &scaling.steps[1];
+        assert_eq!((two.of, two.variant.as_str(), two.count), (Of::Workers, "read_write:64K", 2));
+        let speed_up = two.speed_up.expect("sessions");
+        assert!(speed_up.low < Some(1.5) && speed_up.high > Some(1.5), "{speed_up:?}");
+    }
+
+    #[test]
+    fn runs_at_once_are_compared_by_the_bytes_of_all() {
+        let mut made = Synthetic::new("copy", &["sendfile"], &["8M"]);
+        made.part().at_once = vec![1, 4];
+        made.measure_with(8, 2, |cell, _, record| {
+            record.measured.each_ns = vec![7_000_000; cell.at_once as usize];
+            if cell.at_once == 4 { 8e6 } else { 4e6 }
+        });
+        let scaling = of(&made.view()).expect("steps");
+        let four = &scaling.steps[1];
+        assert_eq!((four.of, four.count, four.each_ns), (Of::AtOnce, 4, 7e6));
+        // Four times the bytes in twice the time.
+        let speed_up = four.speed_up.expect("sessions");
+        assert!((speed_up.value - 2.0).abs() < 0.1, "{speed_up:?}");
+    }
+}

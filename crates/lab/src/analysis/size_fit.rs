@@ -1,0 +1,139 @@
+//! Time against file size: t = c + f n for each variant, as one line or two that meet.
+
+use serde::{Deserialize, Serialize};
+
+use super::estimated::Estimated;
+use super::view::{View, by_session};
+use crate::definition::cell::{Cell, Destination, Shape};
+use crate::page_cache::state::State;
+use crate::stats::models::{Point, cost_line, segments};
+
+/// The seed of the simulations that tell one line from two.
+const SEED: u64 = 1;
+
+/// The lines of all variants. States and numbers at once have lines of their own: cold and warm are
+/// never mixed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeFit {
+    /// Each variant in each state.
+    pub lines: Vec<FittedLine>,
+}
+
+/// What a file and a byte of it cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FittedLine {
+    /// The variant.
+    pub variant: String,
+    /// The page cache state.
+    pub state: State,
+    /// What was written to.
+    pub destination: Destination,
+    /// Runs at once.
+    pub at_once: u32,
+    /// Sizes that the line goes through.
+    pub sizes: usize,
+    /// The cost of a run apart from its bytes, in nanoseconds.
+    pub fixed_ns: Estimated,
+    /// What a byte costs, in nanoseconds; below the break where there is one.
+    pub byte_ns: Estimated,
+    /// The size from which on a byte costs something else; `None` if one line fits.
+    pub break_bytes: Option<Estimated>,
+    /// What a byte beyond the break costs, in nanoseconds.
+    pub above_byte_ns: Option<Estimated>,
+    /// The chance of such a break where there is none; `None` with too few sizes.
+    pub break_p: Option<f64>,
+    /// The largest distance of a size from the line, as a share of the line.
+    pub misfit_largest: f64,
+    /// The size at which that is.
+    pub misfit_at_bytes: u64,
+    /// The chance of such distances were the line true; none with one session.
+    pub misfit_p: Option<f64>,
+}
+
+/// The lines of a part with at least three sizes.
+pub(crate) fn of(view: &View<'_>) -> Option<SizeFit> {
+    let mut lines = Vec::new();
+    let alike = |cell: &Cell| (cell.state, cell.destination, cell.at_once);
+    for cells in view.groups(alike) {
+        let Some(first) = cells.first().map(|cell| &cell.cell) else { continue };
+        if first.shape != Shape::File {
+            continue;
+        }
+        for (index, variant) in view.part.variants.iter().enumerate() {
+            let points = cells.iter().flat_map(|cell| cell.size_points(index, view.part.measure));
+            let points = by_session(points);
+            lines.extend(line(variant, first, &points));
+        }
+    }
+    (!lines.is_empty()).then_some(SizeFit { lines })
+}
+
+fn line(variant: &str, cell: &Cell, points: &[Point]) -> Option<FittedLine> {
+    let mut sizes: Vec<u64> = points.iter().map(|point| point.bytes.to_bits()).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let one = cost_line(points)?;
+    let tested = segments(points, SEED);
+    let two = tested.filter(|tested| tested.is_broken()).map(|tested| tested.two);
+    let misfit = two.map_or(one.misfit, |two| two.misfit);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A size that was given.
+    let misfit_at_bytes = misfit.at_bytes as u64;
+    Some(FittedLine {
+        variant: variant.to_owned(),
+        state: cell.state,
+        destination: cell.destination,
+        at_once: cell.at_once,
+        sizes: sizes.len(),
+        fixed_ns: two.map_or(one.call_ns, |two| two.call_ns).into(),
+        byte_ns: two.map_or(one.byte_ns, |two| two.below_byte_ns).into(),
+        break_bytes: two.map(|two| two.break_bytes.into()),
+        above_byte_ns: two.map(|two| two.above_byte_ns.into()),
+        break_p: tested.map(|tested| tested.p),
+        misfit_largest: misfit.largest,
+        misfit_at_bytes,
+        misfit_p: misfit.p,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_samples::Synthetic;
+
+    const SIZES: &[&str] = &["64", "512", "4K", "32K", "128K", "1M", "8M", "64M"];
+
+    #[test]
+    fn the_costs_are_found_and_cold_and_warm_are_kept_apart() {
+        let mut made = Synthetic::new("copy", &["sendfile"], SIZES);
+        made.part().states = vec![State::Warm, State::Cold];
+        made.measure(6, 2, |cell, _| {
+            let slow = if cell.state == State::Cold { 10.0 } else { 1.0 };
+            5_000.0 + 0.25 * slow * cell.file_bytes as f64
+        });
+        let fit = of(&made.view()).expect("lines");
+        assert_eq!(fit.lines.len(), 2);
+        for (line, byte_ns) in fit.lines.iter().zip([0.25, 2.5]) {
+            assert!((line.byte_ns.value / byte_ns - 1.0).abs() < 0.05, "{line:?}");
+            assert!((line.fixed_ns.value / 5_000.0 - 1.0).abs() < 0.1, "{line:?}");
+            assert_eq!((line.break_bytes, line.sizes), (None, 8), "{line:?}");
+        }
+        let sheet = fit.sheet();
+        assert!(
+            sheet.rows[0][4].starts_with("4.") || sheet.rows[0][4].starts_with("3.9"),
+            "{sheet:?}"
+        );
+        assert!(sheet.sentences.is_empty(), "{sheet:?}");
+    }
+
+    #[test]
+    fn a_break_is_found() {
+        let mut made = Synthetic::new("copy", &["sendfile"], SIZES);
+        made.measure(8, 3, |cell, _| {
+            let bytes = cell.file_bytes as f64;
+            2_000.0 + 0.1 * bytes.min(131_072.0) + 0.5 * (bytes - 131_072.0).max(0.0)
+        });
+        let fit = of(&made.view()).expect("lines");
+        let at = fit.lines[0].break_bytes.expect("a break").value;
+        assert!((60_000.0..250_000.0).contains(&at), "{at}");
+    }
+}

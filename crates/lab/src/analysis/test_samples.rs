@@ -1,0 +1,102 @@
+//! For tests: samples of an experiment that never ran, with known times.
+
+use super::view::{Rules, View};
+use crate::definition::cell::Cell;
+use crate::definition::{Definition, Part};
+use crate::sample::measurement::Measurement;
+use crate::sample::record::{CallRecord, Place, Record, SequenceRecord};
+use crate::sample::run_samples::Samples;
+use crate::stats::normal;
+
+pub(crate) struct Synthetic {
+    pub(crate) definition: Definition,
+    pub(crate) samples: Vec<Record>,
+    pub(crate) calls: Vec<CallRecord>,
+    pub(crate) sequences: Vec<SequenceRecord>,
+    pub(crate) rules: Rules,
+    rng: fastrand::Rng,
+}
+
+impl Synthetic {
+    /// One part, `part`, whose first variant is the baseline.
+    pub(crate) fn new(workload: &str, variants: &[&str], sizes: &[&str]) -> Synthetic {
+        let text = format!(
+            "schema = 1\nname = \"made\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n\
+             [[part]]\nname = \"part\"\nquestion = \"q\"\nworkload = \"{workload}\"\n\
+             variants = {variants:?}\nsizes = {sizes:?}\nbaseline = {:?}\n",
+            variants[0]
+        );
+        Synthetic {
+            definition: Definition::parse(&text, "made").expect("right"),
+            samples: Vec::new(),
+            calls: Vec::new(),
+            sequences: Vec::new(),
+            rules: Rules::default(),
+            rng: fastrand::Rng::with_seed(7),
+        }
+    }
+
+    pub(crate) fn part(&mut self) -> &mut Part {
+        &mut self.definition.parts[0]
+    }
+
+    /// Runs with these typical times, of which single runs differ by 1 % and sessions by 2 %.
+    pub(crate) fn measure(
+        &mut self,
+        sessions: u32,
+        rounds: u32,
+        time_ns: impl Fn(&Cell, &str) -> f64,
+    ) {
+        self.measure_with(sessions, rounds, |cell, variant, _| time_ns(cell, variant));
+    }
+
+    /// The same with times that may depend on the place in the order, and may set other fields.
+    pub(crate) fn measure_with(
+        &mut self,
+        sessions: u32,
+        rounds: u32,
+        time_ns: impl Fn(&Cell, &str, &mut Record) -> f64,
+    ) {
+        let mut now_ns = 0;
+        for (part, cell) in self.definition.cells() {
+            for session in 1..=sessions {
+                let shift = 0.02 * normal(&mut self.rng);
+                for round in 1..=rounds {
+                    for (order, variant) in (1..).zip(&self.definition.parts[part].variants) {
+                        let place = Place {
+                            session,
+                            round,
+                            repeat: 0,
+                            order_in_round: order,
+                            probe_ns: 100,
+                        };
+                        let measured = Measurement { counted: true, ..Measurement::default() };
+                        let mut record = Record::of(&cell, variant, place, measured);
+                        let noise = (shift + 0.01 * normal(&mut self.rng)).exp();
+                        let ns = time_ns(&cell, variant, &mut record) * noise;
+                        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                        let elapsed_ns = ns.round() as u64;
+                        record.measured.elapsed_ns = elapsed_ns;
+                        record.measured.begun_ns = now_ns;
+                        now_ns += elapsed_ns;
+                        record.measured.ended_ns = now_ns;
+                        self.samples.push(record);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn samples(&self) -> Samples<'_> {
+        Samples {
+            samples: &self.samples,
+            calls: &self.calls,
+            sequences: &self.sequences,
+            ..Samples::default()
+        }
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View::all(&self.definition, self.samples(), self.rules).swap_remove(0)
+    }
+}

@@ -1,0 +1,149 @@
+//! Splits the time into user mode, kernel and waiting, and counts page faults.
+
+use serde::{Deserialize, Serialize};
+
+use super::view::{CellView, View, workers_of};
+use crate::definition::cell::Destination;
+use crate::page_cache::state::State;
+use crate::sample::record::Record;
+
+/// The parts of every variant's time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Split {
+    /// Each variant in each cell: medians of its runs.
+    pub parts: Vec<Parts>,
+}
+
+/// One variant in one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// The cell's short name.
+    pub cell: String,
+    /// The variant.
+    pub variant: String,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// The page cache state.
+    pub state: State,
+    /// What was written to.
+    pub destination: Destination,
+    /// Runs at once.
+    pub at_once: u32,
+    /// By the clock.
+    pub elapsed_ns: f64,
+    /// Of the processor in user mode, all threads: a share of the median of both together.
+    pub user_ns: f64,
+    /// Of the processor in the kernel, all threads.
+    pub system_ns: f64,
+    /// Time by the clock of all runs at once and of all workers, less the processor's: waiting for
+    /// a device, for each other, or for a processor.
+    pub waiting_ns: f64,
+    /// Of one thread, what it waited for a processor that other programs had; none where that is
+    /// not known.
+    pub processor_wait_ns: Option<f64>,
+    /// Page faults served from memory.
+    pub minor_faults: f64,
+    /// Page faults that waited for a device.
+    pub major_faults: f64,
+    /// Times that a thread waited.
+    pub voluntary_switches: f64,
+    /// Bytes that devices had to read; none where that is not counted.
+    pub device_read_bytes: Option<f64>,
+    /// Calls that moved bytes; none where that is not counted.
+    pub calls: Option<f64>,
+}
+
+pub(crate) fn of(view: &View<'_>) -> Option<Split> {
+    let parts: Vec<Parts> = view
+        .cells
+        .iter()
+        .flat_map(|cell| {
+            let variants = view.part.variants.iter().enumerate();
+            variants.filter_map(|(index, variant)| parts(cell, index, variant))
+        })
+        .collect();
+    (!parts.is_empty()).then_some(Split { parts })
+}
+
+fn parts(cell: &CellView<'_>, index: usize, variant: &str) -> Option<Parts> {
+    let of = |field: fn(&Record) -> u64| cell.median_of(index, |record| Some(field(record) as f64));
+    let known = |field: fn(&Record) -> Option<u64>| {
+        cell.median_of(index, |record| Some(field(record)? as f64))
+    };
+    let (user_ns, system_ns) = cell.user_and_system_ns(index)?;
+    let workers = f64::from(workers_of(variant).1);
+    let waiting = |record: &Record| {
+        let measured = &record.measured;
+        let clock = match measured.each_ns.iter().sum::<u64>() {
+            0 => measured.elapsed_ns,
+            sum => sum,
+        };
+        let processor = (measured.user_ns + measured.system_ns) as f64;
+        Some((clock as f64 * workers - processor).max(0.0))
+    };
+    Some(Parts {
+        cell: cell.cell.id(),
+        variant: variant.to_owned(),
+        file_bytes: cell.cell.file_bytes,
+        state: cell.cell.state,
+        destination: cell.cell.destination,
+        at_once: cell.cell.at_once,
+        elapsed_ns: of(|r| r.measured.elapsed_ns)?,
+        user_ns,
+        system_ns,
+        waiting_ns: cell.median_of(index, waiting)?,
+        processor_wait_ns: known(|r| r.measured.processor_wait_ns),
+        minor_faults: of(|r| r.measured.minor_faults)?,
+        major_faults: of(|r| r.measured.major_faults)?,
+        voluntary_switches: of(|r| r.measured.voluntary_switches)?,
+        device_read_bytes: known(|r| r.measured.device_read_bytes),
+        calls: known(|r| r.measured.calls),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_samples::Synthetic;
+    use crate::definition::cell::Shape;
+
+    #[test]
+    fn what_no_processor_worked_on_is_waiting() {
+        let mut made = Synthetic::new("copy", &["sendfile", "read_write:64K@2"], &["4K", "1M"]);
+        made.measure_with(3, 3, |_, variant, record| {
+            record.measured.system_ns = 400_000;
+            record.measured.user_ns = 100_000;
+            record.measured.major_faults = u64::from(variant == "sendfile") * 7;
+            2_000_000.0
+        });
+        let split = of(&made.view()).expect("parts");
+        assert_eq!(split.parts.len(), 4);
+        let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.05;
+        assert!(near(split.parts[0].waiting_ns, 1_500_000.0), "{:?}", split.parts[0]);
+        // Two workers could have used twice the time.
+        assert!(near(split.parts[1].waiting_ns, 3_500_000.0), "{:?}", split.parts[1]);
+        let sheet = split.sheet();
+        assert_eq!((sheet.rows.len(), sheet.rows[0].last().expect("columns").as_str()), (2, "7"));
+        assert!(sheet.title.ends_with("at 1M"));
+    }
+
+    #[test]
+    fn what_a_kernel_samples_at_ticks_is_divided_over_all_runs() {
+        let mut made = Synthetic::new("copy", &["sendfile"], &["1M"]);
+        made.part().shape = Shape::Tree;
+        made.part().files = 20;
+        // One run in eight is met in the kernel by the only tick in it, the others in user mode.
+        made.measure_with(2, 16, |_, _, record| {
+            let in_kernel = record.round % 8 == 0;
+            let (user, system) = if in_kernel { (0, 4_000_000) } else { (4_000_000, 0) };
+            (record.measured.user_ns, record.measured.system_ns) = (user, system);
+            4_000_000.0
+        });
+        let split = of(&made.view()).expect("parts");
+        assert_eq!((split.parts[0].user_ns, split.parts[0].system_ns), (3_500_000.0, 500_000.0));
+        let sheet = split.sheet();
+        assert_eq!(sheet.title, "Where the time goes, at 1Mx20-tree");
+        assert!(!sheet.columns.contains(&"for a cpu".to_owned()), "nothing is known of it");
+        assert_eq!(sheet.columns.last().map(String::as_str), Some("faults"));
+    }
+}

@@ -1,0 +1,177 @@
+//! Checks the prover of the page cache against other sources.
+//!
+//! The prover counts pages with cachestat(2) and takes device reads from /proc/self/io. This check
+//! uses mincore(2) and the counter of the block device under the file system. It reads the file
+//! with plain read(2) and not with the code that runs variants.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::block_device::BlockDevice;
+use crate::error::Error;
+use crate::page_cache::prover::Prover;
+use crate::page_cache::state::{Proof, State};
+use crate::scratch::WorkDir;
+use crate::source::Source;
+use crate::words;
+
+/// Bytes of the file that it is tried on.
+const BYTES: usize = 8 << 20;
+
+/// Bytes that a device may read beyond the file: metadata, and reads of other programs.
+const SLACK_BYTES: u64 = 256 << 10;
+
+/// Attempts: another program may read from the device at the same time.
+const TRIES: u32 = 4;
+
+/// The result for one state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProverCheck {
+    /// The state.
+    pub state: State,
+    /// What was found.
+    pub finding: Finding,
+    /// The same in words.
+    pub words: String,
+}
+
+/// Whether the other sources agree with the prover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// They agree.
+    Agrees,
+    /// They disagree.
+    Differs,
+    /// The prover cannot prove this state here.
+    NotProved,
+}
+
+/// Lets the prover make a file in `dir` cold and warm, and checks both. Returns the prover too, for
+/// the environment.
+///
+/// # Errors
+/// When the file cannot be made or read.
+pub fn check(dir: &WorkDir, seed: u64) -> Result<(Prover, Vec<ProverCheck>), Error> {
+    const NAME: &str = "prover";
+    let path = dir.path().join(NAME);
+    let failed = |action| Error::path(action, path.clone());
+    let fd = dir.create_file(NAME)?;
+    let mut bytes = vec![0; BYTES];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    engines::pwrite_all(fd.as_fd(), &bytes, 0).1.map_err(failed("cannot write"))?;
+    rustix::fs::fdatasync(&fd).map_err(failed("cannot sync"))?;
+    let source = Source::open(&path)?;
+    let prover = Prover::try_on(&source, State::Cold)?;
+    let trial = Trial { fd: &fd, source: &source, prover: &prover, path: &path };
+    let checks = [State::Cold, State::Warm].map(|state| trial.check(state));
+    dir.remove_file(NAME)?;
+    Ok((prover.clone(), checks.into_iter().collect::<Result<_, _>>()?))
+}
+
+struct Trial<'t> {
+    fd: &'t OwnedFd,
+    source: &'t Source,
+    prover: &'t Prover,
+    path: &'t Path,
+}
+
+impl Trial<'_> {
+    fn check(&self, state: State) -> Result<ProverCheck, Error> {
+        let mut found = self.check_once(state)?;
+        for _ in 1..TRIES {
+            if found.finding != Finding::Differs {
+                break;
+            }
+            found = self.check_once(state)?;
+        }
+        Ok(found)
+    }
+
+    fn check_once(&self, state: State) -> Result<ProverCheck, Error> {
+        let reached = self.prover.reach(state, self.source, &self.source.whole())?;
+        if !matches!(reached.proof, Proof::Cold | Proof::Warm) {
+            let words = format!("{}: {}", state.name(), reached.note);
+            return Ok(ProverCheck { state, finding: Finding::NotProved, words });
+        }
+        let failed = |action| Error::path(action, self.path);
+        let page_bytes = rustix::param::page_size() as u64;
+        let pages = engines::sys::mincore(self.fd.as_fd(), BYTES).map_err(failed("cannot map"))?;
+        let device = BlockDevice::under(self.path);
+        let read_so_far = || device.as_ref().and_then(BlockDevice::read_bytes);
+        let before = read_so_far();
+        self.read_through()?;
+        let read = read_so_far().zip(before).map(|(after, before)| after.saturating_sub(before));
+        Ok(judge(state, pages * page_bytes, read))
+    }
+
+    fn read_through(&self) -> Result<(), Error> {
+        let mut bytes = vec![0; BYTES];
+        let got = engines::pread_full(self.fd.as_fd(), &mut bytes, 0)
+            .map_err(Error::path("cannot read", self.path))?;
+        if got == BYTES { Ok(()) } else { Err(Error::SourceChanged(self.path.to_owned())) }
+    }
+}
+
+/// What mincore and the device say of a state that was proved.
+fn judge(state: State, resident_bytes: u64, device_read_bytes: Option<u64>) -> ProverCheck {
+    let all = BYTES as u64;
+    let (resident_right, read_right) = match state {
+        State::Cold => (resident_bytes == 0, device_read_bytes.is_none_or(|read| read >= all)),
+        _ => (resident_bytes == all, device_read_bytes.is_none_or(|read| read <= SLACK_BYTES)),
+    };
+    let device = match device_read_bytes {
+        Some(read) => format!("its device read {}", words::bytes(read)),
+        None => "no device of its own tells what it read".to_owned(),
+    };
+    let words = format!(
+        "{}: of {} mincore finds {} in memory, and reading them {device}",
+        state.name(),
+        words::bytes(all),
+        words::bytes(resident_bytes)
+    );
+    let agrees = resident_right && read_right;
+    let finding = if agrees { Finding::Agrees } else { Finding::Differs };
+    ProverCheck { state, finding, words }
+}
+
+#[cfg(test)]
+mod tests {
+    use testfs::FsKind;
+
+    use super::*;
+
+    #[test]
+    fn others_agree_with_the_prover_on_every_file_system() {
+        testfs::each_fs(|kind, dir| {
+            let dir = WorkDir::open(dir).expect("opened");
+            let (prover, checks) = check(&dir, 5).expect("checked");
+            for ProverCheck { state, finding, words } in &checks {
+                assert_ne!(*finding, Finding::Differs, "{kind}: {words}");
+                let provable = match kind {
+                    // Nothing can be dropped there.
+                    FsKind::Tmpfs => *state == State::Warm && prover.counts_pages,
+                    FsKind::Ext4 | FsKind::Xfs | FsKind::Btrfs => prover.counts_pages,
+                };
+                assert_eq!(*finding == Finding::Agrees, provable, "{kind}: {words}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_state_that_is_not_so_is_told() {
+        let all = BYTES as u64;
+        let check = |state, resident, read, expected| {
+            assert_eq!(judge(state, resident, read).finding, expected, "{state:?} {resident}");
+        };
+        check(State::Cold, 0, Some(all), Finding::Agrees);
+        check(State::Cold, 0, None, Finding::Agrees);
+        check(State::Cold, 4096, Some(all), Finding::Differs);
+        check(State::Cold, 0, Some(all / 2), Finding::Differs);
+        check(State::Warm, all, Some(0), Finding::Agrees);
+        check(State::Warm, all - 4096, Some(0), Finding::Differs);
+        check(State::Warm, all, Some(all), Finding::Differs);
+    }
+}

@@ -1,0 +1,268 @@
+//! Where certificates are stored, for which machine and file systems one holds, and when it
+//! expires.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Certificate;
+use crate::definition::deltas::{Deltas, LEAST};
+use crate::environment::{self, FileSystem};
+use crate::run_dir::files::{self, RunError, failed};
+
+/// The machine and file systems of a certificate. Others have other noise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Identifies the machine: /etc/machine-id, machine-id(5). None where it has none.
+    pub machine_id: Option<String>,
+    /// Its name.
+    pub host: String,
+    /// Its processor, as the kernel names it.
+    pub cpu_model: Option<String>,
+    /// Processors that may be used.
+    pub cpu_count: usize,
+    /// Where sources lie.
+    pub src: Place,
+    /// Where copies go.
+    pub dst: Place,
+}
+
+/// One file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its type.
+    pub fs_type: Option<String>,
+    /// Its device.
+    pub device: Option<String>,
+    /// Where it is mounted.
+    pub mount_point: Option<String>,
+}
+
+/// A certificate as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredCertificate {
+    /// What it is about.
+    pub subject: Subject,
+    /// When it was made, in UTC.
+    pub made: String,
+    /// The kernel under which it was made.
+    pub kernel: String,
+    /// The version of haulage that made it.
+    pub haulage_version: String,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// What all orders follow from.
+    pub seed: u64,
+    /// What was found.
+    pub certificate: Certificate,
+}
+
+/// What is known of the protocol on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// The protocol was certified here and meets all criteria.
+    Certified,
+    /// It was certified here and misses a criterion.
+    Failed,
+    /// It was certified here under another kernel or by another version.
+    Stale,
+    /// It was not certified here.
+    NotCertified,
+}
+
+/// A certificate's standing with a sentence, and what follows for δ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Badge {
+    /// Whether it holds.
+    pub standing: Standing,
+    /// The same in words.
+    pub words: String,
+    /// Differences up to these shares do not matter.
+    pub deltas: Deltas,
+    /// Where that comes from, in words.
+    pub delta_from: String,
+}
+
+impl Subject {
+    /// The machine and the file systems of two directories.
+    #[must_use]
+    pub fn of(src: &Path, dst: &Path) -> Subject {
+        let machine_id = std::fs::read_to_string("/etc/machine-id").ok();
+        Subject {
+            machine_id: machine_id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty()),
+            host: environment::host(),
+            cpu_model: environment::cpu_model(),
+            cpu_count: std::thread::available_parallelism().map_or(1, usize::from),
+            src: Place::of(src),
+            dst: Place::of(dst),
+        }
+    }
+
+    /// The name of its file: what a reader knows it by, and a digest of all of it.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let text = serde_json::to_vec(self).expect("plain data");
+        let fs_type = self.dst.fs_type.as_deref().unwrap_or("unknown");
+        let fs_type: String =
+            fs_type.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        format!("{}-{fs_type}-{:016x}.json", self.host, xxhash_rust::xxh3::xxh3_64(&text))
+    }
+}
+
+impl Place {
+    fn of(dir: &Path) -> Place {
+        let FileSystem { fs_type, device, mount_point, .. } = FileSystem::of(dir);
+        Place { fs_type, device, mount_point }
+    }
+
+    fn in_words(&self) -> String {
+        let unknown = || "an unknown file system".to_owned();
+        match (&self.fs_type, &self.mount_point) {
+            (Some(fs_type), Some(mount_point)) => format!("{fs_type} at {mount_point}"),
+            (Some(fs_type), None) => fs_type.clone(),
+            _ => unknown(),
+        }
+    }
+}
+
+impl StoredCertificate {
+    /// Writes it to `dir`, which is made if need be; an earlier one of the same subject is
+    /// replaced. Returns the file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep(&self, dir: &Path) -> Result<PathBuf, RunError> {
+        std::fs::create_dir_all(dir).map_err(failed("create", dir))?;
+        let path = dir.join(self.subject.file_name());
+        files::write(&path, &serde_json::to_vec_pretty(self).expect("plain data"))?;
+        Ok(path)
+    }
+
+    /// The one in `path`; `None` when there is none that this version can read.
+    #[must_use]
+    pub fn read(path: &Path) -> Option<StoredCertificate> {
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    }
+
+    /// What it says of a measurement under `kernel` by this version of haulage.
+    #[must_use]
+    pub fn badge(&self, kernel: &str, haulage_version: &str) -> Badge {
+        let place = if self.subject.src == self.subject.dst {
+            self.subject.dst.in_words()
+        } else {
+            format!("{} to {}", self.subject.src.in_words(), self.subject.dst.in_words())
+        };
+        let made = format!("{} on {} for {place}", self.made, self.subject.host);
+        let mut changed = Vec::new();
+        if self.kernel != kernel {
+            changed.push(format!("under another kernel ({})", self.kernel));
+        }
+        if self.haulage_version != haulage_version {
+            changed.push(format!("by haulage {}", self.haulage_version));
+        }
+        let passes = self.certificate.passes;
+        let said = if passes { "certified" } else { "not certified: it failed the trial of" };
+        let (standing, words) = match (changed.is_empty(), passes) {
+            (true, true) => (Standing::Certified, format!("{said} {made}")),
+            (true, false) => (Standing::Failed, format!("{said} {made}")),
+            (false, _) => {
+                let changed = changed.join(" and ");
+                (Standing::Stale, format!("certificate out of date: {said} {made}, {changed}"))
+            }
+        };
+        let deltas = self.certificate.deltas.larger(LEAST);
+        let delta_from = if deltas == LEAST {
+            "the least that is assumed; equal arms differed by less when it was tried"
+        } else {
+            "by so much nineteen of twenty equal arms differed at most when it was tried"
+        };
+        Badge { standing, words, deltas, delta_from: delta_from.to_owned() }
+    }
+}
+
+impl Badge {
+    /// The badge for `subject` from the certificates in `dir`, with the certificate where there is
+    /// one.
+    #[must_use]
+    pub fn find(
+        dir: Option<&Path>,
+        subject: &Subject,
+        kernel: &str,
+        haulage_version: &str,
+    ) -> (Badge, Option<StoredCertificate>) {
+        let kept = dir.and_then(|dir| StoredCertificate::read(&dir.join(subject.file_name())));
+        match kept.filter(|kept| kept.subject == *subject) {
+            Some(kept) => (kept.badge(kernel, haulage_version), Some(kept)),
+            None => (Badge::none(), None),
+        }
+    }
+
+    /// Of a machine without a certificate.
+    #[must_use]
+    pub fn none() -> Badge {
+        Badge {
+            standing: Standing::NotCertified,
+            words: "not certified: haulage certify tries out what can be measured here".to_owned(),
+            deltas: LEAST,
+            delta_from: "the least that is assumed".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::Certificate;
+
+    fn kept(passes: bool, delta: f64) -> StoredCertificate {
+        let certificate = serde_json::json!({
+            "schema": 1, "passes": passes, "criteria": [],
+            "deltas": { "warm": delta, "cold": delta }, "same_distance_p95": delta,
+            "same_distance_cold_p95": null, "false_positives": { "count": 0, "of": 1 },
+            "same_held": { "count": 1, "of": 1 }, "slower": [],
+            "mode_mistaken": { "count": 0, "of": 0 }, "mode_seen": { "count": 0, "of": 0 },
+            "control_found": { "count": 0, "of": 0 }, "smallest_effect_median": null,
+            "smallest_effect_p90": null, "prover": [], "cells": []
+        });
+        let certificate: Certificate = serde_json::from_value(certificate).expect("its form");
+        StoredCertificate {
+            subject: Subject::of(Path::new("/"), Path::new("/")),
+            made: "2026-01-31T12:00:00Z".to_owned(),
+            kernel: "Linux 1".to_owned(),
+            haulage_version: "1.0.0".to_owned(),
+            seconds: 1.0,
+            seed: 1,
+            certificate,
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_found_for_its_subject_alone() {
+        let home = tempfile::tempdir().expect("a directory");
+        let kept = kept(true, 0.03);
+        let dir = home.path().join("certificates");
+        kept.keep(&dir).expect("kept");
+        let find = |subject: &Subject| Badge::find(Some(&dir), subject, "Linux 1", "1.0.0");
+        let (badge, found) = find(&kept.subject);
+        assert_eq!((badge.standing, badge.deltas.warm), (Standing::Certified, 0.03));
+        assert_eq!(found, Some(kept.clone()));
+        let other = Subject { host: "other".to_owned(), ..kept.subject.clone() };
+        assert_eq!(find(&other), (Badge::none(), None));
+        assert_eq!(Badge::find(None, &kept.subject, "", "").0, Badge::none());
+    }
+
+    #[test]
+    fn another_kernel_or_version_makes_it_stale() {
+        let check = |kept: StoredCertificate, kernel, version, standing, words: &str| {
+            let badge = kept.badge(kernel, version);
+            assert_eq!(badge.standing, standing);
+            assert!(badge.words.contains(words), "{}", badge.words);
+        };
+        check(kept(true, 0.02), "Linux 1", "1.0.0", Standing::Certified, "certified 2026-01-31");
+        check(kept(false, 0.02), "Linux 1", "1.0.0", Standing::Failed, "not certified: it failed");
+        check(kept(true, 0.02), "Linux 2", "1.0.0", Standing::Stale, "another kernel (Linux 1)");
+        check(kept(false, 0.02), "Linux 1", "1.1.0", Standing::Stale, "by haulage 1.0.0");
+        assert_eq!(kept(true, 0.01).badge("Linux 1", "1.0.0").deltas, LEAST);
+    }
+}

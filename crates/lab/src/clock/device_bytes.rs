@@ -1,0 +1,25 @@
+//! Bytes that devices read and wrote for this process (/proc/self/io).
+
+use super::proc_file::ProcFile;
+
+/// Bytes that this process, and the children that it has waited for, have had devices read and
+/// write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceBytes {
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes that became dirty, to be written sooner or later.
+    pub written: u64,
+}
+
+/// /proc/self/io, where the kernel keeps it: proc_pid_io(5). `None` elsewhere.
+#[must_use]
+pub fn device_bytes() -> Option<DeviceBytes> {
+    static IO: ProcFile = ProcFile::new("/proc/self/io");
+    IO.read(|text| {
+        let field = |name: &str| {
+            text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+        };
+        Some(DeviceBytes { read: field("read_bytes:")?, written: field("write_bytes:")? })
+    })?
+}

@@ -1,0 +1,390 @@
+//! What changed between two runs of an experiment, without I/O.
+//!
+//! Within a run, variants are compared round by round, so that changes of the machine cancel. Two
+//! runs have no rounds in common. They are compared as independent samples with one value a
+//! session.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::analysis::interim::ERROR;
+use crate::analysis::observations::Observations;
+use crate::definition::deltas::Deltas;
+use crate::definition::{Definition, Measure};
+use crate::page_cache::state::State;
+use crate::run_dir::Run;
+use crate::stats::{Answer, Tested, TwoSamples, decide, median};
+
+/// Everything that differs between two runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// What differs of the machine and the program, by the names in `environment.json`.
+    pub environment: Vec<Difference>,
+    /// The ratio of the times of the speed probe, the second run over the first: how the machine
+    /// itself changed. `None` without samples.
+    pub probe_ratio: Option<f64>,
+    /// Each variant in each cell that both runs have.
+    pub cells: Vec<CellChange>,
+    /// Cells and variants, as `cell: variant`, of which only the first run has samples.
+    pub only_in_first: Vec<String>,
+    /// The same of the second.
+    pub only_in_second: Vec<String>,
+    /// Differences up to these shares do not matter.
+    pub deltas: Deltas,
+}
+
+/// A field of the environment in both runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Its name; of a field within a field, as `dst.mount_options`.
+    pub field: String,
+    /// What the first run has.
+    pub first: String,
+    /// What the second has.
+    pub second: String,
+}
+
+/// One variant of one cell in both runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellChange {
+    /// The cell's short name.
+    pub cell: String,
+    /// The variant.
+    pub variant: String,
+    /// The answer: faster and slower are about the second run, corrected for the number of
+    /// comparisons.
+    pub answer: Answer,
+    /// Its time in the second run over that in the first; none with too few sessions.
+    pub ratio: Option<f64>,
+    /// The lower end of the 95 % interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// Sessions of the first run and of the second.
+    pub sessions: [usize; 2],
+}
+
+/// Fields of the environment that differ between any two runs and explain nothing.
+const NO_DIFFERENCE: [&str; 4] = ["seed", "clock_ns", "src.path", "dst.path"];
+
+impl Change {
+    /// What changed from `first` to `second`.
+    #[must_use]
+    pub fn of(first: &Run, second: &Run, deltas: Deltas) -> Change {
+        let logs = [first, second].map(|run| session_logs(&run.definition, run));
+        let [first_logs, second_logs] = &logs;
+        let both: Vec<(&Key, [&MeasuredVariant; 2])> = first_logs
+            .iter()
+            .filter_map(|(key, variant)| Some((key, [variant, second_logs.get(key)?])))
+            .collect();
+        let only = |one: &BTreeMap<Key, MeasuredVariant>,
+                    other: &BTreeMap<Key, MeasuredVariant>| {
+            let missing = one.keys().filter(|key| !other.contains_key(*key));
+            missing.map(|key| format!("{}: {}", key.cell, key.variant)).collect()
+        };
+        Change {
+            environment: differences(&first.environment, &second.environment),
+            probe_ratio: probe_ratio(first, second),
+            cells: compared(&both, deltas),
+            only_in_first: only(first_logs, second_logs),
+            only_in_second: only(second_logs, first_logs),
+            deltas,
+        }
+    }
+
+    /// Whether something takes longer in the second run, by more than δ.
+    #[must_use]
+    pub fn slower(&self) -> bool {
+        self.cells.iter().any(|cell| cell.answer == Answer::Slower)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    cell: String,
+    variant: String,
+    /// What is compared, so that runs of different experiments are not mixed up.
+    measure: String,
+}
+
+/// A variant in a cell of one run.
+struct MeasuredVariant {
+    state: State,
+    /// The logarithm of each session's typical time, as timed and without waiting for a processor.
+    logs: Vec<f64>,
+    undisturbed_logs: Option<Vec<f64>>,
+}
+
+fn session_logs(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant> {
+    let mut arms = BTreeMap::new();
+    for (part, cell) in definition.cells() {
+        let part = &definition.parts[part];
+        let id = cell.id();
+        let samples = run.samples.iter().filter(|sample| sample.cell == id);
+        let points = Observations::of(samples, &part.variants, part.measure);
+        for (index, variant) in part.variants.iter().enumerate() {
+            let [logs, undisturbed_logs] =
+                [false, true].map(|undisturbed| points.session_logs(index, undisturbed));
+            if let Some(logs) = logs.filter(|logs| !logs.is_empty()) {
+                let measure = measure_name(part.measure).to_owned();
+                let key = Key { cell: id.clone(), variant: variant.clone(), measure };
+                arms.insert(key, MeasuredVariant { state: cell.state, logs, undisturbed_logs });
+            }
+        }
+    }
+    arms
+}
+
+fn measure_name(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Elapsed => "elapsed",
+        Measure::Durable => "durable",
+        Measure::Processor => "processor",
+    }
+}
+
+fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellChange> {
+    let samples: Vec<Option<TwoSamples>> =
+        both.iter().map(|(_, [first, second])| ratio_of(first, second)).collect();
+    let tested: Vec<Tested> = both
+        .iter()
+        .zip(&samples)
+        .map(|((_, [first, _]), samples)| tested(samples.as_ref(), deltas.of(first.state)))
+        .collect();
+    let answers = decide(&tested, ERROR);
+    both.iter()
+        .zip(samples)
+        .zip(answers)
+        .map(|(((key, arms), samples), answer)| {
+            let ratio = samples.map(|samples| samples.ratio(ERROR));
+            CellChange {
+                cell: key.cell.clone(),
+                variant: key.variant.clone(),
+                answer,
+                ratio: ratio.map(|ratio| ratio.estimate),
+                low: ratio.map(|ratio| ratio.interval.low),
+                high: ratio.map(|ratio| ratio.interval.high),
+                sessions: arms.map(|variant| variant.logs.len()),
+            }
+        })
+        .collect()
+}
+
+/// The second run over the first. Waiting for a processor is left out where both runs tell of it.
+fn ratio_of(first: &MeasuredVariant, second: &MeasuredVariant) -> Option<TwoSamples> {
+    match (&first.undisturbed_logs, &second.undisturbed_logs) {
+        (Some(first), Some(second)) => TwoSamples::new(second, first),
+        _ => TwoSamples::new(&second.logs, &first.logs),
+    }
+}
+
+fn tested(samples: Option<&TwoSamples>, delta: f64) -> Tested {
+    let Some(samples) = samples else { return Tested::new(None, delta, |_| 1.0, |_| 1.0) };
+    let estimate = Some(samples.ratio(ERROR).estimate);
+    Tested::new(
+        estimate,
+        delta,
+        |ratio| samples.p_at_most(ratio),
+        |ratio| samples.p_at_least(ratio),
+    )
+}
+
+fn probe_ratio(first: &Run, second: &Run) -> Option<f64> {
+    let middle = |run: &Run| {
+        median(&run.samples.iter().map(|sample| sample.probe_ns as f64).collect::<Vec<_>>())
+    };
+    Some(middle(second)? / middle(first).filter(|&ns| ns > 0.0)?)
+}
+
+/// A field that follows how much memory is free, and the share that is no difference of it.
+const WANDERS: &str = "dirty_background_bytes";
+const WANDERS_BY: f64 = 0.1;
+
+/// Whether two values of a field are the same as far as they explain anything.
+fn same(name: &str, first: Option<&String>, second: Option<&String>) -> bool {
+    let number = |value: Option<&String>| value?.parse::<f64>().ok();
+    match (number(first), number(second)) {
+        (Some(one), Some(other)) if name == WANDERS => {
+            (one - other).abs() <= WANDERS_BY * one.max(other)
+        }
+        _ => first == second,
+    }
+}
+
+/// What differs between two environments, field by field.
+fn differences(first: &Value, second: &Value) -> Vec<Difference> {
+    let [first, second] = [first, second].map(|value| {
+        let mut fields = BTreeMap::new();
+        flatten("", value, &mut fields);
+        fields
+    });
+    let mut names: Vec<&String> = first.keys().chain(second.keys()).collect();
+    names.sort();
+    names.dedup();
+    let unknown = || "unknown".to_owned();
+    names
+        .into_iter()
+        .filter(|name| !NO_DIFFERENCE.contains(&name.as_str()))
+        .filter(|name| !same(name, first.get(*name), second.get(*name)))
+        .map(|name| Difference {
+            field: name.clone(),
+            first: first.get(name).cloned().unwrap_or_else(unknown),
+            second: second.get(name).cloned().unwrap_or_else(unknown),
+        })
+        .collect()
+}
+
+fn flatten(name: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                flatten(&name, value, fields);
+            }
+        }
+        // A field that one version could not read and another does not have is no difference.
+        Value::Null => {}
+        Value::String(text) => {
+            fields.insert(name.to_owned(), text.clone());
+        }
+        other => {
+            fields.insert(name.to_owned(), other.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::run_dir::{HowRun, SCHEMA};
+    use crate::sample::measurement::Measurement;
+    use crate::sample::record::Record;
+    use crate::stats::normal;
+
+    const DELTAS: Deltas = Deltas { warm: 0.02, cold: 0.02 };
+
+    /// A run of three variants, whose times at 1M are multiplied by what `times` says.
+    fn run(seed: u64, times: [f64; 3], environment: Value) -> Run {
+        let text = "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n\
+            [[part]]\nname = \"p\"\nquestion = \"q\"\nworkload = \"copy\"\n\
+            variants = [\"sendfile\", \"read_write\", \"splice\"]\nsizes = [\"1M\"]\n";
+        let definition = Definition::parse(text, "x").expect("right");
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut samples = Vec::new();
+        for session in 1..=20 {
+            for (variant, times) in definition.parts[0].variants.iter().zip(times) {
+                for round in 1..=3 {
+                    let waited = if rng.u8(..5) == 0 { 4_000_000 } else { 0 };
+                    let own = 300_000.0 * times * (0.02 * normal(&mut rng)).exp();
+                    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Positive.
+                    let measured = Measurement {
+                        elapsed_ns: own as u64 + waited,
+                        processor_wait_ns: Some(waited),
+                        counted: true,
+                        ..Measurement::default()
+                    };
+                    samples.push(Record {
+                        cell: "p/1M".to_owned(),
+                        variant: variant.clone(),
+                        session,
+                        round,
+                        probe_ns: 100,
+                        measured,
+                        ..Record::default()
+                    });
+                }
+            }
+        }
+        let how = HowRun {
+            schema: SCHEMA,
+            src_dir: "/a".into(),
+            dst_dir: "/a".into(),
+            seed,
+            seconds: None,
+            rounds: Some(3),
+            scale: 1.0,
+            haulage_version: "0".to_owned(),
+        };
+        Run {
+            path: PathBuf::from("/run"),
+            definition,
+            how,
+            environment,
+            samples,
+            rounds: Vec::new(),
+            refusals: Vec::new(),
+            calls: Vec::new(),
+            sequences: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_variant_gets_its_answer() {
+        let none = Value::Null;
+        let first = run(1, [1.0, 1.0, 1.0], none.clone());
+        let second = run(2, [1.1, 1.0, 0.8], none);
+        let change = Change::of(&first, &second, DELTAS);
+        let answers: Vec<(&str, Answer)> =
+            change.cells.iter().map(|cell| (cell.variant.as_str(), cell.answer)).collect();
+        assert_eq!(
+            answers,
+            [
+                ("read_write", Answer::Equivalent),
+                ("sendfile", Answer::Slower),
+                ("splice", Answer::Faster)
+            ]
+        );
+        assert!(change.slower() && change.environment.is_empty());
+        assert_eq!(change.probe_ratio, Some(1.0));
+        let sendfile = &change.cells[1];
+        assert!((sendfile.ratio.expect("a ratio") - 1.1).abs() < 0.02, "{sendfile:?}");
+        // A difference that does not matter is none.
+        let large = Deltas { warm: 0.5, cold: 0.5 };
+        assert!(!Change::of(&first, &second, large).slower());
+    }
+
+    #[test]
+    fn equal_runs_seldom_differ() {
+        let runs: Vec<Run> = (0..60).map(|seed| run(seed, [1.0; 3], Value::Null)).collect();
+        let none = Deltas { warm: 0.0, cold: 0.0 };
+        let differ = runs.chunks(2).filter(|pair| {
+            let change = Change::of(&pair[0], &pair[1], none);
+            change.cells.iter().any(|cell| cell.answer != Answer::Unresolved)
+        });
+        assert!(differ.count() <= 5);
+    }
+
+    #[test]
+    fn what_only_one_run_has_is_told() {
+        let mut first = run(1, [1.0; 3], Value::Null);
+        let second = run(2, [1.0; 3], Value::Null);
+        first.samples.retain(|sample| sample.variant != "splice");
+        let change = Change::of(&first, &second, DELTAS);
+        assert_eq!(change.only_in_second, ["p/1M: splice"]);
+        assert!(change.only_in_first.is_empty() && change.cells.len() == 2);
+        first.samples.retain(|sample| sample.session == 1);
+        let change = Change::of(&first, &second, DELTAS);
+        assert!(change.cells.iter().all(|cell| cell.answer == Answer::Unresolved));
+        assert_eq!(change.cells[0].ratio, None);
+    }
+
+    #[test]
+    fn environments_are_compared_field_by_field() {
+        let first = serde_json::json!({
+            "kernel": "Linux 1", "seed": 1, "dst": { "path": "/a", "mount_options": "rw" },
+            "cpu_count": 2, "new": null, "dirty_background_bytes": 1000
+        });
+        let second = serde_json::json!({
+            "kernel": "Linux 2", "seed": 2, "dst": { "path": "/b", "mount_options": "rw,sync" },
+            "cpu_count": 2, "dirty_background_bytes": 1050
+        });
+        let found = differences(&first, &second);
+        let names: Vec<&str> = found.iter().map(|it| it.field.as_str()).collect();
+        assert_eq!(names, ["dst.mount_options", "kernel"]);
+        assert_eq!((found[1].first.as_str(), found[1].second.as_str()), ("Linux 1", "Linux 2"));
+    }
+}

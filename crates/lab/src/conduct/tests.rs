@@ -1,0 +1,78 @@
+use super::*;
+use crate::analysis::test_samples::Synthetic;
+use crate::definition::deltas::LEAST;
+use crate::run_dir::{HowRun, SCHEMA};
+use crate::sample::record::RoundRecord;
+
+/// An experiment of two variants that was interrupted after `sessions` sessions of four rounds.
+fn interrupted(made: &mut Synthetic, sessions: u32) -> Run {
+    // One that is twice as slow is answered at the first interim analysis.
+    made.measure(sessions, 4, |_, variant| if variant == "splice" { 2e6 } else { 1e6 });
+    let rounds = (1..=sessions).flat_map(|session| {
+        (1..=4).map(move |round| RoundRecord {
+            cell: "part/1M".to_owned(),
+            session,
+            round,
+            ..RoundRecord::default()
+        })
+    });
+    Run {
+        path: "/run".into(),
+        definition: made.definition.clone(),
+        how: HowRun {
+            schema: SCHEMA,
+            src_dir: "/a".into(),
+            dst_dir: "/a".into(),
+            seed: 1,
+            seconds: Some(60.0),
+            rounds: None,
+            scale: 1.0,
+            haulage_version: "0".to_owned(),
+        },
+        environment: serde_json::Value::Null,
+        samples: std::mem::take(&mut made.samples),
+        rounds: rounds.collect(),
+        refusals: Vec::new(),
+        calls: Vec::new(),
+        sequences: Vec::new(),
+    }
+}
+
+fn taken_up(run: &Run, check: impl FnOnce(&Conductor<'_>)) {
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
+    let limits = Limits { time: Some(Duration::from_secs(60)), rounds: None, deltas: LEAST };
+    let places = Places { src: home.path(), dst: home.path() };
+    check(&Conductor::new(&run.definition, dir, places, limits, 1, Some(run)));
+}
+
+#[test]
+fn what_was_answered_before_an_interruption_is_not_asked_again() {
+    let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);
+    taken_up(&interrupted(&mut made, SESSIONS_MIN), |conduct| {
+        let cell = &conduct.cells()[0];
+        assert_eq!((cell.sessions, cell.ended), (SESSIONS_MIN, Some(Ended::Answered)));
+    });
+    // Between two interim analyses nothing is decided, but a variant that has left stays out.
+    let mut made = Synthetic::new("copy", &["sendfile", "splice", "mmap"], &["1M"]);
+    let mut run = interrupted(&mut made, SESSIONS_MIN + 2);
+    run.samples.retain(|it| it.variant != "splice" || it.session <= SESSIONS_MIN);
+    taken_up(&run, |conduct| {
+        let cell = &conduct.cells()[0];
+        assert_eq!(cell.ended, None);
+        assert_eq!(cell.answered, [false, true, false]);
+        let order = conduct.order(0, 2, 1);
+        assert!(order.rounds.iter().flatten().all(|&variant| variant != 1), "{order:?}");
+    });
+}
+
+#[test]
+fn no_session_outlasts_the_time() {
+    let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);
+    taken_up(&interrupted(&mut made, 2), |conduct| {
+        let order = conduct.order(0, 2, 1);
+        let second = Some(1_000_000_000);
+        assert!(order.rounds_ns <= second, "the first session of a process is short");
+        assert!(order.repeats_ns > second && order.repeats_ns <= Some(60_000_000_000));
+    });
+}

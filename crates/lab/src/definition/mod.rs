@@ -1,0 +1,238 @@
+//! An experiment as plain data: its parts, their variants and factors.
+
+pub mod cell;
+pub mod deltas;
+pub mod reference;
+mod scale;
+
+use std::collections::BTreeMap;
+
+use engines::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::page_cache::state::State;
+use cell::{Cell, Destination, Shape};
+
+/// The version of the form; it changes when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// An experiment: a question and the parts that answer it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The version of the form.
+    pub schema: u32,
+    /// What it is called on the command line.
+    pub name: String,
+    /// What it is, in a few words.
+    pub title: String,
+    /// What it asks, in a sentence.
+    pub question: String,
+    /// What the figures mean, what was found before and what was not controlled then.
+    pub analysis: String,
+    /// Minutes that it gets by default.
+    pub minutes: f64,
+    /// Its parts.
+    #[serde(rename = "part")]
+    pub parts: Vec<Part>,
+}
+
+/// A workload with its factors, whose combinations are cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// What it is called within the experiment.
+    pub name: String,
+    /// What it asks, in a sentence.
+    pub question: String,
+    /// The workload, a row of `WORKLOADS`.
+    pub workload: String,
+    /// The variants that each round runs.
+    pub variants: Vec<String>,
+    /// Bytes of one file.
+    pub sizes: Vec<String>,
+    /// Files of that length.
+    pub files: u32,
+    /// Their layout.
+    pub shape: Shape,
+    /// States of the page cache.
+    pub states: Vec<State>,
+    /// Numbers of runs at once.
+    pub at_once: Vec<u32>,
+    /// What is written to.
+    pub destinations: Vec<Destination>,
+    /// Whether the time until all data is on the medium is measured too.
+    pub durable: bool,
+    /// How the runs of a round follow each other.
+    pub order: Order,
+    /// The variant with which the others are compared; empty for no comparison.
+    pub baseline: String,
+    /// Those whose comparison answers the question; all when empty.
+    pub compare: Vec<String>,
+    /// What is compared.
+    pub measure: Measure,
+    /// Whether `--scale` changes sizes and numbers of files.
+    pub scaled: bool,
+    /// What is made of the samples besides the comparison.
+    pub analyses: Vec<Analysis>,
+    /// Variants that are slowed on purpose, for the certificate.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub slowed: BTreeMap<String, Slowed>,
+    /// Published figures to stand beside these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
+}
+
+/// Whether a variant is a floor: it moves no file and is there to compare with, never to be chosen.
+#[must_use]
+pub fn is_floor(variant: &str) -> bool {
+    let parsed = without_label(variant).parse::<engines::Variant>();
+    parsed.is_ok_and(|variant| !variant.is_copier())
+}
+
+/// How a variant is slowed on purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Slowed {
+    /// The share by which every run is made longer.
+    pub by: f64,
+    /// The share of runs that take half as long again.
+    pub sometimes: f64,
+}
+
+/// A variant without its label, which stands in brackets behind it: `read_write:64K [again]` is a
+/// second variant that runs the same.
+#[must_use]
+pub fn without_label(variant: &str) -> &str {
+    match variant.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
+        Some((variant, _)) => variant,
+        None => variant,
+    }
+}
+
+/// How the runs of a round follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Every variant once a round, in an order of the round's own.
+    #[default]
+    Shuffled,
+    /// All runs of the first variant, then all of the second: what most measurements do, kept here
+    /// to show its errors.
+    OneAfterAnother,
+}
+
+/// What is compared between variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Time until the last call returned.
+    #[default]
+    Elapsed,
+    /// Time until all was on the medium.
+    Durable,
+    /// Processor time, user and system.
+    Processor,
+}
+
+/// What is made of samples besides comparing them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Analysis {
+    /// Time against file size: t = c + f n, one line or two, for each variant.
+    SizeFit,
+    /// Variants that differ in their buffer: where more of it gains nothing.
+    Buffer,
+    /// The cost of single calls against their size, and the buffer that keeps it small.
+    PerCall,
+    /// Files around the size of a page.
+    Page,
+    /// Processor time in user mode and in the kernel, waiting, and page faults.
+    Split,
+    /// Time against workers, or against runs at once.
+    Scaling,
+    /// What runs one after another, or with an unproved page cache, would have shown.
+    Order,
+    /// Time against that of a copy in memory, without files.
+    Floor,
+}
+
+/// Published figures of an older study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// The data: `copying-disk-bytes` or `earlier-measurements`.
+    pub data: String,
+    /// For each variant the series in it.
+    pub series: BTreeMap<String, String>,
+    /// What that study did not control, in a sentence.
+    pub not_controlled: String,
+    /// The page cache state that was, or was to be, then: cells in another one stand alone. All
+    /// cells when none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Runs at once in that study.
+    pub at_once: u32,
+}
+
+impl Definition {
+    /// Its cells, in the order of the definition, each with the index of its part.
+    #[must_use]
+    pub fn cells(&self) -> Vec<(usize, Cell)> {
+        let mut cells = Vec::new();
+        for (index, part) in self.parts.iter().enumerate() {
+            for size in &part.sizes {
+                for &state in &part.states {
+                    for &destination in &part.destinations {
+                        for &at_once in &part.at_once {
+                            let cell = Cell {
+                                part: part.name.clone(),
+                                workload: part.workload.clone(),
+                                file_bytes: size.parse::<Bytes>().map_or(0, |bytes| bytes.0),
+                                files: part.files,
+                                shape: part.shape,
+                                state,
+                                destination,
+                                at_once,
+                                durable: part.durable,
+                            };
+                            cells.push((index, cell));
+                        }
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    /// The definition as TOML, with everything filled in.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("a definition is plain data")
+    }
+}
+
+impl Part {
+    /// The variants whose comparison with the baseline answers the question.
+    pub fn compared(&self) -> impl Iterator<Item = &String> {
+        self.variants.iter().filter(|variant| {
+            !self.baseline.is_empty()
+                && **variant != self.baseline
+                && if self.compare.is_empty() {
+                    !self.is_beside(variant)
+                } else {
+                    self.compare.contains(variant)
+                }
+        })
+    }
+
+    /// The variants that are only there to compare with.
+    pub fn floors(&self) -> impl Iterator<Item = &String> {
+        let compares = !self.baseline.is_empty() && self.compare.is_empty();
+        self.variants.iter().filter(move |v| compares && **v != self.baseline && self.is_beside(v))
+    }
+
+    /// Whether a variant is a floor beside others that move files. In a part of floors alone they
+    /// are what is asked for.
+    #[must_use]
+    pub fn is_beside(&self, variant: &str) -> bool {
+        is_floor(variant) && !self.variants.iter().all(|variant| is_floor(variant))
+    }
+}

@@ -1,0 +1,276 @@
+//! Figures that earlier studies published. They are built in; `experiments/reference/README.md`
+//! gives the source and the limits of each.
+
+use std::sync::OnceLock;
+
+use engines::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::stats::median;
+
+/// A collection of published figures.
+#[derive(Debug)]
+pub struct Data {
+    /// What an experiment calls it.
+    pub name: &'static str,
+    /// What it is, for readers; `{years}` stands for the years of the figures shown.
+    pub title: &'static str,
+    /// How its series are named, for an error message.
+    pub names: &'static str,
+    text: &'static str,
+    read: fn(&str) -> Vec<Row>,
+    rows: OnceLock<Vec<Row>>,
+}
+
+/// All of them.
+pub static DATA: [Data; 2] = [
+    Data {
+        name: "copying-disk-bytes",
+        title: "\"Copying disk bytes in C\", 2025, computed from its raw measurements",
+        names: "SERIES or SERIES@BUFFER, as size:sendfile or bufsiz:posix_buffered@4096",
+        text: include_str!("../../../../experiments/reference/copying-disk-bytes.csv"),
+        read: quantiles,
+        rows: OnceLock::new(),
+    },
+    Data {
+        name: "earlier-measurements",
+        title: "figures published in {years}",
+        names: "SOURCE/METHOD, where that is not enough with / and the experiment, system or state",
+        text: include_str!("../../../../experiments/reference/earlier-measurements.csv"),
+        read: measurements,
+        rows: OnceLock::new(),
+    },
+];
+
+/// What was published of one method at one size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Bytes of the buffer, where the series is one over buffers.
+    pub buffer_bytes: Option<u64>,
+    /// Runs behind the figure, or calls; none where that was not said.
+    pub runs: Option<u64>,
+    /// The time; the median of several.
+    pub elapsed_ns: f64,
+    /// The 5 % quantile, where there were enough runs.
+    pub elapsed_ns_p05: Option<f64>,
+    /// The 95 % quantile.
+    pub elapsed_ns_p95: Option<f64>,
+    /// Processor time in user mode.
+    pub user_ns: Option<f64>,
+    /// Processor time in the kernel.
+    pub system_ns: Option<f64>,
+    /// Page faults that waited for a device.
+    pub major_faults: Option<u64>,
+    /// What was run.
+    pub experiment: String,
+    /// Where it was measured.
+    pub system: String,
+    /// What was said of the page cache.
+    pub state: String,
+    /// How it was measured, in words.
+    pub note: String,
+    /// The year.
+    pub year: u32,
+}
+
+#[derive(Debug)]
+struct Row {
+    /// What a name has to say of it: the series, or source and method.
+    name: String,
+    figure: Figure,
+}
+
+/// The collection called `name`.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Data> {
+    DATA.iter().find(|data| data.name == name)
+}
+
+impl Data {
+    /// The figures of a series, one a size and in ascending order; none when there is no such
+    /// series.
+    #[must_use]
+    pub fn figures(&self, series: &str) -> Vec<Figure> {
+        let rows = self.rows.get_or_init(|| (self.read)(self.text));
+        let mut found: Vec<&Figure> =
+            rows.iter().filter(|row| row.is_called(series)).map(|row| &row.figure).collect();
+        found.sort_by_key(|figure| figure.file_bytes);
+        found.chunk_by(|a, b| a.file_bytes == b.file_bytes).map(Figure::together).collect()
+    }
+}
+
+impl Row {
+    fn is_called(&self, series: &str) -> bool {
+        let Figure { buffer_bytes, experiment, system, state, .. } = &self.figure;
+        match buffer_bytes {
+            Some(buffer) => series.rsplit_once('@').is_some_and(|(name, text)| {
+                name == self.name && text.parse() == Ok(Bytes(*buffer))
+            }),
+            None if series == self.name => true,
+            None => series
+                .strip_prefix(&self.name)
+                .and_then(|rest| rest.strip_prefix('/'))
+                .is_some_and(|rest| [experiment, system, state].iter().any(|&of| rest == of)),
+        }
+    }
+}
+
+impl Figure {
+    /// Several figures of one method and size as one: medians.
+    fn together(figures: &[&Figure]) -> Figure {
+        let middle = |field: fn(&Figure) -> Option<f64>| {
+            median(&figures.iter().filter_map(|figure| field(figure)).collect::<Vec<_>>())
+        };
+        if let [one] = figures {
+            return (*one).clone();
+        }
+        let notes: Vec<&str> = figures.iter().map(|figure| figure.note.as_str()).collect();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Counts.
+        let major_faults = middle(|f| f.major_faults.map(|n| n as f64)).map(|n| n.round() as u64);
+        Figure {
+            runs: figures.iter().map(|figure| figure.runs).sum(),
+            elapsed_ns: middle(|f| Some(f.elapsed_ns)).expect("there is one"),
+            user_ns: middle(|f| f.user_ns),
+            system_ns: middle(|f| f.system_ns),
+            major_faults,
+            note: notes.join("; "),
+            ..figures[0].clone()
+        }
+    }
+}
+
+/// Where the article of 2025 measured.
+const ARTICLE_SYSTEM: &str =
+    "Linux 6.12.38, Ryzen 3600X, 500 GB SSD, ext4 on LVM on LUKS2, gcc 15.2, glibc 2.41";
+
+fn quantiles(text: &str) -> Vec<Row> {
+    let row = |fields: &Fields| {
+        let name = fields.text("series");
+        let us = |column: &str| fields.number(column).map(|us| us * 1e3);
+        let cold = name == "call_read";
+        Row {
+            figure: Figure {
+                file_bytes: fields.count("file_bytes").unwrap_or(0),
+                buffer_bytes: fields.count("buffer_bytes"),
+                runs: fields.count("runs"),
+                elapsed_ns: us("p50_us").unwrap_or(f64::NAN),
+                elapsed_ns_p05: us("p05_us"),
+                elapsed_ns_p95: us("p95_us"),
+                experiment: "copy a file".to_owned(),
+                system: ARTICLE_SYSTEM.to_owned(),
+                state: if cold { "cold" } else { "warm" }.to_owned(),
+                year: 2025,
+                ..Figure::default()
+            },
+            name,
+        }
+    };
+    rows(text, row)
+}
+
+fn measurements(text: &str) -> Vec<Row> {
+    let row = |fields: &Fields| {
+        let ns = |column: &str| fields.number(column).map(|s| s * 1e9);
+        Row {
+            name: format!("{}/{}", fields.text("source"), fields.text("method")),
+            figure: Figure {
+                file_bytes: fields.count("file_bytes").unwrap_or(0),
+                runs: Some(1),
+                elapsed_ns: ns("elapsed_s").unwrap_or(f64::NAN),
+                user_ns: ns("user_s"),
+                system_ns: ns("sys_s"),
+                major_faults: fields.count("major_faults"),
+                experiment: fields.text("experiment"),
+                system: fields.text("system"),
+                state: fields.text("state"),
+                note: fields.text("note"),
+                year: fields.count("year").and_then(|y| u32::try_from(y).ok()).unwrap_or(0),
+                ..Figure::default()
+            },
+        }
+    };
+    rows(text, row)
+}
+
+/// One line of a file by the names of its columns.
+struct Fields {
+    names: csv::StringRecord,
+    values: csv::StringRecord,
+}
+
+impl Fields {
+    fn text(&self, column: &str) -> String {
+        let at = self.names.iter().position(|name| name == column);
+        at.and_then(|at| self.values.get(at)).unwrap_or_default().to_owned()
+    }
+
+    fn number(&self, column: &str) -> Option<f64> {
+        self.text(column).parse().ok()
+    }
+
+    fn count(&self, column: &str) -> Option<u64> {
+        self.text(column).parse().ok()
+    }
+}
+
+fn rows(text: &str, row: impl Fn(&Fields) -> Row) -> Vec<Row> {
+    let mut csv = csv::Reader::from_reader(text.as_bytes());
+    let names = csv.headers().expect("the file comes with the program").clone();
+    csv.records()
+        .map(|values| {
+            let values = values.expect("the file comes with the program");
+            row(&Fields { names: names.clone(), values })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(data: &str, series: &str) -> Vec<Figure> {
+        by_name(data).expect("there").figures(series)
+    }
+
+    #[test]
+    fn every_row_has_a_size_and_a_time() {
+        for (data, expected) in DATA.iter().zip([575, 30]) {
+            let rows = (data.read)(data.text);
+            assert_eq!(rows.len(), expected, "{}", data.name);
+            for Row { name, figure } in rows {
+                assert!(figure.file_bytes > 0 && figure.elapsed_ns > 0.0, "{name}: {figure:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_series_is_found_by_its_name() {
+        let sizes = figures("copying-disk-bytes", "size:sendfile");
+        assert_eq!(sizes.len(), 15);
+        assert_eq!((sizes[0].file_bytes, sizes[14].file_bytes), (64, 1 << 20));
+        let buffer = figures("copying-disk-bytes", "bufsiz:posix_buffered@12K");
+        assert_eq!((buffer.len(), buffer[0].elapsed_ns), (15, 16_760.0));
+        assert_eq!(figures("copying-disk-bytes", "call_write@64K")[0].elapsed_ns, 37_180.0);
+        assert!(figures("copying-disk-bytes", "call_write@4K").is_empty(), "it was lost");
+        assert!(figures("copying-disk-bytes", "bufsiz:posix_buffered").is_empty());
+        assert!(figures("copying-disk-bytes", "size:teleport").is_empty());
+        let cp8m = figures("earlier-measurements", "closson-3/read 8M + write 8M (cp8M)");
+        assert_eq!((cp8m.len(), cp8m[0].elapsed_ns), (1, 116_217_000_000.0));
+        let send = figures("earlier-measurements", "nordstrom/read 8K + write/file to socket");
+        assert_eq!((send.len(), send[0].elapsed_ns), (1, 22_170_000_000.0));
+    }
+
+    #[test]
+    fn several_figures_of_a_method_become_their_median() {
+        let both =
+            figures("earlier-measurements", "teterin/mmap/FreeBSD dual P2 Xeon 450 2M cache");
+        assert_eq!((both.len(), both[0].runs), (1, Some(2)));
+        assert!((both[0].elapsed_ns / 1e9 - 68.175).abs() < 1e-9, "{both:?}");
+        assert_eq!(both[0].major_faults, Some(4607));
+        let warm = "closson-1-misha/read 8K + write 8K (GNU cp 4.0)/warm";
+        let warm = figures("earlier-measurements", warm);
+        assert_eq!((warm[0].runs, warm[0].elapsed_ns), (Some(1), 190_000_000.0));
+    }
+}

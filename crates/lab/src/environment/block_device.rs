@@ -1,0 +1,43 @@
+//! The block device under a file system, from sysfs.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, major, minor, stat};
+
+use super::FileSystem;
+
+/// Sectors of /sys/block statistics have this length whatever the device's own is.
+const SECTOR_BYTES: u64 = 512;
+
+/// A disk or a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockDevice {
+    /// Its directory below /sys/dev/block.
+    sys: PathBuf,
+}
+
+impl BlockDevice {
+    /// The device that `path` lies on; `None` where that is none, or several, or cannot be told:
+    /// file systems in memory or on the network, overlays.
+    #[must_use]
+    pub fn under(path: &Path) -> Option<BlockDevice> {
+        // The mount table names it; the number that stat(2) gives is none of a device on btrfs.
+        let device = FileSystem::of(path).device?;
+        let found = stat(&device).ok()?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::BlockDevice {
+            return None;
+        }
+        let number = format!("{}:{}", major(found.st_rdev), minor(found.st_rdev));
+        let sys = Path::new("/sys/dev/block").join(number);
+        sys.exists().then_some(BlockDevice { sys })
+    }
+
+    /// Bytes that were read from it since it was attached, by any program: the third number of its
+    /// `stat`, the kernel's Documentation/block/stat.rst.
+    #[must_use]
+    pub fn read_bytes(&self) -> Option<u64> {
+        let text = std::fs::read_to_string(self.sys.join("stat")).ok()?;
+        let sectors: u64 = text.split_ascii_whitespace().nth(2)?.parse().ok()?;
+        Some(sectors * SECTOR_BYTES)
+    }
+}

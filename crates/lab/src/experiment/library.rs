@@ -1,0 +1,118 @@
+//! The built-in experiments.
+
+use super::parse::DefinitionError;
+use crate::definition::Definition;
+
+/// An experiment in `experiments/`.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltIn {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(BuiltIn {
+            name: $name,
+            text: include_str!(concat!("../../../../experiments/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All of them, the broadest question first.
+pub static BUILT_IN: &[BuiltIn] = built_in![
+    "engines",
+    "copying-disk-bytes",
+    "closson-2007",
+    "teterin-2004",
+    "nordstrom-1998",
+    "scaling",
+    "peers",
+];
+
+impl BuiltIn {
+    /// The one called `name`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<&'static BuiltIn> {
+        BUILT_IN.iter().find(|built_in| built_in.name == name)
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// None: a test parses all of them.
+    pub fn definition(&self) -> Result<Definition, DefinitionError> {
+        Definition::parse(self.text, &format!("experiments/{}.toml", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::reference;
+
+    #[test]
+    fn all_of_them_are_right_and_there() {
+        for built_in in BUILT_IN {
+            let definition = built_in.definition().unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(definition.name, built_in.name);
+            for part in definition.parts.iter().filter(|part| !part.baseline.is_empty()) {
+                assert!(part.compared().next().is_some(), "{}: {}", definition.name, part.name);
+            }
+        }
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments");
+        let files = std::fs::read_dir(dir).expect("the directory").flatten();
+        let toml = files.filter(|file| file.path().extension().is_some_and(|e| e == "toml"));
+        assert_eq!(toml.count(), BUILT_IN.len(), "each file is a row here");
+    }
+
+    /// The study's methods, each with the part and the variant that stand for it.
+    #[test]
+    fn the_replay_has_all_methods_of_its_study() {
+        let methods = [
+            ("stdio", "methods", "stdio:1"),
+            ("stdio_lb", "methods", "stdio:1,setvbuf=8K"),
+            ("posix", "methods", "read_write:1"),
+            ("posix_buffered", "methods", "read_write:4K,offset=16"),
+            ("posix_buffered_aligned", "methods", "read_write:4K"),
+            ("memcpy", "methods", "memory:1M,untouched"),
+            ("memcpy_aligned", "methods", "memory:1M"),
+            ("mmap", "methods", "mmap:8M"),
+            ("sendfile", "methods", "sendfile"),
+            ("splice", "methods", "splice"),
+            ("cp", "command", "cp {src} {dst}"),
+            ("copy_file_range", "methods", "copy_file_range"),
+            ("splice_lb", "methods", "splice:1M,pipe=1M"),
+        ];
+        let replay = BuiltIn::by_name("copying-disk-bytes").expect("there");
+        let replay = replay.definition().unwrap_or_else(|error| panic!("{error}"));
+        let data = reference::by_name("copying-disk-bytes").expect("there");
+        for (method, part, variant) in methods {
+            let part = replay.parts.iter().find(|found| found.name == part).expect(part);
+            assert!(part.variants.iter().any(|text| text == variant), "{method}: {variant}");
+            // Its published figures, if there are any, are shown beside that variant.
+            let series = format!("size:{method}");
+            let shown = part.reference.as_ref().and_then(|shown| shown.series.get(variant));
+            let published = !data.figures(&series).is_empty();
+            assert_eq!(shown, published.then_some(&series), "{method}");
+        }
+    }
+
+    /// Offsets are compared with the start of a page, in cells of every size and for every buffer.
+    #[test]
+    fn the_replay_asks_what_offsets_cost() {
+        let replay = BuiltIn::by_name("copying-disk-bytes").expect("there");
+        let replay = replay.definition().unwrap_or_else(|error| panic!("{error}"));
+        for (part, buffer) in [("offset_4k", "4K"), ("offset_64k", "64K"), ("offset_256k", "256K")]
+        {
+            let part = replay.parts.iter().find(|found| found.name == part).expect(part);
+            let with = |offset| format!("read_write:{buffer},offset={offset}");
+            assert_eq!(part.baseline, format!("read_write:{buffer}"));
+            let compared: Vec<String> = part.compared().cloned().collect();
+            assert_eq!(compared, ["16", "64", "512", "2K"].map(with));
+            assert!(part.sizes.len() >= 4, "{:?}", part.sizes);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+use crate::definition::{Analysis, Definition};
+use crate::workload;
+
+const SMALL: &str = r#"schema = 1
+name = "small"
+title = "A small one"
+question = "Which?"
+analysis = "None."
+
+[[part]]
+name = "sizes"
+question = "Which buffer?"
+workload = "copy"
+variants = ["read_write:{buffer}", "sendfile"]
+each = { buffer = ["4K", "64K"] }
+sizes = ["64", "1M"]
+states = ["warm", "cold"]
+baseline = "read_write:64K"
+scaled = true
+
+[part.reference]
+data = "copying-disk-bytes"
+not_controlled = "Order."
+series = { "read_write:{buffer}" = "bufsiz:posix_buffered@{buffer}", "sendfile" = "size:sendfile" }
+"#;
+
+#[test]
+fn variants_are_expanded_and_cells_are_all_combinations() {
+    let small = Definition::parse(SMALL, "small.toml").expect("right");
+    assert_eq!(small.parts[0].variants, ["read_write:4K", "read_write:64K", "sendfile"]);
+    let cells = small.cells();
+    assert_eq!(cells.len(), 4);
+    let ids: Vec<String> = cells.iter().map(|(_, cell)| cell.id()).collect();
+    assert_eq!(ids, ["sizes/64", "sizes/64/cold", "sizes/1M", "sizes/1M/cold"]);
+    let compared: Vec<&String> = small.parts[0].compared().collect();
+    assert_eq!(compared, ["read_write:4K", "sendfile"]);
+    let reference = small.parts[0].reference.as_ref().expect("one");
+    assert_eq!(reference.series["read_write:4K"], "bufsiz:posix_buffered@4K");
+    assert_eq!((reference.series.len(), reference.at_once, reference.state), (3, 1, None));
+}
+
+#[test]
+fn what_was_run_reads_back_as_it_was() {
+    let small = Definition::parse(SMALL, "small.toml").expect("right").scaled(0.5);
+    assert_eq!(small.parts[0].sizes, ["32", "512K"]);
+    let again = Definition::parse(&small.to_toml(), "experiment.toml").expect("right");
+    assert_eq!(again, small);
+}
+
+#[test]
+fn faults_are_told_by_file_and_line() {
+    for (from, to, expected) in [
+        ("schema = 1", "schema = 9", "small.toml:1: schema 9 is not known here, expected 1"),
+        ("\"small\"", "\"Small One\"", "small.toml:2: 'Small One' is no name, expected small"),
+        ("\"copy\"", "\"move\"", "small.toml:10: no workload is called 'move', expected one of"),
+        ("\"sendfile\"", "\"sendfil\"", "small.toml:11: variant 'sendfil': "),
+        ("\"1M\"]", "\"1M\", \"1024K\"]", "small.toml:13: '1024K' is the same size as '1M'"),
+        ("\"cold\"", "\"warm\"", "small.toml:14: a state is there twice"),
+        ("schema = 1", "schema = 1\nminutes = -2", "small.toml:2: expected minutes over 0"),
+        (
+            "baseline = \"read_write:64K\"",
+            "compare = [\"sendfile\"]",
+            "small.toml:15: there is no baseline",
+        ),
+        ("each = { ", "each = { other = [\"1\"], ", "small.toml:12: no variant has {other} in it"),
+        (
+            "scaled = true",
+            "slowed = { sendfile = { sometimes = 7.0 } }",
+            "small.toml:16: expected `by` from 0",
+        ),
+        ("scaled = true", "at_once = [2, 2]", "small.toml:16: 2 is there twice"),
+        (
+            "scaled = true",
+            "destinations = []",
+            "small.toml:16: expected fresh, overwritten or both",
+        ),
+        ("\"64\"", "\"64Q\"", "small.toml:13: '64Q' is no size, expected bytes as"),
+        ("\"cold\"", "\"tepid\"", "small.toml:14: unknown variant `tepid`, expected one of"),
+        ("write:64K\"\n", "write:1K\"\n", "small.toml:15: 'read_write:1K' is not among"),
+        ("scaled", "sclaed", "small.toml:16: unknown field `sclaed`"),
+        ("\"copying-", "\"copied-", "small.toml:19: no reference is called 'copied-disk"),
+        ("size:send", "size:sent", "small.toml:21: 'size:sentfile' is no series of copying"),
+        ("\"sendfile\" = ", "\"splice\" = ", "small.toml:21: 'splice' is not among"),
+    ] {
+        assert!(SMALL.contains(from), "{from}");
+        let text = SMALL.replacen(from, to, 1);
+        let error = Definition::parse(&text, "small.toml").expect_err(expected).to_string();
+        assert!(error.starts_with(expected), "{error}\nfor {expected}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn what_a_workload_cannot_do_is_told() {
+    let check = |workload: &str, variant: &str, more: &str, expected: &str| {
+        let text = format!(
+            "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n[[part]]\n\
+             name = \"p\"\nquestion = \"q\"\nworkload = \"{workload}\"\nvariants = [\"{variant}\"]\n\
+             sizes = [\"1M\"]\n{more}\n"
+        );
+        let error = Definition::parse(&text, "x.toml").expect_err(expected).to_string();
+        assert!(error.starts_with(expected), "{error}\nfor {expected}");
+    };
+    check("memory", "memory:1M", "states = [\"cold\"]", "x.toml:12: the workload memory reads no");
+    check(
+        "digest",
+        "read:64K,md5",
+        "durable = true",
+        "x.toml:9: the workload digest brings nothing",
+    );
+    check(
+        "read",
+        "read:64K",
+        "measure = \"durable\"",
+        "x.toml:9: the workload read brings nothing",
+    );
+}
+
+const DOCUMENT: &str = include_str!("../../../../docs/experiments.md");
+
+/// The names in the first column of a section's table.
+fn documented(section: &str) -> Vec<&str> {
+    let after = DOCUMENT.split_once(&format!("## {section}\n")).expect("a section").1;
+    let section = after.split("\n## ").next().expect("there is one");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    rows.collect()
+}
+
+#[test]
+fn the_document_is_right() {
+    let example = DOCUMENT.split("```toml\n").nth(1).expect("an example");
+    let example = example.split("```").next().expect("its end");
+    let parsed = Definition::parse(example, "docs/experiments.md").expect("right");
+    assert_eq!((parsed.parts.len(), parsed.cells().len()), (2, 25));
+    let workloads: Vec<&str> = workload::WORKLOADS.iter().map(|row| row.name).collect();
+    let sorted = |mut names: Vec<&str>| {
+        names.sort_unstable();
+        names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(sorted(documented("Workloads")), sorted(workloads));
+    for (section, text) in [("The experiment", "example"), ("A part", "part")] {
+        let table: toml::Table = example.parse().expect("TOML");
+        let known: Vec<String> = match text {
+            "part" => table["part"].as_array().expect("parts").iter().flat_map(keys).collect(),
+            _ => keys(&toml::Value::Table(table)),
+        };
+        for field in documented(section).into_iter().filter(|&field| field != "slowed") {
+            assert!(known.iter().any(|key| key == field), "no {field} in the example");
+        }
+    }
+    for analysis in documented("Analyses") {
+        toml::Value::from(analysis).try_into::<Analysis>().expect("an analysis");
+    }
+}
+
+fn keys(value: &toml::Value) -> Vec<String> {
+    value.as_table().expect("a table").keys().cloned().collect()
+}

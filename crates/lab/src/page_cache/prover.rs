@@ -1,0 +1,305 @@
+//! Sets the page cache state of the source before a run, and proves it.
+//!
+//! Warm means that every page is in the cache, cold that none is. cachestat(2) counts the pages
+//! before each run, and the bytes that devices read during the run must agree. The prover first
+//! tries itself on the source, since overlayfs answers cachestat with zeros and tmpfs cannot drop a
+//! page.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::Advice;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::state::{Proof, State};
+use crate::clock::device_bytes::device_bytes;
+use crate::error::Error;
+use crate::sample::measurement::Measurement;
+use crate::source::{Load, Source};
+
+/// Bytes of the source read to try the prover out.
+const TRY_BYTES_MAX: u64 = 4 << 20;
+
+/// Bytes read at a time to warm a file.
+const READ_BYTES: usize = 1 << 20;
+
+/// Times that a source is read until all of it stays in the page cache.
+const WARMINGS: u32 = 10;
+
+/// Sets the state, and proves what can be proved on one file system.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Prover {
+    /// Whether cachestat tells the truth here.
+    pub counts_pages: bool,
+    /// Why not, in words; empty when it does.
+    pub counts_pages_note: String,
+    /// Whether pages can be dropped.
+    pub drops_pages: bool,
+    /// How they are dropped.
+    pub drops_by: DropsBy,
+    /// Whether /proc/self/io counts what this file system reads from a device.
+    pub counts_device_reads: bool,
+}
+
+/// A way to drop pages from the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropsBy {
+    /// posix_fadvise(POSIX_FADV_DONTNEED), on this file alone.
+    PosixFadvise,
+    /// /proc/sys/vm/drop_caches, which drops the clean pages of the whole system; root only.
+    DropCaches,
+}
+
+/// The state just before a run.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// What was found.
+    pub proof: Proof,
+    /// Why it is not what was wanted; empty when it is.
+    pub note: String,
+    /// Bytes of the load in the page cache, where they can be counted.
+    pub resident_bytes: Option<u64>,
+}
+
+impl Prover {
+    /// Tries itself on the first bytes of the source: drops them, counts, reads them and counts
+    /// again. It leaves them in the page cache. Only where the cold state is wanted and cannot be
+    /// had otherwise does it drop the caches of the whole system.
+    ///
+    /// # Errors
+    /// When the source cannot be opened or read.
+    pub fn try_on(source: &Source, wanted: State) -> Result<Prover, Error> {
+        let load = source.first(TRY_BYTES_MAX);
+        let part = load.parts[0];
+        let fd = source.open_file(part.file)?;
+        let reading = Error::path("cannot read", source.path_of(part.file));
+        let mut drops_by = DropsBy::PosixFadvise;
+        drop_pages(fd.as_fd(), drops_by);
+        let mut after_drop = resident_bytes(fd.as_fd(), part.bytes);
+        if wanted == State::Cold && after_drop.is_ok_and(|bytes| bytes > 0) {
+            drop_pages(fd.as_fd(), DropsBy::DropCaches);
+            after_drop = resident_bytes(fd.as_fd(), part.bytes);
+            if after_drop == Ok(0) {
+                drops_by = DropsBy::DropCaches;
+            }
+        }
+        let reads_before = device_bytes().map(|device| device.read);
+        read_through(fd.as_fd(), part.bytes).map_err(reading)?;
+        let reads_after = device_bytes().map(|device| device.read);
+        let after_read = resident_bytes(fd.as_fd(), part.bytes);
+        let note = match (after_drop, after_read) {
+            (Err(Errno::NOSYS), _) => "the kernel lacks cachestat (Linux 6.5)".to_owned(),
+            (Err(errno), _) | (_, Err(errno)) => {
+                format!("cachestat: {}", engines::describe(errno))
+            }
+            (Ok(_), Ok(0)) => "cachestat counts no pages on this file system".to_owned(),
+            (Ok(_), Ok(_)) => String::new(),
+        };
+        let drops_pages = after_drop == Ok(0) && note.is_empty();
+        let read = reads_after.zip(reads_before).map_or(0, |(after, before)| after - before);
+        Ok(Prover {
+            counts_pages: note.is_empty(),
+            counts_pages_note: note,
+            drops_pages,
+            drops_by,
+            counts_device_reads: drops_pages && read >= part.bytes / 10 * 9,
+        })
+    }
+
+    /// Puts `load` into the wanted state and checks it.
+    ///
+    /// # Errors
+    /// When the source cannot be opened or read, or has changed.
+    pub fn reach(&self, wanted: State, source: &Source, load: &Load) -> Result<Reached, Error> {
+        match wanted {
+            State::Warm => self.warm(source, load)?,
+            State::Cold => self.cool(source, load)?,
+            State::AsItComes => {}
+        }
+        let resident_bytes = self.resident_bytes(source, load)?;
+        let Some(resident) = resident_bytes else {
+            let note = self.counts_pages_note.clone();
+            return Ok(Reached { proof: Proof::Unverified, note, resident_bytes });
+        };
+        if wanted == State::AsItComes {
+            let note = "left as it came".to_owned();
+            return Ok(Reached { proof: Proof::Unverified, note, resident_bytes });
+        }
+        let expected = match wanted {
+            // A file system in memory holds no pages for holes, and reading them makes none.
+            State::Warm if !self.drops_pages => source.allocated_bytes(load),
+            State::Warm => load.bytes,
+            State::Cold | State::AsItComes => 0,
+        };
+        let (proof, note) = match wanted {
+            State::Warm if resident >= expected => (Proof::Warm, String::new()),
+            State::Cold if resident == expected => (Proof::Cold, String::new()),
+            _ => (Proof::NotReached, self.missed(wanted, resident, load.bytes)),
+        };
+        Ok(Reached { proof, note, resident_bytes })
+    }
+
+    /// Bytes of `load` in the page cache; `None` where that cannot be told.
+    ///
+    /// # Errors
+    /// When the source cannot be opened, or has changed.
+    pub fn resident_bytes(&self, source: &Source, load: &Load) -> Result<Option<u64>, Error> {
+        if !self.counts_pages {
+            return Ok(None);
+        }
+        let mut sum = 0;
+        for part in &load.parts {
+            let fd = source.open_file(part.file)?;
+            match resident_bytes(fd.as_fd(), part.bytes) {
+                Ok(bytes) => sum += bytes,
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(sum))
+    }
+
+    fn warm(&self, source: &Source, load: &Load) -> Result<(), Error> {
+        // Reading one file may push pages of another out.
+        for _ in 0..WARMINGS {
+            let mut all_there = true;
+            for part in &load.parts {
+                let fd = source.open_file(part.file)?;
+                if self.counts_pages && resident_bytes(fd.as_fd(), part.bytes) == Ok(part.bytes) {
+                    continue;
+                }
+                all_there = false;
+                read_through(fd.as_fd(), part.bytes)
+                    .map_err(Error::path("cannot read", source.path_of(part.file)))?;
+            }
+            if all_there || !self.counts_pages {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn cool(&self, source: &Source, load: &Load) -> Result<(), Error> {
+        for part in &load.parts {
+            let fd = source.open_file(part.file)?;
+            drop_pages(fd.as_fd(), self.drops_by);
+            // Pages that the last run has just used may be held for a moment longer.
+            for _ in 0..5 {
+                if !self.counts_pages || resident_bytes(fd.as_fd(), part.bytes) == Ok(0) {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                drop_pages(fd.as_fd(), self.drops_by);
+            }
+        }
+        Ok(())
+    }
+
+    fn missed(&self, wanted: State, resident: u64, bytes: u64) -> String {
+        let count = |bytes: u64| crate::words::grouped(&bytes.to_string());
+        let found = format!("{} of {} bytes in the page cache", count(resident), count(bytes));
+        match wanted {
+            State::Cold if !self.drops_pages => {
+                format!("{found}: this file system, or another user of the file, keeps them there")
+            }
+            _ => found,
+        }
+    }
+
+    /// Fills in which state the run really had, and whether it counts. `measured` has the bytes
+    /// that devices read, and whether extents were shared; for `bypasses_cache` see
+    /// [`Prover::disagrees`].
+    pub fn judge(
+        &self,
+        measured: &mut Measurement,
+        reached: Reached,
+        on_medium_bytes: u64,
+        bypasses_cache: bool,
+    ) {
+        measured.state_proved = reached.proof;
+        measured.state_note = reached.note;
+        let disagreement = self.disagrees(
+            reached.proof,
+            measured.device_read_bytes,
+            on_medium_bytes,
+            bypasses_cache,
+            measured.shares_extents,
+        );
+        if let Some(why) = disagreement {
+            measured.state_proved = Proof::NotReached;
+            measured.state_note = why;
+        }
+        measured.counted = measured.state_proved != Proof::NotReached;
+    }
+
+    /// Whether the bytes that devices read during a run fit the state proved before it; otherwise
+    /// why not.
+    ///
+    /// `bypasses_cache` is an engine that reads from the device whatever the cache holds;
+    /// `nothing_read` is one that shared the extents and read nothing at all.
+    #[must_use]
+    pub fn disagrees(
+        &self,
+        proof: Proof,
+        device_read_bytes: Option<u64>,
+        on_medium_bytes: u64,
+        bypasses_cache: bool,
+        nothing_read: bool,
+    ) -> Option<String> {
+        let read = device_read_bytes.filter(|_| self.counts_device_reads)?;
+        // Inodes, extents and free-space maps are read from the device too.
+        let metadata_bytes = (on_medium_bytes / 50).max(1 << 20);
+        match proof {
+            Proof::Warm if !bypasses_cache && read > metadata_bytes => {
+                Some(format!("a device had to read {}", crate::words::bytes(read)))
+            }
+            Proof::Cold if !nothing_read && read + metadata_bytes < on_medium_bytes => {
+                Some(format!("devices read no more than {}", crate::words::bytes(read)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Bytes of the first `len` of `fd` that are in the page cache.
+pub(crate) fn resident_bytes(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<u64> {
+    let counted = engines::sys::cachestat(fd, 0, len)?;
+    // The last page may reach over the end of the file.
+    Ok((counted.cached_pages * rustix::param::page_size() as u64).min(len))
+}
+
+/// Where a call fails, the count that follows shows it.
+fn drop_pages(fd: BorrowedFd<'_>, by: DropsBy) {
+    // Dirty pages cannot be dropped.
+    let _ = rustix::fs::fdatasync(fd);
+    let _ = match by {
+        DropsBy::PosixFadvise => rustix::fs::fadvise(fd, 0, None, Advice::DontNeed).is_ok(),
+        DropsBy::DropCaches => std::fs::write("/proc/sys/vm/drop_caches", "1").is_ok(),
+    };
+}
+
+/// Has the first `len` bytes of `fd`, which are on the medium, in the page cache because they were
+/// read, and not because they were written. Where pages cannot be dropped they stay what they are.
+///
+/// # Errors
+/// When they cannot be read.
+pub(crate) fn read_anew(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<()> {
+    let _ = rustix::fs::fadvise(fd, 0, std::num::NonZeroU64::new(len), Advice::DontNeed);
+    read_through(fd, len)
+}
+
+fn read_through(fd: BorrowedFd<'_>, len: u64) -> rustix::io::Result<()> {
+    let mut buffer = vec![0; READ_BYTES];
+    let mut at = 0;
+    while at < len {
+        #[allow(clippy::cast_possible_truncation)] // At most the length of the buffer.
+        let piece = (len - at).min(READ_BYTES as u64) as usize;
+        match rustix::io::pread(fd, &mut buffer[..piece], at) {
+            Ok(0) => break,
+            Ok(got) => at += got as u64,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Elimination rounds: runs on the start of the source, each step on a longer part. They find out
+//! which candidates work, which are far slower than the best, and what a run of the final costs.
+
+use std::time::Duration;
+
+use super::candidate::{Class, Status};
+use super::config::Config;
+use super::heuristics::{
+    ELIMINATION_ROUNDS, ELIMINATION_SHARE, ELIMINATION_SHARE_MAX, FLOOR_ROUNDS, FLOORS_SHARE,
+    LENGTHS_BYTES, LONG_BYTES, NOT_CLOSE, PIECE_BYTES,
+};
+use super::runner::Race;
+use crate::error::Error;
+use crate::sample::{Place, Stage};
+use crate::search::admission::{self, Contender, admit};
+use crate::trial::Task;
+use crate::trial::digest::Digests;
+use crate::words;
+
+impl Race<'_> {
+    /// Runs the elimination rounds.
+    pub(super) fn run_elimination(&mut self) -> Result<(), Error> {
+        let mut lengths: Vec<u64> = Vec::new();
+        for bytes in LENGTHS_BYTES {
+            let load = self.bench.source.first(bytes);
+            if lengths.last() != Some(&load.bytes) {
+                lengths.push(load.bytes);
+            }
+        }
+        let all: Vec<usize> = (0..self.candidates.len()).collect();
+        for (step, &bytes) in lengths.iter().enumerate() {
+            let load = self.bench.source.first(bytes);
+            let task = Task { digests: Digests::of(self.bench.source, &load)?, load };
+            let quick: Vec<usize> = all
+                .iter()
+                .copied()
+                .filter(|&i| step == 0 || self.may_run_longer(i, bytes))
+                .collect();
+            if step > 0 && self.is_too_long(&quick, bytes) {
+                return Ok(());
+            }
+            self.run_elimination_round(&task, 1, &quick)?;
+            self.drop_far_slower(&task)?;
+            // If the user asks for a number of rounds, no candidate is dropped for being slow, so
+            // there is nothing more to learn.
+            let enough = bytes >= LONG_BYTES && self.config.rounds.is_some();
+            if enough && self.config.time.is_none() {
+                return Ok(());
+            }
+            if bytes == lengths[lengths.len() - 1] {
+                return self.repeat_longest(&task);
+            }
+        }
+        Ok(())
+    }
+
+    /// Repeats the full elimination round: once with all that reached it, since a single run may
+    /// have been disturbed, and then with those that are close to the best.
+    fn repeat_longest(&mut self, task: &Task) -> Result<(), Error> {
+        for round in 2..=ELIMINATION_ROUNDS {
+            let factor = if round == 2 { f64::INFINITY } else { NOT_CLOSE };
+            let close = self.close_to_the_best(task.load.bytes, factor);
+            if self.elimination_time_is_up() {
+                break;
+            }
+            self.run_elimination_round(task, round, &close)?;
+        }
+        Ok(())
+    }
+
+    /// Drops candidates before a final over `bytes`, if the time is limited.
+    pub(super) fn admit_to_final(&mut self, bytes: u64) {
+        if self.config.time.is_none() || self.config.rounds.is_some() {
+            return;
+        }
+        let time_left = self.time_left();
+        let (floors, copiers): (Vec<usize>, Vec<usize>) =
+            self.running().partition(|&index| self.candidates[index].class() == Class::Floor);
+        let contenders: Vec<Contender> =
+            copiers.iter().map(|&index| self.contender(index, bytes)).collect();
+        let admitted = admit(&contenders, time_left);
+        let slow = (0..copiers.len()).filter(|place| !admitted.contains(place));
+        // A floor that would take much of the time of the final is known well enough from the
+        // elimination rounds.
+        let costly = floors.into_iter().filter(|&index| {
+            self.candidates[index].cost_of(bytes) * FLOOR_ROUNDS > time_left / FLOORS_SHARE
+        });
+        let out: Vec<usize> = slow.map(|place| copiers[place]).chain(costly).collect();
+        for index in out {
+            let reason = "too slow in the elimination rounds for the time there is".to_owned();
+            self.candidates[index].status = Status::Eliminated(reason);
+        }
+    }
+
+    /// What the elimination rounds showed of a candidate, for runs over `bytes`.
+    fn contender(&self, index: usize, bytes: u64) -> Contender {
+        let candidate = &self.candidates[index];
+        let elimination_bytes = candidate.elimination_bytes().max(1);
+        let elimination_ns = candidate.elimination_ns(elimination_bytes).unwrap_or(f64::INFINITY);
+        Contender {
+            // Candidates that were not fast enough ran a shorter part.
+            elimination_ns: elimination_ns * PIECE_BYTES as f64 / elimination_bytes as f64,
+            run_cost: candidate.cost_of(bytes),
+            always: candidate.class() == Class::Sharer,
+        }
+    }
+
+    /// The share of the source that the time allows those that are close.
+    pub(super) fn affordable_share(&self) -> f64 {
+        if self.config.time.is_none() {
+            return 1.0;
+        }
+        let whole = self.bench.source.whole().bytes;
+        let contenders: Vec<Contender> = self
+            .running()
+            .filter(|&index| self.candidates[index].class() != Class::Floor)
+            .map(|index| self.contender(index, whole))
+            .collect();
+        admission::affordable_share(&contenders, self.time_left())
+    }
+
+    fn run_elimination_round(
+        &mut self,
+        task: &Task,
+        round: u32,
+        candidates: &[usize],
+    ) -> Result<(), Error> {
+        let order = self.run_order.order(Stage::Elimination, round, candidates);
+        for (place, index) in (1..).zip(order) {
+            let place = Place { stage: Stage::Elimination, round, order_in_round: place };
+            self.run_one(index, task, place)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a run over `bytes` would be short enough.
+    fn may_run_longer(&self, index: usize, bytes: u64) -> bool {
+        let candidate = &self.candidates[index];
+        candidate.status == Status::Running
+            && !candidate.samples.is_empty()
+            && candidate.cost_of(bytes) <= longest_run(self.config)
+    }
+
+    /// Drops candidates that are far slower than the best, with a note, unless the user named them
+    /// and asked for a number of rounds.
+    fn drop_far_slower(&mut self, task: &Task) -> Result<(), Error> {
+        if self.config.named && self.config.rounds.is_some() {
+            return Ok(());
+        }
+        // A single run may have been disturbed.
+        let suspects: Vec<usize> =
+            self.far_slower(task.load.bytes).into_iter().map(|(index, _)| index).collect();
+        self.run_elimination_round(task, 2, &suspects)?;
+        for (index, ratio) in self.far_slower(task.load.bytes) {
+            self.candidates[index].status = Status::Eliminated(format!(
+                "left out: about {} times slower than the best on the first {}",
+                words::grouped(&format!("{ratio:.0}")),
+                words::bytes(task.load.bytes)
+            ));
+        }
+        Ok(())
+    }
+
+    /// The candidates that are far slower than the best, and by what factor.
+    fn far_slower(&self, bytes: u64) -> Vec<(usize, f64)> {
+        let movers = || self.running().filter(|&i| self.candidates[i].class() == Class::Mover);
+        let best = movers()
+            .filter_map(|index| self.candidates[index].elimination_ns(bytes))
+            .min_by(f64::total_cmp)
+            .unwrap_or(f64::INFINITY);
+        movers()
+            // A candidate that runs longer copies may owe its time over short ones to its start.
+            .filter(|&index| !self.may_run_longer(index, next_length(bytes)))
+            .filter_map(|index| Some((index, self.candidates[index].elimination_ns(bytes)?)))
+            .filter(|&(_, ns)| admission::is_far_slower(ns, best))
+            .map(|(index, ns)| (index, ns / best))
+            .collect()
+    }
+
+    fn close_to_the_best(&self, bytes: u64, factor: f64) -> Vec<usize> {
+        let of_class = |index: usize| self.candidates[index].class();
+        let best = self
+            .running()
+            .filter(|&index| of_class(index) == Class::Mover)
+            .filter_map(|index| self.candidates[index].elimination_ns(bytes))
+            .min_by(f64::total_cmp)
+            .unwrap_or(f64::INFINITY);
+        self.running()
+            .filter(|&index| {
+                self.candidates[index].elimination_ns(bytes).is_some_and(|ns| ns <= best * factor)
+            })
+            .collect()
+    }
+
+    /// Whether an elimination round of `candidates` over `bytes` would take time that the final
+    /// needs.
+    fn is_too_long(&self, candidates: &[usize], bytes: u64) -> bool {
+        let Some(time) = self.config.time else { return false };
+        let cost: Duration = candidates.iter().map(|&i| self.candidates[i].cost_of(bytes)).sum();
+        self.config.begun.elapsed() + cost > time.mul_f64(ELIMINATION_SHARE_MAX)
+    }
+
+    fn elimination_time_is_up(&self) -> bool {
+        self.config
+            .time
+            .is_some_and(|time| self.config.begun.elapsed() > time.mul_f64(ELIMINATION_SHARE))
+    }
+}
+
+fn next_length(bytes: u64) -> u64 {
+    LENGTHS_BYTES.iter().copied().find(|&next| next > bytes).unwrap_or(PIECE_BYTES)
+}
+
+/// The longest that one elimination round may take.
+fn longest_run(config: &Config) -> Duration {
+    config.time.map_or(Duration::from_secs(1), |time| {
+        (time / 40).clamp(Duration::from_millis(250), Duration::from_secs(2))
+    })
+}

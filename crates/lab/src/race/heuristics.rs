@@ -1,0 +1,59 @@
+//! The constants of races: how long elimination rounds are, which candidates they drop, and when
+//! the final ends. Those that `tune` shares are in [`admission`](crate::search::admission) and
+//! [`winner`](crate::search::winner).
+
+// Elimination rounds.
+
+/// The lengths tried, each only by the candidates that were fast enough on the one before: a byte
+/// at a time takes a second for a MiB.
+pub(super) const LENGTHS_BYTES: [u64; 4] = [128 << 10, 1 << 20, LONG_BYTES, PIECE_BYTES];
+
+/// The length of a full elimination round. It exceeds the last cache of most processors, and two
+/// workers find enough in it to share.
+pub(super) const PIECE_BYTES: u64 = 64 << 20;
+
+/// Full elimination rounds that the faster candidates run, the first one included.
+pub(super) const ELIMINATION_ROUNDS: u32 = 3;
+
+/// Slower than the best by this factor after two full elimination rounds, a variant runs no more of
+/// them.
+pub(super) const NOT_CLOSE: f64 = 2.0;
+
+/// The share of the time after which no elimination round is repeated.
+pub(super) const ELIMINATION_SHARE: f64 = 0.3;
+
+/// No elimination round may end after this share of the time: short elimination rounds and several
+/// final rounds tell more than long elimination rounds alone.
+pub(super) const ELIMINATION_SHARE_MAX: f64 = 0.5;
+
+/// The part of the time, one in so many, that a floor may take.
+pub(super) const FLOORS_SHARE: u32 = 20;
+
+// What a run costs, and how much of the source is copied.
+
+/// A copy of this length takes longer to compare and to remove than to begin.
+pub(super) const LONG_BYTES: u64 = 8 << 20;
+
+/// The least part of a source that stands for the whole of it: several times the last cache of most
+/// processors, and enough for workers to share.
+pub(super) const PART_BYTES_MIN: u64 = 256 << 20;
+
+/// As many files stand for all of them, however small they are.
+pub(super) const PART_FILES_MIN: usize = 256;
+
+// The final.
+
+/// Rounds that floors run. They do not compete, so they need not be known as precisely.
+pub(super) const FLOOR_ROUNDS: u32 = 3;
+
+/// If all but the best are beaten, the race ends, but not before this round.
+pub(super) const ROUNDS_TO_WIN: u32 = 5;
+
+/// The first rounds, without which there is no verdict, may exceed the time by this share.
+pub(super) const OVERTIME: f64 = 0.25;
+
+// The report.
+
+/// A candidate that was slower by no more than this factor in the elimination rounds counts as
+/// equally fast there: the rounds are few and short.
+pub(super) const AS_WELL: f64 = 1.1;

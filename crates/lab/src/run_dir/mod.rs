@@ -1,0 +1,349 @@
+//! The run directory: the experiment as it was run, the environment, and every sample, appended as
+//! soon as it is measured.
+
+pub mod files;
+mod recovery;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+
+use crate::definition::Definition;
+use crate::environment::host;
+use crate::sample::csv_rows::Rows;
+use crate::sample::record::{self, CallRecord, Record, RoundRecord, SequenceRecord};
+use crate::sample::run_samples::{MachineFacts, Samples};
+use files::{RunError, failed, write};
+use recovery::{append, drop_calls_without_sample};
+
+/// The version of the files in a run directory; it changes when a field changes its meaning or
+/// goes.
+pub const SCHEMA: u32 = 1;
+
+/// How an experiment was run: the table `run` of its file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HowRun {
+    /// The version of the files beside it.
+    pub schema: u32,
+    /// The directory for sources.
+    pub src_dir: PathBuf,
+    /// The directory for what runs make.
+    pub dst_dir: PathBuf,
+    /// What all orders and bytes follow from.
+    pub seed: u64,
+    /// Seconds for everything together; none when rounds were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Rounds asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// By what sizes and numbers of files were multiplied.
+    pub scale: f64,
+    /// How the run was made: the version of haulage.
+    pub haulage_version: String,
+}
+
+/// A run directory that is being written.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    samples: Rows<File>,
+    rounds: Rows<File>,
+    refusals: Rows<File>,
+    /// Only where single calls are timed.
+    calls: Option<[Rows<File>; 2]>,
+    /// Held for as long as it is written, so that two programs do not write to one.
+    _lock: File,
+}
+
+/// What a run directory holds.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The definition as it was run.
+    pub definition: Definition,
+    /// How it was run.
+    pub how: HowRun,
+    /// Where, as written.
+    pub environment: serde_json::Value,
+    /// Every sample.
+    pub samples: Vec<Record>,
+    /// Every round.
+    pub rounds: Vec<RoundRecord>,
+    /// What does not work here.
+    pub refusals: Vec<RefusalRecord>,
+    /// Single calls, where they were timed.
+    pub calls: Vec<CallRecord>,
+    /// The same in their order.
+    pub sequences: Vec<SequenceRecord>,
+}
+
+/// A variant that does not work in a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusalRecord {
+    /// The cell's short name.
+    pub cell: String,
+    /// The variant.
+    pub variant: String,
+    /// Why, in words.
+    pub refusals: String,
+}
+
+impl RunDir {
+    /// Makes `<time>-<host>-<experiment>` in `runs_dir`, which is made too if need be.
+    ///
+    /// # Errors
+    /// When something cannot be made or written.
+    pub fn create(
+        runs_dir: &Path,
+        definition: &Definition,
+        how: &HowRun,
+        environment: &impl Serialize,
+    ) -> Result<RunDir, RunError> {
+        std::fs::create_dir_all(runs_dir).map_err(failed("create", runs_dir))?;
+        let name = format!("{}-{}-{}", now(), host(), definition.name);
+        // Two runs may begin within a second.
+        let path = (1..)
+            .map(|n| if n == 1 { name.clone() } else { format!("{name}-{n}") })
+            .map(|name| runs_dir.join(name))
+            .find_map(|path| match std::fs::create_dir(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
+                result => Some(result.map(|()| path.clone()).map_err(failed("create", path))),
+            })
+            .expect("some number is free")?;
+        write_experiment(&path, definition, how)?;
+        let text = serde_json::to_vec_pretty(environment).expect("plain data");
+        write(&path.join(files::ENVIRONMENT), &text)?;
+        RunDir::open(path)
+    }
+
+    /// Takes up the run in `path` again: what a kill left of a last line is cut off, and answers of
+    /// before are removed.
+    ///
+    /// # Errors
+    /// When something cannot be written, or another program writes there.
+    pub fn open(path: PathBuf) -> Result<RunDir, RunError> {
+        let lock = File::open(&path).map_err(failed("open", &path))?;
+        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let problem = "another program is writing there".to_owned();
+            return Err(RunError::Other { path, problem });
+        }
+        // What they say is of fewer samples than there will be.
+        for answers in [files::VERDICT, files::DETAILS] {
+            match std::fs::remove_file(path.join(answers)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(failed("remove", path.join(answers))(error));
+                }
+                _ => {}
+            }
+        }
+        let samples = append(&path.join(files::SAMPLES), &Record::default())?;
+        drop_calls_without_sample(&path)?;
+        Ok(RunDir {
+            samples,
+            rounds: append(&path.join(files::ROUNDS), &RoundRecord::default())?,
+            refusals: append(&path.join(files::REFUSALS), &RefusalRecord::default())?,
+            calls: None,
+            _lock: lock,
+            path,
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends a sample.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_sample(&mut self, sample: &Record) -> Result<(), RunError> {
+        self.samples.add(sample).map_err(|error| self.not_written(files::SAMPLES, error))
+    }
+
+    /// Appends a round.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_round(&mut self, round: &RoundRecord) -> Result<(), RunError> {
+        self.rounds.add(round).map_err(|error| self.not_written(files::ROUNDS, error))
+    }
+
+    /// Appends a refusal.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_refusal(&mut self, refusal: &RefusalRecord) -> Result<(), RunError> {
+        self.refusals.add(refusal).map_err(|error| self.not_written(files::REFUSALS, error))
+    }
+
+    /// Appends the calls of one run, before its sample: only with that the run is known.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn add_calls(
+        &mut self,
+        (calls, sequence): &(Vec<CallRecord>, Vec<SequenceRecord>),
+    ) -> Result<(), RunError> {
+        let [of_calls, of_sequences] = match &mut self.calls {
+            Some(rows) => rows,
+            none => none.insert([
+                append(&self.path.join(files::CALLS), &CallRecord::default())?,
+                append(&self.path.join(files::SEQUENCES), &SequenceRecord::default())?,
+            ]),
+        };
+        let written = of_calls.add_all(calls).and_then(|()| of_sequences.add_all(sequence));
+        written.map_err(|error| self.not_written(files::CALLS, error))
+    }
+
+    /// Writes a file of its own, as [`files::VERDICT`]; a former one is replaced as a whole.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, name: &str, content: &impl Serialize) -> Result<(), RunError> {
+        let text = serde_json::to_vec_pretty(content).expect("plain data");
+        write(&self.path.join(name), &text)
+    }
+
+    /// Writes a text as a file of its own, as [`files::DETAILS`].
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_text(&self, name: &str, text: &str) -> Result<(), RunError> {
+        write(&self.path.join(name), text.trim_end().as_bytes())
+    }
+
+    fn not_written(&self, name: &str, error: csv::Error) -> RunError {
+        let error = std::io::Error::other(error);
+        failed("write", self.path.join(name))(error)
+    }
+}
+
+impl Run {
+    /// Its samples.
+    #[must_use]
+    pub fn samples(&self) -> Samples<'_> {
+        Samples {
+            samples: &self.samples,
+            calls: &self.calls,
+            sequences: &self.sequences,
+            machine: MachineFacts::of(&self.environment),
+        }
+    }
+
+    /// How long its rounds took together: what a run that is taken up again has used of its time.
+    /// What beginning sessions took is not written down.
+    #[must_use]
+    pub fn measured_for(&self) -> std::time::Duration {
+        let rounds_ns = self.rounds.iter().map(|round| round.gate.round_ns).sum();
+        std::time::Duration::from_nanos(rounds_ns)
+    }
+
+    /// Reads a run directory.
+    ///
+    /// # Errors
+    /// When a file of it is missing or damaged.
+    pub fn read(path: &Path) -> Result<Run, RunError> {
+        let other = |problem: String| RunError::Other { path: path.to_owned(), problem };
+        let file = path.join(files::EXPERIMENT);
+        let text = std::fs::read_to_string(&file).map_err(failed("read", &file))?;
+        let definition = Definition::parse(&text, &file.to_string_lossy())?;
+        let table: toml::Table =
+            text.parse().map_err(|error| other(format!("{}: {error}", files::EXPERIMENT)))?;
+        let how: HowRun = table
+            .get("run")
+            .cloned()
+            .ok_or_else(|| other(format!("{} has no table [run]", files::EXPERIMENT)))?
+            .try_into()
+            .map_err(|error| other(format!("{}: [run]: {error}", files::EXPERIMENT)))?;
+        if how.schema != SCHEMA {
+            let problem = format!("its files have schema {}, known here is {SCHEMA}", how.schema);
+            return Err(other(problem));
+        }
+        let file = path.join(files::ENVIRONMENT);
+        let text = std::fs::read(&file).map_err(failed("read", &file))?;
+        let environment = serde_json::from_slice(&text)
+            .map_err(|error| other(format!("{}: {error}", files::ENVIRONMENT)))?;
+        Ok(Run {
+            path: path.to_owned(),
+            definition,
+            how,
+            environment,
+            samples: read_if_there(&path.join(files::SAMPLES))?,
+            rounds: read_if_there(&path.join(files::ROUNDS))?,
+            refusals: read_if_there(&path.join(files::REFUSALS))?,
+            calls: read_if_there(&path.join(files::CALLS))?,
+            sequences: read_if_there(&path.join(files::SEQUENCES))?,
+        })
+    }
+}
+
+fn read_if_there<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunError> {
+    // An empty file was made by a run that was killed before its first line.
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.len() > 0 => Ok(record::read(path)?),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn write_experiment(path: &Path, definition: &Definition, how: &HowRun) -> Result<(), RunError> {
+    let table = toml::to_string(how).expect("plain data");
+    let text = format!("{}\n[run]\n{table}", definition.to_toml());
+    write(&path.join(files::EXPERIMENT), text.as_bytes())
+}
+
+/// The time in UTC as `20260131T235959Z`, which sorts as it passes.
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_reads_back_and_is_taken_up_after_a_kill() {
+        let home = tempfile::tempdir().expect("a directory");
+        let text = "schema = 1\nname = \"x\"\ntitle = \"t\"\nquestion = \"q\"\nanalysis = \"\"\n\
+            [[part]]\nname = \"p\"\nquestion = \"q\"\nworkload = \"copy\"\n\
+            variants = [\"sendfile\"]\nsizes = [\"4K\"]\n";
+        let definition = Definition::parse(text, "x").expect("right");
+        let how = HowRun {
+            schema: SCHEMA,
+            src_dir: "/a".into(),
+            dst_dir: "/b".into(),
+            seed: 5,
+            seconds: Some(1.5),
+            rounds: None,
+            scale: 1.0,
+            haulage_version: "0".to_owned(),
+        };
+        let mut dir = RunDir::create(home.path(), &definition, &how, &"here").expect("made");
+        // Files without rows have their names, and open as any other.
+        let refusals = std::fs::read_to_string(dir.path().join(files::REFUSALS)).expect("read");
+        assert_eq!(refusals, "cell,variant,refusals\n");
+        let sample = Record { cell: "p/4K".to_owned(), ..Record::default() };
+        dir.add_sample(&sample).expect("written");
+        dir.add_sample(&sample).expect("written");
+        let path = dir.path().to_owned();
+        assert!(RunDir::open(path.clone()).is_err(), "two writers");
+        dir.write(files::VERDICT, &"early").expect("written");
+        drop(dir);
+        let file = path.join(files::SAMPLES);
+        let cut = std::fs::read(&file).expect("read");
+        std::fs::write(&file, &cut[..cut.len() - 9]).expect("cut");
+        let mut dir = RunDir::open(path.clone()).expect("taken up");
+        assert!(!path.join(files::VERDICT).exists(), "it is of fewer samples");
+        dir.add_sample(&sample).expect("written");
+        drop(dir);
+        let run = Run::read(&path).expect("read");
+        assert_eq!((run.definition, run.how), (definition, how));
+        assert_eq!(run.samples, [sample.clone(), sample]);
+        assert_eq!(run.environment, "here");
+    }
+}

@@ -1,0 +1,148 @@
+//! Recovery of a run directory after a kill: cuts off a torn row, and the calls of a run whose
+//! sample was never written.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, RunError, failed};
+use crate::sample::csv_rows::{Rows, whole_rows};
+use crate::sample::record;
+
+/// Opens a CSV file of rows like `row` to append to, without what follows its last whole row.
+pub(crate) fn append(path: &Path, row: &impl Serialize) -> Result<Rows<File>, RunError> {
+    let failed = |error| failed("open", path)(error);
+    let mut file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(failed)?;
+    let whole = whole_rows(&std::fs::read(path).map_err(failed)?);
+    file.set_len(whole as u64).map_err(failed)?;
+    file.seek(SeekFrom::End(0)).map_err(failed)?;
+    let rows = if whole == 0 { Rows::new(file) } else { Rows::following(file) };
+    rows.headed_as(row).map_err(|error| failed(std::io::Error::other(error)))
+}
+
+/// The run that a row belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+struct Key {
+    cell: String,
+    variant: String,
+    session: u32,
+    /// Rows of `sequences.csv` have none: they are of a session's first round.
+    #[serde(default = "first")]
+    round: u32,
+    #[serde(default)]
+    repeat: u32,
+}
+
+fn first() -> u32 {
+    1
+}
+
+/// Cuts calls off that belong to no sample: they are written before it, and the session that
+/// follows may bear the same number.
+pub(crate) fn drop_calls_without_sample(run: &Path) -> Result<(), RunError> {
+    let there: Vec<_> = [files::CALLS, files::SEQUENCES]
+        .map(|name| run.join(name))
+        .into_iter()
+        .filter(|path| path.exists())
+        .collect();
+    if there.is_empty() {
+        return Ok(());
+    }
+    let samples = run.join(files::SAMPLES);
+    let samples = match std::fs::metadata(&samples) {
+        Ok(metadata) if metadata.len() > 0 => record::read::<Key>(&samples)?,
+        _ => Vec::new(),
+    };
+    let samples: HashSet<Key> = samples.into_iter().collect();
+    there.iter().try_for_each(|path| cut_off(path, &samples))
+}
+
+/// Leaves the rows up to the last one that belongs to one of `samples`.
+fn cut_off(path: &Path, samples: &HashSet<Key>) -> Result<(), RunError> {
+    let bytes = std::fs::read(path).map_err(failed("read", path))?;
+    let mut csv = csv::Reader::from_reader(&bytes[..whole_rows(&bytes)]);
+    let damaged = |error: csv::Error| failed("read", path)(std::io::Error::other(error));
+    let names = csv.headers().map_err(damaged)?.clone();
+    let mut row = csv::StringRecord::new();
+    let mut end = 0;
+    while csv.read_record(&mut row).map_err(damaged)? {
+        let key: Key = row.deserialize(Some(&names)).map_err(damaged)?;
+        if samples.contains(&key) {
+            end = csv.position().byte();
+        }
+    }
+    let file = File::options().write(true).open(path).map_err(failed("open", path))?;
+    file.set_len(end).map_err(failed("cut", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::call_times::Bucket;
+    use crate::sample::record::{CallRecord, Record, SequenceRecord};
+
+    fn rows<T: Serialize>(path: &Path, rows: &[T]) {
+        append(path, &rows[0])
+            .and_then(|mut to| {
+                to.add_all(rows)
+                    .map_err(|error| failed("write", path)(std::io::Error::other(error)))
+            })
+            .expect("written");
+    }
+
+    #[test]
+    fn calls_go_with_the_sample_that_was_never_written() {
+        let home = tempfile::tempdir().expect("a directory");
+        let run = home.path();
+        let (cell, variant) = ("p/1M".to_owned(), "a \"b\"\nc".to_owned());
+        let sample = |session, round| Record {
+            cell: cell.clone(),
+            variant: variant.clone(),
+            session,
+            round,
+            ..Record::default()
+        };
+        let call = |session, round, from_ns| CallRecord {
+            cell: cell.clone(),
+            variant: variant.clone(),
+            session,
+            round,
+            op: "read".to_owned(),
+            bucket: Bucket { from_ns, ..Bucket::default() },
+            ..CallRecord::default()
+        };
+        let in_order = |session, call| SequenceRecord {
+            cell: cell.clone(),
+            variant: variant.clone(),
+            session,
+            op: "read".to_owned(),
+            call,
+            ..SequenceRecord::default()
+        };
+        let (calls, sequences) = (run.join(files::CALLS), run.join(files::SEQUENCES));
+        rows(&run.join(files::SAMPLES), &[sample(1, 1), sample(1, 2)]);
+        let kept = [call(1, 1, 5), call(1, 1, 6), call(1, 2, 5)];
+        rows(&calls, &kept);
+        rows(&calls, &[call(2, 1, 5), call(2, 1, 6)]);
+        rows(&sequences, &[in_order(1, 0)]);
+        rows(&sequences, &[in_order(2, 0)]);
+        // The kill came in the middle of a row.
+        let torn = std::fs::read(&calls).expect("read");
+        std::fs::write(&calls, &torn[..torn.len() - 2]).expect("cut");
+        drop_calls_without_sample(run).expect("dropped");
+        assert_eq!(record::read::<CallRecord>(&calls).expect("read"), kept);
+        assert_eq!(record::read::<SequenceRecord>(&sequences).expect("read"), [in_order(1, 0)]);
+        // And nothing more the next time.
+        drop_calls_without_sample(run).expect("dropped");
+        assert_eq!(record::read::<CallRecord>(&calls).expect("read"), kept);
+    }
+}

@@ -1,0 +1,88 @@
+//! What was measured in one timed run, of any workload.
+
+use serde::{Deserialize, Serialize};
+
+use crate::page_cache::state::Proof;
+
+/// One run in figures. Names end in their unit; `None` is what this kernel or workload cannot tell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Measurement {
+    /// CLOCK_MONOTONIC when the timed part began.
+    pub begun_ns: u64,
+    /// The same when it ended.
+    pub ended_ns: u64,
+    /// From just before the first byte to the return of the last call. With several files one after
+    /// another, the sum over them without the opening and closing between; of several runs at once,
+    /// from the first start to the last end.
+    pub elapsed_ns: u64,
+    /// Of that, time in which the thread that ran it was ready to go on and waited for a processor,
+    /// which other programs had. `None` where the kernel does not count it, and where threads or
+    /// processes of the run itself may have been what it waited for.
+    pub processor_wait_ns: Option<u64>,
+    /// Until fsync(2) of the destination came back too, counted from the same start.
+    pub durable_ns: Option<u64>,
+    /// Of several runs at once the time of each; otherwise empty.
+    pub each_ns: Vec<u64>,
+    /// Processor time in user mode, all threads.
+    pub user_ns: u64,
+    /// Processor time in the kernel, all threads.
+    pub system_ns: u64,
+    /// Page faults served from memory, all threads.
+    pub minor_faults: u64,
+    /// Page faults that waited for a device, all threads.
+    pub major_faults: u64,
+    /// Times that a thread waited.
+    pub voluntary_switches: u64,
+    /// Times that the processor was taken from a thread.
+    pub involuntary_switches: u64,
+    /// Bytes that this process had devices read (/proc/self/io `read_bytes`).
+    pub device_read_bytes: Option<u64>,
+    /// Bytes that this process made devices write or left dirty in the page cache for writing
+    /// (/proc/self/io `write_bytes`: the kernel counts a page when it becomes dirty).
+    pub device_written_bytes: Option<u64>,
+    /// Pages that the kernel looked at to find memory, on the whole machine (/proc/vmstat).
+    pub pages_scanned: Option<u64>,
+    /// Pages that it took back, on the whole machine.
+    pub pages_reclaimed: Option<u64>,
+    /// Pages swapped in and out, on the whole machine.
+    pub pages_swapped: Option<u64>,
+    /// Misses of the processor's last cache, where the kernel offers hardware counters.
+    pub cache_misses: Option<u64>,
+    /// Instructions carried out, user mode and kernel, where the kernel offers hardware counters;
+    /// for both see [`perf::why_not`](crate::clock::hardware_counters::why_not).
+    pub instructions: Option<u64>,
+    /// Calls that moved bytes, counted on an equal run that is not timed.
+    pub calls: Option<u64>,
+    /// Bytes of the source in the page cache just before the run.
+    pub src_resident_bytes_before: Option<u64>,
+    /// The same just after it.
+    pub src_resident_bytes_after: Option<u64>,
+    /// Bytes of the destination in the page cache just before the run; 0 for a new file.
+    pub dst_resident_bytes_before: Option<u64>,
+    /// The same just after it.
+    pub dst_resident_bytes_after: Option<u64>,
+    /// The page cache state found.
+    pub state_proved: Proof,
+    /// Why the state proved is not the one wanted; empty when it is.
+    pub state_note: String,
+    /// Whether the outcome was compared with what it has to be, and found equal. A floor makes
+    /// none.
+    pub verified: bool,
+    /// Whether the run enters summaries: its state was reached.
+    pub counted: bool,
+    /// Refusals by the variant, in words; empty for none.
+    pub refusals: String,
+    /// Bytes that `read_write` moved in the variant's place after a refusal.
+    pub last_resort_bytes: u64,
+    /// Nothing was moved: the destination then shares the source's extents.
+    pub shares_extents: bool,
+}
+
+impl Measurement {
+    /// Bytes of source and destination in the page cache after the run.
+    #[must_use]
+    pub fn resident_bytes_after(&self) -> Option<u64> {
+        Some(self.src_resident_bytes_after? + self.dst_resident_bytes_after?)
+    }
+}

@@ -1,0 +1,383 @@
+//! The rows of a run directory: `samples.csv`, `rounds.csv`, `calls.csv` and `sequences.csv`.
+
+use std::path::Path;
+
+use serde::de::value::{
+    BorrowedStrDeserializer, Error as ValueError, MapDeserializer, SeqDeserializer,
+};
+use serde::de::{Deserializer, IntoDeserializer, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::call_times::{Bucket, CallTimes};
+use super::csv_rows::whole_rows;
+use super::measurement::Measurement;
+use crate::definition::cell::{Cell, Destination, Shape};
+use crate::page_cache::state::State;
+
+/// One run: where it belongs, and what was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The cell's short name.
+    pub cell: String,
+    /// The part of the experiment.
+    pub part: String,
+    /// The workload.
+    pub workload: String,
+    /// The variant.
+    pub variant: String,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+    /// Files of that length.
+    pub files: u32,
+    /// Their layout.
+    pub shape: Shape,
+    /// The state asked for.
+    pub state_wanted: State,
+    /// What was written to.
+    pub destination: Destination,
+    /// Runs at the same time.
+    pub at_once: u32,
+    /// The session, from 1; each is a process of its own.
+    pub session: u32,
+    /// The round of the session, from 1.
+    pub round: u32,
+    /// How often the round had been run before, because something disturbed it. Of the runs of one
+    /// round those with the highest number count.
+    pub repeat: u32,
+    /// Its place in the round, from 1.
+    pub order_in_round: u32,
+    /// What the machine's speed probe took just before, in nanoseconds.
+    pub probe_ns: u64,
+    /// What was measured.
+    #[serde(flatten)]
+    pub measured: Measurement,
+}
+
+/// One round: a line of `rounds.csv`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoundRecord {
+    /// The cell's short name.
+    pub cell: String,
+    /// The session, from 1.
+    pub session: u32,
+    /// The round of the session, from 1.
+    pub round: u32,
+    /// How often it had been run before.
+    pub repeat: u32,
+    /// Whether it was run again after this.
+    pub again: bool,
+    /// What else the machine did.
+    #[serde(flatten)]
+    pub gate: Gate,
+}
+
+/// What was found about one round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Length of the round.
+    pub round_ns: u64,
+    /// Processor time that the host of a virtual machine gave to others; all processors.
+    pub steal_ns: u64,
+    /// Processor time in user mode of programs other than this experiment.
+    pub foreign_user_ns: u64,
+    /// Time during which some task waited for memory (/proc/pressure/memory); empty where unknown.
+    pub memory_pressure_ns: Option<u64>,
+    /// Time during which some task waited for a device; our own runs are in it.
+    pub io_pressure_ns: Option<u64>,
+    /// Bytes that others read from disks.
+    pub foreign_read_bytes: u64,
+    /// What disturbed the round, in words; empty when nothing did.
+    pub breach: String,
+}
+
+impl Record {
+    /// A run of `variant` in `cell` at its place.
+    #[must_use]
+    pub fn of(cell: &Cell, variant: &str, place: Place, measured: Measurement) -> Record {
+        Record {
+            cell: cell.id(),
+            part: cell.part.clone(),
+            workload: cell.workload.clone(),
+            variant: variant.to_owned(),
+            file_bytes: cell.file_bytes,
+            files: cell.files,
+            shape: cell.shape,
+            state_wanted: cell.state,
+            destination: cell.destination,
+            at_once: cell.at_once,
+            session: place.session,
+            round: place.round,
+            repeat: place.repeat,
+            order_in_round: place.order_in_round,
+            probe_ns: place.probe_ns,
+            measured,
+        }
+    }
+}
+
+/// Where in a cell's runs one stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// As in [`Record`].
+    pub session: u32,
+    /// As in [`Record`].
+    pub round: u32,
+    /// As in [`Record`].
+    pub repeat: u32,
+    /// As in [`Record`].
+    pub order_in_round: u32,
+    /// As in [`Record`].
+    pub probe_ns: u64,
+}
+
+/// Single calls of one run that took about as long: a line of `calls.csv`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallRecord {
+    /// The cell's short name.
+    pub cell: String,
+    /// The variant.
+    pub variant: String,
+    /// The session, from 1.
+    pub session: u32,
+    /// The round of the session, from 1.
+    pub round: u32,
+    /// How often the round had been run before.
+    pub repeat: u32,
+    /// `read` or `write`.
+    pub op: String,
+    /// What the reading of the clock between two calls takes; it is contained in each call.
+    pub clock_ns: u64,
+    /// The bucket and the calls in it.
+    #[serde(flatten)]
+    pub bucket: Bucket,
+}
+
+/// One call in its order: a line of `sequences.csv`, for the first run of each variant in a
+/// session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SequenceRecord {
+    /// The cell's short name.
+    pub cell: String,
+    /// The variant.
+    pub variant: String,
+    /// The session, from 1.
+    pub session: u32,
+    /// `read` or `write`.
+    pub op: String,
+    /// Which call of its kind, from 0; of very many, every second, third and so on is kept.
+    pub call: u64,
+    /// What it took, with the reading of the clock.
+    pub elapsed_ns: u64,
+}
+
+/// The lines of one run's calls.
+#[must_use]
+pub fn of_calls(
+    cell: &Cell,
+    variant: &str,
+    place: Place,
+    times: &CallTimes,
+) -> (Vec<CallRecord>, Vec<SequenceRecord>) {
+    let (mut calls, mut sequence) = (Vec::new(), Vec::new());
+    for (op, of) in [("read", &times.read), ("write", &times.write)] {
+        calls.extend(of.buckets.iter().map(|&bucket| CallRecord {
+            cell: cell.id(),
+            variant: variant.to_owned(),
+            session: place.session,
+            round: place.round,
+            repeat: place.repeat,
+            op: op.to_owned(),
+            clock_ns: times.clock_ns,
+            bucket,
+        }));
+        sequence.extend((0..).zip(&of.sequence_ns).map(|(index, &elapsed_ns)| SequenceRecord {
+            cell: cell.id(),
+            variant: variant.to_owned(),
+            session: place.session,
+            op: op.to_owned(),
+            call: index * of.sequence_step,
+            elapsed_ns,
+        }));
+    }
+    (calls, sequence)
+}
+
+/// A file of samples that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("'{}': {problem}", .path.display())]
+pub struct ReadError {
+    /// The file.
+    pub path: std::path::PathBuf,
+    /// What is wrong, with the line where that is known.
+    pub problem: String,
+}
+
+/// Reads a CSV file of records of one kind. A last line without its end is left out: the writer was
+/// killed.
+///
+/// # Errors
+/// When the file cannot be opened or a line of it is no such record.
+pub fn read<T: for<'r> Deserialize<'r>>(path: &Path) -> Result<Vec<T>, ReadError> {
+    let wrong = |problem: String| ReadError { path: path.to_owned(), problem };
+    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let whole = whole_rows(&bytes);
+    let mut csv = csv::Reader::from_reader(&bytes[..whole]);
+    let names = csv.headers().map_err(|error| wrong(error.to_string()))?.clone();
+    let kinds: Vec<Kind> = names.iter().map(Kind::of).collect();
+    let mut records = Vec::new();
+    let mut row = csv::StringRecord::new();
+    let mut line = 1;
+    while csv.read_record(&mut row).map_err(|error| wrong(error.to_string()))? {
+        line += 1;
+        let fields = kinds.iter().zip(&row).map(|(&kind, text)| Field { kind, text });
+        let fields = MapDeserializer::new(names.iter().zip(fields));
+        let record = T::deserialize(fields)
+            .map_err(|error: ValueError| wrong(format!("line {line}: {error}")))?;
+        records.push(record);
+    }
+    Ok(records)
+}
+
+/// What a field holds, which its name tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Words, even where they look like a number.
+    Words,
+    /// Numbers with blanks between.
+    List,
+    /// A number, a truth value, or nothing.
+    Value,
+}
+
+impl Kind {
+    fn of(name: &str) -> Kind {
+        match name {
+            "cell" | "part" | "workload" | "variant" | "shape" | "state_wanted" | "destination"
+            | "state_proved" | "state_note" | "refusals" | "breach" | "op" => Kind::Words,
+            "each_ns" => Kind::List,
+            _ => Kind::Value,
+        }
+    }
+}
+
+/// A field of a row as serde takes it, without a copy: a run has millions.
+#[derive(Clone, Copy)]
+struct Field<'r> {
+    kind: Kind,
+    text: &'r str,
+}
+
+impl<'r> IntoDeserializer<'r, ValueError> for Field<'r> {
+    type Deserializer = Field<'r>;
+
+    fn into_deserializer(self) -> Field<'r> {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Field<'de> {
+    type Error = ValueError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match (self.kind, self.text) {
+            (Kind::Words, words) => visitor.visit_borrowed_str(words),
+            (Kind::List, items) => {
+                let items = items.split(' ').filter(|item| !item.is_empty());
+                let items = items.map(|text| Field { kind: Kind::Value, text });
+                visitor.visit_seq(SeqDeserializer::new(items))
+            }
+            (Kind::Value, "") => visitor.visit_none(),
+            (Kind::Value, "true") => visitor.visit_bool(true),
+            (Kind::Value, "false") => visitor.visit_bool(false),
+            (Kind::Value, text) => {
+                if let Ok(whole) = text.parse() {
+                    visitor.visit_u64(whole)
+                } else if let Ok(number) = text.parse() {
+                    visitor.visit_f64(number)
+                } else {
+                    // What is no number is an error where a number is expected.
+                    visitor.visit_borrowed_str(text)
+                }
+            }
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match (self.kind, self.text) {
+            (Kind::Value, "") => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        let words: BorrowedStrDeserializer<'de, ValueError> =
+            BorrowedStrDeserializer::new(self.text);
+        visitor.visit_enum(words)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::sample::csv_rows::Rows;
+
+    /// A record in which nothing is as by default.
+    pub(crate) fn full() -> Record {
+        Record {
+            cell: "a/4K".to_owned(),
+            part: "a".to_owned(),
+            workload: "copy".to_owned(),
+            variant: "123".to_owned(),
+            file_bytes: 4096,
+            files: 2,
+            shape: Shape::Flat,
+            state_wanted: State::Cold,
+            destination: Destination::Overwritten,
+            at_once: 2,
+            session: 3,
+            round: 4,
+            repeat: 1,
+            order_in_round: 5,
+            probe_ns: 99,
+            measured: Measurement {
+                elapsed_ns: u64::MAX,
+                durable_ns: Some(7),
+                each_ns: vec![5, 6],
+                state_note: "1, or \"2\"".to_owned(),
+                refusals: "true".to_owned(),
+                verified: true,
+                ..Measurement::default()
+            },
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join("samples.csv");
+        let mut rows = Rows::new(Vec::new());
+        let records = [full(), Record::default()];
+        records.iter().for_each(|record| rows.add(record).expect("written"));
+        let mut text = rows.into_inner();
+        std::fs::write(&path, &text).expect("written");
+        assert_eq!(read::<Record>(&path).expect("read"), records);
+        // A kill in the middle of a line loses that line and no other.
+        text.truncate(text.len() - 3);
+        std::fs::write(&path, &text).expect("written");
+        assert_eq!(read::<Record>(&path).expect("read"), records[..1]);
+        let broken = String::from_utf8(text).expect("text").replace("4096", "many");
+        std::fs::write(&path, broken).expect("written");
+        let error = read::<Record>(&path).expect_err("no number").to_string();
+        assert!(error.contains("line 2"), "{error}");
+    }
+}

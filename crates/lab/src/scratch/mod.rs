@@ -1,0 +1,398 @@
+//! The scratch directory: the only place that the lab writes to. It is removed on every way out.
+
+pub mod files;
+pub mod inode_reclaim;
+
+use std::ffi::{OsStr, OsString};
+use std::ops::Deref;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+
+use crate::error::Error;
+
+/// A fresh directory under the one that the user named. Nothing outside it is ever created, written
+/// or removed. Dropping it removes it with all it holds.
+#[derive(Debug)]
+pub struct Scratch {
+    work: WorkDir,
+    remover: Remover,
+}
+
+/// A directory that another process makes and removes, for the files of runs.
+#[derive(Debug)]
+pub struct WorkDir {
+    path: PathBuf,
+    dir: OwnedFd,
+}
+
+/// Removes a scratch directory, from any thread and as often as one likes: for the thread that
+/// waits for signals.
+#[derive(Debug)]
+pub struct Remover {
+    parent: OwnedFd,
+    name: OsString,
+    path: PathBuf,
+    dir: OwnedFd,
+}
+
+/// How the names of scratch directories begin; what they are for follows.
+const PREFIX: &str = ".haulage-";
+
+/// What scratch directories are for.
+const KINDS: [&str; 3] = ["race", "bench", "tune"];
+
+/// Scratch directories in `dst_dir` that no experiment works in any more: a SIGKILL, or the end of
+/// the machine, leaves no time to remove them. A process that works in one holds a lock on it.
+#[must_use]
+pub fn abandoned(dst_dir: &Path) -> Vec<PathBuf> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // Shared, since another race may be looking at the same moment.
+    let is_abandoned = |path: &Path| {
+        rustix::fs::open(path, flags, Mode::empty())
+            .is_ok_and(|dir| flock(&dir, FlockOperation::NonBlockingLockShared).is_ok())
+    };
+    let entries = std::fs::read_dir(dst_dir).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| is_scratch(&entry.file_name()))
+        .map(|entry| entry.path())
+        .filter(|path| is_abandoned(path))
+        .collect()
+}
+
+/// The file in a scratch directory that names the run directory it is for.
+const OWNER: &str = "belongs-to";
+
+/// Removes scratch directories in `dst_dir` that were left behind by the run in `run`. What cannot
+/// be removed remains [`abandoned`]. Those of others are left alone: on a file system that several
+/// machines share, a lock may be one that only its own machine knows of.
+pub fn remove_left_by(run: &Path, dst_dir: &Path) {
+    for left in abandoned(dst_dir) {
+        let owner = std::fs::read(left.join(OWNER));
+        if owner.is_ok_and(|owner| owner == run.as_os_str().as_bytes()) {
+            // What was killed may be ending still, in the middle of a call that makes a file.
+            let _ = (0..100).find(|_| {
+                remove_with_owner_last(&left)
+                    .inspect_err(|_| std::thread::sleep(std::time::Duration::from_millis(10)))
+                    .is_ok()
+            });
+        }
+    }
+}
+
+/// The owner of the directory can be told as long as it exists, even if something fails.
+fn remove_with_owner_last(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_name() == OWNER {
+            continue;
+        }
+        match entry.file_type()?.is_dir() {
+            true => std::fs::remove_dir_all(entry.path())?,
+            false => std::fs::remove_file(entry.path())?,
+        }
+    }
+    std::fs::remove_dir_all(dir)
+}
+
+fn is_scratch(name: &OsStr) -> bool {
+    let rest = name.as_bytes().strip_prefix(PREFIX.as_bytes());
+    rest.is_some_and(|rest| {
+        KINDS
+            .iter()
+            .any(|kind| rest.strip_prefix(kind.as_bytes()).is_some_and(|r| r.starts_with(b"-")))
+    })
+}
+
+impl Scratch {
+    /// Makes `.haulage-<kind>-<pid>-<random>` in `dst_dir`; `kind` is `race`, `bench` or
+    /// `tune`.
+    ///
+    /// # Errors
+    /// When `dst_dir` cannot be opened or written to.
+    ///
+    /// # Panics
+    /// With another kind: what a killed program leaves of it would not be found.
+    pub fn create(dst_dir: &Path, kind: &str) -> Result<Scratch, Error> {
+        assert!(KINDS.contains(&kind), "scratch directories are for {KINDS:?}");
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = rustix::fs::open(dst_dir, flags, Mode::empty())
+            .map_err(Error::path("cannot open the directory", dst_dir))?;
+        let failed = |errno| Error::path("cannot create a directory in", dst_dir)(errno);
+        let name = loop {
+            let name = format!("{PREFIX}{kind}-{}-{:08x}", std::process::id(), fastrand::u32(..));
+            match rustix::fs::mkdirat(&parent, &name, Mode::RWXU) {
+                Ok(()) => break OsString::from(name),
+                Err(Errno::EXIST | Errno::INTR) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        };
+        let path = dst_dir.join(&name);
+        match rustix::fs::openat(&parent, &name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+            Ok(dir) => {
+                // Where locks are not supported, abandoned directories cannot be found either.
+                let _ = flock(&dir, FlockOperation::LockExclusive);
+                let again = rustix::io::fcntl_dupfd_cloexec(&dir, 0).map_err(failed)?;
+                let remover = Remover { parent, name, path: path.clone(), dir };
+                Ok(Scratch { work: WorkDir { path, dir: again }, remover })
+            }
+            Err(errno) => {
+                // It was made a moment ago and is empty; that it cannot be opened is the error.
+                let _ = rustix::fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR);
+                Err(failed(errno))
+            }
+        }
+    }
+
+    /// Notes that the directory is for the run in `run`, an absolute path: whoever takes that up
+    /// after a kill finds it by this.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub fn belongs_to(&self, run: &Path) -> Result<(), Error> {
+        let fd = self.create_file(OWNER)?;
+        let written = engines::pwrite_all(fd.as_fd(), run.as_os_str().as_bytes(), 0).1;
+        written.map_err(Error::path("cannot write", self.path().join(OWNER)))
+    }
+
+    /// A second handle that can remove the directory.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn remover(&self) -> Result<Remover, Error> {
+        let again = |fd: &OwnedFd| {
+            rustix::io::fcntl_dupfd_cloexec(fd, 0)
+                .map_err(Error::path("cannot hold", &self.work.path))
+        };
+        let Remover { parent, name, path, dir } = &self.remover;
+        let (name, path) = (name.clone(), path.clone());
+        Ok(Remover { parent: again(parent)?, name, path, dir: again(dir)? })
+    }
+}
+
+impl Deref for Scratch {
+    type Target = WorkDir;
+
+    fn deref(&self) -> &WorkDir {
+        &self.work
+    }
+}
+
+impl WorkDir {
+    /// The directory at `path`, which is there.
+    ///
+    /// # Errors
+    /// What open(2) gives.
+    pub fn open(path: &Path) -> Result<WorkDir, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(Error::path("cannot open the directory", path))?;
+        Ok(WorkDir { path: path.to_owned(), dir })
+    }
+
+    /// Where it is, for messages.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &OwnedFd {
+        &self.dir
+    }
+
+    /// Creates a file that was not there, open for reading and writing.
+    ///
+    /// # Errors
+    /// What openat(2) gives.
+    pub fn create_file(&self, name: &str) -> Result<OwnedFd, Error> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(Error::path("cannot create", self.path.join(name)))
+    }
+
+    /// Removes a file that was created here.
+    ///
+    /// # Errors
+    /// What unlinkat(2) gives.
+    pub fn remove_file(&self, name: &str) -> Result<(), Error> {
+        rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())
+            .map_err(Error::path("cannot remove", self.path.join(name)))
+    }
+
+    /// Removes all files that are here.
+    ///
+    /// # Errors
+    /// What the directory's listing or unlinkat(2) gives.
+    pub fn remove_files(&self) -> Result<(), Error> {
+        let failed = |errno| Error::path("cannot list", &self.path)(errno);
+        for entry in rustix::fs::Dir::read_from(&self.dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())
+                    .map_err(Error::path("cannot remove", self.path.join(name)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses when the file system has not room for `needed_bytes` more.
+    ///
+    /// # Errors
+    /// `NoSpace`, in words.
+    pub fn require_space(&self, needed_bytes: u64) -> Result<(), Error> {
+        let dir = self.path.parent().unwrap_or(&self.path).to_owned();
+        let stat = rustix::fs::fstatvfs(&self.dir)
+            .map_err(Error::path("cannot ask for the free space of", &dir))?;
+        // Some file systems without a fixed size report none at all.
+        if stat.f_blocks == 0 {
+            return Ok(());
+        }
+        let free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
+        if free_bytes < needed_bytes {
+            return Err(Error::NoSpace { dir, needed_bytes, free_bytes });
+        }
+        Ok(())
+    }
+
+    /// Opens a file for reading and writing, and creates it when it is not there.
+    ///
+    /// # Errors
+    /// What openat(2) gives.
+    pub fn open_or_create(&self, name: &str) -> Result<OwnedFd, Error> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(Error::path("cannot open", self.path.join(name)))
+    }
+
+    /// Makes `fd`, a file here, hold `len` zeros that are on the medium and in the page cache.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn fill_zeros(&self, name: &str, fd: &OwnedFd, len: u64) -> Result<(), Error> {
+        let failed = |errno| Error::path("cannot write", self.path.join(name))(errno);
+        let zeros = [0; 1 << 16];
+        let mut at = 0;
+        while at < len {
+            #[allow(clippy::cast_possible_truncation)] // At most the length of `zeros`.
+            let piece = (len - at).min(zeros.len() as u64) as usize;
+            engines::pwrite_all(fd.as_fd(), &zeros[..piece], at).1.map_err(failed)?;
+            at += piece as u64;
+        }
+        rustix::fs::ftruncate(fd, len).map_err(failed)?;
+        rustix::fs::fdatasync(fd).map_err(failed)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.remover.remove();
+    }
+}
+
+impl Remover {
+    /// Removes the files in the directory and the directory. Once that is gone no file can be
+    /// created in it any more, so a race that still runs in another thread leaves nothing behind.
+    pub fn remove(&self) {
+        // A file that another thread creates in between makes the directory not empty: once more.
+        for _ in 0..1000 {
+            self.remove_files();
+            match rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR) {
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::INTR) => {}
+                _ => return,
+            }
+        }
+    }
+
+    fn remove_files(&self) {
+        let Ok(entries) = rustix::fs::Dir::read_from(self.dir.as_fd()) else { return };
+        for entry in entries.flatten() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                // What cannot be removed keeps the directory, where the user will find it.
+                if rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()) == Err(Errno::ISDIR) {
+                    let _ = std::fs::remove_dir_all(self.path.join(name));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_remains_of_it() {
+        let home = tempfile::tempdir().expect("a directory");
+        let scratch = Scratch::create(home.path(), "race").expect("scratch");
+        let _file = scratch.create_file("0").expect("a file");
+        assert!(scratch.create_file("0").is_err(), "an existing file is never taken");
+        assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 1);
+        drop(scratch);
+        assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_race_left_is_found() {
+        let home = tempfile::tempdir().expect("a directory");
+        let left = home.path().join(".haulage-race-1-deadbeef");
+        std::fs::create_dir(&left).expect("made");
+        std::fs::create_dir(home.path().join("other")).expect("made");
+        let scratch = Scratch::create(home.path(), "race").expect("scratch");
+        assert_eq!(abandoned(home.path()), [left]);
+        drop(scratch);
+    }
+
+    #[test]
+    fn a_run_that_is_taken_up_finds_what_it_left() {
+        let home = tempfile::tempdir().expect("a directory");
+        let left_by = |run: &str| {
+            let scratch = Scratch::create(home.path(), "bench").expect("scratch");
+            scratch.belongs_to(Path::new(run)).expect("noted");
+            std::fs::create_dir(scratch.path().join("tree")).expect("made");
+            // As a kill leaves it: the lock is gone, and nothing was removed.
+            let path = scratch.path().to_owned();
+            let copy = path.with_extension("left");
+            std::fs::create_dir(&copy).expect("made");
+            std::fs::copy(path.join(OWNER), copy.join(OWNER)).expect("copied");
+            std::fs::create_dir(copy.join("tree")).expect("made");
+            copy
+        };
+        let (own, other) = (left_by("/runs/a"), left_by("/runs/b"));
+        let working = Scratch::create(home.path(), "bench").expect("scratch");
+        working.belongs_to(Path::new("/runs/a")).expect("noted");
+        remove_left_by(Path::new("/runs/a"), home.path());
+        assert!(!own.exists() && other.exists() && working.path().exists());
+    }
+
+    #[test]
+    fn a_second_handle_removes_it_under_a_writer() {
+        let home = tempfile::tempdir().expect("a directory");
+        let scratch = Scratch::create(home.path(), "race").expect("scratch");
+        let remover = scratch.remover().expect("a second handle");
+        std::thread::scope(|scope| {
+            let scratch = &scratch;
+            let writer = scope
+                .spawn(move || (0_u32..).find(|n| scratch.create_file(&n.to_string()).is_err()));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            remover.remove();
+            assert!(writer.join().expect("the writer ends").is_some());
+        });
+        assert_eq!(std::fs::read_dir(home.path()).expect("listed").count(), 0);
+    }
+
+    #[test]
+    fn too_little_room_is_refused() {
+        let home = tempfile::tempdir().expect("a directory");
+        let scratch = Scratch::create(home.path(), "race").expect("scratch");
+        scratch.require_space(1).expect("room for a byte");
+        let refusal = scratch.require_space(u64::MAX).expect_err("no such disk");
+        assert!(refusal.to_string().contains("not enough room"), "{refusal}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Which candidates go on from the elimination rounds to the final, and how much of the source the
+//! final copies, when the time is limited.
+
+use std::time::Duration;
+
+/// As many candidates reach the final as can run this many rounds in the time; of a large source
+/// only a part is copied so that they can. Slower ones are dropped during the final, so the best
+/// run more rounds.
+const ROUNDS_WANTED: f64 = 8.0;
+
+/// Fewer rounds than these decide nothing.
+pub const ROUNDS_MIN: u32 = 3;
+
+/// A variant that is slower than the best by up to this factor may still be the best: the
+/// elimination rounds are short and few, and a variant with several workers suffers most from other
+/// load. It is kept as long as [`ROUNDS_MIN`] rounds fit.
+const CLOSE: f64 = 2.0;
+
+/// A variant that is slower than the best by this factor in its first runs is dropped at any
+/// length. The race would otherwise wait for it.
+const FAR_SLOWER: f64 = 20.0;
+
+/// The least and the most candidates for which the final should have time.
+const FIELD: std::ops::RangeInclusive<usize> = 3..=8;
+
+/// What the elimination rounds showed of a variant.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender {
+    /// Its best time for the piece.
+    pub elimination_ns: f64,
+    /// What one run of the final would take in all: state, copy, comparison, removal.
+    pub run_cost: Duration,
+    /// Whether it always takes part: it shares extents, which is not compared with moving bytes and
+    /// takes no time.
+    pub always: bool,
+}
+
+/// The contenders that take part in a final of `time`, by index, fastest first.
+#[must_use]
+pub fn admit(contenders: &[Contender], time: Duration) -> Vec<usize> {
+    let (mut admitted, mut rest): (Vec<usize>, Vec<usize>) =
+        (0..contenders.len()).partition(|&index| contenders[index].always);
+    rest.sort_by(|&a, &b| contenders[a].elimination_ns.total_cmp(&contenders[b].elimination_ns));
+    let mut cost: f64 =
+        admitted.iter().map(|&index| contenders[index].run_cost.as_secs_f64()).sum();
+    let best_ns = rest.first().map_or(0.0, |&index| contenders[index].elimination_ns);
+    for (rank, &index) in rest.iter().enumerate() {
+        let Contender { elimination_ns, run_cost, .. } = contenders[index];
+        let rounds = time.as_secs_f64() / (cost + run_cost.as_secs_f64());
+        let close = elimination_ns <= best_ns * CLOSE
+            && rank < *FIELD.end()
+            && rounds >= f64::from(ROUNDS_MIN);
+        if rank < 2 || rounds >= ROUNDS_WANTED || close {
+            admitted.push(index);
+            cost += run_cost.as_secs_f64();
+        } else {
+            break;
+        }
+    }
+    admitted
+}
+
+/// Whether a variant that needs `ns` for what the best does in `best_ns` is no contender.
+#[must_use]
+pub fn is_far_slower(ns: f64, best_ns: f64) -> bool {
+    ns > best_ns * FAR_SLOWER
+}
+
+/// The share of the source, up to 1, of which enough rounds fit `time`, for all that are close in
+/// the elimination rounds. The contenders' `run_cost` is that of the whole source.
+#[must_use]
+pub fn affordable_share(contenders: &[Contender], time: Duration) -> f64 {
+    let mut movers: Vec<&Contender> = contenders.iter().filter(|p| !p.always).collect();
+    movers.sort_by(|a, b| a.elimination_ns.total_cmp(&b.elimination_ns));
+    let Some(best) = movers.first() else { return 1.0 };
+    let close = movers.iter().filter(|p| p.elimination_ns <= best.elimination_ns * CLOSE).count();
+    let field = close.clamp(*FIELD.start(), *FIELD.end());
+    let round: f64 = movers.iter().take(field).map(|p| p.run_cost.as_secs_f64()).sum();
+    // One more run warms up.
+    let needed = round * ROUNDS_WANTED + best.run_cost.as_secs_f64();
+    (time.as_secs_f64() / needed).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contender(elimination_ns: f64, cost_ms: u64) -> Contender {
+        Contender { elimination_ns, run_cost: Duration::from_millis(cost_ms), always: false }
+    }
+
+    #[test]
+    fn everyone_takes_part_when_there_is_time() {
+        let field = [contender(3.0, 100), contender(1.0, 100), contender(9.0, 100)];
+        assert_eq!(admit(&field, Duration::from_secs(20)), [1, 0, 2]);
+    }
+
+    #[test]
+    fn the_close_ones_take_part_when_there_is_less() {
+        let field = [
+            contender(1.0, 1000),
+            contender(1.1, 1000),
+            contender(1.9, 1000),
+            contender(2.1, 1000),
+        ];
+        assert_eq!(admit(&field, Duration::from_secs(20)), [0, 1, 2]);
+        assert_eq!(admit(&field, Duration::from_secs(9)), [0, 1, 2]);
+        assert_eq!(admit(&field, Duration::from_secs(8)), [0, 1]);
+        assert_eq!(admit(&field, Duration::from_secs(1)), [0, 1], "two make a race");
+    }
+
+    #[test]
+    fn whoever_shares_extents_always_takes_part() {
+        let mut field = [contender(1.0, 1000), contender(2.0, 1000), contender(50.0, 10)];
+        field[2].always = true;
+        assert_eq!(admit(&field, Duration::from_secs(1)), [2, 0, 1]);
+    }
+
+    #[test]
+    fn a_source_too_large_is_raced_in_part() {
+        // Four are close: 8 rounds of them and a run to warm up are 33 s.
+        let field =
+            [1.0, 1.1, 1.2, 2.0, 2.1, 9.0].map(|elimination_ns| contender(elimination_ns, 1000));
+        let whole = affordable_share(&field, Duration::from_secs(34));
+        assert!((whole - 1.0).abs() < 1e-12);
+        let part = affordable_share(&field, Duration::from_millis(16_500));
+        assert!((part - 0.5).abs() < 1e-12, "{part}");
+        assert!((affordable_share(&[], Duration::ZERO) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn far_slower_is_twenty_times_slower() {
+        assert!(is_far_slower(21.0, 1.0));
+        assert!(!is_far_slower(19.0, 1.0));
+    }
+}

@@ -1,0 +1,108 @@
+//! The protocol between the conductor and a session process: JSON, one object a line.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::definition::cell::Cell;
+use crate::sample::call_times::CallTimes;
+use crate::sample::measurement::Measurement;
+use crate::sample::record::Gate;
+
+/// The order of a session.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// The cell.
+    pub cell: Cell,
+    /// Its variants.
+    pub variants: Vec<String>,
+    /// For each round, which variants run and in what order.
+    pub rounds: Vec<Vec<usize>>,
+    /// The scratch directory for sources.
+    pub src_dir: PathBuf,
+    /// The scratch directory for what runs make.
+    pub dst_dir: PathBuf,
+    /// The seed of all random bytes.
+    pub seed: u64,
+    /// Time after which no other round begins; `None` for no such limit.
+    #[serde(default)]
+    pub rounds_ns: Option<u64>,
+    /// Time after which no disturbed round is run again; `None` for no such limit.
+    #[serde(default)]
+    pub repeats_ns: Option<u64>,
+    /// Whether each variant runs once before, uncounted.
+    pub warm_up: bool,
+    /// Whether the calls of each variant are counted.
+    pub count_calls: bool,
+    /// How often a disturbed round is run again.
+    pub repeats: u32,
+    /// For each variant the share by which its timed part is made longer; empty for none.
+    #[serde(default)]
+    pub slowed_by: Vec<f64>,
+    /// For each variant the share of runs that are made half as long again; empty for none.
+    #[serde(default)]
+    pub slow_share: Vec<f64>,
+    /// The number of this worker process, from 0; `None` for the session itself.
+    #[serde(default)]
+    pub worker: Option<u32>,
+    /// The id of the process that gives the order.
+    #[serde(default)]
+    pub parent: Option<i32>,
+}
+
+/// An event that a session reports.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A variant does not work here and takes no further part.
+    Refused {
+        /// Its index.
+        variant: usize,
+        /// In words.
+        why: String,
+    },
+    /// A variant ran.
+    Ran {
+        /// Its index.
+        variant: usize,
+        /// The index of the round.
+        round: usize,
+        /// How often the round had been run before.
+        repeat: u32,
+        /// Its place in the round, from 0.
+        place: usize,
+        /// What the machine's speed probe took just before.
+        probe_ns: u64,
+        /// The result.
+        measured: Box<Measurement>,
+    },
+    /// The times of the single calls of a run. The run itself is the next event.
+    Calls {
+        /// The variant's index.
+        variant: usize,
+        /// The index of the round.
+        round: usize,
+        /// How often the round had been run before.
+        repeat: u32,
+        /// With the sequences in the first round of a session only.
+        times: CallTimes,
+    },
+    /// A round is complete.
+    Round {
+        /// Its index.
+        round: usize,
+        /// How often it had been run before.
+        repeat: u32,
+        /// What else the machine did meanwhile.
+        gate: Gate,
+        /// Whether it will be run again.
+        again: bool,
+    },
+    /// The session cannot go on, in words.
+    Failed {
+        /// What happened.
+        why: String,
+        /// Whether what a run made was wrong.
+        wrong: bool,
+    },
+}

@@ -1,0 +1,35 @@
+//! Starts the variants of an order, in the session process or in a worker process.
+
+use super::protocol::Order;
+use crate::definition::without_label;
+use crate::error::Error;
+use crate::scratch::WorkDir;
+use crate::workload;
+use crate::workload::interface::{Setting, Started};
+use crate::workload::scratch_dirs::ScratchDirs;
+
+/// The directories of an order.
+pub(crate) fn dirs(order: &Order) -> Result<ScratchDirs, Error> {
+    Ok(ScratchDirs {
+        src: WorkDir::open(&order.src_dir)?,
+        dst: WorkDir::open(&order.dst_dir)?,
+        seed: order.seed,
+    })
+}
+
+/// The variants of an order, started; in place of one that cannot be, why.
+pub(crate) fn start_variants(
+    order: &Order,
+    dirs: &ScratchDirs,
+    nth: u32,
+) -> Result<Vec<Started>, Error> {
+    let workload = workload::by_name(&order.cell.workload)
+        .ok_or_else(|| Error::Unknown(format!("no workload '{}'", order.cell.workload)))?;
+    let setting = Setting { cell: &order.cell, dirs, nth };
+    let wanted: Vec<usize> = order.rounds.iter().flatten().copied().collect();
+    let start = |(index, variant): (usize, &String)| match wanted.contains(&index) {
+        true => (workload.start)(&setting, without_label(variant)),
+        false => Ok(Err(String::new())),
+    };
+    order.variants.iter().enumerate().map(start).collect()
+}

@@ -1,0 +1,260 @@
+//! Worker processes: one for each of several runs at once. All start at the same instant of the
+//! monotonic clock.
+
+use std::cell::RefCell;
+use std::io::{BufRead, StdinLock};
+
+use rustix::time::{ClockId, Timespec};
+use serde::{Deserialize, Serialize};
+
+use super::protocol::{Event, Order};
+use super::start::{dirs, start_variants};
+use crate::clock::{Barrier, Clock, hardware_counters, now_ns};
+use crate::error::Error;
+use crate::page_cache::state::Proof;
+use crate::process::{Group, LabProcess, own_pid, report};
+use crate::sample::call_times::CallTimes;
+use crate::sample::measurement::Measurement;
+use crate::trial::Outcome;
+
+/// Time between "all are ready" and the start, in which each of them goes to sleep.
+const LEAD_NS: u64 = 2_000_000;
+
+/// A request to a worker process.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WorkerRequest {
+    /// Get ready to run a variant.
+    Prepare { variant: usize, slowed_by: f64 },
+    /// Start when the monotonic clock says so.
+    Start { at_ns: u64 },
+}
+
+/// The reply of a worker process.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum WorkerReply {
+    Ready,
+    Ran { measured: Box<Measurement>, times: Option<CallTimes> },
+    Refused { why: String },
+    Failed { why: String, wrong: bool },
+}
+
+/// The processes of one session.
+pub(crate) struct WorkerProcesses {
+    workers: Vec<WorkerProcess>,
+    refused: Vec<bool>,
+    /// Of the last run, all worker processes together.
+    call_times: Option<CallTimes>,
+}
+
+struct WorkerProcess(LabProcess);
+
+impl WorkerProcesses {
+    /// Starts as many processes as there are runs at once.
+    pub(crate) fn start(order: &Order) -> Result<WorkerProcesses, Error> {
+        let workers = (0..order.cell.at_once).map(|nth| WorkerProcess::start(order, nth));
+        Ok(WorkerProcesses {
+            workers: workers.collect::<Result<_, _>>()?,
+            refused: vec![false; order.variants.len()],
+            call_times: None,
+        })
+    }
+
+    /// Runs a variant in all of them at once; `None` when it does not work here.
+    pub(crate) fn run(
+        &mut self,
+        variant: usize,
+        slowed_by: f64,
+    ) -> Result<Option<Box<Measurement>>, Error> {
+        if self.refused[variant] {
+            return Ok(None);
+        }
+        for worker in &mut self.workers {
+            worker.request(&WorkerRequest::Prepare { variant, slowed_by })?;
+        }
+        let mut ready = Vec::new();
+        let mut refusal = None;
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            match worker.answer()? {
+                WorkerReply::Ready => ready.push(index),
+                WorkerReply::Refused { why } => refusal = Some(why),
+                WorkerReply::Ran { .. } => return Err(gone()),
+                WorkerReply::Failed { why, wrong } => {
+                    return Err(Error::WorkerProcess { why, wrong });
+                }
+            }
+        }
+        let at_ns = now_ns() + LEAD_NS;
+        for &index in &ready {
+            self.workers[index].request(&WorkerRequest::Start { at_ns })?;
+        }
+        let mut runs = Vec::new();
+        self.call_times = None;
+        for &index in &ready {
+            match self.workers[index].answer()? {
+                WorkerReply::Ran { measured, times } => {
+                    runs.push(*measured);
+                    self.call_times = match (self.call_times.take(), times) {
+                        (Some(mut sum), Some(times)) => {
+                            sum.merge(&times);
+                            Some(sum)
+                        }
+                        (sum, times) => sum.or(times),
+                    };
+                }
+                WorkerReply::Refused { why } => refusal = Some(why),
+                WorkerReply::Ready => return Err(gone()),
+                WorkerReply::Failed { why, wrong } => {
+                    return Err(Error::WorkerProcess { why, wrong });
+                }
+            }
+        }
+        if let Some(why) = refusal {
+            self.refused[variant] = true;
+            report(&Event::Refused { variant, why });
+            return Ok(None);
+        }
+        Ok(Some(Box::new(together(&runs))))
+    }
+
+    /// The numbers of the processes.
+    pub(crate) fn ids(&self) -> Vec<u32> {
+        self.workers.iter().map(|worker| worker.0.id()).collect()
+    }
+
+    /// The times of the single calls of the last run, if its workload times them.
+    pub(crate) fn take_call_times(&mut self) -> Option<CallTimes> {
+        self.call_times.take()
+    }
+}
+
+/// Runs that went on at once, as one: from the first start to the last end, with all that they
+/// used.
+fn together(runs: &[Measurement]) -> Measurement {
+    let mut sum = runs[0].clone();
+    let all = |field: fn(&Measurement) -> u64| runs.iter().map(field).sum::<u64>();
+    let every =
+        |field: fn(&Measurement) -> Option<u64>| -> Option<u64> { runs.iter().map(field).sum() };
+    sum.begun_ns = runs.iter().map(|run| run.begun_ns).min().unwrap_or(0);
+    sum.ended_ns = runs.iter().map(|run| run.ended_ns).max().unwrap_or(0);
+    sum.elapsed_ns = sum.ended_ns - sum.begun_ns;
+    let durable_end = |run: &Measurement| run.durable_ns.map(|ns| run.begun_ns + ns);
+    let durable_ends: Option<Vec<u64>> = runs.iter().map(durable_end).collect();
+    sum.durable_ns = durable_ends.and_then(|ends| Some(ends.iter().max()? - sum.begun_ns));
+    sum.each_ns = runs.iter().map(|run| run.elapsed_ns).collect();
+    // Runs at once may wait for each other, and that is no disturbance.
+    sum.processor_wait_ns = None;
+    sum.user_ns = all(|run| run.user_ns);
+    sum.system_ns = all(|run| run.system_ns);
+    sum.minor_faults = all(|run| run.minor_faults);
+    sum.major_faults = all(|run| run.major_faults);
+    sum.voluntary_switches = all(|run| run.voluntary_switches);
+    sum.involuntary_switches = all(|run| run.involuntary_switches);
+    sum.last_resort_bytes = all(|run| run.last_resort_bytes);
+    sum.device_read_bytes = every(|run| run.device_read_bytes);
+    sum.device_written_bytes = every(|run| run.device_written_bytes);
+    sum.src_resident_bytes_before = every(|run| run.src_resident_bytes_before);
+    sum.src_resident_bytes_after = every(|run| run.src_resident_bytes_after);
+    sum.dst_resident_bytes_before = every(|run| run.dst_resident_bytes_before);
+    sum.dst_resident_bytes_after = every(|run| run.dst_resident_bytes_after);
+    sum.cache_misses = every(|run| run.cache_misses);
+    sum.instructions = every(|run| run.instructions);
+    // Every run saw the counters of the whole machine; the run that saw the most saw it all.
+    sum.pages_scanned = runs.iter().filter_map(|run| run.pages_scanned).max();
+    sum.pages_reclaimed = runs.iter().filter_map(|run| run.pages_reclaimed).max();
+    sum.pages_swapped = runs.iter().filter_map(|run| run.pages_swapped).max();
+    if let Some(worst) = runs.iter().find(|run| run.state_proved == Proof::NotReached) {
+        sum.state_proved = worst.state_proved;
+        sum.state_note.clone_from(&worst.state_note);
+    }
+    sum.verified = runs.iter().all(|run| run.verified);
+    sum.counted = runs.iter().all(|run| run.counted);
+    sum.shares_extents = runs.iter().all(|run| run.shares_extents);
+    sum
+}
+
+impl WorkerProcess {
+    fn start(order: &Order, nth: u32) -> Result<WorkerProcess, Error> {
+        let cannot = |error: std::io::Error| Error::Unknown(format!("cannot start a run: {error}"));
+        let mut process = LabProcess::start(Group::Parents).map_err(cannot)?;
+        let own = Order { worker: Some(nth), parent: Some(own_pid()), ..order.clone() };
+        process.send(&own).map_err(|_| gone())?;
+        Ok(WorkerProcess(process))
+    }
+
+    fn request(&mut self, request: &WorkerRequest) -> Result<(), Error> {
+        self.0.send(request).map_err(|_| gone())
+    }
+
+    /// Its answer. It is never waited for in the middle of a run that is no longer wanted: dropping
+    /// kills it.
+    fn answer(&mut self) -> Result<WorkerReply, Error> {
+        self.0.receive().ok().flatten().ok_or_else(gone)
+    }
+}
+
+fn gone() -> Error {
+    Error::Unknown("a process that runs beside others ended or answered out of turn".to_owned())
+}
+
+/// Waits for the request to start, once for each run.
+#[derive(Debug)]
+struct Start<'i> {
+    input: RefCell<StdinLock<'i>>,
+    waited: std::cell::Cell<bool>,
+}
+
+impl Barrier for Start<'_> {
+    fn wait(&self) {
+        if self.waited.replace(true) {
+            return;
+        }
+        report(&WorkerReply::Ready);
+        let mut line = String::new();
+        let read = self.input.borrow_mut().read_line(&mut line);
+        match (read, serde_json::from_str(&line)) {
+            (Ok(_), Ok(WorkerRequest::Start { at_ns })) => sleep_until(at_ns),
+            // The session is gone.
+            _ => std::process::exit(1),
+        }
+    }
+}
+
+fn sleep_until(at_ns: u64) {
+    loop {
+        let Some(left_ns) = at_ns.checked_sub(now_ns()).filter(|&left| left > 0) else { return };
+        let left = Timespec {
+            tv_sec: i64::try_from(left_ns / 1_000_000_000).unwrap_or(0),
+            tv_nsec: i64::try_from(left_ns % 1_000_000_000).unwrap_or(0),
+        };
+        // A signal may end the sleep early.
+        let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &left);
+    }
+}
+
+/// The main function of a worker process.
+pub(crate) fn main(order: &Order, nth: u32, input: StdinLock<'_>) -> Result<(), Error> {
+    let dirs = dirs(order)?;
+    let mut ready = start_variants(order, &dirs, nth)?;
+    hardware_counters::open();
+    let start = Start { input: RefCell::new(input), waited: false.into() };
+    loop {
+        let mut line = String::new();
+        let read = start.input.borrow_mut().read_line(&mut line);
+        let Ok(WorkerRequest::Prepare { variant, slowed_by }) = serde_json::from_str(&line) else {
+            // The end of the session.
+            return if matches!(read, Ok(0)) { Ok(()) } else { Err(gone()) };
+        };
+        start.waited.set(false);
+        match &mut ready[variant] {
+            Err(why) => report(&WorkerReply::Refused { why: why.clone() }),
+            Ok(started) => match started.run(Clock { barrier: Some(&start), slowed_by })? {
+                Outcome::Measured(measured) => {
+                    report(&WorkerReply::Ran { measured, times: started.take_call_times() });
+                }
+                Outcome::Refused(why) => report(&WorkerReply::Refused { why }),
+            },
+        }
+    }
+}

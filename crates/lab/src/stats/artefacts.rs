@@ -1,0 +1,280 @@
+//! Signs that the values of a cell are not what a comparison takes them for.
+//!
+//! Each takes the times of one variant's runs in one cell, in the order in which they were made and
+//! in any unit, and works on their logarithms. A seed makes those that simulate repeatable.
+
+use statrs::distribution::{Binomial, DiscreteCDF};
+
+use super::{dip, median, quantile, theil_sen};
+
+/// The level at which a finding is beyond noise: a run has many cells, and a warning in one of
+/// twenty without cause would teach people to ignore warnings.
+const LEVEL: f64 = 0.01;
+
+/// Samples or orders drawn to learn what noise does: the least p is then a thousandth.
+const DRAWS: u32 = 999;
+
+/// Draws as large as the sample after which there need be no more: in at most [`DRAWS`] of them
+/// they are more than the level allows.
+const ENOUGH: u32 = 20;
+
+/// Fewer runs show nothing of their distribution or order.
+const RUNS_MIN: usize = 8;
+
+/// More points than this do not make a slope more exact.
+const SLOPE_POINTS_MAX: usize = 600;
+
+/// An outlier lies farther than this from the median, in standard deviations estimated by the
+/// median distance from it.
+const OUTLIER_SDS: f64 = 5.0;
+
+/// The share of such outliers in undisturbed samples, small ones included, is less: 0.7 % in normal
+/// samples of 8, a tenth of that in 20.
+const OUTLIER_SHARE: f64 = 0.01;
+
+/// What a detector saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Finding {
+    /// How much of it there is; the detector says of what.
+    pub value: f64,
+    /// The chance of as much or more if nothing were there.
+    pub p: f64,
+}
+
+impl Finding {
+    /// Whether noise alone shows as much in less than one sample of a hundred.
+    #[must_use]
+    pub fn is_beyond_noise(&self) -> bool {
+        self.p <= LEVEL
+    }
+}
+
+/// More than one mode: the value is Hartigan's dip. The chance is that of uniform samples, the
+/// hardest to tell from two modes (Hartigan and Hartigan, Annals of Statistics 13, 1985), and is
+/// found by drawing them. The dip, unlike counting the peaks of a density, needs no bandwidth and
+/// does not take a few slow runs for a mode. In return it needs many runs to see a small one; see
+/// [`outliers`] for those. `None` with fewer than 8 runs.
+#[must_use]
+pub fn modes(times: &[f64], seed: u64) -> Option<Finding> {
+    let logs = logs_of_enough(times)?;
+    let value = dip::dip(&logs);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let p = share_of_draws(value, || dip::of_sorted(&sorted_uniforms(&mut rng, logs.len())));
+    Some(Finding { value, p })
+}
+
+/// Drift: the value is the time at the end over the time at the beginning, along the line of Theil
+/// and Sen. The chance is that of a rank correlation with the order (Spearman's) as large in either
+/// direction when blocks of n^⅓ runs come in any order, which keeps most of what neighbours have in
+/// common. `None` with fewer than 8 runs.
+#[must_use]
+pub fn drift(times: &[f64], seed: u64) -> Option<Finding> {
+    let logs = logs_of_enough(times)?;
+    let ranks = ranks(&logs);
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let block = (logs.len() as f64).cbrt().round();
+    // At least 2 and at most the number of runs.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let mut blocks: Vec<&[f64]> = ranks.chunks(block as usize).collect();
+    let seen = order_score(ranks.iter()).abs();
+    let p = share_of_draws(seen, || {
+        rng.shuffle(&mut blocks);
+        order_score(blocks.iter().copied().flatten()).abs()
+    });
+    let step = logs.len().div_ceil(SLOPE_POINTS_MAX);
+    let (places, points): (Vec<f64>, Vec<f64>) =
+        logs.iter().enumerate().step_by(step).map(|(place, &log)| (place as f64, log)).unzip();
+    let slope = theil_sen(&places, &points)?.slope;
+    Some(Finding { value: (slope * (logs.len() - 1) as f64).exp(), p })
+}
+
+/// Outliers: the value is the share of runs that lie more than 5 standard deviations from the
+/// median, the deviation taken from the median distance. The chance is the binomial one of so many
+/// when one in a hundred is. No outlier is ever left out for being one: many of them are a mode or
+/// a disturbance to be told. `None` with fewer than 8 runs.
+#[must_use]
+pub fn outliers(times: &[f64]) -> Option<Finding> {
+    let logs = logs_of_enough(times)?;
+    let middle = median(&logs)?;
+    let distances: Vec<f64> = logs.iter().map(|log| (log - middle).abs()).collect();
+    let limit = OUTLIER_SDS * median(&distances)? / 0.6745;
+    let outside = distances.iter().filter(|&&distance| distance > limit).count() as u64;
+    let chance = Binomial::new(OUTLIER_SHARE, logs.len() as u64).expect("a share");
+    let p = outside.checked_sub(1).map_or(1.0, |fewer| chance.sf(fewer));
+    Some(Finding { value: outside as f64 / logs.len() as f64, p })
+}
+
+/// A slow mode that one of two variants has and the other has not: the value is the share of its
+/// runs beyond the 95th percentile of all runs of both. The chance is the binomial one of as many
+/// of those beyond belonging to it when they belong to either by their numbers of runs. It sees
+/// modes that lie too close to the rest to be [`outliers`]. `None` when either arm has fewer than 8
+/// runs.
+#[must_use]
+pub fn slow_mode_beside(times: &[f64], other: &[f64]) -> Option<Finding> {
+    if times.len().min(other.len()) < RUNS_MIN {
+        return None;
+    }
+    let limit = quantile(&[times, other].concat(), 0.95)?;
+    let beyond = |of: &[f64]| of.iter().filter(|&&time| time > limit).count() as u64;
+    let (own, others) = (beyond(times), beyond(other));
+    let of_all = times.len() as f64 / (times.len() + other.len()) as f64;
+    let chance = Binomial::new(of_all, own + others).expect("a share");
+    let p = own.checked_sub(1).map_or(1.0, |fewer| chance.sf(fewer));
+    Some(Finding { value: own as f64 / times.len() as f64, p })
+}
+
+fn logs_of_enough(times: &[f64]) -> Option<Vec<f64>> {
+    (times.len() >= RUNS_MIN).then(|| times.iter().map(|time| time.ln()).collect())
+}
+
+/// The share of draws, with the sample itself counted as one, that are as large as `seen`. Drawing
+/// ends as soon as enough are to show that noise makes as much: the share so far is then a p like
+/// any other (Besag and Clifford, Biometrika 78, 1991), and most samples show nothing.
+fn share_of_draws(seen: f64, mut draw: impl FnMut() -> f64) -> f64 {
+    let mut as_large = 0;
+    for drawn in 1..=DRAWS {
+        // Sums in another order differ in their last digits.
+        as_large += u32::from(draw() >= seen - 1e-12 * seen.abs());
+        if as_large == ENOUGH {
+            return f64::from(as_large) / f64::from(drawn);
+        }
+    }
+    (f64::from(as_large) + 1.0) / (f64::from(DRAWS) + 1.0)
+}
+
+/// Uniform values in ascending order, by the spacing of arrivals: no sorting.
+fn sorted_uniforms(rng: &mut fastrand::Rng, count: usize) -> Vec<f64> {
+    let mut sum = 0.0;
+    (0..count)
+        .map(|_| {
+            sum -= (1.0 - rng.f64()).ln();
+            sum
+        })
+        .collect()
+}
+
+/// Ranks around their mean, 0; equal values share theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut next = 0;
+    while next < order.len() {
+        let value = values[order[next]];
+        let ties = order[next..].iter().take_while(|&&index| values[index] == value).count();
+        let rank = next as f64 + (ties - 1) as f64 / 2.0 - (values.len() - 1) as f64 / 2.0;
+        order[next..next + ties].iter().for_each(|&index| ranks[index] = rank);
+        next += ties;
+    }
+    ranks
+}
+
+/// Spearman's correlation with the order, but for a factor that is the same in every order.
+fn order_score<'a>(ranks: impl Iterator<Item = &'a f64>) -> f64 {
+    ranks.enumerate().map(|(place, rank)| place as f64 * rank).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::normal;
+
+    /// Times whose logarithms vary by 3 % with a memory from run to run.
+    fn noise(rng: &mut fastrand::Rng, count: usize, memory: f64) -> Vec<f64> {
+        let mut state = normal(rng);
+        (0..count)
+            .map(|_| {
+                state = memory * state + (1.0 - memory * memory).sqrt() * normal(rng);
+                (0.03 * state).exp()
+            })
+            .collect()
+    }
+
+    /// In what share of samples, made by `sample`, `detector` finds something.
+    fn found(
+        samples: u32,
+        mut sample: impl FnMut(&mut fastrand::Rng) -> Vec<f64>,
+        detector: impl Fn(&[f64]) -> Option<Finding>,
+    ) -> f64 {
+        let mut rng = fastrand::Rng::with_seed(41);
+        let hits = (0..samples)
+            .filter(|_| detector(&sample(&mut rng)).expect("runs").is_beyond_noise())
+            .count();
+        hits as f64 / f64::from(samples)
+    }
+
+    fn slow_mode(rng: &mut fastrand::Rng, count: usize, share: f64) -> Vec<f64> {
+        let mut times = noise(rng, count, 0.0);
+        times.iter_mut().filter(|_| rng.f64() < share).for_each(|time| *time *= 1.3);
+        times
+    }
+
+    fn drifting(rng: &mut fastrand::Rng, count: usize, by: f64) -> Vec<f64> {
+        let times = noise(rng, count, 0.0).into_iter().enumerate();
+        times.map(|(place, time)| time * (1.0 + by * place as f64 / count as f64)).collect()
+    }
+
+    #[test]
+    fn noise_is_seldom_found() {
+        let seldom = |name: &str, share: f64| assert!(share <= 0.04, "{name}: {share}");
+        for count in [8, 40] {
+            seldom("modes", found(60, |rng| noise(rng, count, 0.5), |it| modes(it, 1)));
+            seldom("drift", found(150, |rng| noise(rng, count, 0.0), |it| drift(it, 1)));
+            seldom("outliers", found(1000, |rng| noise(rng, count, 0.0), outliers));
+        }
+        // Runs that take after each other are no drift.
+        let taken = found(150, |rng| noise(rng, 40, 0.5), |it| drift(it, 1));
+        assert!(taken <= 0.08, "{taken}");
+    }
+
+    #[test]
+    fn what_is_there_is_found() {
+        let often = |name: &str, share: f64| assert!(share >= 0.8, "{name}: {share}");
+        often("modes", found(40, |rng| slow_mode(rng, 40, 0.5), |it| modes(it, 1)));
+        often("drift", found(60, |rng| drifting(rng, 40, 0.1), |it| drift(it, 1)));
+        often("outliers", found(200, |rng| slow_mode(rng, 80, 0.1), outliers));
+    }
+
+    #[test]
+    fn a_slow_mode_shows_beside_an_arm_without_one() {
+        let found = |share: f64| {
+            let mut rng = fastrand::Rng::with_seed(53);
+            let seen = (0..200).filter(|_| {
+                let (slow, plain) = (slow_mode(&mut rng, 200, share), noise(&mut rng, 200, 0.0));
+                slow_mode_beside(&slow, &plain).expect("runs").is_beyond_noise()
+            });
+            seen.count() as f64 / 200.0
+        };
+        assert!(found(0.1) >= 0.95 && found(0.0) <= 0.03);
+        assert_eq!(slow_mode_beside(&[1.0; 7], &[1.0; 20]), None);
+        let equal = slow_mode_beside(&[7.0; 20], &[7.0; 20]).expect("runs");
+        assert_eq!(equal, Finding { value: 0.0, p: 1.0 });
+    }
+
+    #[test]
+    fn values_say_how_much() {
+        let mut rng = fastrand::Rng::with_seed(43);
+        let drifted = drift(&drifting(&mut rng, 200, 0.1), 1).expect("runs").value;
+        assert!((1.08..1.12).contains(&drifted), "{drifted}");
+        let slow = outliers(&slow_mode(&mut rng, 1000, 0.1)).expect("runs").value;
+        assert!((0.08..0.12).contains(&slow), "{slow}");
+    }
+
+    #[test]
+    fn equal_or_few_runs_show_nothing() {
+        let equal = [7.0; 20];
+        for finding in [modes(&equal, 1), drift(&equal, 1)] {
+            assert!(!finding.expect("enough runs").is_beyond_noise(), "{finding:?}");
+        }
+        assert_eq!(outliers(&equal), Some(Finding { value: 0.0, p: 1.0 }));
+        let few = [7.0, 8.0, 9.0];
+        assert_eq!((modes(&few, 1), drift(&few, 1)), (None, None));
+        assert_eq!(outliers(&few), None);
+    }
+
+    /// Known answer: `scipy.stats.rankdata`, less its mean.
+    #[test]
+    fn ties_share_their_rank() {
+        assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [1.0, -1.5, 1.0, -0.5]);
+    }
+}

@@ -1,0 +1,79 @@
+//! Which bytes of a copy the variant itself moved, and which the last resort behind it.
+
+use engines::{Moved, Stop, Variant};
+use rustix::io::Errno;
+
+use crate::sample::measurement::Measurement;
+
+/// Over all files of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Attribution {
+    /// Bytes that the variant moved.
+    pub(crate) own_bytes: u64,
+    last_resort_bytes: u64,
+    refusals: Vec<String>,
+}
+
+/// The attempts at one span: cheap enough to be noted inside the timed part.
+#[derive(Debug)]
+pub(crate) struct Attempts<'v> {
+    ways: &'v [Variant],
+    own: Option<Moved>,
+    last_resort: Option<Moved>,
+}
+
+impl<'v> Attempts<'v> {
+    /// Those of `ways`, one after another; what else is tried is the last resort.
+    pub(crate) fn of(ways: &'v [Variant]) -> Attempts<'v> {
+        Attempts { ways, own: None, last_resort: None }
+    }
+
+    /// For the chain's observer.
+    pub(crate) fn note(&mut self, tried: &Variant, moved: Moved) {
+        let slot = match self.ways.contains(tried) {
+            true => &mut self.own,
+            false => &mut self.last_resort,
+        };
+        let before = slot.map_or(0, |before| before.bytes);
+        *slot = Some(Moved { bytes: before + moved.bytes, stop: moved.stop });
+    }
+}
+
+impl Attribution {
+    pub(crate) fn add(&mut self, attempts: &Attempts<'_>) {
+        if let Some(own) = attempts.own {
+            self.own_bytes += own.bytes;
+            match own.stop {
+                Stop::Refused(errno) | Stop::Failed { errno, .. } => self.refused(own, errno),
+                Stop::Done | Stop::Eof => {}
+            }
+        }
+        self.last_resort_bytes += attempts.last_resort.map_or(0, |moved| moved.bytes);
+    }
+
+    /// Reports each kind of refusal once.
+    fn refused(&mut self, moved: Moved, errno: Errno) {
+        let words = engines::describe(errno);
+        let text = match moved.bytes {
+            0 => words,
+            bytes => format!("{words} after {bytes} bytes"),
+        };
+        if self.refusals.len() < 3 && !self.refusals.contains(&text) {
+            self.refusals.push(text);
+        }
+    }
+
+    /// The refusals as text; never empty for a variant that moved nothing.
+    pub(crate) fn refusals(&self) -> String {
+        if self.own_bytes == 0 && self.refusals.is_empty() {
+            // The chain does not ask again.
+            return "it has refused before, for all files of this kind".to_owned();
+        }
+        self.refusals.join("; ")
+    }
+
+    pub(crate) fn fill(&self, measured: &mut Measurement) {
+        measured.refusals = self.refusals();
+        measured.last_resort_bytes = self.last_resort_bytes;
+    }
+}

@@ -1,0 +1,370 @@
+//! One timed copy: sets and proves the page cache state, times the copy, verifies it, and removes
+//! its files.
+//!
+//! Only the copy is timed. Opening, creating, counting pages, comparing and removing are not. The
+//! copy runs the same variants through the same chain as `haulage cp`.
+
+pub(crate) mod attribution;
+pub(crate) mod digest;
+pub(crate) mod network_fs;
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use engines::{Chain, Floor, Kind, Meter, Pair, Span, Stop, Variant};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::clock::{Clock, Counters, Spent};
+use crate::definition::cell::Destination;
+use crate::error::Error;
+use crate::page_cache::prover::{self, Prover};
+use crate::page_cache::state::State;
+use crate::sample::measurement::Measurement;
+use crate::scratch::WorkDir;
+use crate::source::{Load, Part, Source};
+use attribution::{Attempts, Attribution};
+use digest::Digests;
+
+/// What stays the same from run to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Bench<'b> {
+    /// Where the bytes come from.
+    pub source: &'b Source,
+    /// Where the copies go.
+    pub dst: &'b WorkDir,
+    /// Sets and proves the state.
+    pub prover: &'b Prover,
+    /// The state wanted.
+    pub state: State,
+    /// What a copy is written to.
+    pub destination: Destination,
+    /// Whether a fresh copy stays where it is, for the caller to remove; not one that was refused.
+    pub stays: bool,
+    /// Whether the time until the copy is on the medium is wanted too.
+    pub durable: bool,
+    /// What times it.
+    pub clock: Clock<'b>,
+}
+
+/// The bytes that a run copies, and what its copy must be.
+#[derive(Debug)]
+pub struct Task {
+    /// What to copy.
+    pub load: Load,
+    /// The digests of that.
+    pub digests: Digests,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It was measured, and what it made is right.
+    Measured(Box<Measurement>),
+    /// The variant refused to move a single byte here; in words.
+    Refused(String),
+}
+
+/// A variant with its buffers, ring or pipe allocated.
+pub struct Runner {
+    /// What it is called: the variant, or the one of several that the others lead to.
+    variant: Variant,
+    /// What it does, in the order in which it is tried.
+    tried: Vec<Variant>,
+    way: Way,
+    /// Each file is asked anew for what another refused.
+    asks_again: bool,
+}
+
+enum Way {
+    Copier(Chain),
+    Floor(Box<dyn Floor>),
+}
+
+/// A runner of copies, part by part.
+struct Started<'r> {
+    variant: &'r Variant,
+    tried: &'r [Variant],
+    chain: &'r mut Chain,
+    asks_again: bool,
+}
+
+impl Runner {
+    /// Starts `variant`.
+    ///
+    /// # Errors
+    /// Why it cannot be started here, in words.
+    pub fn start(variant: &Variant) -> Result<Runner, String> {
+        let way = match variant.engine.kind {
+            Kind::Copier { .. } => {
+                let mut chain = Chain::with_last_resort([variant.clone()]);
+                chain.start_first().map_err(|error| words_of(&error))?;
+                Way::Copier(chain)
+            }
+            Kind::Floor { start } => {
+                Way::Floor(start(&variant.tuning).map_err(|error| words_of(&error))?)
+            }
+        };
+        Ok(Runner {
+            variant: variant.clone(),
+            tried: vec![variant.clone()],
+            way,
+            asks_again: false,
+        })
+    }
+
+    /// Another copier, which tries `ways` one after another with each file and remembers no
+    /// refusal. It goes by the name of `named`.
+    #[must_use]
+    pub fn of_ways(named: &Variant, ways: &[Variant]) -> Runner {
+        let way = Way::Copier(Chain::exactly(ways.iter().cloned()));
+        Runner { variant: named.clone(), tried: ways.to_vec(), way, asks_again: true }
+    }
+}
+
+impl Bench<'_> {
+    /// Starts `variant` and runs it on `task` once.
+    ///
+    /// # Errors
+    /// As [`Bench::run`].
+    pub fn run_once(&self, variant: &Variant, task: &Task) -> Result<Outcome, Error> {
+        match Runner::start(variant) {
+            Ok(mut runner) => self.run(&mut runner, task),
+            Err(why) => Ok(Outcome::Refused(why)),
+        }
+    }
+
+    /// Runs a started variant on `task`.
+    ///
+    /// # Errors
+    /// When the source cannot be read or has changed, the destination cannot be written, the copy
+    /// failed, or is not equal to the source: none of these is a sample.
+    pub fn run(&self, runner: &mut Runner, task: &Task) -> Result<Outcome, Error> {
+        let Runner { variant, tried, way, asks_again } = runner;
+        match way {
+            Way::Copier(chain) => {
+                self.copy(Started { variant, tried, chain, asks_again: *asks_again }, task)
+            }
+            Way::Floor(floor) => {
+                let mut spent = Spent::default();
+                let result = self.clock.time(&mut spent, || floor.run(task.load.bytes));
+                if let Err(error) = result {
+                    return Ok(Outcome::Refused(words_of(&error)));
+                }
+                let mut measured = Measurement { counted: true, ..Measurement::default() };
+                spent.fill(&mut measured);
+                "no file is read, so the page cache plays no part"
+                    .clone_into(&mut measured.state_note);
+                Ok(Outcome::Measured(Box::new(measured)))
+            }
+        }
+    }
+
+    /// Copies `task` once without a clock and counts the calls that hand bytes to the destination;
+    /// `None` for a floor, which makes none.
+    ///
+    /// # Errors
+    /// When the source cannot be opened or the destination not written.
+    pub fn count_calls(&self, runner: &mut Runner, task: &Task) -> Result<Option<u64>, Error> {
+        let Way::Copier(chain) = &mut runner.way else { return Ok(None) };
+        let meter = Meter::default();
+        for part in &task.load.parts {
+            let src = self.source.open_file(part.file)?;
+            let dst = self.dst.create_file(COUNTING)?;
+            let pair = Pair::new(src.as_fd(), dst.as_fd()).with_meter(Some(&meter));
+            // The timed runs verify their copies; this one does not.
+            let _ = chain.file(pair).copy(Span::whole(part.bytes), &mut |_, _, _| {});
+            self.dst.remove_file(COUNTING)?;
+        }
+        Ok(Some(meter.calls()))
+    }
+
+    fn copy(&self, mut started: Started<'_>, task: &Task) -> Result<Outcome, Error> {
+        let variant = started.variant;
+        // Destinations first: writing them might push pages of the source out that were counted.
+        let mut copies = self.destinations(&task.load)?;
+        let dst_before = match self.destination {
+            Destination::Fresh => Some(0),
+            Destination::Overwritten => self.dst_resident_bytes(&task.load, &copies)?,
+        };
+        let reached = self.prover.reach(self.state, self.source, &task.load)?;
+        let counters = Counters::read();
+        let mut spent = Spent::default();
+        let mut share = Attribution::default();
+        for (index, part) in task.load.parts.iter().enumerate() {
+            let src = self.source.open_file(part.file)?;
+            let made = if copies.len() > index { None } else { Some(self.create(index)?) };
+            let dst = made.as_ref().unwrap_or_else(|| &copies[index]);
+            self.copy_part(&mut started, *part, (&src, dst), &mut spent, &mut share)?;
+            // The page cache keeps what is closed; the descriptors would run out.
+            copies.extend(made.filter(|_| task.load.parts.len() <= OPEN_COPIES_MAX));
+        }
+        let mut measured = Measurement::default();
+        counters.fill_since(&mut measured);
+        if let Some(barrier) = self.clock.barrier {
+            barrier.wait_behind();
+        }
+        spent.fill(&mut measured);
+        let alone = variant.workers == 1 && !variant.engine.facts.delegates;
+        if !alone || self.state != State::Warm {
+            // It may have waited for another worker, or for a kernel thread that works for it. That
+            // is no disturbance and is not subtracted.
+            measured.processor_wait_ns = None;
+        }
+        let src_after = self.prover.resident_bytes(self.source, &task.load)?;
+        let mut dst_after = self.dst_resident_bytes(&task.load, &copies)?;
+        if share.own_bytes == 0 {
+            self.remove(&task.load)?;
+            return Ok(Outcome::Refused(share.refusals()));
+        }
+        self.verify(variant, task, &copies)?;
+        // All of the copy has just been read. Where it is still said to have no page in the cache
+        // (overlayfs), nothing was counted before either.
+        if dst_after == Some(0) && self.dst_resident_bytes(&task.load, &copies)? == Some(0) {
+            dst_after = None;
+        }
+        drop(copies);
+        if self.destination == Destination::Fresh && !self.stays {
+            self.remove(&task.load)?;
+        }
+
+        measured.src_resident_bytes_before = reached.resident_bytes;
+        measured.src_resident_bytes_after = src_after;
+        measured.dst_resident_bytes_before = dst_after.and(dst_before);
+        measured.dst_resident_bytes_after = dst_after;
+        measured.verified = true;
+        share.fill(&mut measured);
+        measured.shares_extents = match dst_after {
+            // Bytes that were written are dirty in the page cache, or were sent to the device. But
+            // a server that copies by itself leaves no trace here.
+            Some(resident) if !network_fs::is_served(self.dst.dir().as_fd()) => {
+                let written = measured.device_written_bytes;
+                resident == 0 && written.is_some_and(|bytes| bytes < task.load.bytes / 2)
+            }
+            // Where it cannot be seen, the engine decides: `reflink` does nothing else.
+            _ => variant.engine.name == "reflink",
+        };
+        let bypasses_cache = started.tried.first().is_some_and(Variant::reads_past_cache);
+        let on_medium_bytes = self.source.allocated_bytes(&task.load);
+        self.prover.judge(&mut measured, reached, on_medium_bytes, bypasses_cache);
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+
+    /// The files to be overwritten, with bytes that no source has; none where fresh ones are made
+    /// one by one.
+    fn destinations(&self, load: &Load) -> Result<Vec<OwnedFd>, Error> {
+        if self.destination == Destination::Fresh {
+            return Ok(Vec::new());
+        }
+        let fill = |(index, part): (usize, &Part)| {
+            let name = index.to_string();
+            let fd = self.dst.open_or_create(&name)?;
+            self.dst.fill_zeros(&name, &fd, part.bytes)?;
+            Ok(fd)
+        };
+        load.parts.iter().enumerate().map(fill).collect()
+    }
+
+    fn create(&self, index: usize) -> Result<OwnedFd, Error> {
+        self.dst.create_file(&index.to_string())
+    }
+
+    /// Copies one file under the clock.
+    fn copy_part(
+        &self,
+        started: &mut Started<'_>,
+        part: Part,
+        (src, dst): (&OwnedFd, &OwnedFd),
+        spent: &mut Spent,
+        share: &mut Attribution,
+    ) -> Result<(), Error> {
+        let Started { variant, tried, chain, asks_again } = started;
+        if *asks_again {
+            chain.forget_refusals();
+        }
+        let mut file = chain.file(Pair::new(src.as_fd(), dst.as_fd()));
+        let mut attempts = Attempts::of(tried);
+        let moved = self.clock.time(spent, || {
+            file.copy(Span::whole(part.bytes), &mut |tried, _, moved| attempts.note(tried, moved))
+        });
+        share.add(&attempts);
+        if self.durable {
+            self.sync(dst, spent)?;
+        }
+        match moved.stop {
+            Stop::Done => Ok(()),
+            Stop::Eof => Err(Error::SourceChanged(self.source.path_of(part.file))),
+            Stop::Refused(errno) => Err(self.failed(variant, engines::Side::Pair, errno)),
+            Stop::Failed { side, errno } => Err(self.failed(variant, side, errno)),
+        }
+    }
+
+    /// Waits until the copy is on the medium. The clock continues.
+    fn sync(&self, dst: &OwnedFd, spent: &mut Spent) -> Result<(), Error> {
+        rustix::fs::fsync(dst).map_err(Error::path("cannot sync a copy in", self.dst.path()))?;
+        *spent.synced_ns.get_or_insert(0) += crate::clock::now_ns() - spent.ended_ns;
+        Ok(())
+    }
+
+    fn failed(&self, variant: &Variant, side: engines::Side, errno: Errno) -> Error {
+        Error::CopyFailed { variant: variant.to_string(), side, errno }
+    }
+
+    fn dst_resident_bytes(&self, load: &Load, copies: &[OwnedFd]) -> Result<Option<u64>, Error> {
+        let mut sum = 0;
+        for (index, part) in load.parts.iter().enumerate() {
+            let counted = match copies.get(index) {
+                Some(fd) => prover::resident_bytes(fd.as_fd(), part.bytes),
+                None => prover::resident_bytes(self.reopen(index)?.as_fd(), part.bytes),
+            };
+            match counted {
+                Ok(bytes) => sum += bytes,
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(sum))
+    }
+
+    fn verify(&self, variant: &Variant, task: &Task, copies: &[OwnedFd]) -> Result<(), Error> {
+        for (index, part) in task.load.parts.iter().enumerate() {
+            let reading = Error::path("cannot read the copy of", self.source.path_of(part.file));
+            let difference = match copies.get(index) {
+                Some(fd) => task.digests.difference(index, part.bytes, fd.as_fd()),
+                None => task.digests.difference(index, part.bytes, self.reopen(index)?.as_fd()),
+            };
+            if let Some(how) = difference.map_err(reading)? {
+                // The engine is not to blame when another process wrote to the source meanwhile.
+                self.source.open_file(part.file)?;
+                let path = self.source.path_of(part.file);
+                return Err(Error::WrongCopy { variant: variant.to_string(), path, how });
+            }
+        }
+        Ok(())
+    }
+
+    fn reopen(&self, index: usize) -> Result<OwnedFd, Error> {
+        let name = index.to_string();
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        rustix::fs::openat(self.dst.dir(), &name, flags, rustix::fs::Mode::empty())
+            .map_err(Error::path("cannot open", self.dst.path().join(&name)))
+    }
+
+    /// Removing a copy takes its dirty pages with it, so that nothing of it is left to be written
+    /// during the next run. It waits for pages that are on their way to the device already.
+    fn remove(&self, load: &Load) -> Result<(), Error> {
+        (0..load.parts.len()).try_for_each(|index| self.dst.remove_file(&index.to_string()))
+    }
+}
+
+/// The copy that is made for counting.
+const COUNTING: &str = "counting";
+
+/// Copies kept open until they are compared. More files than these are opened a second time.
+const OPEN_COPIES_MAX: usize = 256;
+
+/// The text of an error without its number.
+pub(crate) fn words_of(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(number) => engines::describe(Errno::from_raw_os_error(number)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,339 @@
+//! The verdict of a run: the answer of every comparison with its interval, by part and cell.
+//! Without I/O.
+
+pub mod headline;
+mod notes;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::interim::{self, ComparisonSoFar, ERROR};
+use crate::analysis::view::{Rules, View};
+use crate::analysis::{self, Finding, artefacts};
+use crate::conduct::cell_run::CellRun;
+use crate::definition::deltas::Deltas;
+use crate::definition::{Definition, Measure, Order, Part};
+use crate::sample::run_samples::Samples;
+use crate::stats::{Answer, InterimAnalyses, Sessions, Tested, decide, median};
+
+/// The verdict of an experiment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The version of this form.
+    pub schema: u32,
+    /// The experiment's question.
+    pub question: String,
+    /// Differences up to this share do not matter, in the warm state.
+    pub delta: f64,
+    /// The same in the cold state.
+    #[serde(default = "Deltas::least")]
+    pub delta_cold: f64,
+    /// Where δ comes from, in words.
+    pub delta_from: String,
+    /// What the certificate says of this machine; empty without one.
+    #[serde(default)]
+    pub certificate: String,
+    /// Each part's answer.
+    pub parts: Vec<PartVerdict>,
+    /// What else a reader has to know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// The answer of one part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PartVerdict {
+    /// The part.
+    pub part: String,
+    /// Its question.
+    pub question: String,
+    /// The answer in sentences.
+    pub sentence: String,
+    /// The variant that the others are compared with; empty for none.
+    pub baseline: String,
+    /// What is compared.
+    pub measure: Measure,
+    /// Each cell.
+    pub cells: Vec<CellVerdict>,
+    /// The findings of analyses.
+    #[serde(default)]
+    pub analyses: Vec<Finding>,
+}
+
+/// The verdict of one cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CellVerdict {
+    /// Its short name.
+    pub cell: String,
+    /// The variant with the least time of those that work, by ratio to the baseline within rounds
+    /// where there is one, and by median otherwise; never a floor. Whether it is shown to be faster
+    /// is told by the comparisons.
+    pub fastest: Option<String>,
+    /// Sessions measured.
+    pub sessions: u32,
+    /// Rounds measured and kept.
+    pub rounds: u32,
+    /// Disturbed rounds that were run again.
+    pub rounds_again: u32,
+    /// Rounds that were disturbed at every repetition, and count nevertheless.
+    pub rounds_disturbed: u32,
+    /// Runs whose page cache state was not reached.
+    pub runs_not_counted: usize,
+    /// Each variant in itself.
+    pub variants: Vec<VariantSummary>,
+    /// Each comparison with the baseline.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// One variant in one cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct VariantSummary {
+    /// The variant.
+    pub variant: String,
+    /// Counted runs.
+    pub runs: usize,
+    /// Their median, of what is compared.
+    pub median_ns: Option<f64>,
+    /// Why it does not work here; empty when it does.
+    pub refused: String,
+}
+
+/// One variant against the baseline in one cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The variant.
+    pub variant: String,
+    /// What can be said, corrected for the number of comparisons and of interim analyses.
+    pub answer: Answer,
+    /// It moves no file and is there to compare with: no part of the answer, and not corrected for.
+    #[serde(default)]
+    pub floor: bool,
+    /// Its time over the baseline's.
+    pub ratio: Option<f64>,
+    /// The lower end of the 95 % interval, over all interim analyses.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// For an unresolved comparison, about how many seconds this cell needs in all; `None` if no
+    /// time suffices.
+    pub seconds_needed: Option<f64>,
+}
+
+/// Which differences matter, and why these.
+#[derive(Clone, Debug)]
+pub struct Delta {
+    /// The shares.
+    pub shares: Deltas,
+    /// Where it comes from.
+    pub from: String,
+}
+
+/// The interim analyses at the cells of one part.
+#[derive(Clone, Copy)]
+struct PartInterim<'l> {
+    /// For all comparisons of the part together: the answers.
+    family: &'l InterimAnalyses,
+    /// For each of them by itself: the intervals.
+    alone: &'l InterimAnalyses,
+}
+
+/// The version of the form of a verdict.
+const SCHEMA: u32 = 1;
+
+impl Verdict {
+    /// The verdict on what was measured.
+    #[must_use]
+    pub fn of(
+        definition: &Definition,
+        cells: &[CellRun],
+        delta: &Delta,
+        rounds: Option<u32>,
+    ) -> Verdict {
+        let interim = interim::of_parts(definition, rounds);
+        let alone = interim::of_family(rounds, 1);
+        let part = |(index, part): (usize, &Part)| {
+            let of: Vec<&CellRun> = cells.iter().filter(|cell| cell.part == index).collect();
+            let interim = PartInterim { family: &interim[index], alone: &alone };
+            PartVerdict::of(definition, part, &of, delta, interim)
+        };
+        Verdict {
+            schema: SCHEMA,
+            question: definition.question.clone(),
+            delta: delta.shares.warm,
+            delta_cold: delta.shares.cold,
+            delta_from: delta.from.clone(),
+            certificate: String::new(),
+            parts: definition.parts.iter().enumerate().map(part).collect(),
+            notes: notes::notes(cells),
+        }
+    }
+
+    /// The verdict with the findings of analyses and with warnings about artefacts. `rounds` is the
+    /// number that the user asked for.
+    #[must_use]
+    pub fn analysed(
+        mut self,
+        definition: &Definition,
+        samples: Samples<'_>,
+        rounds: Option<u32>,
+    ) -> Verdict {
+        let deltas = Deltas { warm: self.delta, cold: self.delta_cold };
+        let views = View::all(definition, samples, Rules { deltas, rounds });
+        for (index, part) in self.parts.iter_mut().enumerate() {
+            part.analyses = analysis::findings(&views, index);
+        }
+        self.notes.extend(artefacts::of(&views, samples.machine));
+        self
+    }
+
+    /// Every comparison of every part that is an answer.
+    pub fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
+        let all = self.parts.iter().flat_map(|part| &part.cells).flat_map(|cell| &cell.comparisons);
+        all.filter(|comparison| !comparison.floor)
+    }
+}
+
+impl PartVerdict {
+    fn of(
+        definition: &Definition,
+        part: &Part,
+        cells: &[&CellRun],
+        delta: &Delta,
+        interim: PartInterim<'_>,
+    ) -> PartVerdict {
+        let family = definition.comparisons(part) as f64;
+        let delta_of = |place: usize| delta.shares.of(cells[place].cell.state);
+        let mut compared = Vec::new();
+        // Ratios of runs one after another tell the method from its turn as little as an answer
+        // would.
+        let shuffled = part.order == Order::Shuffled;
+        for (place, run) in cells.iter().enumerate().filter(|_| shuffled) {
+            for (one, other) in run.compared(part) {
+                let sessions = run.points.compare(one, other);
+                let alpha = level(interim.family, run, (one, &sessions), delta_of(place));
+                compared.push((place, one, sessions, alpha / (ERROR / family)));
+            }
+        }
+        let tested: Vec<Tested> = compared
+            .iter()
+            .map(|(place, _, sessions, level)| sessions.tested(delta_of(*place), *level, ERROR))
+            .collect();
+        let answers = decide(&tested, ERROR);
+        let mut verdicts: Vec<CellVerdict> =
+            cells.iter().map(|run| CellVerdict::of(part, run)).collect();
+        for ((place, one, sessions, _), answer) in compared.iter().zip(answers) {
+            let run = cells[*place];
+            let alpha = level(interim.alone, run, (*one, sessions), delta_of(*place));
+            verdicts[*place].comparisons.push(Comparison::of(
+                &part.variants[*one],
+                run,
+                sessions,
+                (answer, alpha),
+                delta_of(*place),
+            ));
+        }
+        for (run, verdict) in cells.iter().zip(&mut verdicts).filter(|_| shuffled) {
+            for (floor, baseline) in run.floors(part) {
+                let sessions = run.points.compare(floor, baseline);
+                let share = delta.shares.of(run.cell.state);
+                let alpha = level(interim.alone, run, (floor, &sessions), share);
+                let answer = Answer::of(&sessions, share, alpha);
+                let variant = &part.variants[floor];
+                let of = (answer, alpha);
+                let comparison = Comparison::of(variant, run, &sessions, of, share);
+                let floor = Comparison { floor: true, seconds_needed: None, ..comparison };
+                verdict.comparisons.push(floor);
+            }
+        }
+        for verdict in &mut verdicts {
+            verdict.find_fastest(&part.baseline);
+        }
+        let mut verdict = PartVerdict {
+            part: part.name.clone(),
+            question: part.question.clone(),
+            sentence: String::new(),
+            baseline: part.baseline.clone(),
+            measure: part.measure,
+            cells: verdicts,
+            analyses: Vec::new(),
+        };
+        verdict.sentence = verdict.in_words(part);
+        verdict
+    }
+}
+
+impl CellVerdict {
+    fn of(part: &Part, run: &CellRun) -> CellVerdict {
+        let summary = |(index, variant): (usize, &String)| {
+            let values = run.points.values(index);
+            VariantSummary {
+                variant: variant.clone(),
+                runs: values.len(),
+                median_ns: median(&values),
+                refused: run.refused[index].clone().unwrap_or_default(),
+            }
+        };
+        let variants: Vec<VariantSummary> = part.variants.iter().enumerate().map(summary).collect();
+        let works = variants.iter().filter(|variant| variant.refused.is_empty());
+        let moves = works.filter(|variant| !part.is_beside(&variant.variant));
+        let timed = moves.filter_map(|variant| Some((variant, variant.median_ns?)));
+        let fastest = timed.min_by(|a, b| a.1.total_cmp(&b.1));
+        CellVerdict {
+            cell: run.cell.id(),
+            fastest: fastest.map(|(variant, _)| variant.variant.clone()),
+            sessions: run.sessions,
+            rounds: run.rounds,
+            rounds_again: run.rounds_again,
+            rounds_disturbed: run.rounds_disturbed,
+            runs_not_counted: run.points.not_counted(),
+            variants,
+            comparisons: Vec::new(),
+        }
+    }
+}
+
+impl CellVerdict {
+    /// Variants leave when their comparison is answered, so medians may come from different times.
+    /// Ratios come from the same rounds.
+    fn find_fastest(&mut self, baseline: &str) {
+        let moves = self.comparisons.iter().filter(|comparison| !comparison.floor);
+        let ratios = moves.filter_map(|c| Some((c.variant.as_str(), c.ratio?)));
+        if let Some(least) = ratios.min_by(|a, b| a.1.total_cmp(&b.1)) {
+            let fastest = if least.1 < 1.0 { least.0 } else { baseline };
+            self.fastest = Some(fastest.to_owned());
+        }
+    }
+}
+
+impl Comparison {
+    fn of(
+        variant: &str,
+        run: &CellRun,
+        sessions: &Sessions,
+        (answer, alpha): (Answer, f64),
+        delta: f64,
+    ) -> Comparison {
+        let ratio = sessions.ratio(alpha);
+        let needed = sessions.sessions_needed(delta).filter(|_| answer == Answer::Unresolved);
+        let each = run.spent.as_secs_f64() / f64::from(run.sessions.max(1));
+        Comparison {
+            variant: variant.to_owned(),
+            answer,
+            floor: false,
+            ratio: ratio.map(|ratio| ratio.estimate),
+            low: ratio.map(|ratio| ratio.interval.low),
+            high: ratio.map(|ratio| ratio.interval.high),
+            seconds_needed: needed.map(|sessions| sessions as f64 * each).filter(|s| *s > 0.0),
+        }
+    }
+}
+
+fn level(
+    interim: &InterimAnalyses,
+    run: &CellRun,
+    (variant, compared): (usize, &Sessions),
+    delta: f64,
+) -> f64 {
+    let last_session = run.points.last_session(variant);
+    let answered = run.answered[variant];
+    ComparisonSoFar { compared, last_session, answered, delta }.level(interim)
+}

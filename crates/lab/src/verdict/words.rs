@@ -1,0 +1,120 @@
+//! The answer of a part in sentences.
+
+use super::{CellVerdict, Comparison, PartVerdict};
+use crate::definition::{Order, Part};
+use crate::stats::Answer;
+use crate::words;
+
+/// Cells that a sentence names one by one.
+const NAMED_MAX: usize = 4;
+
+impl PartVerdict {
+    pub(crate) fn in_words(&self, part: &Part) -> String {
+        if part.order == Order::OneAfterAnother {
+            return self.naive_words(part);
+        }
+        let comparisons: Vec<(&CellVerdict, &Comparison)> = self
+            .cells
+            .iter()
+            .flat_map(|cell| cell.comparisons.iter().map(move |comparison| (cell, comparison)))
+            .filter(|(_, comparison)| !comparison.floor)
+            .collect();
+        if comparisons.is_empty() {
+            return self.fastest_words();
+        }
+        if comparisons.len() <= NAMED_MAX {
+            let sentences: Vec<String> = comparisons
+                .iter()
+                .map(|(cell, comparison)| comparison.in_words(&self.baseline, &cell.cell))
+                .collect();
+            return sentences.join(" ");
+        }
+        let count = |answer: Answer| {
+            comparisons.iter().filter(|(_, comparison)| comparison.answer == answer).count()
+        };
+        let mut words = format!(
+            "Of {} comparisons with {}: {} faster, {} slower, {} equivalent, {} unresolved.",
+            comparisons.len(),
+            self.baseline,
+            count(Answer::Faster),
+            count(Answer::Slower),
+            count(Answer::Equivalent),
+            count(Answer::Unresolved)
+        );
+        words.push(' ');
+        words.push_str(&self.fastest_words());
+        words
+    }
+
+    /// Which variant has the least time, by cell.
+    fn fastest_words(&self) -> String {
+        let mut by_variant: Vec<(&str, Vec<&str>)> = Vec::new();
+        for cell in &self.cells {
+            let Some(fastest) = &cell.fastest else { continue };
+            match by_variant.iter_mut().find(|(variant, _)| variant == fastest) {
+                Some((_, cells)) => cells.push(&cell.cell),
+                None => by_variant.push((fastest, vec![&cell.cell])),
+            }
+        }
+        by_variant.sort_by_key(|(_, cells)| std::cmp::Reverse(cells.len()));
+        let all = self.cells.len();
+        match by_variant.as_slice() {
+            [] => "Nothing was measured.".to_owned(),
+            [(variant, _)] if all > 1 => {
+                format!("{variant} took the least time in all {all} cells.")
+            }
+            [(variant, _)] => format!("{variant} took the least time."),
+            several => {
+                let named: Vec<String> = several
+                    .iter()
+                    .take(NAMED_MAX)
+                    .map(|(variant, cells)| format!("{variant} in {}", cells.len()))
+                    .collect();
+                format!("The least time took, of {all} cells, {}.", words::listed(&named))
+            }
+        }
+    }
+
+    /// What the usual protocol shows: means of runs one after another.
+    fn naive_words(&self, part: &Part) -> String {
+        let median_of = |cell: &CellVerdict, name: &str| {
+            cell.variants.iter().find(|v| v.variant == name).and_then(|v| v.median_ns)
+        };
+        let mut sentences = Vec::new();
+        for cell in &self.cells {
+            let Some(base) = median_of(cell, &part.baseline) else { continue };
+            for variant in part.compared() {
+                let Some(median) = median_of(cell, variant) else { continue };
+                sentences.push(format!(
+                    "Run one after another, {variant} seems to take {} x the time of {} at {}; this \
+                     way of measuring cannot tell the method from its turn.",
+                    words::three_digits(median / base),
+                    part.baseline,
+                    cell.cell
+                ));
+            }
+        }
+        sentences.join(" ")
+    }
+}
+
+impl Comparison {
+    fn in_words(&self, baseline: &str, cell: &str) -> String {
+        let Comparison { variant, answer, .. } = self;
+        let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.low, self.high) else {
+            return format!(
+                "{variant} and {baseline} were not compared at {cell}: too few sessions."
+            );
+        };
+        let [ratio, low, high] = [ratio, low, high].map(words::three_digits);
+        let said = answer.word();
+        let mut words = format!(
+            "{variant} takes {ratio} x the time of {baseline} (95 % {low} to {high}) at {cell}: {said}"
+        );
+        if let Some(seconds) = self.seconds_needed {
+            words.push_str(&format!(", it would take about {} in all", words::duration(seconds)));
+        }
+        words.push('.');
+        words
+    }
+}

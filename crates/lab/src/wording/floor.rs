@@ -1,0 +1,50 @@
+//! Variants beside the floor, as text.
+
+use super::sheet::{Sheet, cost, rate, size};
+use crate::analysis::floor::{Floor, RatioToFloor};
+use crate::page_cache::state::State;
+use crate::words;
+
+impl Floor {
+    pub(crate) fn sheet(&self) -> Sheet {
+        let mut cells: Vec<&RatioToFloor> = Vec::new();
+        let mut variants: Vec<&str> = Vec::new();
+        for ratio in &self.ratios {
+            if !cells.iter().any(|cell| cell.cell == ratio.cell) {
+                cells.push(ratio);
+            }
+            if !variants.contains(&ratio.variant.as_str()) {
+                variants.push(&ratio.variant);
+            }
+        }
+        let mut sheet = Sheet::new("Times as long as a copy in memory", &["variant"]);
+        sheet.columns.extend(cells.iter().map(|cell| match cell.state {
+            State::Warm => size(cell.file_bytes),
+            state => format!("{} {}", size(cell.file_bytes), state.name()),
+        }));
+        for variant in variants {
+            let value = |cell: &&RatioToFloor| {
+                let of = |it: &&RatioToFloor| it.cell == cell.cell && it.variant == variant;
+                match self.ratios.iter().find(of) {
+                    Some(it) if it.variant == self.floor => cost(it.median_ns),
+                    Some(it) => it.ratio.map_or("?".to_owned(), |r| words::three_digits(r.value)),
+                    None => "-".to_owned(),
+                }
+            };
+            let values = cells.iter().map(value);
+            sheet.row(std::iter::once(variant.to_owned()).chain(values).collect());
+        }
+        if let Some(largest) = cells.iter().max_by_key(|cell| cell.file_bytes) {
+            let of = |it: &&RatioToFloor| it.cell == largest.cell && it.variant == self.floor;
+            if let Some(floor) = self.ratios.iter().find(of) {
+                sheet.say(format!(
+                    "{} copies {} of memory at {}; it makes no system call and reads no file.",
+                    self.floor,
+                    size(largest.file_bytes),
+                    rate(floor.median_ns / largest.file_bytes as f64)
+                ));
+            }
+        }
+        sheet
+    }
+}

@@ -1,0 +1,157 @@
+//! Published figures beside measured ones, as text.
+
+use super::sheet::{Sheet, size};
+use crate::analysis::estimated::Estimated;
+use crate::analysis::published::{Published, Row};
+use crate::definition::is_floor;
+use crate::stats::median;
+use crate::words;
+
+/// The heads of what part of the time was the processor's in the kernel.
+const KERNEL_THEN: &str = "kernel then";
+
+const KERNEL_NOW: &str = "kernel now";
+
+/// A table of more rows than this is for programs; people get a row a size.
+const ROWS_MAX: usize = 32;
+
+impl Row {
+    /// The rate now over the rate then.
+    fn times_the_rate(&self) -> f64 {
+        let then = self.then.file_bytes as f64 / self.then.elapsed_ns;
+        self.now_bytes as f64 / self.now_ns / then
+    }
+}
+
+impl Published {
+    pub(crate) fn sheet(&self) -> Sheet {
+        let mut sheet =
+            if self.rows.len() <= ROWS_MAX { self.every_row() } else { self.a_row_a_cell() };
+        sheet.title = format!("Then and now: {}", self.source);
+        if let Some(said) = self.ways_in_words() {
+            sheet.say(said);
+        }
+        if sheet.columns.iter().any(|column| column == KERNEL_NOW) {
+            sheet.say("Kernel: the processor's time there, as a share of the time by the clock.");
+        }
+        if self.rows.iter().any(|row| row.then.file_bytes != row.now_bytes) {
+            sheet.say(
+                "Files then and now are not of one size: compare ratios and rates, not times.",
+            );
+        }
+        let mut systems: Vec<String> =
+            self.rows.iter().map(|row| format!("{}, {}", row.then.year, row.then.system)).collect();
+        systems.dedup();
+        systems.sort();
+        systems.dedup();
+        sheet.say(format!("Then: {}.", systems.join("; ")));
+        sheet.say(format!("Not controlled then: {}", self.not_controlled));
+        sheet
+    }
+
+    fn every_row(&self) -> Sheet {
+        let then = format!("then, to {}", self.baseline);
+        let mut sheet = Sheet::new(
+            "",
+            &[
+                "variant",
+                "cell",
+                "file then",
+                "then",
+                "now",
+                "times the rate",
+                &then,
+                "now, to it",
+                KERNEL_THEN,
+                KERNEL_NOW,
+            ],
+        )
+        .told_apart_by(2);
+        let none = || "-".to_owned();
+        for row in &self.rows {
+            let ratio = |ratio: Option<f64>| ratio.map_or_else(none, words::three_digits);
+            let share = |system_ns: Option<f64>, elapsed_ns: f64| {
+                system_ns.map_or_else(none, |ns| format!("{:.0} %", ns / elapsed_ns * 100.0))
+            };
+            sheet.row(vec![
+                row.variant.clone(),
+                row.cell.clone(),
+                size(row.then.file_bytes),
+                words::nanoseconds(row.then.elapsed_ns),
+                words::nanoseconds(row.now_ns),
+                ratio(Some(row.times_the_rate())),
+                ratio(row.then_ratio),
+                row.now_ratio.map_or_else(none, |r| r.in_words(words::three_digits)),
+                share(row.then.system_ns, row.then.elapsed_ns),
+                share(row.now_system_ns, row.now_ns),
+            ]);
+        }
+        if self.rows.iter().all(|row| row.then.file_bytes == row.now_bytes) {
+            sheet.drop("file then");
+        }
+        if self.rows.iter().all(|row| row.then.system_ns.is_none()) {
+            sheet.drop(KERNEL_THEN);
+            sheet.drop(KERNEL_NOW);
+        }
+        if self.rows.iter().all(|row| row.now_ratio.is_none()) {
+            sheet.drop("now, to it");
+        }
+        sheet
+    }
+
+    /// Who was the fastest, and how much faster all is.
+    fn a_row_a_cell(&self) -> Sheet {
+        let mut sheet = Sheet::new(
+            "",
+            &["cell", "methods", "fastest then", "took", "fastest now", "takes", "times the rate"],
+        );
+        let moving: Vec<&Row> = self.rows.iter().filter(|row| !is_floor(&row.variant)).collect();
+        for rows in moving.chunk_by(|a, b| a.cell == b.cell) {
+            let least = |value: fn(&Row) -> f64| {
+                rows.iter().min_by(|a, b| value(a).total_cmp(&value(b))).expect("a chunk has rows")
+            };
+            let (then, now) = (least(|row| row.then.elapsed_ns), least(|row| row.now_ns));
+            let ratios: Vec<f64> = rows.iter().map(|row| row.times_the_rate()).collect();
+            sheet.row(vec![
+                rows[0].cell.clone(),
+                rows.len().to_string(),
+                then.variant.clone(),
+                words::nanoseconds(then.then.elapsed_ns),
+                now.variant.clone(),
+                words::nanoseconds(now.now_ns),
+                median(&ratios).map_or_else(String::new, words::three_digits),
+            ]);
+        }
+        sheet
+    }
+
+    /// How often it is the same way round now.
+    fn ways_in_words(&self) -> Option<String> {
+        let both: Vec<(f64, Estimated)> =
+            self.rows.iter().filter_map(|row| Some((row.then_ratio?, row.now_ratio?))).collect();
+        if both.is_empty() {
+            return None;
+        }
+        let (mut same, mut other) = (0, 0);
+        for (then, now) in &both {
+            let slower = now.low.is_some_and(|low| low > 1.0);
+            let faster = now.high.is_some_and(|high| high < 1.0);
+            same += usize::from((slower && *then > 1.0) || (faster && *then < 1.0));
+            other += usize::from((slower && *then < 1.0) || (faster && *then > 1.0));
+        }
+        let baseline = &self.baseline;
+        if both.len() == 1 {
+            return Some(match (same, other) {
+                (1, _) => format!("The ratio to {baseline} lies on the same side of 1 as then."),
+                (_, 1) => format!("The ratio to {baseline} lies on the other side of 1 than then."),
+                _ => format!("The ratio to {baseline} is not told from 1 now."),
+            });
+        }
+        Some(format!(
+            "Of {} ratios to {baseline}, {same} lie on the same side of 1 as then, {other} on the other, and {} \
+             are not told from 1 now.",
+            both.len(),
+            both.len() - same - other
+        ))
+    }
+}

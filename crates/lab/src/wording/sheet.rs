@@ -1,0 +1,127 @@
+//! A table with a title and sentences, and the units of its cells.
+
+use crate::definition::deltas::Deltas;
+use crate::page_cache::state::State;
+
+/// A table with a title above and sentences below.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sheet {
+    /// What it shows.
+    pub title: String,
+    /// The heads of the columns; the first stands over names.
+    pub columns: Vec<String>,
+    /// So many of the first columns tell a row from the others.
+    pub telling: usize,
+    /// The rows, with a value for each column.
+    pub rows: Vec<Vec<String>>,
+    /// What it means.
+    pub sentences: Vec<String>,
+}
+
+impl Sheet {
+    pub(crate) fn new(title: &str, columns: &[&str]) -> Sheet {
+        Sheet {
+            title: title.to_owned(),
+            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            telling: 1,
+            ..Sheet::default()
+        }
+    }
+
+    /// The same, with rows that the first `telling` columns together tell apart.
+    pub(crate) fn told_apart_by(self, telling: usize) -> Sheet {
+        Sheet { telling, ..self }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// When it has not as many values as there are columns.
+    pub(crate) fn row(&mut self, values: Vec<String>) {
+        assert_eq!(values.len(), self.columns.len(), "a value for each column of {}", self.title);
+        self.rows.push(values);
+    }
+
+    /// Takes the column called `name` away when it says the same in every row.
+    pub(crate) fn drop_if_uniform(&mut self, name: &str) {
+        let at = self.columns.iter().position(|column| column == name);
+        if at.is_some_and(|at| self.rows.windows(2).all(|pair| pair[0][at] == pair[1][at])) {
+            self.drop(name);
+        }
+    }
+
+    /// Takes the column called `name` away.
+    pub(crate) fn drop(&mut self, name: &str) {
+        if let Some(at) = self.columns.iter().position(|column| column == name) {
+            self.columns.remove(at);
+            self.telling -= usize::from(at < self.telling);
+            self.rows.iter_mut().for_each(|row| {
+                row.remove(at);
+            });
+        }
+    }
+
+    /// Adds a sentence.
+    pub(crate) fn say(&mut self, sentence: impl Into<String>) {
+        self.sentences.push(sentence.into());
+    }
+}
+
+/// The longest number of bytes that is read at a glance.
+const DIGITS_MAX: usize = 6;
+
+/// Bytes in the shortest exact form, as in an experiment: `64K`; where that is long, about as many.
+pub(crate) fn size(bytes: u64) -> String {
+    let exact = engines::Bytes(bytes).to_string();
+    if exact.len() > DIGITS_MAX { crate::words::bytes(bytes) } else { exact }
+}
+
+/// A time that may be a fraction of a nanosecond, or less than nothing when it is too small to see.
+pub(crate) fn cost(ns: f64) -> String {
+    match ns.abs() {
+        abs if abs < 0.0005 => "0 ns".to_owned(),
+        abs if abs < 9.995 => format!("{ns:.3} ns"),
+        abs if abs < 999.5 => format!("{ns:.0} ns"),
+        _ if ns < 0.0 => format!("-{}", crate::words::nanoseconds(-ns)),
+        _ => crate::words::nanoseconds(ns),
+    }
+}
+
+/// Nanoseconds a byte as the rate that they are: `3.2 GB/s`.
+pub(crate) fn rate(ns_per_byte: f64) -> String {
+    if ns_per_byte <= 0.0 {
+        return "too fast to tell".to_owned();
+    }
+    match 1.0 / ns_per_byte {
+        rate if rate >= 0.9995 => format!("{} GB/s", crate::words::three_digits(rate)),
+        rate => format!("{} MB/s", crate::words::three_digits(rate * 1e3)),
+    }
+}
+
+/// A share in percent: `+3.4 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:+.1} %", share * 100.0)
+}
+
+/// A share in percent without more digits than it has: `2`, `0.5`.
+pub(crate) fn plain_percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// δ in percent, or one for each state.
+pub(crate) fn in_both_states(deltas: Deltas) -> String {
+    let [warm, cold] = [deltas.warm, deltas.cold].map(plain_percent);
+    match warm == cold {
+        true => format!("{warm} %"),
+        false => format!("{warm} % warm and {cold} % cold"),
+    }
+}
+
+/// What tells a group of cells from others: the state, and how many at once where that is several.
+pub(crate) fn circumstances(state: State, at_once: u32) -> String {
+    match at_once {
+        1 => state.name().to_owned(),
+        many => format!("{}, {many} at once", state.name()),
+    }
+}

@@ -1,0 +1,76 @@
+//! A source whose page cache state is set before each run, and proved before and after it.
+
+use super::interface::Setting;
+use super::source_facts;
+use crate::clock::{Counters, Spent};
+use crate::error::Error;
+use crate::page_cache::prover::{Prover, Reached};
+use crate::page_cache::state::State;
+use crate::sample::measurement::Measurement;
+use crate::source::{Load, Source};
+
+/// The file, or the files, that a workload reads.
+#[derive(Debug)]
+pub(crate) struct CachedSource {
+    pub(crate) source: Source,
+    pub(crate) load: Load,
+    prover: Prover,
+    state: State,
+}
+
+/// A run whose source has its state and whose counters were read.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    reached: Reached,
+    counters: Counters,
+}
+
+impl CachedSource {
+    /// The source of a cell, made if it does not exist.
+    pub(crate) fn open(setting: &Setting<'_>) -> Result<CachedSource, Error> {
+        let source = Source::open(&setting.dirs.source(setting.cell, setting.nth)?)?;
+        let load = source.whole();
+        let prover = source_facts::prover(&source, setting.cell.state)?;
+        Ok(CachedSource { source, load, prover, state: setting.cell.state })
+    }
+
+    /// Sets the state and proves it.
+    pub(crate) fn begin(&self) -> Result<Begun, Error> {
+        let reached = self.prover.reach(self.state, &self.source, &self.load)?;
+        Ok(Begun { reached, counters: Counters::read() })
+    }
+
+    /// Fills in what a run took and its state. `verified` and what concerns a destination is the
+    /// caller's.
+    pub(crate) fn end(&self, begun: Begun, spent: &Spent) -> Result<Measurement, Error> {
+        let mut measured = self.took(&begun, spent)?;
+        self.judge(begun, &mut measured, false);
+        Ok(measured)
+    }
+
+    /// Fills in what a run took, without its state.
+    pub(crate) fn took(&self, begun: &Begun, spent: &Spent) -> Result<Measurement, Error> {
+        let mut measured = Measurement::default();
+        begun.counters.fill_since(&mut measured);
+        spent.fill(&mut measured);
+        if self.state != State::Warm {
+            // Kernel threads may serve the device, and it may be they that the run waited for.
+            measured.processor_wait_ns = None;
+        }
+        measured.src_resident_bytes_before = begun.reached.resident_bytes;
+        measured.src_resident_bytes_after = self.prover.resident_bytes(&self.source, &self.load)?;
+        Ok(measured)
+    }
+
+    /// Fills in the state of a run. `measured` says whether extents were shared; for
+    /// `bypasses_cache` see [`Prover::disagrees`].
+    pub(crate) fn judge(&self, begun: Begun, measured: &mut Measurement, bypasses_cache: bool) {
+        let on_medium_bytes = self.source.allocated_bytes(&self.load);
+        self.prover.judge(measured, begun.reached, on_medium_bytes, bypasses_cache);
+    }
+
+    /// An error when another process has written to the source.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        self.load.parts.iter().try_for_each(|part| self.source.open_file(part.file).map(drop))
+    }
+}

@@ -1,0 +1,282 @@
+//! Times every read(2) and every write(2) of a copy.
+//!
+//! The clock is read once between two calls: the end of one is the start of the next. The cost of
+//! that read is part of the time of each call; it is measured and reported. Times are stored as
+//! they come and counted after the run.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use engines::Errno;
+use engines::sys::Buffer;
+
+use super::cached_source::CachedSource;
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::output::Output;
+use super::parameters;
+use crate::clock::{Clock, Spent, now_ns};
+use crate::definition::cell::Cell;
+use crate::error::Error;
+use crate::sample::call_times::{CallTimes, OpTimes};
+use crate::trial::Outcome;
+use crate::trial::digest::Digests;
+
+pub(crate) static CALLS: Workload = Workload {
+    name: NAME,
+    about: "copy with a buffer, and time every read and every write of it",
+    variants: "the bytes of a buffer, as 64K",
+    check: |variant| parameters::bytes_of(variant, BUFFER_BYTES_MAX).map(drop),
+    start,
+    needs,
+    has_state: true,
+    can_be_durable: false,
+    calls_of_run: None,
+};
+
+/// What experiments call it.
+pub(crate) const NAME: &str = "calls";
+
+/// The largest buffer.
+const BUFFER_BYTES_MAX: u64 = 1 << 30;
+
+/// The most calls of one kind that are recorded in a run: 256 MiB of times each.
+const CALLS_MAX: u64 = 1 << 26;
+
+/// Readings of the clock of which the median is taken.
+const CLOCK_READINGS: usize = 1001;
+
+fn needs(cell: &Cell) -> Needs {
+    let bytes = cell.run_bytes();
+    // Four bytes for the time of each read and of each write, for a buffer of a page. Smaller ones
+    // take more, up to `CALLS_MAX`, but their runs are of small files or never end.
+    Needs { src_bytes: bytes, dst_bytes: bytes, kept_bytes: 0, memory_bytes: bytes / 4096 * 8 }
+}
+
+struct Calls {
+    text: String,
+    cached: CachedSource,
+    expected: Digests,
+    output: Output,
+    /// Written once, like the two below: a page fault would be part of the time of a call.
+    buffer: Buffer,
+    reads: Times,
+    writes: Times,
+    last: Option<CallTimes>,
+}
+
+/// The times of calls in nanoseconds. Longer ones count as 4.2 seconds.
+struct Times {
+    ns: Vec<u32>,
+    calls: usize,
+}
+
+impl Times {
+    fn with_room_for(calls: usize) -> Times {
+        Times { ns: vec![u32::MAX; calls], calls: 0 }
+    }
+
+    fn add(&mut self, elapsed_ns: u64) {
+        // Short reads need more calls than were reserved.
+        if let Some(place) = self.ns.get_mut(self.calls) {
+            *place = u32::try_from(elapsed_ns).unwrap_or(u32::MAX);
+            self.calls += 1;
+        } else {
+            self.ns.push(u32::try_from(elapsed_ns).unwrap_or(u32::MAX));
+            self.calls = self.ns.len();
+        }
+    }
+
+    fn taken(&self) -> &[u32] {
+        &self.ns[..self.calls]
+    }
+}
+
+fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
+    let parsed = parameters::one_file(setting.cell)
+        .and_then(|()| parameters::bytes_of(text, BUFFER_BYTES_MAX));
+    let buffer_bytes = match parsed {
+        Ok(buffer_bytes) => buffer_bytes,
+        Err(why) => return Ok(Err(why)),
+    };
+    let bytes = setting.cell.file_bytes;
+    let calls = bytes.div_ceil(buffer_bytes as u64);
+    if calls > CALLS_MAX {
+        return Ok(Err(format!("{calls} reads are more than the {CALLS_MAX} that are recorded")));
+    }
+    let calls = usize::try_from(calls).expect("no more than CALLS_MAX");
+    let buffer = match parameters::touched(buffer_bytes) {
+        Ok(buffer) => buffer,
+        Err(why) => return Ok(Err(why)),
+    };
+    let cached = CachedSource::open(setting)?;
+    Ok(Ok(Box::new(Calls {
+        text: text.to_owned(),
+        expected: Digests::of(&cached.source, &cached.load)?,
+        cached,
+        output: Output::new(setting, bytes)?,
+        buffer,
+        reads: Times::with_room_for(calls),
+        writes: Times::with_room_for(calls),
+        last: None,
+    })))
+}
+
+/// Copies until the source ends and notes what each call took. An error comes with the word for its
+/// side.
+fn copy(
+    (src, dst): (BorrowedFd<'_>, BorrowedFd<'_>),
+    buffer: &mut [u8],
+    (reads, writes): (&mut Times, &mut Times),
+) -> Result<(), (&'static str, Errno)> {
+    let mut before_ns = now_ns();
+    loop {
+        let got = rustix::io::read(src, &mut *buffer);
+        let after_ns = now_ns();
+        let got = match got {
+            Ok(0) => return Ok(()),
+            Ok(got) => got,
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(("reading", errno)),
+        };
+        reads.add(after_ns - before_ns);
+        before_ns = after_ns;
+        let mut written = 0;
+        while written < got {
+            let result = rustix::io::write(dst, &buffer[written..got]);
+            let after_ns = now_ns();
+            match result {
+                Ok(0) => return Err(("writing", Errno::IO)),
+                Ok(count) => written += count,
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(("writing", errno)),
+            }
+            writes.add(after_ns - before_ns);
+            before_ns = after_ns;
+        }
+    }
+}
+
+/// The cost of reading the clock and storing the time: the median of many.
+fn clock_ns() -> u64 {
+    let mut readings = Times::with_room_for(CLOCK_READINGS);
+    let mut before_ns = now_ns();
+    for _ in 0..CLOCK_READINGS {
+        let after_ns = now_ns();
+        readings.add(after_ns - before_ns);
+        before_ns = after_ns;
+    }
+    let mut taken = readings.taken().to_vec();
+    taken.sort_unstable();
+    u64::from(taken[CLOCK_READINGS / 2])
+}
+
+impl ReadyVariant for Calls {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+        let opened = self.output.open()?;
+        let begun = self.cached.begin()?;
+        let src = self.cached.source.open_file(self.cached.load.parts[0].file)?;
+        (self.reads.calls, self.writes.calls) = (0, 0);
+        let clock_ns = clock_ns();
+        let mut spent = Spent::default();
+        let copied = clock.time(&mut spent, || {
+            let ends = (src.as_fd(), opened.fd.as_fd());
+            copy(ends, self.buffer.as_mut_slice(), (&mut self.reads, &mut self.writes))
+        });
+        copied.map_err(|(side, errno)| {
+            let why = engines::describe(errno);
+            Error::Unknown(format!("buffer of {}: {side}: {why}", self.text))
+        })?;
+        self.output.sync(&opened, &mut spent)?;
+        let mut measured = self.cached.end(begun, &spent)?;
+        self.output.end(&self.text, opened, &self.expected, &mut measured)?;
+        let (read, write) = (OpTimes::of(self.reads.taken()), OpTimes::of(self.writes.taken()));
+        measured.calls = Some(read.calls() + write.calls());
+        self.last = Some(CallTimes { clock_ns, read, write });
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+
+    fn take_call_times(&mut self) -> Option<CallTimes> {
+        self.last.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page_cache::state::{Proof, State};
+    use crate::sample::measurement::Measurement;
+    use crate::workload::test_cell::{TestCell, check_refusals};
+
+    const BYTES: u64 = (1 << 20) + 77;
+
+    fn run(trial: &TestCell, variant: &str) -> (Measurement, CallTimes) {
+        let mut started = trial.started(variant);
+        for _ in 0..5 {
+            match started.run(Clock::default()).expect("no error") {
+                Outcome::Measured(measured) => {
+                    let times = started.take_call_times().expect("they were taken");
+                    assert_eq!(started.take_call_times(), None, "once only");
+                    // What other tests of the process read from a device is counted with it.
+                    if measured.minor_faults < 50 && measured.counted {
+                        return (*measured, times);
+                    }
+                }
+                Outcome::Refused(why) => panic!("{why}"),
+            }
+        }
+        panic!("{variant} faults or reads from a device in every run");
+    }
+
+    fn sum_ns(times: &OpTimes) -> u64 {
+        times.buckets.iter().map(|bucket| bucket.sum_ns).sum()
+    }
+
+    #[test]
+    fn what_is_no_variant_is_told() {
+        let expected = "is no number of bytes from 1 to 1G";
+        check_refusals(&CALLS, &[("", expected), ("0", expected), ("2G", expected)]);
+    }
+
+    #[test]
+    fn all_calls_are_in_the_whole() {
+        let trial = TestCell::new(&CALLS, BYTES);
+        for (variant, calls) in [("4K", 257), ("64K", 17), ("8M", 1), ("1000", 1049)] {
+            let (measured, times) = run(&trial, variant);
+            assert_eq!((times.read.calls(), times.write.calls()), (calls, calls), "{variant}");
+            assert_eq!(measured.calls, Some(2 * calls));
+            assert_eq!(times.read.sequence_ns.len() as u64, calls);
+            let parts_ns = sum_ns(&times.read) + sum_ns(&times.write);
+            // The last read, which finds the end, is in the whole alone.
+            assert!(parts_ns <= measured.elapsed_ns, "{parts_ns} {measured:?}");
+            assert!(parts_ns * 10 > measured.elapsed_ns * 8, "{parts_ns} {measured:?}");
+            assert!(measured.verified);
+            assert!((1..10_000).contains(&times.clock_ns), "{}", times.clock_ns);
+        }
+    }
+
+    #[test]
+    fn reads_that_wait_for_the_device_take_longer() {
+        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
+        let mut trial = TestCell::new_in(&CALLS, BYTES, scratch.path());
+        trial.cell.state = State::Cold;
+        // Whatever else runs on the machine makes some runs slow, but not the best of several fast.
+        let best_ns = |trial: &TestCell, proof: Proof| {
+            let run_ns = |_| {
+                let (measured, times) = run(trial, "4K");
+                assert_eq!(measured.state_proved, proof, "{}", measured.state_note);
+                sum_ns(&times.read)
+            };
+            (0..7).map(run_ns).min().expect("runs")
+        };
+        let cold_ns = best_ns(&trial, Proof::Cold);
+        trial.cell.state = State::Warm;
+        let warm_ns = best_ns(&trial, Proof::Warm);
+        assert!(cold_ns > warm_ns, "{cold_ns} {warm_ns}");
+    }
+
+    #[test]
+    fn too_many_calls_are_refused() {
+        let mut trial = TestCell::new(&CALLS, 100 << 20);
+        let why = trial.refusal("1");
+        assert_eq!(why, "104857600 reads are more than the 67108864 that are recorded");
+    }
+}

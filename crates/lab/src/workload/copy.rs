@@ -1,0 +1,218 @@
+//! Copies one file, or several one after another, by an engine, as `haulage cp` does.
+
+use engines::Variant;
+
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::source_facts;
+use crate::clock::Clock;
+use crate::definition::cell::{Cell, Destination};
+use crate::error::Error;
+use crate::page_cache::prover::Prover;
+use crate::page_cache::state::State;
+use crate::scratch::WorkDir;
+use crate::source::Source;
+use crate::trial::{Bench, Outcome, Runner, Task};
+
+pub(crate) static COPY: Workload = Workload {
+    name: "copy",
+    about: "copy file to file by an engine, through the code that cp uses",
+    variants: "an engine with its tuning, as read_write:256K@2",
+    check,
+    start,
+    needs,
+    has_state: true,
+    can_be_durable: true,
+    calls_of_run: None,
+};
+
+fn check(variant: &str) -> Result<(), String> {
+    variant.parse::<Variant>().map(drop).map_err(|error| error.to_string())
+}
+
+fn needs(cell: &Cell) -> Needs {
+    let bytes = cell.run_bytes();
+    let kept_bytes = if cell.destination == Destination::Overwritten { bytes } else { 0 };
+    Needs { src_bytes: bytes, dst_bytes: bytes, kept_bytes, memory_bytes: 0 }
+}
+
+/// A started engine with its source.
+struct Copy {
+    /// `None` while it runs, since the rest is borrowed then.
+    runner: Option<Runner>,
+    source: Source,
+    task: Task,
+    prover: Prover,
+    dst: WorkDir,
+    state: State,
+    destination: Destination,
+    durable: bool,
+}
+
+fn start(setting: &Setting<'_>, variant: &str) -> Result<Started, Error> {
+    let variant: Variant = match variant.parse() {
+        Ok(variant) => variant,
+        Err(error) => return Ok(Err(format!("{error}"))),
+    };
+    let runner = match Runner::start(&variant) {
+        Ok(runner) => runner,
+        Err(why) => return Ok(Err(why)),
+    };
+    let Setting { cell, dirs, nth } = *setting;
+    let source = Source::open(&dirs.source(cell, nth)?)?;
+    let load = source.whole();
+    let task = Task { digests: source_facts::digests(&source, &load)?, load };
+    let prover = source_facts::prover(&source, cell.state)?;
+    // A directory of its own, since the files in it are called by numbers.
+    let path = dirs.dst.path().join(format!("copy-{}-{}", std::process::id(), fastrand::u32(..)));
+    std::fs::create_dir(&path).map_err(crate::scratch::files::failed("cannot create", &path))?;
+    Ok(Ok(Box::new(Copy {
+        runner: Some(runner),
+        source,
+        task,
+        prover,
+        dst: WorkDir::open(&path)?,
+        state: cell.state,
+        destination: cell.destination,
+        durable: cell.durable,
+    })))
+}
+
+impl Copy {
+    fn bench<'c>(&'c self, clock: Clock<'c>) -> Bench<'c> {
+        Bench {
+            source: &self.source,
+            dst: &self.dst,
+            prover: &self.prover,
+            state: self.state,
+            destination: self.destination,
+            stays: false,
+            durable: self.durable,
+            clock,
+        }
+    }
+}
+
+impl ReadyVariant for Copy {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+        let mut runner = self.runner.take().expect("it is put back");
+        let outcome = self.bench(clock).run(&mut runner, &self.task);
+        self.runner = Some(runner);
+        outcome
+    }
+
+    fn count_calls(&mut self) -> Result<Option<u64>, Error> {
+        let mut runner = self.runner.take().expect("it is put back");
+        let calls = self.bench(Clock::default()).count_calls(&mut runner, &self.task);
+        self.runner = Some(runner);
+        calls
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // Files that cannot be removed go with the scratch directory.
+        let _ = std::fs::remove_dir_all(self.dst.path());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::cell::Shape;
+    use crate::page_cache::state::Proof;
+    use crate::workload::test_cell::{TestCell, check_refusals, is_resident};
+
+    const BYTES: u64 = (20 << 20) + 77;
+
+    #[test]
+    fn what_is_no_variant_is_told() {
+        check_refusals(
+            &COPY,
+            &[
+                ("cp", "no engine is called 'cp'"),
+                ("read_write:0", "'0' is no value for read_write's buffer"),
+                ("sendfile@2", "workers cannot share one file"),
+            ],
+        );
+    }
+
+    #[test]
+    fn copies_are_what_the_cell_says() {
+        testfs::each_fs(|kind, dir| {
+            let mut trial = TestCell::new_in(&COPY, BYTES, dir);
+            for destination in [Destination::Fresh, Destination::Overwritten] {
+                trial.cell.destination = destination;
+                trial.cell.durable = destination == Destination::Overwritten;
+                for variant in ["read_write:64K", "read_write:256K@2", "sendfile", "mmap:8M,dst"] {
+                    let measured = trial.run(variant);
+                    let what = format!("{kind} {variant} {destination:?}: {measured:?}");
+                    assert!(measured.verified && measured.counted, "{what}");
+                    assert_eq!(measured.state_proved, Proof::Warm, "{what}");
+                    let durable = measured.durable_ns.is_some_and(|ns| ns > measured.elapsed_ns);
+                    assert_eq!(durable, trial.cell.durable, "{what}");
+                    assert_eq!(measured.src_resident_bytes_before, Some(BYTES), "{what}");
+                    let before = measured.dst_resident_bytes_before;
+                    match destination {
+                        Destination::Fresh => assert_eq!(before, Some(0), "{what}"),
+                        Destination::Overwritten => assert!(is_resident(before, BYTES), "{what}"),
+                    }
+                    assert!(is_resident(measured.dst_resident_bytes_after, BYTES), "{what}");
+                    // At 100 GB/s it would be 0.2 ms.
+                    assert!(measured.elapsed_ns > 200_000, "{what}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_cold_copy_of_a_tree_reads_all_of_it() {
+        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
+        let mut trial = TestCell::new_in(&COPY, 100_000, scratch.path());
+        (trial.cell.files, trial.cell.shape) = (30, Shape::Tree);
+        trial.cell.state = State::Cold;
+        let measured = trial.run("read_write:64K");
+        assert_eq!(measured.state_proved, Proof::Cold, "{}", measured.state_note);
+        assert!(measured.device_read_bytes.is_some_and(|bytes| bytes >= 3_000_000));
+    }
+
+    #[test]
+    fn calls_are_counted_on_a_run_of_their_own() {
+        let trial = TestCell::new(&COPY, 1 << 20);
+        let calls = |variant| trial.started(variant).count_calls().expect("no error");
+        assert_eq!(calls("read_write:64K"), Some(16));
+        assert_eq!(calls("sendfile"), Some(1));
+        assert_eq!(calls("memory"), None);
+    }
+
+    #[test]
+    fn an_engine_that_cannot_work_is_refused() {
+        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
+        let mut trial = TestCell::new_in(&COPY, 100_000, scratch.path());
+        let mut started = trial.started("reflink");
+        for _ in 0..2 {
+            match started.run(Clock::default()).expect("no error") {
+                Outcome::Refused(why) => assert!(!why.is_empty()),
+                Outcome::Measured(measured) => panic!("{measured:?}"),
+            }
+        }
+        drop(started);
+        assert!(!trial.refusal("reflink").is_empty());
+    }
+
+    /// What a run waited for itself must not be taken off its time.
+    #[test]
+    fn waiting_for_a_processor_is_known_of_runs_that_work_alone() {
+        let Some(scratch) = testfs::fs(testfs::FsKind::Ext4) else { return };
+        let mut trial = TestCell::new_in(&COPY, BYTES, scratch.path());
+        if trial.run("read_write:64K").processor_wait_ns.is_none() {
+            let why = "this kernel does not count waiting for a processor";
+            return testfs::skip(&testfs::test_name(), why);
+        }
+        assert!(trial.run("splice:1M,pipe=1M").processor_wait_ns.is_some());
+        for helped in ["read_write:64K@2", "io_uring:256K,depth=8", "direct"] {
+            assert_eq!(trial.run(helped).processor_wait_ns, None, "{helped}");
+        }
+        trial.cell.state = State::Cold;
+        assert_eq!(trial.run("read_write:64K").processor_wait_ns, None, "a device serves it");
+    }
+}

@@ -1,0 +1,278 @@
+//! Creates a file of computed bytes, through mapped windows or by writing a buffer.
+//!
+//! Both compute the same bytes a word at a time, directly into the mapped pages or into the buffer.
+//! With mmap the file first gets its full length.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use engines::Errno;
+use engines::sys::{Buffer, Guard, Window};
+
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::output::Output;
+use super::parameters;
+use super::pattern;
+use crate::clock::{Clock, Counters, Spent};
+use crate::definition::cell::Cell;
+use crate::error::Error;
+use crate::trial::Outcome;
+use crate::trial::digest::Digests;
+
+pub(crate) static CREATE: Workload = Workload {
+    name: "create",
+    about: "create a file of computed bytes by mapping it or by writing",
+    variants: "write:64K or mmap:8M, the latter with populate",
+    check: |variant| Way::parse(variant).map(drop),
+    start,
+    needs,
+    has_state: false,
+    can_be_durable: true,
+    calls_of_run: None,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Write { buffer_bytes: usize },
+    Mmap { window_bytes: usize, populate: bool },
+}
+
+/// The most bytes of a buffer or window.
+const PIECE_BYTES_MAX: u64 = 1 << 30;
+
+impl Way {
+    fn parse(text: &str) -> Result<Way, String> {
+        let (how, rest) = text.split_once(':').unwrap_or((text, ""));
+        let (size, option) = match rest.split_once(',') {
+            Some((size, option)) => (size, Some(option)),
+            None => (rest, None),
+        };
+        match (how, option) {
+            ("mmap", None | Some("populate")) => {
+                let window_bytes = parameters::window_bytes_of(size, PIECE_BYTES_MAX)?;
+                Ok(Way::Mmap { window_bytes, populate: option.is_some() })
+            }
+            ("write", None) => {
+                let buffer_bytes = parameters::bytes_of(size, PIECE_BYTES_MAX)?;
+                match buffer_bytes as u64 % pattern::WORD_BYTES {
+                    0 => Ok(Way::Write { buffer_bytes }),
+                    _ => Err(format!("'{size}' is no multiple of 8, the bytes of a word")),
+                }
+            }
+            ("mmap" | "write", Some(option)) => Err(format!("'{option}' is no option of {how}")),
+            _ => Err(format!("'{how}' is neither write nor mmap")),
+        }
+    }
+}
+
+fn needs(cell: &Cell) -> Needs {
+    Needs { dst_bytes: cell.run_bytes(), ..Needs::default() }
+}
+
+struct Creating {
+    text: String,
+    way: Way,
+    bytes: u64,
+    /// Written once, so that its first use causes no page faults; empty for mmap.
+    buffer: Buffer,
+    output: Output,
+    expected: Digests,
+}
+
+fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
+    let parsed = parameters::one_file(setting.cell).and_then(|()| Way::parse(text));
+    let way = match parsed {
+        Ok(way) => way,
+        Err(why) => return Ok(Err(why)),
+    };
+    let buffer = parameters::touched(match way {
+        Way::Write { buffer_bytes } => buffer_bytes,
+        Way::Mmap { .. } => 0,
+    });
+    let buffer = match buffer {
+        Ok(buffer) => buffer,
+        Err(why) => return Ok(Err(why)),
+    };
+    let bytes = setting.cell.file_bytes;
+    Ok(Ok(Box::new(Creating {
+        text: text.to_owned(),
+        way,
+        bytes,
+        buffer,
+        output: Output::new(setting, bytes)?,
+        expected: Digests::of_made(bytes, pattern::fill),
+    })))
+}
+
+/// Computes and writes piece after piece. Returns the number of calls.
+fn by_writing(fd: BorrowedFd<'_>, buffer: &mut [u8], bytes: u64) -> rustix::io::Result<u64> {
+    let mut done = 0;
+    let mut calls = 0;
+    while done < bytes {
+        let len = buffer.len().min(usize::try_from(bytes - done).unwrap_or(usize::MAX));
+        let piece = &mut buffer[..len];
+        pattern::fill(done, piece);
+        let mut written = 0;
+        while written < len {
+            match rustix::io::write(fd, &piece[written..]) {
+                Ok(0) => return Err(Errno::IO),
+                Ok(count) => written += count,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            calls += 1;
+        }
+        done += len as u64;
+    }
+    Ok(calls)
+}
+
+/// Computes into window after window of the file. Returns the number of windows.
+fn by_mapping(
+    fd: BorrowedFd<'_>,
+    guard: &Guard,
+    (window_bytes, populate): (usize, bool),
+    bytes: u64,
+) -> rustix::io::Result<u64> {
+    rustix::fs::ftruncate(fd, bytes)?;
+    let mut done = 0;
+    let mut windows = 0;
+    while done < bytes {
+        let len = window_bytes.min(usize::try_from(bytes - done).unwrap_or(usize::MAX));
+        let mut window = Window::new(fd, done, len, populate)?;
+        let first = done / pattern::WORD_BYTES;
+        // A page that cannot be mapped is one that the disk has no space for or cannot write.
+        window
+            .fill(guard, |index| pattern::word(first + index as u64))
+            .map_err(|_| Errno::NOSPC)?;
+        done += len as u64;
+        windows += 1;
+    }
+    Ok(windows)
+}
+
+impl ReadyVariant for Creating {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+        let opened = self.output.open()?;
+        let (fd, bytes, buffer) = (opened.fd.as_fd(), self.bytes, self.buffer.as_mut_slice());
+        let guard = Guard::new();
+        let counters = Counters::read();
+        let mut spent = Spent::default();
+        let made = match self.way {
+            Way::Write { .. } => clock.time(&mut spent, || by_writing(fd, buffer, bytes)),
+            Way::Mmap { window_bytes, populate } => {
+                let window = (window_bytes, populate);
+                clock.time(&mut spent, || by_mapping(fd, &guard, window, bytes))
+            }
+        };
+        let calls = made.map_err(|errno| {
+            let why = engines::describe(errno);
+            Error::Unknown(format!("{} could not make the file: {why}", self.text))
+        })?;
+        self.output.sync(&opened, &mut spent)?;
+        let mut measured = parameters::without_source(&counters, &spent);
+        measured.calls = Some(calls);
+        self.output.end(&self.text, opened, &self.expected, &mut measured)?;
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::cell::{Destination, Shape};
+    use crate::workload::test_cell::{TestCell, check_refusals, is_resident};
+
+    const BYTES: u64 = (2 << 20) + 4099;
+
+    #[test]
+    fn what_is_no_variant_is_told() {
+        check_refusals(
+            &CREATE,
+            &[
+                ("read:8K", "'read' is neither write nor mmap"),
+                ("write", "'' is no number of bytes"),
+                ("write:9", "'9' is no multiple of 8"),
+                ("mmap:100", "'100' is no multiple of a page"),
+                ("mmap:2G", "'2G' is no number of bytes from 1 to 1G"),
+                ("write:8K,populate", "'populate' is no option of write"),
+                ("mmap:8K,sequential", "'sequential' is no option of mmap"),
+            ],
+        );
+    }
+
+    #[test]
+    fn files_are_made_on_every_file_system() {
+        testfs::each_fs(|kind, dir| {
+            let mut trial = TestCell::new_in(&CREATE, BYTES, dir);
+            for destination in [Destination::Fresh, Destination::Overwritten] {
+                trial.cell.destination = destination;
+                trial.cell.durable = destination == Destination::Fresh;
+                for variant in ["write:8K", "write:64K", "mmap:8K", "mmap:8M", "mmap:1M,populate"] {
+                    let measured = trial.run(variant);
+                    assert!(measured.verified && measured.counted, "{kind} {variant}");
+                    assert!(measured.elapsed_ns > 0);
+                    let durable = measured.durable_ns.is_some_and(|ns| ns > measured.elapsed_ns);
+                    assert_eq!(durable, trial.cell.durable, "{kind} {variant}");
+                    let what = format!("{kind} {variant} {measured:?}");
+                    assert!(is_resident(measured.dst_resident_bytes_after, BYTES), "{what}");
+                    let before = measured.dst_resident_bytes_before;
+                    match destination {
+                        Destination::Fresh => assert_eq!(before, Some(0), "{what}"),
+                        Destination::Overwritten => assert!(is_resident(before, BYTES), "{what}"),
+                    }
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn mapped_pages_are_faulted_in_one_by_one() {
+        let mut trial = TestCell::new(&CREATE, BYTES);
+        let written = trial.run("write:8K");
+        let mapped = trial.run("mmap:8K");
+        assert_eq!((written.calls, mapped.calls), (Some(257), Some(257)));
+        assert!(mapped.minor_faults >= BYTES / 4096, "{mapped:?}");
+        assert!(written.minor_faults < 100, "{written:?}");
+    }
+
+    #[test]
+    fn a_wrong_byte_is_found() {
+        let trial = TestCell::new(&CREATE, 100_000);
+        let setting = trial.setting();
+        let mut creating = Creating {
+            text: "write:8K".to_owned(),
+            way: Way::Write { buffer_bytes: 8192 },
+            bytes: 100_000,
+            buffer: parameters::touched(8192).expect("memory"),
+            output: Output::new(&setting, 100_000).expect("opened"),
+            expected: Digests::of_made(100_000, |at, bytes| {
+                pattern::fill(at, bytes);
+                bytes[77] ^= 1;
+            }),
+        };
+        let error = creating.run(Clock::default()).expect_err("it differs");
+        assert!(error.is_of_wrong_bytes(), "{error}");
+        assert!(error.to_string().contains("write:8K is wrong: the file that it made has other"));
+    }
+
+    #[test]
+    fn a_disk_that_is_full_is_no_sample_and_no_signal() {
+        let Some(small) = testfs::small_fs(testfs::FsKind::Ext4) else { return };
+        small.leave_room(1 << 20);
+        let dir = small.join("here");
+        std::fs::create_dir(&dir).expect("made");
+        let trial = TestCell::new_in(&CREATE, 8 << 20, &dir);
+        for variant in ["write:64K", "mmap:8M"] {
+            let failed = trial.started(variant).run(Clock::default());
+            let why = failed.map(|_| ()).expect_err("no room").to_string();
+            assert!(why.contains("could not make the file: No space left"), "{why}");
+        }
+    }
+
+    #[test]
+    fn several_files_are_refused() {
+        let mut trial = TestCell::new(&CREATE, 100);
+        (trial.cell.files, trial.cell.shape) = (3, Shape::Flat);
+        assert!(trial.refusal("write:8K").contains("one file at a time"));
+    }
+}

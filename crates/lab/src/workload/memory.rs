@@ -1,0 +1,112 @@
+//! Copies memory without files: the floor of every copy.
+//!
+//! The engine `memory` runs as in a race: windows of two buffers, until as many bytes were moved as
+//! the file of the cell has. A run of a few bytes measures little more than reading the clock.
+
+use engines::{Floor, Kind, Variant};
+
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::parameters;
+use crate::clock::{Clock, Counters, Spent};
+use crate::definition::cell::Cell;
+use crate::error::Error;
+use crate::trial::{Outcome, words_of};
+
+pub(crate) static MEMORY: Workload = Workload {
+    name: "memory",
+    about: "copy memory to memory, as much as a file would have",
+    variants: "memory with its tuning, as memory:1M,untouched",
+    check: |variant| parse(variant).map(drop),
+    start,
+    needs,
+    has_state: false,
+    can_be_durable: false,
+    calls_of_run: None,
+};
+
+/// The engine's window where none is given.
+const WINDOW_BYTES: u64 = 64 << 20;
+
+fn parse(text: &str) -> Result<Variant, String> {
+    let variant: Variant = text.parse().map_err(|error: engines::ParseError| error.to_string())?;
+    match variant.engine.kind {
+        Kind::Floor { .. } => Ok(variant),
+        Kind::Copier { .. } => Err(format!("{} copies files", variant.engine.name)),
+    }
+}
+
+fn needs(_: &Cell) -> Needs {
+    // Two buffers, both written in full.
+    Needs { memory_bytes: 2 * WINDOW_BYTES, ..Needs::default() }
+}
+
+struct Copying {
+    floor: Box<dyn Floor>,
+    bytes: u64,
+}
+
+fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
+    let started =
+        parameters::one_file(setting.cell).and_then(|()| parse(text)).and_then(|variant| {
+            match variant.engine.kind {
+                Kind::Floor { start } => start(&variant.tuning).map_err(|error| words_of(&error)),
+                Kind::Copier { .. } => unreachable!("parse has refused it"),
+            }
+        });
+    Ok(started.map(|floor| {
+        Box::new(Copying { floor, bytes: setting.cell.file_bytes }) as Box<dyn ReadyVariant>
+    }))
+}
+
+impl ReadyVariant for Copying {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+        let counters = Counters::read();
+        let mut spent = Spent::default();
+        let result = clock.time(&mut spent, || self.floor.run(self.bytes));
+        if let Err(error) = result {
+            return Ok(Outcome::Refused(words_of(&error)));
+        }
+        let measured = parameters::without_source(&counters, &spent);
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::measurement::Measurement;
+    use crate::workload::test_cell::{TestCell, check_refusals};
+
+    #[test]
+    fn what_is_no_variant_is_told() {
+        check_refusals(
+            &MEMORY,
+            &[
+                ("memcpy", "no engine is called 'memcpy'"),
+                ("mmap:8M", "mmap copies files"),
+                ("memory:cold", "memory has no option 'cold'; it has window, untouched, offset"),
+            ],
+        );
+    }
+
+    #[test]
+    fn untouched_memory_is_faulted_in() {
+        let mut trial = TestCell::new(&MEMORY, 8 << 20);
+        // Other programs make some runs slower, and other tests add faults to the process's;
+        // neither makes the best of several runs better than it is.
+        let mut runs = |text: &str| (0..7).map(|_| trial.run(text)).collect::<Vec<Measurement>>();
+        let (touched, untouched) = (runs("memory:8M"), runs("memory:8M,untouched"));
+        let least = |runs: &[Measurement], of: fn(&Measurement) -> u64| {
+            runs.iter().map(of).min().expect("runs")
+        };
+        assert!(least(&touched, |run| run.elapsed_ns) > 100_000, "{touched:?}");
+        assert!(least(&touched, |run| run.minor_faults) < 50, "{touched:?}");
+        // The one side is read and the other written, each page of both for the first time: with
+        // huge pages there are 4 of each, and some tables.
+        assert!(least(&untouched, |run| run.minor_faults) > 8, "{untouched:?}");
+        assert!(least(&untouched, |run| run.elapsed_ns) > least(&touched, |run| run.elapsed_ns));
+        assert!(touched.iter().all(|run| run.counted && !run.verified));
+        let why = trial.refusal("memory:8M,untouched,offset=16");
+        assert!(why.contains("cannot have an offset"), "{why}");
+    }
+}

@@ -1,0 +1,40 @@
+//! Computed bytes for files: cheap to compute, every page different, and incompressible.
+
+/// The word at byte `8 * index`, in the machine's order of bytes. A multiple of an odd constant
+/// with its high half folded into the low one: a multiplication and two cheap steps.
+pub(crate) fn word(index: u64) -> u64 {
+    // 2^64 divided by the golden ratio, as in Knuth's multiplicative hashing.
+    let mixed = (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
+}
+
+/// Bytes of a word.
+pub(crate) const WORD_BYTES: u64 = 8;
+
+/// Fills `bytes`, which lie at `at` of the whole, a multiple of a word.
+pub(crate) fn fill(at: u64, bytes: &mut [u8]) {
+    let mut index = at / WORD_BYTES;
+    let mut words = bytes.chunks_exact_mut(8);
+    for place in &mut words {
+        place.copy_from_slice(&word(index).to_ne_bytes());
+        index += 1;
+    }
+    let rest = words.into_remainder();
+    rest.copy_from_slice(&word(index).to_ne_bytes()[..rest.len()]);
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_piece_is_the_same_wherever_it_is_cut() {
+        let mut whole = vec![0; 100_003];
+        super::fill(0, &mut whole);
+        let mut pieces = vec![0; 100_003];
+        for (nth, piece) in pieces.chunks_mut(4096).enumerate() {
+            super::fill(nth as u64 * 4096, piece);
+        }
+        assert_eq!(pieces, whole);
+        let pages: std::collections::HashSet<&[u8]> = whole.chunks(4096).collect();
+        assert_eq!(pages.len(), 25);
+    }
+}

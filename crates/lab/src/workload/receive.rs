@@ -1,0 +1,234 @@
+//! Receives from a TCP socket on loopback into a file: into mapped windows of the file, or by the
+//! engines that cp uses.
+//!
+//! The sender is a [peer](super::peer) process. Each run has its own connection, made before the
+//! clock starts. The byte that tells the sender to begin is written inside the timed part;
+//! otherwise the sender would have filled the socket buffers before. With mmap the file first gets
+//! its full length.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use engines::sys::Window;
+use engines::{Errno, Pair, Pos, Span, Variant};
+
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::output::{Opened, Output};
+use super::parameters;
+use super::peer::{self, Peer, Role};
+use super::socket_copy::SocketCopy;
+use crate::clock::{Clock, Counters, Spent};
+use crate::definition::cell::Cell;
+use crate::error::Error;
+use crate::trial::Outcome;
+use crate::trial::attribution::Attribution;
+use crate::trial::digest::Digests;
+
+pub(crate) static RECEIVE: Workload = Workload {
+    name: "receive",
+    about: "receive a file from a TCP socket on loopback, from a sender in another process",
+    variants: "mmap:8M, with populate, or an engine that reads from sockets, as read_write:64K",
+    check: |variant| Parsed::of(variant).map(drop),
+    start,
+    needs,
+    has_state: false,
+    can_be_durable: true,
+    calls_of_run: None,
+};
+
+enum Parsed {
+    Mmap { window_bytes: usize, populate: bool },
+    Engine(Variant),
+}
+
+enum Way {
+    Mmap { window_bytes: usize, populate: bool },
+    Engine(SocketCopy),
+}
+
+/// The most bytes of a window.
+const WINDOW_BYTES_MAX: u64 = 1 << 30;
+
+impl Parsed {
+    fn of(text: &str) -> Result<Parsed, String> {
+        if let Some(("mmap", rest)) = text.split_once(':') {
+            let (size, option) = match rest.split_once(',') {
+                Some((size, option)) => (size, Some(option)),
+                None => (rest, None),
+            };
+            let window_bytes = parameters::window_bytes_of(size, WINDOW_BYTES_MAX)?;
+            return match option {
+                None | Some("populate") => {
+                    Ok(Parsed::Mmap { window_bytes, populate: option.is_some() })
+                }
+                Some(option) => Err(format!("'{option}' is no option of receiving by mmap")),
+            };
+        }
+        let variant: Variant =
+            text.parse().map_err(|error: engines::ParseError| error.to_string())?;
+        let name = variant.engine.name;
+        if !variant.is_copier() || !variant.engine.facts.src.socket {
+            return Err(format!("{name} does not read from sockets"));
+        }
+        if variant.workers > 1 {
+            return Err("a stream has one reader at a time".to_owned());
+        }
+        Ok(Parsed::Engine(variant))
+    }
+}
+
+fn needs(cell: &Cell) -> Needs {
+    Needs { dst_bytes: cell.run_bytes(), ..Needs::default() }
+}
+
+struct Receiving {
+    text: String,
+    way: Way,
+    bytes: u64,
+    sender: Peer,
+    output: Output,
+    expected: Digests,
+}
+
+fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
+    let way =
+        parameters::one_file(setting.cell).and_then(|()| Parsed::of(text)).and_then(|parsed| {
+            Ok(match parsed {
+                Parsed::Mmap { window_bytes, populate } => Way::Mmap { window_bytes, populate },
+                Parsed::Engine(variant) => Way::Engine(SocketCopy::start(&variant)?),
+            })
+        });
+    let way = match way {
+        Ok(way) => way,
+        Err(why) => return Ok(Err(why)),
+    };
+    let bytes = setting.cell.file_bytes;
+    Ok(Ok(Box::new(Receiving {
+        text: text.to_owned(),
+        way,
+        bytes,
+        sender: Peer::start(Role::Sender, bytes)?,
+        output: Output::new(setting, bytes)?,
+        expected: Digests::of_made(bytes, peer::stream),
+    })))
+}
+
+/// Reads the socket into window after window of the file. Returns the number of reads.
+fn into_windows(
+    src: BorrowedFd<'_>,
+    dst: BorrowedFd<'_>,
+    (window_bytes, populate): (usize, bool),
+    bytes: u64,
+) -> rustix::io::Result<u64> {
+    rustix::fs::ftruncate(dst, bytes)?;
+    let (mut done, mut calls) = (0, 0);
+    while done < bytes {
+        let len = window_bytes.min(usize::try_from(bytes - done).unwrap_or(usize::MAX));
+        let mut window = Window::new(dst, done, len, populate)?;
+        let mut filled = 0;
+        while filled < len {
+            match window.read_from(filled, src) {
+                Ok(0) => return Err(Errno::PIPE),
+                Ok(got) => filled += got,
+                Err(Errno::INTR) => {}
+                // A page that the disk has no space for or cannot write.
+                Err(Errno::FAULT) => return Err(Errno::NOSPC),
+                Err(errno) => return Err(errno),
+            }
+            calls += 1;
+        }
+        done += len as u64;
+    }
+    Ok(calls)
+}
+
+impl Receiving {
+    /// Receives under the clock. Returns the number of calls where it is known.
+    fn receive(
+        &mut self,
+        connection: &TcpStream,
+        opened: &Opened,
+        clock: Clock<'_>,
+        spent: &mut Spent,
+    ) -> Result<(Option<Attribution>, Option<u64>), Error> {
+        let (src, dst) = (connection.as_fd(), opened.fd.as_fd());
+        let begin = || {
+            { connection }.write_all(&[1]).map_err(|error| {
+                Error::Unknown(format!("cannot have the other end begin: {error}"))
+            })
+        };
+        match &mut self.way {
+            Way::Mmap { window_bytes, populate } => {
+                let window = (*window_bytes, *populate);
+                let bytes = self.bytes;
+                let received = clock.time(spent, || {
+                    begin()?;
+                    Ok(into_windows(src, dst, window, bytes))
+                })?;
+                let calls = received.map_err(|errno| {
+                    let why = engines::describe(errno);
+                    Error::Unknown(format!("{} could not receive the file: {why}", self.text))
+                })?;
+                Ok((None, Some(calls)))
+            }
+            Way::Engine(chained) => {
+                let span = Span { src: Pos::Here, dst: Pos::At(0), len: self.bytes };
+                let pair = Pair::new(src, dst);
+                let share = chained.run_after(begin, pair, span, clock, spent)?;
+                Ok((Some(share), None))
+            }
+        }
+    }
+}
+
+impl ReadyVariant for Receiving {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+        let connection = self.sender.connect()?;
+        let opened = self.output.open()?;
+        let counters = Counters::read();
+        let mut spent = Spent::default();
+        let (share, calls) = self.receive(&connection, &opened, clock, &mut spent)?;
+        self.output.sync(&opened, &mut spent)?;
+        let mut measured = parameters::without_source(&counters, &spent);
+        measured.calls = calls;
+        // It may have been the sender that it waited for.
+        measured.processor_wait_ns = None;
+        self.output.end(&self.text, opened, &self.expected, &mut measured)?;
+        if let Some(share) = share {
+            if share.own_bytes == 0 {
+                return Ok(Outcome::Refused(share.refusals()));
+            }
+            share.fill(&mut measured);
+        }
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+
+    fn helpers(&self) -> Vec<u32> {
+        vec![self.sender.id()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::test_cell::check_refusals;
+
+    #[test]
+    fn what_is_no_variant_is_told() {
+        check_refusals(
+            &RECEIVE,
+            &[
+                ("udp", "no engine is called 'udp'"),
+                ("sendfile", "sendfile does not read from sockets"),
+                ("mmap", "mmap does not read from sockets"),
+                ("mmap:100", "'100' is no multiple of a page"),
+                ("mmap:8M,dst", "'dst' is no option of receiving by mmap"),
+                ("splice:64K@2", "a stream has one reader at a time"),
+            ],
+        );
+        for good in ["mmap:8K", "mmap:8M,populate", "read_write:64K", "splice:64K,pipe=1M"] {
+            assert_eq!((RECEIVE.check)(good), Ok(()), "{good}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The two scratch directories of a session, and the sources in them.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use super::source_facts;
+use crate::definition::cell::{Cell, Shape};
+use crate::error::Error;
+use crate::scratch::WorkDir;
+use crate::scratch::files::{failed, remove, write_random};
+
+/// The two scratch directories of an experiment, which may be one and the same.
+#[derive(Debug)]
+pub struct ScratchDirs {
+    /// Holds sources, which last as long as the experiment.
+    pub src: WorkDir,
+    /// Holds what runs make.
+    pub dst: WorkDir,
+    /// The seed of all random bytes.
+    pub seed: u64,
+}
+
+/// Entries of one directory of a tree.
+const TREE_FANOUT: u32 = 16;
+
+impl ScratchDirs {
+    /// The source of run `nth` of those at once in `cell`: a file, or a directory of files. It is
+    /// made when it is not there yet, of random bytes, which no file system can shorten by
+    /// compression or find twice, and written to the medium.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn source(&self, cell: &Cell, nth: u32) -> Result<PathBuf, Error> {
+        let shape = match cell.shape {
+            Shape::File => String::new(),
+            Shape::Flat => format!("-flat-{}", cell.files),
+            Shape::Tree => format!("-tree-{}", cell.files),
+        };
+        let name = format!("src-{}{shape}-{nth}", cell.file_bytes);
+        let path = self.src.path().join(&name);
+        if path.exists() {
+            return Ok(path);
+        }
+        // A resumed experiment must not find half a source.
+        let part = self.src.path().join(format!("{name}.part"));
+        remove(&part)?;
+        source_facts::forget(&path)?;
+        let mut rng = fastrand::Rng::with_seed(self.seed ^ cell.file_bytes ^ u64::from(nth) << 48);
+        match cell.shape {
+            Shape::File => make_file(&part, cell.file_bytes, &mut rng)?,
+            Shape::Flat | Shape::Tree => {
+                for file in 0..cell.files {
+                    let below = part.join(place_of(file, cell.shape));
+                    let parent = below.parent().unwrap_or(&part);
+                    std::fs::create_dir_all(parent).map_err(failed("cannot create", parent))?;
+                    make_file(&below, cell.file_bytes, &mut rng)?;
+                }
+                rustix::fs::syncfs(self.src.dir()).map_err(Error::path("cannot sync", &part))?;
+            }
+        }
+        std::fs::rename(&part, &path).map_err(failed("cannot rename", &part))?;
+        Ok(path)
+    }
+
+    /// An unused path in the destination directory.
+    ///
+    /// # Errors
+    /// When what is there cannot be removed.
+    pub fn fresh(&self, name: &str) -> Result<PathBuf, Error> {
+        let path = self.dst.path().join(name);
+        remove(&path)?;
+        Ok(path)
+    }
+}
+
+/// Where file `index` lies below its source.
+fn place_of(index: u32, shape: Shape) -> PathBuf {
+    let name = format!("f{index}");
+    if shape != Shape::Tree {
+        return PathBuf::from(name);
+    }
+    let mut place = PathBuf::new();
+    let mut rest = index / TREE_FANOUT;
+    while rest > 0 {
+        place.push(format!("d{}", rest % TREE_FANOUT));
+        rest /= TREE_FANOUT;
+    }
+    place.join(name)
+}
+
+fn make_file(path: &Path, bytes: u64, rng: &mut fastrand::Rng) -> Result<(), Error> {
+    let file = write_random(path, bytes, rng)?;
+    rustix::fs::fdatasync(file.as_fd()).map_err(Error::path("cannot sync", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::cell::Destination;
+    use crate::page_cache::state::State;
+
+    #[test]
+    fn a_source_is_made_once_and_whole() {
+        let home = tempfile::tempdir().expect("a directory");
+        let open = || WorkDir::open(home.path()).expect("opened");
+        let dirs = ScratchDirs { src: open(), dst: open(), seed: 3 };
+        let mut cell = Cell {
+            part: "p".to_owned(),
+            workload: "copy".to_owned(),
+            file_bytes: 3000,
+            files: 40,
+            shape: Shape::Tree,
+            state: State::Warm,
+            destination: Destination::Fresh,
+            at_once: 1,
+            durable: false,
+        };
+        let tree = dirs.source(&cell, 0).expect("made");
+        let load = crate::source::Source::open(&tree).expect("opened").whole();
+        assert_eq!((load.parts.len(), load.bytes), (40, 40 * 3000));
+        assert!(tree.join("d1/f16").is_file() && tree.join("d2/f39").is_file());
+        cell.shape = Shape::File;
+        let file = dirs.source(&cell, 1).expect("made");
+        let bytes = std::fs::read(&file).expect("read");
+        assert_eq!(bytes.len(), 3000);
+        assert_ne!(dirs.source(&cell, 0).map(std::fs::read).expect("made").expect("read"), bytes);
+        std::fs::write(&file, "kept").expect("written");
+        assert_eq!(dirs.source(&cell, 1).expect("there"), file);
+        assert_eq!(std::fs::read(&file).expect("read"), b"kept");
+    }
+}

@@ -1,0 +1,184 @@
+//! Sends a file to a TCP socket on loopback, by the engines that cp uses.
+//!
+//! The receiver is a [peer](super::peer) process. Each run has its own connection, made before the
+//! clock starts. The time ends when the sender's last call returns, when socket buffers may still
+//! be full. The durable time ends when the receiver has confirmed the last byte. Processor time is
+//! the sender's, which includes much of the kernel's work of receiving.
+
+use std::io::Read;
+use std::os::fd::AsFd;
+
+use engines::{Meter, Pair, Pos, Span, Variant};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::cached_source::CachedSource;
+use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
+use super::parameters;
+use super::peer::{Peer, Received, Role};
+use super::socket_copy::SocketCopy;
+use crate::clock::{Clock, Spent, now_ns};
+use crate::definition::cell::Cell;
+use crate::error::Error;
+use crate::trial::Outcome;
+
+pub(crate) static SEND: Workload = Workload {
+    name: "send",
+    about: "send a file to a TCP socket on loopback, to a receiver in another process",
+    variants: "an engine that writes to sockets with its tuning, as sendfile or mmap:8M",
+    check: |variant| parse(variant).map(drop),
+    start,
+    needs,
+    has_state: true,
+    can_be_durable: true,
+    calls_of_run: None,
+};
+
+fn parse(text: &str) -> Result<Variant, String> {
+    let variant: Variant = text.parse().map_err(|error: engines::ParseError| error.to_string())?;
+    let name = variant.engine.name;
+    if !variant.is_copier() || !variant.engine.facts.dst.socket {
+        return Err(format!("{name} does not write to sockets"));
+    }
+    if variant.workers > 1 {
+        return Err("a stream has one writer at a time".to_owned());
+    }
+    if variant.engine.params.iter().any(|p| p.name == "dst") && variant.tuning.flag("dst") {
+        return Err("a socket cannot be mapped".to_owned());
+    }
+    Ok(variant)
+}
+
+fn needs(cell: &Cell) -> Needs {
+    Needs { src_bytes: cell.run_bytes(), ..Needs::default() }
+}
+
+struct Sending {
+    text: String,
+    cached: CachedSource,
+    chained: SocketCopy,
+    receiver: Peer,
+    expected: Received,
+}
+
+fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
+    let chained = parameters::one_file(setting.cell)
+        .and_then(|()| parse(text))
+        .and_then(|variant| SocketCopy::start(&variant));
+    let chained = match chained {
+        Ok(chained) => chained,
+        Err(why) => return Ok(Err(why)),
+    };
+    let cached = CachedSource::open(setting)?;
+    Ok(Ok(Box::new(Sending {
+        text: text.to_owned(),
+        expected: expected(&cached)?,
+        receiver: Peer::start(Role::Receiver, cached.load.bytes)?,
+        cached,
+        chained,
+    })))
+}
+
+fn expected(cached: &CachedSource) -> Result<Received, Error> {
+    let part = cached.load.parts[0];
+    let fd = cached.source.open_file(part.file)?;
+    let (mut digest, mut buffer) = (Xxh3::new(), vec![1; 1 << 20]);
+    let mut bytes = 0;
+    while bytes < part.bytes {
+        let got = engines::pread_full(fd.as_fd(), &mut buffer, bytes)
+            .map_err(Error::path("cannot read", cached.source.path_of(part.file)))?;
+        if got == 0 {
+            return Err(Error::SourceChanged(cached.source.path_of(part.file)));
+        }
+        digest.update(&buffer[..got]);
+        bytes += got as u64;
+    }
+    Ok(Received { bytes, digest: format!("{:032x}", digest.digest128()) })
+}
+
+impl Sending {
+    fn span(&self) -> Span {
+        Span { src: Pos::At(0), dst: Pos::Here, len: self.cached.load.bytes }
+    }
+
+    /// The receiver must have received the file.
+    fn check(&mut self) -> Result<(), Error> {
+        let received = self.receiver.received()?;
+        if received == self.expected {
+            return Ok(());
+        }
+        // The variant is not to blame when another process wrote to the source meanwhile.
+        self.cached.source.open_file(0)?;
+        let how = match received.bytes == self.expected.bytes {
+            true => "other bytes arrived than were sent".to_owned(),
+            false => format!("{} bytes arrived and not {}", received.bytes, self.expected.bytes),
+        };
+        Err(Error::Wrong { variant: self.text.clone(), how })
+    }
+}
+
+impl ReadyVariant for Sending {
+    fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
+        let mut connection = self.receiver.connect()?;
+        let src = self.cached.source.open_file(0)?;
+        let begun = self.cached.begin()?;
+        let mut spent = Spent::default();
+        let pair = Pair::new(src.as_fd(), connection.as_fd());
+        let span = self.span();
+        let share = self.chained.run(pair, span, clock, &mut spent)?;
+        let acknowledged = connection.read_exact(&mut [0]);
+        spent.synced_ns = Some(now_ns() - spent.ended_ns);
+        acknowledged.map_err(|error| Error::Unknown(format!("no acknowledgement: {error}")))?;
+        let mut measured = self.cached.end(begun, &spent)?;
+        drop(connection);
+        self.check()?;
+        if share.own_bytes == 0 {
+            return Ok(Outcome::Refused(share.refusals()));
+        }
+        share.fill(&mut measured);
+        // It may have been the receiver that it waited for.
+        measured.processor_wait_ns = None;
+        measured.verified = true;
+        Ok(Outcome::Measured(Box::new(measured)))
+    }
+
+    fn helpers(&self) -> Vec<u32> {
+        vec![self.receiver.id()]
+    }
+
+    fn count_calls(&mut self) -> Result<Option<u64>, Error> {
+        let connection = self.receiver.connect()?;
+        let src = self.cached.source.open_file(0)?;
+        let meter = Meter::default();
+        let pair = Pair::new(src.as_fd(), connection.as_fd()).with_meter(Some(&meter));
+        let span = self.span();
+        self.chained.run(pair, span, Clock::default(), &mut Spent::default())?;
+        drop(connection);
+        self.check()?;
+        Ok(Some(meter.calls()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::test_cell::check_refusals;
+
+    #[test]
+    fn what_is_no_variant_is_told() {
+        check_refusals(
+            &SEND,
+            &[
+                ("tcp", "no engine is called 'tcp'"),
+                ("reflink", "reflink does not write to sockets"),
+                ("memory", "memory does not write to sockets"),
+                ("copy_file_range", "copy_file_range does not write to sockets"),
+                ("read_write:64K@2", "a stream has one writer at a time"),
+                ("mmap:8M,dst", "a socket cannot be mapped"),
+                ("sendfile:0", "'0' is no value for sendfile's chunk"),
+            ],
+        );
+        for good in ["mmap:8M", "read_write:64K", "sendfile", "sendfile:1M", "splice:64K,pipe=1M"] {
+            assert_eq!((SEND.check)(good), Ok(()), "{good}");
+        }
+    }
+}
