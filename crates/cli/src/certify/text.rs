@@ -44,7 +44,7 @@ pub(super) fn render(
     lines.push(format!("Samples and certificate: {}", run.display()));
     match file {
         Some(file) => {
-            lines.push(format!("StoredCertificate for later verdicts: {}", file.display()))
+            lines.push(format!("Kept for later verdicts: {}", file.display()));
         }
         None => lines.push(
             "Not kept for later verdicts: neither XDG_STATE_HOME nor HOME is an absolute path"
