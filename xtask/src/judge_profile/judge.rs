@@ -298,7 +298,7 @@ mod tests {
         json!({
             "name": name, "standing": "raced", "reason": "", "shares_extents": false,
             "file_ns_median": 1e6, "megabytes_per_second": 1e3, "ratio_to_best": null,
-            "ratio_low": null, "ratio_high": null, "elimination_ns": heats, "rounds_ns": rounds,
+            "ratio_low": null, "ratio_high": null, "heats_ns": heats, "rounds_ns": rounds,
         })
     }
 
