@@ -5,12 +5,12 @@ use std::mem::MaybeUninit;
 /// Holds `signal` back from this thread and those that it makes later. Returns whether it was not
 /// before.
 #[must_use]
-pub fn hold_back(signal: i32) -> bool {
+pub fn block_signal(signal: i32) -> bool {
     change(libc::SIG_BLOCK, signal)
 }
 
 /// Lets `signal` come to this thread, at once if it has been sent.
-pub fn let_come(signal: i32) {
+pub fn unblock_signal(signal: i32) {
     change(libc::SIG_UNBLOCK, signal);
 }
 
@@ -37,13 +37,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_is_held_back_once_and_let_come_again() {
+    fn a_signal_is_blocked_and_unblocked() {
         std::thread::spawn(|| {
-            assert!(hold_back(libc::SIGUSR2));
-            assert!(!hold_back(libc::SIGUSR2));
-            let_come(libc::SIGUSR2);
-            assert!(hold_back(libc::SIGUSR2));
-            assert!(!hold_back(-1));
+            assert!(block_signal(libc::SIGUSR2));
+            assert!(!block_signal(libc::SIGUSR2));
+            unblock_signal(libc::SIGUSR2);
+            assert!(block_signal(libc::SIGUSR2));
+            assert!(!block_signal(-1));
         })
         .join()
         .expect("no more than that");
