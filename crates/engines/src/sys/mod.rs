@@ -1,5 +1,5 @@
-//! Raw calls and raw memory, each behind a safe type. No other module of the workspace, the
-//! bindings for other languages aside, may be unsafe.
+//! System calls and raw memory, each behind a safe type. No other module of the workspace may be
+//! unsafe, except the bindings for other languages.
 #![allow(unsafe_code)]
 
 pub(crate) mod buffer;
@@ -49,7 +49,7 @@ pub use usage::{Usage, Whose, usage};
 pub use window::Window;
 pub use xfs_geometry::{XfsGeometry, xfs_geometry};
 
-/// The error of the C call that has just failed on this thread.
+/// The error of the C call that just failed on this thread.
 fn last_errno() -> rustix::io::Errno {
     let error = std::io::Error::last_os_error();
     rustix::io::Errno::from_io_error(&error).expect("an OS error has a number")

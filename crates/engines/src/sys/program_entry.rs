@@ -1,25 +1,27 @@
-//! The way into a program past what the standard library does before its `main`.
+//! The entry point of a program, which bypasses the start-up code of the standard library.
 //!
-//! To be able to say that a stack has overflowed, rather than only die of it, the standard library reads
-//! `/proc/self/maps` and gives each thread a second stack. For a process that copies one small file that is
-//! a tenth of its time. The rest of what it does there is done here: nothing that is opened later gets
-//! the number of a standard stream, and who writes to a pipe that nobody reads hears of it by EPIPE.
+//! To report a stack overflow, the standard library reads `/proc/self/maps` and gives each thread a
+//! second stack. This takes a tenth of the time of a process that copies one small file. The rest
+//! of its start-up code is done here: missing standard streams are opened, so that no file opened
+//! later gets their descriptors, and SIGPIPE is ignored, so that a write to a pipe without a reader
+//! returns EPIPE.
 
 use std::ffi::{c_char, c_int};
 use std::panic::catch_unwind;
 use std::process::{ExitCode, exit};
 
-/// What a program exits with that has panicked, as under the standard library.
+/// The exit status of a program that panicked, as in the standard library.
 const PANICKED: u8 = 101;
 
-/// Makes a function of the type `fn() -> ExitCode` what the program does. The crate has to have the
-/// attribute `#![cfg_attr(all(target_env = "gnu", not(test)), no_main)]`. Where the C library is not
-/// glibc, which is the one that tells the standard library of the arguments by itself, the program
-/// begins as any other does.
+/// Makes a function of the type `fn() -> ExitCode` the main function of the program. The crate must
+/// have the attribute `#![cfg_attr(all(target_env = "gnu", not(test)), no_main)]`. Only glibc
+/// passes the arguments to the standard library by itself. With another C library the program
+/// starts as any other.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
-        // SAFETY: it is the only function of its name in the program, and of the type that C demands.
+        // SAFETY: it is the only function of its name in the program, and has the type that C
+        // requires.
         #[cfg(all(target_env = "gnu", not(test)))]
         #[unsafe(no_mangle)]
         extern "C" fn main(
@@ -36,31 +38,32 @@ macro_rules! program {
     };
 }
 
-/// Does before `main` what has to be done, and exits with what it returns. For [`program!`](crate::program).
+/// Prepares the process, calls `main`, and exits with its result. For [`program!`](crate::program).
 pub fn enter(main: fn() -> ExitCode) -> ! {
     provide_streams();
-    // SAFETY: the process has one thread, and no handler is taken away that any code relies on.
+    // SAFETY: the process has one thread, and no code relies on the handler that is replaced.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     let status = catch_unwind(main).map_or(PANICKED, status_of);
     exit(c_int::from(status))
 }
 
-/// The standard library tells nobody the number of an exit code, but compares them.
+/// The number of an exit code. The standard library does not return it, but compares exit codes.
 fn status_of(code: ExitCode) -> u8 {
     (0..=u8::MAX).find(|status| ExitCode::from(*status) == code).unwrap_or(PANICKED)
 }
 
-/// Puts `/dev/null` in the place of each standard stream that is missing.
+/// Opens `/dev/null` for each standard stream that is missing.
 fn provide_streams() {
     for stream in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        // SAFETY: asks for the flags of a number, which may stand for nothing.
+        // SAFETY: reads the flags of a descriptor number, which need not be open.
         let flags = unsafe { libc::fcntl(stream, libc::F_GETFD) };
         if flags == -1 {
             let null: *const c_char = c"/dev/null".as_ptr();
-            // SAFETY: the name ends with a zero. The lowest free number is given out, which is this one,
-            // as those below it are taken.
+            // SAFETY: the name ends with a zero byte. open(2) returns the lowest free number, which
+            // is this one, because all lower ones are in use.
             let opened = unsafe { libc::open(null, libc::O_RDWR) };
-            // What is opened next would be taken for this stream, and written over.
+            // Otherwise the next file opened would get this descriptor, and output would overwrite
+            // it.
             assert!(opened == stream, "no /dev/null for the missing stream {stream}");
         }
     }

@@ -1,34 +1,34 @@
-//! A signal that is held back until somebody can attend to it.
+//! The signal mask of a thread.
 
 use std::mem::MaybeUninit;
 
-/// Holds `signal` back from this thread and those that it makes later. Returns whether it was not
-/// before.
+/// Blocks a signal in this thread and in threads that it creates later. Returns whether it was
+/// unblocked before.
 #[must_use]
 pub fn block_signal(signal: i32) -> bool {
     change(libc::SIG_BLOCK, signal)
 }
 
-/// Lets `signal` come to this thread, at once if it has been sent.
+/// Unblocks `signal` in this thread. A pending signal is delivered at once.
 pub fn unblock_signal(signal: i32) {
     change(libc::SIG_UNBLOCK, signal);
 }
 
-/// Returns whether the signal was not held back so far; false for what is no signal.
+/// Returns whether the signal was unblocked before; false for an invalid number.
 fn change(how: i32, signal: i32) -> bool {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: makes the set empty, whatever it was.
+    // SAFETY: empties the set, whatever it contains.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: the line above has initialised it.
+    // SAFETY: the line above initialised it.
     let mut set = unsafe { set.assume_init() };
-    // SAFETY: the set is initialised; what is no signal is refused.
+    // SAFETY: the set is initialised. sigaddset refuses an invalid number.
     if unsafe { libc::sigaddset(&raw mut set, signal) } != 0 {
         return false;
     }
     let mut before = set;
-    // SAFETY: reads one set and writes the other, both of which are initialised.
+    // SAFETY: reads one set and writes the other; both are initialised.
     let changed = unsafe { libc::pthread_sigmask(how, &raw const set, &raw mut before) };
-    // SAFETY: only asks.
+    // SAFETY: only reads the set, which is initialised.
     changed == 0 && unsafe { libc::sigismember(&raw const before, signal) } == 0
 }
 
