@@ -7,7 +7,7 @@
 //! each unmap. Loses on cold files without `populate`, and with small windows.
 //!
 //! A source that shrinks under a mapping does not crash the process: the kernel's own access
-//! returns EFAULT, and a [`Guard`] protects the memory copy.
+//! returns EFAULT, and a SIGBUS handler protects the memory copy.
 
 use std::io;
 

@@ -1,7 +1,8 @@
 //! The built-in profile, `default.toml`, which `cargo xtask default-profile` writes.
 //!
-//! A copy needs one or two of its pairs of file system types, so only those are parsed: each starts
-//! with the line `[[machine.pair]]`, and its choices start with a line of their own.
+//! A copy needs one or two of its pairs, so only those are parsed: each starts with the line
+//! `[[machine.pair]]`, and each of its choices with the line `[[machine.pair.choice]]`.
+//! `tree/data/engine_choice/profiles.rs` reads it.
 
 use super::choices::{PairChoices, Profile};
 use super::file_system::Pair as FileSystems;
@@ -25,25 +26,25 @@ impl Profile {
     /// of a millisecond instead of several.
     #[must_use]
     pub fn built_in_between(found: &FileSystems) -> Vec<PairChoices> {
-        between(BUILT_IN, found)
+        fitting_pairs(BUILT_IN, found)
     }
 }
 
 /// The pairs of `text` that fit, in their order.
-fn between(text: &str, found: &FileSystems) -> Vec<PairChoices> {
+fn fitting_pairs(text: &str, found: &FileSystems) -> Vec<PairChoices> {
     let pairs = text.split(PAIR).skip(1);
     pairs
         .filter(|pair| {
             let head = pair.split_once(CHOICE).map_or(*pair, |(head, _)| head);
-            read(head).iter().any(|pair| pair.fits(found))
+            parse_pair(head).iter().any(|pair| pair.fits(found))
         })
-        .flat_map(read)
+        .flat_map(parse_pair)
         .collect()
 }
 
 /// Parses a pair from the text that follows its first line.
-fn read(pair: &str) -> Vec<PairChoices> {
-    // The next machine may follow. It is not part of this text.
+fn parse_pair(pair: &str) -> Vec<PairChoices> {
+    // The text may end with the header of the next machine, without its pairs.
     let text = format!("version = 1\n[[machine]]\n{PAIR}{pair}");
     let parsed = Profile::parse(&text).expect("what is built in is right, as a test tells");
     parsed.profile.machines.into_iter().flat_map(|machine| machine.pairs).collect()
@@ -103,7 +104,7 @@ mod tests {
                         .filter(|pair| pair.fits(&found))
                         .map(|pair| (*pair).clone())
                         .collect();
-                    assert_eq!(between(text, &found), expected, "{found:?}");
+                    assert_eq!(fitting_pairs(text, &found), expected, "{found:?}");
                 }
             }
         }

@@ -49,7 +49,7 @@ pub struct Line {
     pub residency: Option<Residency>,
     /// How many files are copied at once.
     pub in_flight: Option<InFlight>,
-    /// The page cache must not be used. A line without it is for copies that may use the page
+    /// The copy must leave the page cache unchanged. A line without it is for copies that may use the page
     /// cache.
     pub no_cache: bool,
     /// The choice for it.

@@ -134,7 +134,7 @@ pub fn write_text(path: &Path, text: &str) -> std::io::Result<()> {
     if text.len() as u64 > LONGEST_BYTES {
         return Err(std::io::Error::other(Problem::TooLong));
     }
-    let (dir, target) = made_dir_of(path)?;
+    let (dir, target) = create_dir_of(path)?;
     let part = dir.join(format!(".profile-{}.part", std::process::id()));
     let written = write_new(&part, &target, text).and_then(|()| std::fs::rename(&part, &target));
     if written.is_err() {
@@ -153,7 +153,7 @@ pub fn write_text(path: &Path, text: &str) -> std::io::Result<()> {
 /// If the profile's directory cannot be created or opened. Does not wait where the directory cannot
 /// be locked (NFS).
 pub fn turn_to_change(path: &Path) -> std::io::Result<OwnedFd> {
-    let (dir, _) = made_dir_of(path)?;
+    let (dir, _) = create_dir_of(path)?;
     let dir = OwnedFd::from(File::open(dir)?);
     let _ = rustix::io::retry_on_intr(|| flock(&dir, FlockOperation::LockExclusive));
     Ok(dir)
@@ -167,17 +167,17 @@ pub fn turn_to_change(path: &Path) -> std::io::Result<OwnedFd> {
 pub fn may_be_changed(path: &Path) -> std::io::Result<()> {
     let (dir, _) = dir_of(path);
     // Missing directories will be created in the nearest ancestor that exists.
-    let there = dir.ancestors().find(|dir| !dir.as_os_str().is_empty() && dir.exists());
-    let there = there.unwrap_or(Path::new("."));
-    if !there.is_dir() {
+    let existing = dir.ancestors().find(|dir| !dir.as_os_str().is_empty() && dir.exists());
+    let existing = existing.unwrap_or(Path::new("."));
+    if !existing.is_dir() {
         return Err(Errno::NOTDIR.into());
     }
     let access = Access::WRITE_OK | Access::EXEC_OK;
-    Ok(accessat(CWD, there, access, AtFlags::EACCESS)?)
+    Ok(accessat(CWD, existing, access, AtFlags::EACCESS)?)
 }
 
 /// The file to which `path` resolves, and its directory, which is created if it is missing.
-fn made_dir_of(path: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
+fn create_dir_of(path: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
     let (dir, target) = dir_of(path);
     DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
     Ok((dir, target))

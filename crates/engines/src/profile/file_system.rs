@@ -144,9 +144,9 @@ impl FileSystem {
     /// not return.
     pub(super) fn as_listed(&self, mounts: &[Mount]) -> FileSystem {
         // A mount that covers another one comes later in the list.
-        let there =
+        let mounted =
             mounts.iter().rfind(|mount| Some(&mount.mount_point) == self.mount_point.as_ref());
-        let same = there.filter(|mount| Some(&mount.source) == self.source.as_ref());
+        let same = mounted.filter(|mount| Some(&mount.source) == self.source.as_ref());
         FileSystem { options: same.map(|mount| mount.options.clone()), ..self.clone() }
     }
 
@@ -173,7 +173,7 @@ impl FileSystem {
 /// Names by the number that statfs(2) returns: linux/magic.h, and the source code of the modules
 /// for numbers missing there.
 const TYPES: &[(u64, &str)] = &[
-    (0xef53, "ext4"), // ext2 and ext3 too, which the same module drives
+    (0xef53, "ext4"), // and ext2, ext3: the same module handles them
     (0x5846_5342, "xfs"),
     (0x9123_683e, "btrfs"),
     (0x0102_1994, "tmpfs"),

@@ -13,7 +13,7 @@ pub enum Problem {
     /// It is a directory, a fifo or the like.
     #[error("it is no regular file")]
     NotAFile,
-    /// It is longer than [`LONGEST_BYTES`].
+    /// It is longer than the maximum, 8 MiB.
     #[error("it is longer than {LONGEST_BYTES} bytes")]
     TooLong,
     /// It has another version.

@@ -16,7 +16,7 @@ pub struct Situation {
     pub residency: Residency,
     /// How many files are copied at once.
     pub in_flight: InFlight,
-    /// The page cache must not be used.
+    /// The copy must leave the page cache unchanged.
     pub no_cache: bool,
 }
 
@@ -39,7 +39,7 @@ impl Situation {
 }
 
 /// Shorter files are assumed to be in the page cache.
-const ASKED_OVER_BYTES: u64 = 64 << 10;
+const RESIDENCY_ASKED_OVER_BYTES: u64 = 64 << 10;
 
 /// A range of file lengths with one choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -63,7 +63,7 @@ impl SizeClass {
     /// equally long.
     #[must_use]
     pub fn asks_for_residency(self) -> bool {
-        self.over_bytes().is_some_and(|over| over >= ASKED_OVER_BYTES)
+        self.over_bytes().is_some_and(|over| over >= RESIDENCY_ASKED_OVER_BYTES)
     }
 
     /// Its index in [`SizeClass::ALL`].

@@ -401,7 +401,7 @@ variant = "teleport:1M"
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(profile in profile()) {
+        fn a_written_profile_is_read_back(profile in profile()) {
             let text = profile.to_toml();
             let parsed = Profile::parse(&text);
             prop_assert!(parsed.is_ok(), "{parsed:?}: {text}");
@@ -409,13 +409,17 @@ variant = "teleport:1M"
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "(?s).{0,200}") {
+        fn no_text_makes_the_parser_panic(text in "(?s).{0,200}") {
             let _ = Profile::parse(&text);
         }
 
         /// Damage to a valid text exercises more of the parser than random text.
         #[test]
-        fn no_damage_is_too_strange(at in 0..EXAMPLE.len(), len in 0..40_usize, with in ".{0,9}") {
+        fn no_damaged_profile_makes_the_parser_panic(
+            at in 0..EXAMPLE.len(),
+            len in 0..40_usize,
+            with in ".{0,9}",
+        ) {
             let end = (at + len).min(EXAMPLE.len());
             let damaged = [&EXAMPLE[..at], &with, &EXAMPLE[end..]].concat();
             let parsed = Profile::parse(&damaged);

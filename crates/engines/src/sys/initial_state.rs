@@ -25,7 +25,7 @@ pub fn sigpipe_was_ignored() -> bool {
 
 // SAFETY: the C library calls each function in this section once, before `main`, in the only
 // thread. The function has the signature that the library calls; C lets it ignore its arguments. It
-// needs nothing of the standard library's start-up code.
+// needs nothing of the standard library.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

@@ -37,7 +37,7 @@ impl Window {
         self.len == 0
     }
 
-    /// Fills the window with words; see [`Guard::fill`].
+    /// Fills the window with words: word 0 is `word(0)`, in native byte order.
     ///
     /// # Errors
     /// The bytes before the first page that the file does not have, or for which it has no space.

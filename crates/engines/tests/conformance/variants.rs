@@ -6,7 +6,7 @@ use std::path::Path;
 use engines::{Copier, ENGINES, Engine, Kind, Pair, ParamKind, Variant, Verdict};
 use testfs::{skip, test_name};
 
-/// A length that is a multiple of no power of two above 1.
+/// An odd length.
 const ODD_BYTES: u64 = 12_345;
 
 /// With smaller steps the copy of a mebibyte needs too many calls for a test.
