@@ -269,7 +269,7 @@ mod tests {
             }
         };
         let (src, dst) = (File::open(dir.join("src")).unwrap(), dir.join("dst"));
-        // `cp` opens its sources with O_NONBLOCK, which file systems ignore for regular files.
+        // `cp` leaves O_NONBLOCK set where the file system ignores it for regular files.
         fcntl_setfl(&src, OFlags::NONBLOCK).unwrap();
         let flags = fcntl_getfl(&src).unwrap();
         let options = File::options().read(true).write(true).create(true).truncate(true).open(&dst);

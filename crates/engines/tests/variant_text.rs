@@ -33,7 +33,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(text in texts()) {
+    fn a_written_variant_is_read_back(text in texts()) {
         let variant: Variant = text.parse().unwrap();
         let written = variant.to_string();
         prop_assert_eq!(written.parse::<Variant>(), Ok(variant.clone()), "{}", written);
@@ -41,12 +41,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_makes_the_reader_panic(text in ".{0,40}") {
+    fn no_text_makes_the_parser_panic(text in ".{0,40}") {
         let _ = text.parse::<Variant>();
     }
 
     #[test]
-    fn nothing_close_to_a_variant_makes_the_reader_panic(
+    fn no_text_close_to_a_variant_makes_the_parser_panic(
         text in "(read_write|mmap|io_uring)[:,=@a-z0-9KMGT]{0,20}"
     ) {
         if let Ok(variant) = text.parse::<Variant>() {
