@@ -1,4 +1,4 @@
-//! Numbers of bytes as text.
+//! Formats and parses numbers of bytes.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What follows a refusal. No other code decides to try another engine.
+//! Fallback: decides whether the next engine is tried. No other code decides that.
 
 use std::io;
 
@@ -10,8 +10,8 @@ use crate::moved::{is_refusal, refuses_for_good};
 use crate::read_write::READ_WRITE;
 use crate::{Moved, Pair, Side, Span, Stop, Variant};
 
-/// Variants in the order of preference for one pair of file systems. It remembers which of them
-/// can never work there and does not ask them again.
+/// Variants for one pair of file systems, in order of preference. Remembers which of them can never
+/// work on this pair, and does not try them again.
 pub struct Chain {
     links: Vec<Link>,
 }
@@ -19,23 +19,23 @@ pub struct Chain {
 struct Link {
     variant: Variant,
     copier: Option<Box<dyn Copier>>,
-    /// Why it can never work on this pair of file systems, once that is known.
+    /// The error for which it can never work on this pair of file systems.
     refused_for_good: Option<Errno>,
 }
 
-/// Called with every attempt: the variant, what it was asked for, and what came of it. Progress,
-/// `--debug`, receipts and the lab all hang on it.
+/// Called after every attempt with the variant, the span that was requested and the outcome. The
+/// progress display, `--debug`, receipts and the lab use it.
 pub type Observer<'o> = dyn FnMut(&Variant, Span, Moved) + 'o;
 
 impl Chain {
-    /// Exactly these variants: when the last refuses, the copy is refused.
+    /// Only these variants. If the last one refuses, the copy is refused.
     #[must_use]
     pub fn exactly(variants: impl IntoIterator<Item = Variant>) -> Chain {
         let link = |variant| Link { variant, copier: None, refused_for_good: None };
         Chain { links: variants.into_iter().map(link).collect() }
     }
 
-    /// These variants, then `read_write`, which refuses nothing.
+    /// These variants, then `read_write`, which never refuses.
     #[must_use]
     pub fn with_last_resort(variants: impl IntoIterator<Item = Variant>) -> Chain {
         let mut chain = Chain::exactly(variants);
@@ -48,18 +48,18 @@ impl Chain {
         chain
     }
 
-    /// Starts the first variant's copier now rather than with the first span, and touches its memory,
-    /// so that its buffers, ring or pipe are there before a clock starts.
+    /// Starts the first variant's copier before the first span and touches its memory. Its buffers,
+    /// ring or pipe are then allocated before a clock starts.
     ///
     /// # Errors
-    /// What the kernel says when these cannot be had; [`FileCopy::copy`] then treats the variant as
-    /// refused.
+    /// The kernel's error if these cannot be allocated. [`FileCopy::copy`] then treats the variant
+    /// as refused.
     pub fn start_first(&mut self) -> io::Result<()> {
         self.links.first_mut().map_or(Ok(()), |link| link.copier().map(|copier| copier.touch()))
     }
 
-    /// Forgets what was refused for good, so that the next file asks for it again: what a program
-    /// does that keeps no such memory.
+    /// Forgets permanent refusals, so that the next file tries those variants again. This measures
+    /// a program that does not remember refusals.
     pub fn forget_refusals(&mut self) {
         for link in &mut self.links {
             link.refused_for_good = None;
@@ -71,30 +71,30 @@ impl Chain {
         self.file_after(pair, 0)
     }
 
-    /// The same for a file of which `bytes` were moved before, so that no error is taken for a
-    /// first call's.
+    /// Like [`file`](Chain::file), for a file of which `bytes` were moved before. No error then
+    /// counts as the error of a first call.
     pub fn file_after<'c>(&'c mut self, pair: Pair<'c>, bytes: u64) -> FileCopy<'c> {
         FileCopy { chain: self, pair, bytes, advised: false }
     }
 }
 
-/// The copy of one file: its spans, one after another.
+/// The copy of one file, one span after another.
 pub struct FileCopy<'c> {
     chain: &'c mut Chain,
     pair: Pair<'c>,
-    /// Moved so far, over all spans.
+    /// Bytes moved so far in all spans.
     bytes: u64,
-    /// Whether the kernel was told how the source is read.
+    /// The kernel was advised that the source is read sequentially.
     advised: bool,
 }
 
-/// What the kernel reads ahead at first, on most devices; a shorter span gains nothing by more.
+/// The initial readahead of most devices. A shorter span does not profit from more.
 const READ_AHEAD_BYTES: u64 = 128 << 10;
 
 impl FileCopy<'_> {
-    /// Moves `span` by the first variant that does not refuse it; the next goes on exactly where a
-    /// refusal left off. Whatever is not a refusal ends the copy: a real error is never covered up
-    /// by trying another way.
+    /// Moves `span` with the first variant that does not refuse it. After a refusal the next
+    /// variant continues at exactly that byte. Any other error ends the copy, so that no attempt
+    /// hides it.
     pub fn copy(&mut self, span: Span, observe: &mut Observer<'_>) -> Moved {
         let mut bytes = 0;
         let mut refusal = Errno::NOSYS;
@@ -106,8 +106,8 @@ impl FileCopy<'_> {
             let left = span.after(bytes);
             let reads_ahead = link.variant.engine.facts.reads_ahead;
             if reads_ahead && !self.advised && left.len > READ_AHEAD_BYTES {
-                // The kernel reads twice as far ahead of who reads from start to end: posix_fadvise(2).
-                // Where it takes no advice, it reads as it does.
+                // POSIX_FADV_SEQUENTIAL doubles the readahead: posix_fadvise(2). An error is
+                // ignored: the copy is correct without it.
                 let _ = rustix::fs::fadvise(self.pair.src, 0, None, Advice::Sequential);
                 self.advised = true;
             }
@@ -121,7 +121,7 @@ impl FileCopy<'_> {
             match moved.stop {
                 Stop::Done | Stop::Eof => return Moved { bytes, stop: moved.stop },
                 Stop::Refused(errno) => {
-                    // Memory or descriptors may be there again for the next file.
+                    // Memory or descriptors may be available again for the next file.
                     let never_starts = link.copier.is_none() && is_refusal(errno);
                     let for_good = refuses_for_good(errno) || never_starts;
                     link.refused_for_good = for_good.then_some(errno);
@@ -149,7 +149,7 @@ impl Link {
     }
 }
 
-/// Of a copier that did not start.
+/// The error of a copier that did not start.
 fn errno_of(error: &io::Error) -> Errno {
     let named = match error.kind() {
         io::ErrorKind::OutOfMemory => Errno::NOMEM,
@@ -173,7 +173,8 @@ mod tests {
     /// Length of the source in bytes.
     const LEN: usize = 100;
 
-    /// Moves `bytes` rightly, or what the span has if that is less, and then stops as it is told.
+    /// Moves `bytes` correctly, or the rest of the span if that is less, and then stops as
+    /// specified.
     struct Scripted {
         bytes: u64,
         stop: Stop,
@@ -192,8 +193,8 @@ mod tests {
         }
     }
 
-    /// A variant that moves so many bytes and then stops so; last come the errors that its facts
-    /// excuse on a first call.
+    /// A variant that moves this many bytes and then stops this way. The last argument lists the
+    /// errors that its facts excuse on a first call.
     macro_rules! variant {
         ($bytes:expr, $stop:expr) => {
             variant!($bytes, $stop, &[])
@@ -253,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Copies a file with `chain`, checks that what counts as moved is there, and returns the
-    /// outcome and the offset at which each attempt began.
+    /// Copies a file with `chain` and checks that the bytes that count as moved are in the
+    /// destination. Returns the outcome and the offset at which each attempt began.
     fn copy(chain: &mut Chain) -> (Moved, Vec<u64>) {
         let files = Files::new();
         let mut begun_at = Vec::new();
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_goes_on_where_the_refusal_left_off() {
+    fn the_next_variant_continues_where_the_refusal_stopped() {
         let mut chain = Chain::exactly([
             variant!(0, Stop::Refused(Errno::XDEV)),
             variant!(10, Stop::Refused(Errno::INVAL)),
@@ -279,7 +280,7 @@ mod tests {
         ]);
         let done = Moved { bytes: LEN as u64, stop: Stop::Done };
         assert_eq!(copy(&mut chain), (done, vec![0, 0, 10, 17]));
-        // Only EINVAL may be otherwise with the next file.
+        // EINVAL is not permanent: the next file may be accepted.
         assert_eq!(copy(&mut chain), (done, vec![0, 10]));
     }
 
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_excused_only_where_the_facts_say_so() {
+    fn errors_are_excused_only_where_the_facts_list_them() {
         const EXCUSED: &[Errno] = &[Errno::ACCESS];
         let done = Moved { bytes: LEN as u64, stop: Stop::Done };
         let excused = variant!(0, failed(Side::Pair, Errno::ACCESS), EXCUSED);
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_excused_once_a_byte_of_the_file_has_moved() {
+    fn no_error_is_excused_after_a_byte_of_the_file_has_moved() {
         let files = Files::new();
         let fickle = variant!(0, failed(Side::Pair, Errno::ACCESS), &[Errno::ACCESS]);
         let mut chain = Chain::exactly([fickle, all()]);
@@ -328,12 +329,12 @@ mod tests {
         assert_eq!(second, Moved::failed(Side::Pair, Errno::ACCESS));
         let later = chain.file_after(files.pair(), 20).copy(Span::at(20, 10), &mut |_, _, _| {});
         assert_eq!(later, Moved::failed(Side::Pair, Errno::ACCESS));
-        // The next file begins anew.
+        // The next file starts from zero.
         assert_eq!(copy(&mut chain), (Moved { bytes: LEN as u64, stop: Stop::Done }, vec![0, 0]));
     }
 
     #[test]
-    fn what_is_forbidden_is_not_started_again() {
+    fn a_forbidden_engine_is_not_started_again() {
         static STARTS: AtomicUsize = AtomicUsize::new(0);
         fn start(_: &Tuning) -> io::Result<Box<dyn Copier>> {
             STARTS.fetch_add(1, Ordering::Relaxed);
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lacked_memory_is_started_again() {
+    fn an_engine_that_lacked_memory_is_started_again() {
         static STARTS: AtomicUsize = AtomicUsize::new(0);
         fn start(_: &Tuning) -> io::Result<Box<dyn Copier>> {
             match STARTS.fetch_add(1, Ordering::Relaxed) {
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_stays_the_same() {
+    fn the_reported_errno_stays_the_same() {
         let mut chain = Chain::exactly([variant!(0, Stop::Refused(Errno::XDEV))]);
         for file in 0..2 {
             assert_eq!(copy(&mut chain).0, Moved::refused(Errno::XDEV), "file {file}");
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_resort_is_there_once() {
+    fn the_last_resort_occurs_once() {
         let done = Moved { bytes: LEN as u64, stop: Stop::Done };
         let refuses = variant!(33, Stop::Refused(Errno::INVAL));
         assert_eq!(copy(&mut Chain::with_last_resort([refuses])), (done, vec![0, 33]));

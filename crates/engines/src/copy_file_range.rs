@@ -1,9 +1,9 @@
-//! `copy_file_range`: the kernel copies between two files, or lets the file system do better.
+//! `copy_file_range`: copies between two files inside the kernel, or delegates to the file system.
 //!
-//! Calls `copy_file_range(2)`. Needs two regular files, on one file system before Linux 5.3 and of
-//! one file system type since 5.19. Bypasses user memory; shares the page cache, or the extents
-//! themselves where the file system clones (xfs, btrfs), or moves nothing over the wire where a
-//! server copies (NFS, SMB). Loses where one process could keep two cores busy.
+//! Calls `copy_file_range(2)`. Needs two regular files: on one file system before Linux 5.3, of one
+//! file system type since 5.19. Bypasses user memory. Shares the page cache; shares the extents
+//! where the file system clones (xfs, btrfs); transfers nothing over the network where a server
+//! copies (NFS, SMB). Loses where the copy of one file could use two cores.
 
 use std::io;
 
@@ -22,7 +22,7 @@ pub(crate) static COPY_FILE_RANGE: Engine = Engine {
     about: "the kernel copies from file to file, or has the file system clone or the server copy",
     shares: "page cache on both sides, or the extents themselves; no user memory",
     facts: Facts {
-        // Overlay and network file systems answer so although plain reads and writes work.
+        // Overlay and network file systems return these although plain reads and writes work.
         first_call_excuses: &[Errno::ACCESS, Errno::NOENT, Errno::IO],
         ..Facts::REGULAR
     },
@@ -52,7 +52,7 @@ impl Copier for CopyFileRange {
 }
 
 fn call(pair: Pair<'_>, src: Pos, dst: Pos, want: usize) -> rustix::io::Result<usize> {
-    // The kernel advances the offsets it is lent; the loop keeps its own count.
+    // The kernel advances these offsets. The loop keeps its own count.
     let (mut src_at, mut dst_at) = (offset(src), offset(dst));
     rustix::fs::copy_file_range(pair.src, src_at.as_mut(), pair.dst, dst_at.as_mut(), want)
 }

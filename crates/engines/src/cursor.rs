@@ -1,4 +1,4 @@
-//! Cursors turned into positions, for engines that need to know where they are.
+//! Converts cursors to positions, for engines that need an offset.
 
 use rustix::fs::{SeekFrom, seek, tell};
 use rustix::io::Errno;
@@ -7,8 +7,8 @@ use crate::positions::appends;
 use crate::span::Pos;
 use crate::{Moved, Pair, Span};
 
-/// Runs `copy` with a source given by offset, and moves the source's cursor on if that is where the
-/// span began. Refused where the source has no positions.
+/// Runs `copy` with an offset as the source position. Advances the source's cursor if the span
+/// started there. Refused if the source has no positions.
 pub(crate) fn with_src_at(
     pair: Pair<'_>,
     span: Span,
@@ -20,7 +20,7 @@ pub(crate) fn with_src_at(
             Err(errno) => Moved::refused(errno),
             Ok(src_at) => {
                 let moved = copy(Span { src: Pos::At(src_at), ..span }, src_at);
-                // A cursor that could be read can be set.
+                // A cursor that can be read can be set.
                 let _ = seek(pair.src, SeekFrom::Start(src_at + moved.bytes));
                 moved
             }
@@ -28,8 +28,8 @@ pub(crate) fn with_src_at(
     }
 }
 
-/// Runs `copy` with both sides given by offset, and moves on the cursors that the span named.
-/// Refused where a side has no positions, or the destination appends.
+/// Runs `copy` with offsets on both sides. Advances the cursors that the span named. Refused if a
+/// side has no positions or the destination appends.
 pub(crate) fn with_both_at(
     pair: Pair<'_>,
     span: Span,
@@ -37,7 +37,7 @@ pub(crate) fn with_both_at(
 ) -> Moved {
     with_src_at(pair, span, |span, src_at| match span.dst {
         Pos::At(dst_at) => copy(span, src_at, dst_at),
-        // Where the end of the file will be is not for us to say.
+        // With O_APPEND other writers may move the end of the file, so no offset can be computed.
         Pos::Here if appends(pair.dst) => Moved::refused(Errno::BADF),
         Pos::Here => match tell(pair.dst) {
             Err(errno) => Moved::refused(errno),

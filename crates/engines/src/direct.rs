@@ -1,10 +1,10 @@
-//! `direct`: O_DIRECT on both sides, past the page cache.
+//! `direct`: O_DIRECT on both sides; bypasses the page cache.
 //!
-//! Calls `pread`/`pwrite` on descriptors that carry O_DIRECT for the length of the span. Needs
-//! offsets, lengths and memory aligned as the file systems report (STATX_DIOALIGN, Linux 6.1; a page
-//! before that). Bypasses the page cache: nothing is evicted, nothing is read ahead, and each call
-//! waits for the device. The unaligned tail is refused and the next engine finishes it. Loses on
-//! sources that are in the cache already, and with small buffers.
+//! Calls `pread`/`pwrite` on descriptors that have O_DIRECT for the length of the span. Needs
+//! offsets, lengths and memory aligned as the file systems report (STATX_DIOALIGN, Linux 6.1; a
+//! page before that). Bypasses the page cache: it evicts nothing, it reads nothing ahead, and each
+//! call waits for the device. Refuses the unaligned tail, which the next engine copies. Loses on
+//! sources that are already in the page cache, and with small buffers.
 
 use std::io;
 
@@ -97,7 +97,7 @@ impl Copier for Direct {
     }
 }
 
-/// Moves whole blocks; less than a block is refused.
+/// Moves whole blocks. Refuses less than a block.
 fn step(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8], block_bytes: usize) -> Step {
     let unaligned = Step::halted(Halt::Error { side: Side::Pair, errno: Errno::INVAL });
     if buffer.is_empty() {
@@ -108,7 +108,7 @@ fn step(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8], block_bytes: usiz
         Ok(got) => got,
         Err(errno) => return Step::halted(Halt::Error { side: Side::Src, errno }),
     };
-    // A read that ends inside a block has met the end of the file.
+    // A read that ends inside a block reached the end of the file.
     let whole = got - got % block_bytes;
     if !put_back(pair, src, got - whole) {
         let lost = Halt::Lost { side: Side::Src, errno: Errno::SPIPE };
@@ -120,16 +120,16 @@ fn step(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8], block_bytes: usiz
     pass_on(pair, src, dst, &buffer[..whole], |bytes, dst| write_at(pair, bytes, dst))
 }
 
-/// The alignment that both files ask of offsets, lengths and memory, in bytes.
+/// The alignment that both files require of offsets, lengths and memory, in bytes.
 ///
 /// # Errors
-/// EINVAL where a file system says that it does no direct I/O on the file, or wants memory aligned
-/// more widely than a page.
+/// EINVAL if a file system reports that it has no direct I/O on the file, or requires memory
+/// aligned to more than a page.
 pub(crate) fn block_bytes(pair: Pair<'_>) -> Result<usize, Errno> {
     Ok(side_block_bytes(pair.src)?.max(side_block_bytes(pair.dst)?))
 }
 
-/// The same of one file.
+/// Like [`block_bytes`], for one file.
 pub(crate) fn side_block_bytes(fd: BorrowedFd<'_>) -> Result<usize, Errno> {
     let page_bytes = rustix::param::page_size();
     let stat = match statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {

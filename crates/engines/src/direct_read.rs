@@ -1,12 +1,12 @@
 //! `direct_read`: direct reads ahead of writes through the page cache.
 //!
-//! Calls `io_uring_enter(2)` for several reads in flight on a source that carries O_DIRECT, and
-//! `pwrite` for each in its order. Needs Linux 5.6 and a system that does not forbid io_uring, and a
-//! source whose file system reads directly, aligned as it says (STATX_DIOALIGN, Linux 6.1; a page
-//! before that); the destination is written like any other. Leaves the source out of the page cache,
-//! so that half the pages are taken and nothing is evicted for it, and the copy in it. Wins on large
-//! sources that are not in the cache: it asks for more at once than readahead does. Loses on those
-//! that are, which it reads from the device all the same.
+//! Calls `io_uring_enter(2)` for several reads in flight on a source that has O_DIRECT, and
+//! `pwrite` for each piece in order. Needs Linux 5.6, a system that does not forbid io_uring, and a
+//! source whose file system has direct reads, aligned as it reports (STATX_DIOALIGN, Linux 6.1; a
+//! page before that). The destination is written through the page cache. Only the copy enters the
+//! page cache, not the source: it takes half the pages and evicts nothing for the source. Wins on
+//! large sources that are not in the page cache: it requests more at once than readahead does.
+//! Loses on sources that are in the page cache, because it reads them from the device anyway.
 
 use std::io;
 
@@ -82,42 +82,42 @@ impl Copier for DirectRead {
     }
 }
 
-/// One span on its way: the pieces of it are read into the slots by turns, and written in their order.
+/// One span in flight. Its pieces are read into the slots in turn and written in order.
 struct Flight<'fd> {
     pair: Pair<'fd>,
-    /// Where the span begins in source and destination.
+    /// Where the span begins in the source and in the destination.
     ends: (u64, u64),
     len: u64,
-    /// The length of a piece, whole blocks.
+    /// The length of a piece, a multiple of the block.
     slot_bytes: usize,
     block_bytes: usize,
     slots: Vec<Slot>,
 }
 
-/// A piece being read.
+/// A piece that is being read.
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// Where it begins, in bytes from the span's start.
+    /// Where it begins, in bytes from the start of the span.
     begin: u64,
-    /// What belongs to the span.
+    /// Bytes of the piece that belong to the span.
     want: usize,
     read: usize,
-    /// How often in a row it was put off.
+    /// How many times in a row its read returned EAGAIN or EINTR.
     put_off: u32,
-    /// How its reading ended; `None` until it has.
+    /// How its read ended; `None` while it is in flight.
     end: Option<End>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// All that is wanted is there.
+    /// All requested bytes were read.
     Whole,
     /// A read returned 0.
     Eof,
-    /// A read ended inside a block. Where the file ends there, plain reads find that out; a server may
-    /// also have given less than there is.
+    /// A read ended inside a block. Plain reads find out whether the file ends there: a server may
+    /// return less than the file has.
     Unaligned,
-    /// The kernel would not read now, time and again.
+    /// The kernel returned EAGAIN or EINTR too many times in a row.
     PutOff,
     Error(Errno),
 }
@@ -132,8 +132,9 @@ impl Flight<'_> {
         let mut bytes = 0;
         let mut stop = None;
         for piece in 0..pieces {
-            // What was handed over is read while this piece is written. Half of the slots at a time, since
-            // the kernel makes fewer and larger requests of what comes together.
+            // Submitted reads proceed while this piece is written. Half of the slots are submitted
+            // at a time: the kernel merges adjacent requests that arrive together into fewer,
+            // larger ones.
             let enough = ring.queued() >= self.slots.len().div_ceil(2);
             let submitted = if enough { ring.submit() } else { Ok(()) };
             let (moved, stopped) = match submitted {
@@ -149,8 +150,8 @@ impl Flight<'_> {
                 self.begin(ring, piece + depth);
             }
         }
-        // What was being read behind a stop is waited for, since the descriptors may be closed then.
-        // Where that fails, the ring's own drop deals with it.
+        // Waits for the reads behind a stop, because the descriptors may be closed afterwards. If
+        // the wait fails, the ring's drop handles them.
         while ring.busy() && ring.wait(|_| ()).is_ok() {}
         Moved { bytes, stop: stop.unwrap_or(Stop::Done) }
     }
@@ -159,7 +160,7 @@ impl Flight<'_> {
         usize::try_from(piece % self.slots.len() as u64).expect("there are not so many slots")
     }
 
-    /// Has the slot of a piece begin to read it.
+    /// Starts the read of a piece in its slot.
     fn begin(&mut self, ring: &mut Ring, piece: u64) {
         let slot = self.slot_of(piece);
         let begin = piece * self.slot_bytes as u64;
@@ -169,7 +170,8 @@ impl Flight<'_> {
         self.push(ring, slot);
     }
 
-    /// Asks for what a slot lacks, in whole blocks: its last ones may reach beyond the span.
+    /// Requests the missing part of a slot, in whole blocks. The last block may extend beyond the
+    /// span.
     fn push(&self, ring: &mut Ring, slot: usize) {
         let Slot { begin, want, read, .. } = self.slots[slot];
         let len = want.next_multiple_of(self.block_bytes) - read;
@@ -177,7 +179,8 @@ impl Flight<'_> {
         ring.push(slot, Direction::Read, self.pair.src, Part { from: read, len, file_at });
     }
 
-    /// Waits for a piece and writes it. Returns how many bytes of it were written, and why it is the last.
+    /// Waits for a piece and writes it. Returns how many of its bytes were written, and why it is
+    /// the last.
     fn finish(&mut self, ring: &mut Ring, piece: u64) -> (usize, Option<Stop>) {
         let slot = self.slot_of(piece);
         let end = match self.await_end(ring, slot) {
@@ -203,7 +206,7 @@ impl Flight<'_> {
         (written, stop)
     }
 
-    /// Waits until all of a slot's piece is there, or no more of it comes.
+    /// Waits until all of a slot's piece is read, or no more of it can be read.
     fn await_end(&mut self, ring: &mut Ring, slot: usize) -> Result<End, Errno> {
         let mut completed = Vec::with_capacity(self.slots.len());
         loop {
@@ -222,7 +225,7 @@ impl Flight<'_> {
 }
 
 impl Slot {
-    /// Takes what a read came to. Where that is no end, the rest is to be asked for.
+    /// Records the result of a read. If it is no end, the caller requests the rest.
     fn take(&mut self, result: Result<usize, Errno>, block_bytes: usize) {
         match result {
             Ok(count) => (self.read, self.put_off) = (self.read + count, 0),
@@ -266,7 +269,7 @@ mod tests {
             }
         };
         let (src, dst) = (File::open(dir.join("src")).unwrap(), dir.join("dst"));
-        // As `cp` has it where the file system heeds that for no file.
+        // `cp` leaves O_NONBLOCK set where the file system ignores it for regular files.
         fcntl_setfl(&src, OFlags::NONBLOCK).unwrap();
         let flags = fcntl_getfl(&src).unwrap();
         let options = File::options().read(true).write(true).create(true).truncate(true).open(&dst);
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_come_to() {
+    fn results_of_reads() {
         type Results = &'static [Result<usize, Errno>];
         const AGAIN: Result<usize, Errno> = Err(Errno::AGAIN);
         let whole: &[Results] = &[
@@ -307,10 +310,10 @@ mod tests {
         }
     }
 
-    /// Spans that end within a block, at one, at the end of the file and beyond it, by fewer pieces than
-    /// slots and by more.
+    /// Spans that end inside a block, on a block, at the end of the file and beyond it, with fewer
+    /// pieces than slots and with more.
     #[test]
-    fn a_span_ends_where_it_is_to_end() {
+    fn a_span_ends_where_it_should() {
         let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
         let len = 9 * BLOCK_BYTES + 100;
         let bytes = random_bytes(len, 1);
@@ -324,10 +327,11 @@ mod tests {
                 (0, 9 * block, Stop::Done),
                 (2 * block, 5 * block + 1, Stop::Done),
                 (0, 0, Stop::Done),
-                // A read that ends inside a block is no proof of the end: others go on from there.
+                // A read that ends inside a block does not prove the end of the file: the next
+                // engine continues there.
                 (0, whole + 1, Stop::Refused(Errno::INVAL)),
                 (9 * block, 10 * block, Stop::Refused(Errno::INVAL)),
-                // It was asked for a whole block behind the last one and given nothing.
+                // A whole block after the last one was requested, and the read returned 0.
                 (10 * block, block, Stop::Eof),
                 (1, block, Stop::Refused(Errno::INVAL)),
             ] {
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_stays_out_of_the_page_cache_and_the_copy_is_in_it() {
+    fn only_the_copy_enters_the_page_cache() {
         let Some(scratch) = testfs::fs(FsKind::Ext4) else { return };
         let len = 3 << 20;
         let dir = scratch.path();

@@ -1,9 +1,9 @@
-//! `dontcache`: reads and writes that leave the page cache as they found it.
+//! `dontcache`: reads and writes that do not leave their pages in the page cache.
 //!
-//! Calls `preadv2`/`pwritev2` with RWF_DONTCACHE: the bytes pass through the page cache, which drops
-//! them again once read or written back. Needs Linux 6.14 and a file system that takes the flag
-//! (ext4, xfs; not btrfs or tmpfs). Wants no alignment, unlike `direct`. Loses to plain writes when
-//! the copy would have fitted into the cache, since writing back begins at once.
+//! Calls `preadv2`/`pwritev2` with RWF_DONTCACHE: the bytes pass through the page cache, which
+//! drops them after the read or the writeback. Needs Linux 6.14 and a file system that accepts the
+//! flag (ext4, xfs; not btrfs or tmpfs). Needs no alignment, unlike `direct`. Loses to plain writes
+//! if the copy would have fitted in the page cache, because writeback starts at once.
 
 use std::io::{self, IoSlice, IoSliceMut};
 
@@ -35,7 +35,7 @@ pub(crate) static DONTCACHE: Engine = Engine {
 /// RWF_DONTCACHE of linux/fs.h.
 const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
-/// The offset that has preadv2 and pwritev2 use the cursor: -1.
+/// The offset -1 makes preadv2 and pwritev2 use the cursor.
 const AT_CURSOR: u64 = u64::MAX;
 
 struct Dontcache {

@@ -1,4 +1,4 @@
-//! The contract that every engine keeps, and the row of data that describes one.
+//! The contract of every engine, and the table row that describes one.
 
 use std::io;
 
@@ -8,21 +8,21 @@ use crate::moved::Moved;
 use crate::span::{Pair, Span};
 use crate::tuning::{Param, Tuning};
 
-/// Moves spans. It owns its ring, pipe or buffers, and keeps them from span to span.
+/// Moves spans. Owns its ring, pipe or buffers, and keeps them from one span to the next.
 ///
-/// The contract: a copier never opens, stats a name, retries elsewhere, punches holes or prints.
-/// It takes borrowed descriptors and a span, and returns the exact number of bytes and why it
-/// stopped. `Stop::Refused` promises that the next engine can go on exactly there.
+/// The contract: a copier never opens a file, stats a name, retries with another engine, punches
+/// holes or prints. It borrows descriptors, takes a span, and returns the exact number of bytes and
+/// why it stopped. After `Stop::Refused` the next engine can continue at exactly that byte.
 pub trait Copier: Send {
     /// Moves `span` from `pair.src` to `pair.dst`.
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved;
 
-    /// Touches the memory that it is going to use, so that no page of it is faulted in while a clock
-    /// runs. Whoever copies one small file leaves that.
+    /// Touches the memory that it will use, so that no page fault occurs while a clock runs. The
+    /// copy of a single small file does not call this.
     fn touch(&mut self) {}
 
-    /// File status flags, such as O_DIRECT, that the descriptors need while it copies.
-    /// [`Variant::start`](crate::Variant::start) sees to them once a span, for all workers.
+    /// File status flags, such as O_DIRECT, that the descriptors need during the copy.
+    /// [`Variant::start`](crate::Variant::start) sets them once for each span, for all workers.
     fn status_flags(&self) -> StatusFlags {
         StatusFlags::default()
     }
@@ -51,13 +51,13 @@ impl StatusFlags {
     }
 }
 
-/// A floor under all copiers: work that moves bytes without descriptors. The lab measures it;
-/// since it is no [`Copier`], a copy can never choose it.
+/// A lower bound for all copiers: work that moves bytes without descriptors. The lab measures it.
+/// It is no [`Copier`], so a copy can never choose it.
 pub trait Floor: Send {
     /// Moves `len` bytes within memory.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// If the memory cannot be allocated.
     fn run(&mut self, len: u64) -> io::Result<()>;
 }
 
@@ -66,34 +66,34 @@ pub trait Floor: Send {
 pub struct Engine {
     /// One word, the same in file name, flags, CSV and documents.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub about: &'static str,
     /// What it shares or bypasses: page cache, user memory, extents.
     pub shares: &'static str,
-    /// What it can take.
+    /// What it supports.
     pub facts: Facts,
-    /// The tuning it has.
+    /// Its parameters.
     pub params: &'static [Param],
-    /// The variants worth racing on any machine, in the text form of
+    /// The variants worth measuring on any machine, in the text form of
     /// [`Variant`](crate::Variant).
     pub lab_variants: &'static [&'static str],
     /// How it is started.
     pub kind: Kind,
 }
 
-/// A copier between descriptors, or a floor to compare them with.
+/// A copier between descriptors, or a floor to compare copiers with.
 pub enum Kind {
     /// Moves bytes between descriptors.
     Copier {
-        /// Whether it works between these two files. The source holds some bytes; the destination
-        /// is an empty scratch file that may be written to.
+        /// Checks whether it works between these two files. The source contains some bytes. The
+        /// destination is an empty scratch file that may be written.
         probe: fn(Pair<'_>) -> Verdict,
-        /// Starts one with the given tuning.
+        /// Starts one with this tuning.
         start: fn(&Tuning) -> io::Result<Box<dyn Copier>>,
     },
     /// Moves bytes within memory only.
     Floor {
-        /// Starts one with the given tuning.
+        /// Starts one with this tuning.
         start: fn(&Tuning) -> io::Result<Box<dyn Floor>>,
     },
 }
@@ -107,31 +107,31 @@ impl std::fmt::Debug for Kind {
     }
 }
 
-/// What an engine can take. Conformance tests and the copier read it; nothing guesses.
+/// What an engine supports. Conformance tests and the copier read it instead of guessing.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// Takes `Pos::At` on both sides without touching the descriptors' cursors, so several spans
-    /// of one file may be moved at once.
+    /// Takes `Pos::At` on both sides without moving the descriptors' cursors. Several spans of one
+    /// file may then be moved at once.
     pub positions: bool,
     /// Sources it reads besides regular files.
     pub src: Ends,
     /// Destinations it writes besides regular files.
     pub dst: Ends,
-    /// The destination has to be open for reading as well (it is mapped).
+    /// The destination must also be open for reading, because it is mapped.
     pub dst_readable: bool,
-    /// It has the kernel read the source into the page cache, rather than share its extents or go past the
-    /// cache.
+    /// The kernel reads the source into the page cache. False if the engine shares extents or
+    /// bypasses the page cache.
     pub reads_ahead: bool,
-    /// Kernel threads may do part of its work while it goes on: they carry out its requests, or serve a
-    /// device that it does not wait for. Then it may wait for a processor that these have.
+    /// Kernel threads or a device may do part of its work asynchronously. It may then wait for a
+    /// processor that kernel threads occupy.
     pub delegates: bool,
-    /// Errors that network and stacked file systems give to the first call although plain reads
-    /// and writes work; the chain forgives them while nothing of the file has moved.
+    /// Errors that network and stacked file systems return to the first call although plain reads
+    /// and writes work. The chain excuses them until a byte of the file has moved.
     pub first_call_excuses: &'static [rustix::io::Errno],
 }
 
 impl Facts {
-    /// Regular files on both sides, by position, nothing else: most engines differ from it in a
+    /// Regular files on both sides, by position, and nothing else. Most engines differ from it in a
     /// field or two.
     pub const REGULAR: Facts = Facts {
         positions: true,
@@ -144,10 +144,10 @@ impl Facts {
     };
 }
 
-/// Kinds of descriptors without positions that an engine takes through `Pos::Here`.
+/// Kinds of descriptors without positions that an engine accepts with `Pos::Here`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Pipes and fifos.
+    /// Pipes and FIFOs.
     pub pipe: bool,
     /// Stream sockets.
     pub socket: bool,
@@ -163,10 +163,10 @@ impl Ends {
 /// Whether an engine works on a pair of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It copied a sample rightly.
+    /// It copied a sample correctly.
     Yes,
-    /// It works, but not wholly as its name says, or it could not be tried; in words.
+    /// It works with a limitation, or could not be tried. The text says which.
     Maybe(String),
-    /// It does not work here; in words.
+    /// It does not work here. The text says why.
     No(String),
 }

@@ -1,10 +1,11 @@
 //! `io_uring`: several reads and writes in flight at once from one thread.
 //!
-//! Calls `io_uring_enter(2)`; each slot of the ring reads its piece and then writes it, unlinked,
-//! since a short read would break a link. Needs Linux 5.6 and a system that does not forbid it, and
-//! positions on both sides. Buffers are registered where RLIMIT_MEMLOCK allows. Shares the page
-//! cache, or with `direct` goes past it. Loses on small files, which do not repay the ring, and on
-//! cached files, where the kernel copies in line and nothing overlaps.
+//! Calls `io_uring_enter(2)`. Each slot of the ring reads its piece and then writes it. The two are
+//! not linked, because a short read would break a link. Needs Linux 5.6, a system that does not
+//! forbid io_uring, and positions on both sides. Registers its buffers where RLIMIT_MEMLOCK allows
+//! it. Shares the page cache, or bypasses it with `direct`. Loses on small files, whose copy is
+//! shorter than the setup of the ring, and on cached files, where the kernel copies synchronously
+//! and nothing overlaps.
 
 use std::io;
 
@@ -64,7 +65,7 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 
 impl Copier for Uring {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
-        // A pipe would be read at any offset, and several reads at once would mix its bytes.
+        // A pipe ignores offsets, and several reads in flight would mix its bytes.
         if let Err(errno) = tell(pair.src).and(tell(pair.dst)) {
             return Moved::refused(errno);
         }
@@ -85,7 +86,7 @@ impl Copier for Uring {
                     pair,
                     src_at,
                     dst_at,
-                    // Whole blocks only: the rest is refused below.
+                    // Whole blocks only. The rest is refused below.
                     len: span.len - span.len % block_bytes as u64,
                     slot_bytes,
                     next: 0,
@@ -109,21 +110,21 @@ impl Copier for Uring {
     }
 }
 
-/// The part of the span that a slot has in hand.
+/// The part of the span that a slot is copying.
 #[derive(Clone, Copy, Default)]
 struct Piece {
-    /// Where it begins, in bytes from the span's start.
+    /// Where it begins, in bytes from the start of the span.
     begin: u64,
     len: usize,
     read: usize,
     written: usize,
-    /// How often in a row its read or write was put off.
+    /// How many times in a row its read or write returned EAGAIN or EINTR.
     put_off: u32,
-    /// The read that came back with 0: what was read so far is all there is.
+    /// The last read returned 0: no bytes follow those read so far.
     eof: bool,
 }
 
-/// One span on its way through the ring.
+/// One span in flight through the ring.
 struct Flight<'fd> {
     pair: Pair<'fd>,
     src_at: u64,
@@ -133,8 +134,8 @@ struct Flight<'fd> {
     /// Where the next piece begins.
     next: u64,
     pieces: Vec<Piece>,
-    /// The lowest byte that was not written and why. Pieces beyond it may have been written; they
-    /// do not count, and where they made the destination longer it is cut back.
+    /// The lowest byte that was not written, and why. Pieces beyond it may have been written. They
+    /// do not count, and if they extended the destination it is truncated again.
     shortest: Option<Moved>,
 }
 
@@ -146,8 +147,8 @@ impl Flight<'_> {
         let mut completed = Vec::with_capacity(ring.depth());
         while ring.busy() {
             if let Err(errno) = ring.wait(|completion| completed.push(completion)) {
-                // Operations may be in flight for ever, and no byte of theirs can be counted; the
-                // ring's own drop deals with them.
+                // Operations may stay in flight without end, and none of their bytes can be
+                // counted. The ring's drop handles them.
                 let lowest = self.pieces.iter().map(|piece| piece.begin).min().unwrap_or(0);
                 self.stop_at(lowest, stop_for(Side::Pair, errno));
                 break;
@@ -185,7 +186,8 @@ impl Flight<'_> {
         ring.push(slot, Direction::Write, self.pair.dst, part);
     }
 
-    /// Takes a slot one step on: the rest of its read, its write, the rest of that, the next piece.
+    /// Advances a slot by one step: the rest of its read, its write, the rest of that, the next
+    /// piece.
     fn advance(&mut self, ring: &mut Ring, completion: Completion) {
         let slot = completion.slot;
         let piece = &mut self.pieces[slot];
@@ -222,7 +224,7 @@ impl Flight<'_> {
                     self.push_write(ring, slot);
                 }
             }
-            // A write that takes nothing would be asked for ever.
+            // A write that returns 0 would be repeated without end.
             Ok(0) => self.stop_piece(slot, Stop::Failed { side: Side::Dst, errno: Errno::IO }),
             Ok(count) => {
                 piece.written += count;
@@ -238,7 +240,7 @@ impl Flight<'_> {
         }
     }
 
-    /// Ends the copy inside a slot's piece, unless it has already ended before it.
+    /// Ends the copy inside a slot's piece, unless it has already ended at a lower byte.
     fn stop_piece(&mut self, slot: usize, stop: Stop) {
         let Piece { begin, written, .. } = self.pieces[slot];
         self.stop_at(begin + written as u64, stop);

@@ -1,9 +1,9 @@
-//! Every way to move bytes between two open descriptors on Linux, under one contract.
+//! Every technique to move bytes between two open descriptors on Linux, under one contract.
 //!
-//! The table [`ENGINES`] has one row a technique and one file a row. A [`Variant`] is a row with its
-//! tuning, started into a [`Copier`], which takes a [`Pair`] of borrowed descriptors and a [`Span`]
-//! and returns [`Moved`]: the exact number of bytes and why it stopped. A [`Chain`] of variants
-//! knows what follows a refusal.
+//! The table [`ENGINES`] has one row for each technique, and each row has a file of its own. A
+//! [`Variant`] is a row with its tuning. It starts a [`Copier`], which takes a [`Pair`] of borrowed
+//! descriptors and a [`Span`] and returns [`Moved`]: the exact number of bytes and why it stopped.
+//! A [`Chain`] of variants decides which variant is tried after a refusal.
 
 mod bytes;
 mod chain;

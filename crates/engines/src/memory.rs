@@ -1,9 +1,10 @@
-//! `memory`: the floor, not a copier between descriptors.
+//! `memory`: a floor, not a copier between descriptors.
 //!
-//! Calls memcpy between two buffers, window after window, until as many bytes have moved as the file
-//! has. Touches neither files nor the page cache. With `untouched` each window is memory that was
-//! never used, so that its page faults can be seen: a copy that seems to jump at some size is often
-//! only this. With `offset` both buffers start that far past a page; malloc has 16 bytes.
+//! Calls memcpy between two buffers, window after window, until it has moved as many bytes as the
+//! file has. Touches neither files nor the page cache. With `untouched` each window is memory that
+//! was never used, so the measurement includes its page faults. They often explain a sudden
+//! increase of copy time at some size. With `offset` both buffers start that many bytes past a
+//! page; malloc has 16 bytes.
 
 use std::io;
 
@@ -68,7 +69,7 @@ impl Floor for Touched {
         let (src, dst) = (self.src.as_mut_slice(), self.dst.as_mut_slice());
         for_each_window(len, src.len(), |window_bytes| {
             dst[..window_bytes].copy_from_slice(&src[..window_bytes]);
-            // The optimiser may not drop a copy that nobody reads.
+            // Keeps the optimiser from dropping a copy whose result is not read.
             std::hint::black_box(&mut *dst);
             Ok(())
         })

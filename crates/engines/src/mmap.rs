@@ -1,13 +1,13 @@
-//! `mmap`: a window of the source is mapped and written out, the Solaris cp way; with `dst` the
-//! destination is mapped too and memory copied.
+//! `mmap`: maps a window of the source and writes it, as Solaris cp does. With `dst` it also maps
+//! the destination and copies memory.
 //!
 //! Calls `mmap(2)` and `write(2)` (or memcpy). Needs a regular source, and with `dst` a destination
-//! open for reading as well. Shares the page cache: user memory is the cache itself, so a byte is
-//! copied once. Pays with page faults, one in sixteen pages or so, and with unmapping, which every
-//! core has to hear of. Loses on cold files without `populate`, and with small windows.
+//! that is also open for reading. Shares the page cache: user memory is the page cache itself, so
+//! each byte is copied once. Costs one page fault per sixteen pages or so, and a TLB shootdown for
+//! each unmap. Loses on cold files without `populate`, and with small windows.
 //!
-//! A source that shrinks under a mapping is no crash: the kernel's own access gives EFAULT, and the
-//! memory copy runs under guard.
+//! A source that shrinks under a mapping does not crash the process: the kernel's own access
+//! returns EFAULT, and a SIGBUS handler protects the memory copy.
 
 use std::io;
 
@@ -92,10 +92,10 @@ impl Copier for Mmap {
     }
 }
 
-/// A mapped stretch of a file. Mappings begin on a page, spans anywhere.
+/// A mapped range of a file. A mapping begins on a page boundary; a span may begin anywhere.
 struct Window {
     map: Map,
-    /// Where the stretch begins in the mapping.
+    /// Where the range begins in the mapping.
     from: usize,
     len: usize,
 }
@@ -107,7 +107,8 @@ impl Mmap {
             Err(errno) => return Moved::failed(Side::Src, errno),
         };
         if available == 0 {
-            // Nothing to map; the loop's doubt finds out whether there is anything to read.
+            // Nothing can be mapped. The zero makes the loop check with `read` whether there is
+            // anything to read.
             return until_done(pair, span, 1, Errors::MayRefuse, |_, _, _| {
                 Step::halted(Halt::Zero)
             });
@@ -129,7 +130,7 @@ impl Mmap {
                 }
             });
         if moved.stop == Stop::Done && available < span.len {
-            // What the source has gained since then has no pages in the destination to be put in.
+            // Bytes appended to the source since then have no pages in the destination's mapping.
             let tail = doubt_zero(pair, span.after(available));
             moved = Moved { bytes: available + tail.bytes, stop: tail.stop };
         }
@@ -137,7 +138,7 @@ impl Mmap {
         moved
     }
 
-    /// Maps up to `want` bytes of the source from `src_at`; `None` at or beyond its end.
+    /// Maps up to `want` bytes of the source from `src_at`. Returns `None` at or beyond its end.
     fn window(&self, pair: Pair<'_>, src_at: u64, want: usize) -> Result<Option<Window>, Errno> {
         let available = src_bytes_from(pair, src_at)?;
         let len = want.min(usize::try_from(available).unwrap_or(usize::MAX));
@@ -165,7 +166,7 @@ impl Mmap {
         match copied {
             Ok(()) => cut_at_src_end(pair, src_at, window.len),
             Err(Missing { side: Side::Dst, reached }) => {
-                // The page could not be had: writing there says why.
+                // The page could not be allocated. A write there returns the errno.
                 let halt = match rustix::io::pwrite(pair.dst, &[0], dst_at + reached as u64) {
                     Ok(_) => Halt::Error { side: Side::Dst, errno: Errno::IO },
                     Err(errno) => Halt::Error { side: Side::Dst, errno },
@@ -180,7 +181,7 @@ impl Mmap {
     }
 }
 
-/// One write of what is left of the window; the loop comes back for the rest.
+/// One write of the rest of the window. The loop calls again after a short write.
 fn write_out(pair: Pair<'_>, window: &Window, src_at: u64, dst: Pos) -> Step {
     let mut written = 0;
     while written < window.len {
@@ -192,7 +193,8 @@ fn write_out(pair: Pair<'_>, window: &Window, src_at: u64, dst: Pos) -> Step {
             }
             Ok(count) => written += count,
             Err(Errno::INTR) => {}
-            // The source lost these pages, or its medium cannot give them: reading tells.
+            // The source lost these pages, or its device cannot read them. A `read` returns the
+            // errno.
             Err(Errno::FAULT) => {
                 let step = cut_if_offset(pair, src_at, dst, written);
                 return Step { halt: step.halt.or(Some(Halt::Zero)), ..step };
@@ -206,7 +208,7 @@ fn write_out(pair: Pair<'_>, window: &Window, src_at: u64, dst: Pos) -> Step {
     cut_if_offset(pair, src_at, dst, written)
 }
 
-/// What a stream was given cannot be taken back, so there the count stands.
+/// Bytes written to a stream cannot be taken back, so the count stays as it is.
 fn cut_if_offset(pair: Pair<'_>, src_at: u64, dst: Pos, bytes: usize) -> Step {
     match dst {
         Pos::At(_) => cut_at_src_end(pair, src_at, bytes),
@@ -214,8 +216,8 @@ fn cut_if_offset(pair: Pair<'_>, src_at: u64, dst: Pos, bytes: usize) -> Step {
     }
 }
 
-/// A page that a file ends in reads as zeros beyond that end. When the source has become so short
-/// that some of the `bytes` just copied were such zeros, they do not count.
+/// A page that contains the end of a file reads as zeros beyond that end. If the source became so
+/// short that some of the `bytes` just copied were such zeros, they do not count.
 fn cut_at_src_end(pair: Pair<'_>, src_at: u64, bytes: usize) -> Step {
     match src_bytes_from(pair, src_at) {
         Ok(available) if available < bytes as u64 => {
@@ -236,7 +238,7 @@ fn offset_in_page(offset: u64) -> usize {
 }
 
 /// ENODEV: the file cannot be mapped. EACCES: it is not open for what the mapping needs. ENOMEM: no
-/// room for the mapping. In each case another engine may well do.
+/// memory for the mapping. In each case another engine may work.
 fn not_mapped(side: Side, errno: Errno) -> Step {
     Step::halted(match errno {
         Errno::NODEV | Errno::ACCESS | Errno::NOMEM => Halt::Unfit(errno),

@@ -7,15 +7,15 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 /// A row of the kernel's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// The kernel's number of it.
+    /// Its mount ID.
     pub id: u64,
     /// The type of its file system: `ext4`, `fuse.sshfs`.
     pub fs_type: String,
     /// Where it is mounted.
     pub mount_point: String,
-    /// The options of the mount and, behind a semicolon, of the file system.
+    /// The options of the mount, then a semicolon and those of the file system.
     pub options: String,
-    /// The device or share that it lies on, or a word that stands for none.
+    /// Its device or share, or a word that stands for none.
     pub source: String,
 }
 
@@ -27,14 +27,14 @@ impl Mount {
         table().lines().find_map(|line| Mount::parse(line).filter(|mount| mount.id == id))
     }
 
-    /// The kernel's list, in its order: a mount comes after what it is mounted over. Nothing without
+    /// The kernel's list, in its order: a mount comes after the mount that it covers. Empty without
     /// /proc.
     #[must_use]
     pub fn all() -> Vec<Mount> {
         table().lines().filter_map(Mount::parse).collect()
     }
 
-    /// A line of /proc/self/mountinfo: proc_pid_mountinfo(5).
+    /// Parses a line of /proc/self/mountinfo: proc_pid_mountinfo(5).
     fn parse(line: &str) -> Option<Mount> {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ');
@@ -53,13 +53,13 @@ impl Mount {
     }
 }
 
-/// The kernel's list as text; nothing without /proc.
+/// The kernel's list as text; empty without /proc.
 fn table() -> String {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     String::from_utf8_lossy(&table).into_owned()
 }
 
-/// The device number would not do: btrfs gives each subvolume one that no list has.
+/// The device number does not suffice: btrfs gives each subvolume one that is in no list.
 fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
     let wanted = StatxFlags::from_bits_retain(STATX_MNT_ID);
     let stat = statx(fd, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
@@ -69,7 +69,7 @@ fn mount_id(fd: BorrowedFd<'_>) -> Option<u64> {
 /// STATX_MNT_ID of linux/stat.h, Linux 5.8.
 const STATX_MNT_ID: u32 = 0x1000;
 
-/// Blanks, tabs, line ends, number signs and backslashes stand there as octal numbers.
+/// Decodes the octal escapes of blanks, tabs, line ends, number signs and backslashes.
 fn unescaped(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\043", "#"), ("\\134", "\\")]
         .iter()

@@ -1,5 +1,5 @@
-//! Several workers on one file: a composition over spans that works with every engine whose facts
-//! allow positions. It is no engine itself.
+//! Several workers on one file: a composition over spans, not an engine. It works with every engine
+//! whose facts include positions.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,8 +9,8 @@ use crate::presized::Presized;
 use crate::span::Pos;
 use crate::{Moved, Pair, Side, Span, Stop};
 
-/// Bytes that a worker takes at a time. Workers stay close to one another, which suits readahead and
-/// the allocator, and the one that gets ahead takes more.
+/// Bytes that a worker takes at a time. Workers stay close to one another, which suits readahead
+/// and the block allocator. A faster worker takes more stripes.
 const STRIPE_BYTES: u64 = 8 << 20;
 
 /// Copiers that share the stripes of each span.
@@ -20,7 +20,7 @@ pub(crate) struct Parallel {
 
 impl Parallel {
     /// # Panics
-    /// Without a copier.
+    /// If there is no copier.
     pub(crate) fn new(copiers: Vec<Box<dyn Copier>>) -> Parallel {
         assert!(!copiers.is_empty());
         Parallel { copiers }
@@ -48,7 +48,7 @@ impl Copier for Parallel {
         };
         let mut moved = share(&mut self.copiers, pair, Span { len: shared, ..span });
         if moved.stop == Stop::Done && shared < span.len {
-            // The end that fstat saw is no proof: read on.
+            // The end that fstat returned is no proof: continue to read.
             let tail = self.copiers[0].copy(pair, span.after(shared));
             moved = Moved { bytes: shared + tail.bytes, stop: tail.stop };
         }
@@ -65,8 +65,8 @@ impl Copier for Parallel {
     }
 }
 
-/// Has all `copiers` move stripes of `span`. What counts is the unbroken prefix: the first stripe
-/// that fell short ends it.
+/// Moves the stripes of `span` with all `copiers`. Only the unbroken prefix counts: the first
+/// stripe that fell short ends it.
 fn share(copiers: &mut [Box<dyn Copier>], pair: Pair<'_>, span: Span) -> Moved {
     let next_stripe = AtomicU64::new(0);
     let stopped = AtomicBool::new(false);
@@ -91,7 +91,7 @@ fn share(copiers: &mut [Box<dyn Copier>], pair: Pair<'_>, span: Span) -> Moved {
     let (first, others) = copiers.split_first_mut().expect("never without a copier");
     std::thread::scope(|scope| {
         for copier in others {
-            // A thread that cannot be had is one worker fewer: the others take its stripes.
+            // If a thread cannot be created, the other workers take its stripes.
             let _ = std::thread::Builder::new().spawn_scoped(scope, || work(copier));
         }
         work(first);

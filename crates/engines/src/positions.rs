@@ -1,4 +1,4 @@
-//! Positions that descriptors can honour, seen to before an engine is asked.
+//! Checks that descriptors can use the positions of a span, before an engine is called.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,8 +9,8 @@ use crate::engine::{Copier, StatusFlags};
 use crate::span::Pos;
 use crate::{Moved, Pair, Side, Span};
 
-/// A copier that is given only positions that its descriptors can honour. The others fail, since no
-/// other engine could honour them either.
+/// A copier that gets only positions that its descriptors can use. Other positions fail, because no
+/// other engine could use them either.
 pub(crate) struct WithHonouredPositions {
     pub(crate) copier: Box<dyn Copier>,
 }
@@ -23,8 +23,8 @@ impl Copier for WithHonouredPositions {
         if beyond_any_file(span.dst) {
             return Moved::failed(Side::Dst, Errno::FBIG);
         }
-        // The kernel appends whatever position pwrite(2) is given, so the bytes would come to lie
-        // elsewhere, those of several workers in any order.
+        // The kernel ignores the offset of pwrite(2) and appends. The bytes would be written
+        // elsewhere, and those of several workers in any order.
         if let Pos::At(_) = span.dst
             && appends(pair.dst)
         {
@@ -42,12 +42,12 @@ impl Copier for WithHonouredPositions {
     }
 }
 
-/// Whether writes through `fd` go to the end of the file, wherever its cursor is (O_APPEND).
+/// Whether writes through `fd` are appended to the file, wherever its cursor is (O_APPEND).
 pub(crate) fn appends(fd: BorrowedFd<'_>) -> bool {
     fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::APPEND))
 }
 
-/// Offsets are signed in the kernel; -1 even means the cursor to preadv2(2) and io_uring.
+/// Offsets are signed in the kernel. -1 means the cursor to preadv2(2) and io_uring.
 fn beyond_any_file(pos: Pos) -> bool {
     matches!(pos, Pos::At(offset) if i64::try_from(offset).is_err())
 }

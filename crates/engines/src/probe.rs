@@ -1,4 +1,4 @@
-//! Whether an engine works between two files, found out by having it copy a sample.
+//! Probes: whether an engine works between two files, determined by the copy of a sample.
 
 use rustix::io::Errno;
 
@@ -7,12 +7,12 @@ use crate::sys::buffer::Buffer;
 use crate::until_done::pwrite_all;
 use crate::{Pair, Side, Span, Stop, Variant};
 
-/// The most bytes a probe copies.
+/// The most bytes that a probe copies.
 const SAMPLE_BYTES_MAX: u64 = 1 << 20;
 
-/// The verdict on `engine` between these two files. `pair.src` should hold a few pages that do not
-/// end on a page boundary; `pair.dst` is an empty scratch file, open for reading and writing, and
-/// is empty again afterwards. `None` for a floor, which copies no files.
+/// The verdict on `engine` between these two files. `pair.src` should contain a few pages and not
+/// end on a page boundary. `pair.dst` is an empty scratch file, open for reading and writing; it is
+/// empty again afterwards. `None` for a floor, which copies no files.
 #[must_use]
 pub fn probe(engine: &Engine, pair: Pair<'_>) -> Option<Verdict> {
     match engine.kind {
@@ -21,12 +21,12 @@ pub fn probe(engine: &Engine, pair: Pair<'_>) -> Option<Verdict> {
     }
 }
 
-/// Copies the start of the source, reads it back and compares: the probe of most engines.
+/// Copies the start of the source, reads it back and compares. Most engines use this probe.
 pub(crate) fn probe_by_copy(engine: &'static Engine, pair: Pair<'_>) -> Verdict {
     probe_variant(&Variant::plain(engine), pair)
 }
 
-/// Whether this very variant works between these two files; see [`probe`] for what they are.
+/// Whether exactly this variant works between these two files, which [`probe`] describes.
 #[must_use]
 pub fn probe_variant(variant: &Variant, pair: Pair<'_>) -> Verdict {
     let verdict = copy_and_compare(variant, pair).unwrap_or_else(|errno| {
@@ -98,14 +98,14 @@ fn same_start(pair: Pair<'_>, bytes: u64) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Fills `file` with `bytes` that no file system can store as a hole: the sample for a probe.
+/// Fills `file` with `bytes` bytes that no file system can store as a hole: the sample for a probe.
 ///
 /// # Errors
-/// What writing gives.
+/// Those of write(2).
 pub fn write_sample(file: std::os::fd::BorrowedFd<'_>, bytes: usize) -> std::io::Result<()> {
     let mut buffer = Buffer::page_aligned(bytes)?;
     for (index, byte) in buffer.as_mut_slice().iter_mut().enumerate() {
-        // A linear congruential step, taken from the high bits: no page equals another.
+        // A linear congruential step, of which the high bits are used: no two pages are equal.
         let mixed = (index as u64).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         *byte = mixed.to_be_bytes()[1];
     }
@@ -113,7 +113,7 @@ pub fn write_sample(file: std::os::fd::BorrowedFd<'_>, bytes: usize) -> std::io:
     Ok(result?)
 }
 
-/// The system's words for an errno, without its number.
+/// The system's description of an errno, without its number.
 #[must_use]
 pub fn describe(errno: Errno) -> String {
     without_number(&std::io::Error::from(errno).to_string())

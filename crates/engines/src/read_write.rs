@@ -1,11 +1,11 @@
-//! `read_write`: read and write through one buffer that is used again and again.
+//! `read_write`: reads and writes through one buffer, which it reuses.
 //!
-//! Calls `pread`/`pwrite` (or `read`/`write` at a cursor). Needs nothing: it works between any two
-//! descriptors and is the last resort of every chain. Shares the page cache on both sides, and
-//! copies each byte twice. Loses where a kernel copy saves those copies, and badly with a small
-//! buffer, where the calls cost more than the bytes: a 1-byte buffer is the naive copy. On some
-//! processors it loses by a factor of two with a buffer that does not start on a page, as those of
-//! malloc do not: `offset=16` is there to measure that.
+//! Calls `pread`/`pwrite` (or `read`/`write` at a cursor). Has no requirements: it works between
+//! any two descriptors and is the last resort of every chain. Shares the page cache on both sides,
+//! and copies each byte twice. Loses where a copy inside the kernel avoids those copies. Loses by
+//! far with a small buffer, whose calls cost more than the bytes: a 1-byte buffer is the naive
+//! copy. On some processors it is slower by a factor of two if the buffer does not start on a page
+//! boundary, as buffers of malloc do not: `offset=16` measures that.
 
 use std::io;
 
@@ -81,7 +81,7 @@ mod tests {
     use crate::sys::buffer::offset_in_page;
 
     #[test]
-    fn the_buffer_starts_where_the_variant_says() {
+    fn the_buffer_starts_at_the_offset_of_the_variant() {
         for (text, offset_bytes) in [
             ("read_write", 0),
             ("read_write:1", 0),

@@ -1,9 +1,10 @@
 //! `reflink`: the destination shares the source's extents; no byte is moved.
 //!
-//! Calls the ioctls FICLONERANGE (a span) and FICLONE (a whole file that changes meanwhile). Needs both files on one
-//! copy-on-write file system (btrfs, xfs, bcachefs, some network ones). A span that ends inside a
-//! block before the end of the source is shared up to that block, and the rest refused: the next
-//! engine copies it. Loses never on time; the two files then share one fate on the medium.
+//! Calls the ioctls FICLONERANGE (for a span) and FICLONE (for a whole file whose length changes
+//! meanwhile). Needs both files on one copy-on-write file system (btrfs, xfs, bcachefs, some
+//! network file systems). If a span ends inside a block before the end of the source, it shares the
+//! blocks before that one and refuses the rest, which the next engine copies. Never loses on time.
+//! A media error in a shared extent damages both files.
 
 use std::io;
 
@@ -41,7 +42,7 @@ impl Copier for Reflink {
         match clone_span(pair, src_at, dst_at, span.len) {
             Ok(bytes) if bytes == span.len => Moved { bytes, stop: Stop::Done },
             Ok(bytes) => {
-                // The source ended there, or goes on in bytes that cannot be shared.
+                // The source ended there, or continues with bytes that cannot be shared.
                 let doubted = doubt_zero(pair, span.after(bytes));
                 Moved { bytes: bytes + doubted.bytes, stop: doubted.stop }
             }
@@ -51,22 +52,23 @@ impl Copier for Reflink {
     }
 }
 
-/// Clones what of the span can be cloned and returns how many bytes that was.
+/// Clones the part of the span that can be cloned, and returns its length in bytes.
 fn clone_span(pair: Pair<'_>, src_at: u64, dst_at: u64, len: u64) -> rustix::io::Result<u64> {
     if len == 0 {
-        // To the ioctl that would be all there is.
+        // A length of 0 means up to the end of the file to the ioctl.
         return Ok(0);
     }
-    // Most spans are whole files, and nothing has to be looked at. A look at the destination before it
-    // is written to would even cost a change of its inode: since Linux 6.13 whoever has seen its times
-    // sees another one after the next change, which otherwise need not be noted within a tick.
+    // Most spans are whole files, and need no fstat. An fstat of the destination before the first
+    // write also causes an inode update: since Linux 6.13 the next change after a read of the
+    // timestamps gets a new timestamp, which the kernel can otherwise omit within a tick.
     match uninterrupted(|| clone_range(pair, src_at, dst_at, len)) {
         Err(Errno::INVAL) => clone_what_can_be(pair, src_at, dst_at, len),
         result => result.map(|()| len),
     }
 }
 
-/// The same where a bound is not on a block, or the source is not as long as it was.
+/// Clones what it can if a bound is not on a block boundary, or the length of the source has
+/// changed.
 fn clone_what_can_be(
     pair: Pair<'_>,
     src_at: u64,
@@ -81,8 +83,8 @@ fn clone_what_can_be(
     }
     let to_the_end = len >= available;
     if to_the_end && src_at == 0 && dst_at == 0 && file_bytes(&rustix::fs::fstat(pair.dst)?) == 0 {
-        // FICLONE takes the whole source as it is at that instant, so a source that grows
-        // meanwhile is no error; what came of it is the size of the destination.
+        // FICLONE takes the whole source as it is at that instant, so a source that grows meanwhile
+        // is no error. The length of the destination is the length that was cloned.
         uninterrupted(|| rustix::fs::ioctl_ficlone(pair.dst, pair.src))?;
         let cloned = file_bytes(&rustix::fs::fstat(pair.dst)?);
         if cloned > len {
@@ -90,7 +92,7 @@ fn clone_what_can_be(
         }
         return Ok(cloned.min(len));
     }
-    // A range may end inside a block only where the source ends too.
+    // A range may end inside a block only at the end of the source.
     let clonable = if to_the_end {
         available
     } else {

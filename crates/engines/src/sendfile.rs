@@ -1,9 +1,9 @@
 //! `sendfile`: the kernel copies to the destination's cursor.
 //!
-//! Calls `sendfile(2)`, a splice through a pipe inside the kernel. Needs a source that the page
-//! cache holds (a regular file); the destination may be anything, a socket above all. Bypasses user
-//! memory, shares the page cache. It has no destination offset, so it moves the cursor there, and
-//! workers cannot share a file. Loses where extents could be shared.
+//! Calls `sendfile(2)`, which is a splice through a pipe inside the kernel. Needs a source in the
+//! page cache (a regular file). The destination may be any file, in particular a socket. Bypasses
+//! user memory, shares the page cache. It has no destination offset, so it moves the destination's
+//! cursor, and workers cannot share a file. Loses where extents could be shared.
 
 use std::io;
 

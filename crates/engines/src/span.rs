@@ -1,22 +1,22 @@
-//! Where bytes come from, where they go, and how many.
+//! The source position, the destination position and the length of a copy.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A place in a file, or the descriptor's own cursor.
+/// A position in a file, or the descriptor's own cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pos {
-    /// An offset in bytes from the start of the file. The descriptor's cursor is left alone by
-    /// engines whose [`Facts`](crate::Facts) say `positions`; the others move it. A destination
-    /// with O_APPEND fails: the kernel writes at its end, whatever the offset.
+    /// An offset in bytes from the start of the file. Engines whose [`Facts`](crate::Facts) have
+    /// `positions` do not move the descriptor's cursor; the others do. A destination with O_APPEND
+    /// fails: the kernel writes at its end, whatever the offset.
     At(u64),
-    /// The descriptor's own cursor, which moves on by what was copied: the only choice for pipes,
+    /// The descriptor's own cursor, which advances by the bytes copied. The only choice for pipes,
     /// sockets and terminals.
     Here,
 }
 
 impl Pos {
-    /// The position `bytes` further on; a cursor moves by itself.
+    /// The position `bytes` later. A cursor advances by itself.
     #[must_use]
     pub fn advanced(self, bytes: u64) -> Pos {
         match self {
@@ -26,14 +26,14 @@ impl Pos {
     }
 }
 
-/// One stretch of bytes to move.
+/// A range of bytes to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Where to read.
     pub src: Pos,
     /// Where to write.
     pub dst: Pos,
-    /// How many bytes to move at most; [`Span::TO_EOF`] for all there are.
+    /// The maximum number of bytes to move; [`Span::TO_EOF`] for all bytes up to the end.
     pub len: u64,
 }
 
@@ -53,10 +53,10 @@ impl Span {
         Span { src: Pos::At(offset), dst: Pos::At(offset), len }
     }
 
-    /// What remains to be moved after the first `bytes` of this span.
+    /// The rest of the span after its first `bytes`.
     ///
     /// # Panics
-    /// When `bytes` exceeds the span: an engine claimed more than it was asked for.
+    /// If `bytes` exceeds the span: an engine claimed more than was requested.
     #[must_use]
     pub fn after(self, bytes: u64) -> Span {
         assert!(bytes <= self.len, "{bytes} bytes moved of a span of {}", self.len);
@@ -64,34 +64,34 @@ impl Span {
     }
 }
 
-/// The two open descriptors of a copy, borrowed: an engine never opens or closes files. Both may be
-/// of one file as long as the span's ranges do not overlap; where they do, what comes is undefined,
-/// and with [`Span::TO_EOF`] the copy may chase its own end until the disk is full.
+/// The two open descriptors of a copy, borrowed: an engine never opens or closes files. Both may
+/// refer to one file if the span's ranges do not overlap. If they overlap, the result is undefined,
+/// and with [`Span::TO_EOF`] the copy may follow its own end until the disk is full.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'fd> {
     /// Open for reading.
     pub src: BorrowedFd<'fd>,
-    /// Open for writing, and for reading too where
-    /// [`Facts::dst_readable`](crate::Facts::dst_readable) asks for it.
+    /// Open for writing, and also for reading if
+    /// [`Facts::dst_readable`](crate::Facts::dst_readable) requires it.
     pub dst: BorrowedFd<'fd>,
-    /// Counts bytes as they move, for whoever wants to see that before the span is done.
+    /// Counts bytes as they move, for readers that need a count before the span is done.
     pub meter: Option<&'fd Meter>,
 }
 
 impl<'fd> Pair<'fd> {
-    /// A pair whose bytes nobody counts on their way.
+    /// A pair without a meter.
     #[must_use]
     pub fn new(src: BorrowedFd<'fd>, dst: BorrowedFd<'fd>) -> Pair<'fd> {
         Pair { src, dst, meter: None }
     }
 
-    /// The same with a meter.
+    /// The same pair with a meter.
     #[must_use]
     pub fn with_meter(self, meter: Option<&'fd Meter>) -> Pair<'fd> {
         Pair { meter, ..self }
     }
 
-    /// Tells the meter of `bytes` that one call has moved.
+    /// Adds the `bytes` of one call to the meter.
     pub(crate) fn count(&self, bytes: usize) {
         if let Some(meter) = self.meter {
             meter.add(bytes as u64);
@@ -99,9 +99,9 @@ impl<'fd> Pair<'fd> {
     }
 }
 
-/// A running count of bytes and calls that others may read at any moment. It is a hint: what was
-/// moved and then moved again by another engine counts twice, until the owner, who knows [`Moved`],
-/// puts it right.
+/// A running count of bytes and calls that other threads may read at any moment. It is a hint:
+/// bytes that another engine moves again count twice, until the owner, who knows [`Moved`],
+/// corrects it.
 ///
 /// [`Moved`]: crate::Moved
 #[derive(Debug, Default)]
@@ -117,7 +117,7 @@ impl Meter {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sets the count of bytes right.
+    /// Corrects the count of bytes.
     pub fn set(&self, bytes: u64) {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
@@ -128,7 +128,7 @@ impl Meter {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How often bytes were added: calls that handed bytes to the destination.
+    /// The number of calls that passed bytes to the destination.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)

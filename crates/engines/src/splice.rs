@@ -1,9 +1,9 @@
-//! `splice`: pages travel from the source through a pipe to the destination.
+//! `splice`: moves pages from the source through a pipe to the destination.
 //!
-//! Calls `splice(2)` twice a step. Needs no user memory; takes files, pipes and sockets on either
-//! side. Shares the page cache: a page in the pipe is the source's own, and is copied once, into the
-//! destination. Loses with the pipe's default 64 KiB, which makes a step of every 16 pages, and
-//! where the destination has no splice of its own (some FUSE and network file systems).
+//! Calls `splice(2)` twice a step. Needs no user memory. Takes files, pipes and sockets on either
+//! side. Shares the page cache: a page in the pipe is the source's own, and is copied once, into
+//! the destination. Loses with the pipe's default capacity of 64 KiB, which makes each step 16
+//! pages, and where the destination has no splice of its own (some FUSE and network file systems).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -44,7 +44,7 @@ pub(crate) static SPLICE: Engine = Engine {
 struct Splice {
     chunk_bytes: usize,
     pipe_bytes: usize,
-    /// Empty between steps. Taken out and dropped with its content when a step fails.
+    /// Empty between steps. If a step fails, the pipe is taken out and dropped with its content.
     pipe: Option<Pipe>,
 }
 
@@ -113,7 +113,7 @@ impl Pipe {
         Ok(Pipe { read_end, write_end })
     }
 
-    /// Takes up to `want` bytes of the source into the empty pipe.
+    /// Moves up to `want` bytes of the source into the empty pipe.
     fn fill(&self, pair: Pair<'_>, src: Pos, want: usize) -> rustix::io::Result<usize> {
         let mut offset = match src {
             Pos::At(offset) => Some(offset),
@@ -123,7 +123,8 @@ impl Pipe {
         rustix::pipe::splice(pair.src, offset.as_mut(), &self.write_end, None, want, flags)
     }
 
-    /// Passes all `taken` bytes on, over short counts. Returns how many went, and what stopped it.
+    /// Moves all `taken` bytes out of the pipe, repeating short calls. Returns how many were moved,
+    /// and the error that stopped it.
     fn drain(&self, pair: Pair<'_>, dst: Pos, taken: usize) -> (usize, rustix::io::Result<()>) {
         let mut drained = 0;
         while drained < taken {
@@ -135,7 +136,7 @@ impl Pipe {
             let flags = SpliceFlags::MOVE;
             let count = offset.as_mut();
             match rustix::pipe::splice(&self.read_end, None, pair.dst, count, left, flags) {
-                // A destination that takes nothing would be asked for ever.
+                // A destination that accepts 0 bytes would be called without end.
                 Ok(0) => return (drained, Err(Errno::IO)),
                 Ok(count) => drained += count,
                 Err(Errno::INTR) => {}
@@ -145,7 +146,8 @@ impl Pipe {
         (drained, Ok(()))
     }
 
-    /// Writes the `stranded` bytes left in the pipe by plain writes: a refusal may strand nothing.
+    /// Writes the `stranded` bytes left in the pipe with plain writes. A refusal must leave no
+    /// bytes in it.
     fn rescue(&self, pair: Pair<'_>, src: Pos, dst: Pos, stranded: usize) -> Step {
         let Ok(mut buffer) = Buffer::page_aligned(stranded) else {
             return Step::halted(after_failed_write(pair, src, stranded, Errno::NOMEM));

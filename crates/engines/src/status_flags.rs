@@ -1,4 +1,5 @@
-//! Status flags that an engine needs on its descriptors while it copies, set and put back.
+//! Sets the status flags that an engine needs on its descriptors during the copy, and restores
+//! them.
 
 use std::os::fd::BorrowedFd;
 
@@ -8,8 +9,9 @@ use rustix::io::Errno;
 use crate::engine::{Copier, StatusFlags};
 use crate::{Moved, Pair, Span};
 
-/// A copier whose descriptors carry `flags` for the length of each span. The flags belong to the
-/// open file, which all workers share; hence they are set around the workers and not by them.
+/// A copier whose descriptors have `flags` for the length of each span. The flags belong to the
+/// open file description, which all workers share. They are therefore set around the workers, not
+/// by them.
 pub(crate) struct WithStatusFlags {
     pub(crate) copier: Box<dyn Copier>,
     pub(crate) flags: StatusFlags,
@@ -17,7 +19,8 @@ pub(crate) struct WithStatusFlags {
 
 impl Copier for WithStatusFlags {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
-        // On a pipe O_DIRECT means packets, and a reader with a small buffer would lose their ends.
+        // On a pipe O_DIRECT means packet mode, and a reader with a small buffer would lose the
+        // rest of each packet.
         if !is_file(pair.src) || !is_file(pair.dst) {
             return Moved::refused(Errno::INVAL);
         }
@@ -38,7 +41,7 @@ impl Copier for WithStatusFlags {
     }
 }
 
-/// Whether the flags mean there what they mean for files.
+/// Whether the flags have the meaning that they have for files.
 fn is_file(fd: BorrowedFd<'_>) -> bool {
     rustix::fs::fstat(fd).is_ok_and(|stat| {
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -46,7 +49,7 @@ fn is_file(fd: BorrowedFd<'_>) -> bool {
     })
 }
 
-/// Puts a descriptor's status flags back when dropped.
+/// Restores a descriptor's status flags when dropped.
 struct Guard<'fd> {
     fd: BorrowedFd<'fd>,
     before: OFlags,
@@ -58,7 +61,8 @@ impl<'fd> Guard<'fd> {
         let before = fcntl_getfl(fd)?;
         let changed = !before.contains(flags);
         if changed {
-            // A regular file never waits; io_uring before Linux 5.18 gives EAGAIN for the flag all the same.
+            // A regular file never blocks, but io_uring before Linux 5.18 returns EAGAIN if the
+            // flag is set.
             fcntl_setfl(fd, (before | flags) - OFlags::NONBLOCK)?;
         }
         Ok(Guard { fd, before, changed })
@@ -68,8 +72,8 @@ impl<'fd> Guard<'fd> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if self.changed {
-            // Clearing a flag that could be set does not fail; and if it did, the descriptor would
-            // refuse unaligned calls aloud rather than lose bytes.
+            // Clearing a flag that could be set does not fail. If it did, the descriptor would
+            // refuse unaligned calls with an error and lose no bytes.
             let _ = fcntl_setfl(self.fd, self.before);
         }
     }

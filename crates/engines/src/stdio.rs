@@ -1,13 +1,13 @@
 //! `stdio`: the C library's streams, fread and fwrite.
 //!
 //! Calls `fread`/`fwrite` on streams over duplicates of the descriptors. An item of 1 byte is the
-//! byte-at-a-time loop of many a textbook. Shares the page cache; a byte is copied up to four times
-//! (cache, stream, item, stream, cache), twice where the item is as large as the stream's buffer,
-//! since the library then goes past it. The buffers of the streams are where the library allocates
-//! them, unless `setvbuf` replaces them. The source needs positions: what a stream reads ahead could
-//! not be given back to a pipe. A signal that interrupts a write fails the copy, since the stream has
-//! then thrown away what it held. Loses to `read_write` with the same buffer, by the bookkeeping of
-//! each item.
+//! byte-at-a-time loop of textbooks. Shares the page cache. A byte is copied up to four times (page
+//! cache, stream, item, stream, page cache), or twice if the item is as large as the stream's
+//! buffer, because the library then bypasses that buffer. The library allocates the buffers of the
+//! streams, unless `setvbuf` replaces them. The source needs positions: bytes that a stream read
+//! ahead could not be returned to a pipe. A signal that interrupts a write fails the copy, because
+//! the stream has then discarded its buffer. Loses to `read_write` with the same buffer, by the
+//! bookkeeping of each item.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -98,7 +98,7 @@ impl Stdio {
             Ok(streams) => streams,
             Err(errno) => return Moved::refused(errno),
         };
-        // Nothing but a regular file tells afterwards how much of it was written.
+        // Only a regular file can report afterwards how much of it was written.
         let dst_began_at = next_write_at(pair.dst).ok();
         let item = self.item.as_mut_slice();
         let (mut taken, mut passed_on) = (0, 0);
@@ -116,8 +116,9 @@ impl Stdio {
             }
         };
         let Err(errno) = flushed else { return handed_on };
-        // What reached the descriptor counts, not what the stream took. A stream that failed keeps
-        // no account of its buffer, so of a pipe we know what had passed before.
+        // The bytes that reached the descriptor count, not those that the stream accepted. A stream
+        // that failed keeps no account of its buffer. For a pipe only the bytes before the failed
+        // call are known.
         let bytes = match (dst_began_at, tell(pair.dst)) {
             (Some(began_at), Ok(at)) => at - began_at,
             _ => passed_on,
@@ -142,7 +143,7 @@ impl Stdio {
     }
 }
 
-/// Where the next write at the cursor of `dst` will land.
+/// The offset of the next write at the cursor of `dst`.
 fn next_write_at(dst: BorrowedFd<'_>) -> rustix::io::Result<u64> {
     if appends(dst) { seek(dst, SeekFrom::End(0)) } else { tell(dst) }
 }
@@ -153,8 +154,8 @@ fn step(src: &mut Stream, dst: &mut Stream, item: &mut [u8]) -> Step {
     match end {
         End::Full => {}
         End::Eof => unreachable!("only reading meets the end"),
-        // Also where a signal interrupted it: a stream forgets its buffer over any error, so what
-        // it had taken cannot be written again.
+        // This includes EINTR: a stream discards its buffer on any error, so the bytes that it had
+        // accepted cannot be written again.
         End::Error(errno) => {
             return Step { bytes, halt: Some(Halt::Lost { side: Side::Dst, errno }) };
         }
@@ -174,7 +175,7 @@ mod tests {
     use crate::sys::buffer::offset_in_page;
 
     #[test]
-    fn item_and_stream_buffers_start_where_the_variant_says() {
+    fn item_and_stream_buffers_start_at_the_offset_of_the_variant() {
         for (text, offset_bytes, has_buffers) in [
             ("stdio", 0, false),
             ("stdio:1", 0, false),

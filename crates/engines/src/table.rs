@@ -14,7 +14,7 @@ use crate::sendfile::SENDFILE;
 use crate::splice::SPLICE;
 use crate::stdio::STDIO;
 
-/// Every engine there is. A new one is a file beside the others and a row here.
+/// All engines. To add one, add a file next to the others and a row here.
 pub static ENGINES: &[&Engine] = &[
     &READ_WRITE,
     &STDIO,

@@ -1,6 +1,7 @@
-//! The parameters of an engine, and values for them.
+//! The parameters of an engine, and their values.
 
-/// The largest offset of a buffer from the start of a page, in bytes: the last byte of the smallest page.
+/// The largest offset of a buffer from the start of a page, in bytes: the last byte of the smallest
+/// page.
 pub(crate) const OFFSET_BYTES_MAX: u64 = 4095;
 
 /// One parameter of an engine.
@@ -8,13 +9,13 @@ pub(crate) const OFFSET_BYTES_MAX: u64 = 4095;
 pub struct Param {
     /// The key in the text form; the unit is in `kind`.
     pub name: &'static str,
-    /// Its values.
+    /// The values that it takes.
     pub kind: ParamKind,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub about: &'static str,
 }
 
-/// The values a [`Param`] takes.
+/// The values that a [`Param`] takes.
 #[derive(Clone, Copy, Debug)]
 pub enum ParamKind {
     /// Bytes. An engine's first parameter of this kind is written without its key:
@@ -22,27 +23,27 @@ pub enum ParamKind {
     Bytes {
         /// The value if the text does not contain the key.
         default: u64,
-        /// The smallest that makes sense.
+        /// The smallest useful value.
         min: u64,
-        /// The largest that the engine takes.
+        /// The largest value that the engine takes.
         max: u64,
     },
     /// A plain number.
     Count {
         /// The value if the text does not contain the key.
         default: u64,
-        /// The smallest that makes sense.
+        /// The smallest useful value.
         min: u64,
-        /// The largest that the engine takes.
+        /// The largest value that the engine takes.
         max: u64,
     },
-    /// How many bytes past the start of a page something begins. 0, the start itself, is the default
-    /// and is not written.
+    /// The number of bytes between the start of a page and the start of a buffer. 0, the default,
+    /// is not written.
     Offset {
-        /// The largest that makes sense.
+        /// The largest useful value.
         max: u64,
     },
-    /// On when the text contains its key.
+    /// On if the text contains its key.
     Flag,
 }
 
@@ -50,7 +51,7 @@ pub enum ParamKind {
 #[derive(Clone, Debug)]
 pub struct Tuning {
     params: &'static [Param],
-    /// One slot a parameter, in the order of the engine's row; `None` is the default.
+    /// One slot for each parameter, in the order of the engine's row; `None` is the default.
     pub(crate) set: Vec<Option<u64>>,
 }
 
@@ -64,7 +65,7 @@ impl Tuning {
     /// The value of the parameter `name`; a flag is 1 or 0.
     ///
     /// # Panics
-    /// When the engine has no such parameter: a misspelling in the engine's own code.
+    /// If the engine has no such parameter: a misspelling in the engine's own code.
     #[must_use]
     pub fn get(&self, name: &str) -> u64 {
         let (index, param) = self.find(name);
@@ -77,7 +78,7 @@ impl Tuning {
     /// [`get`](Tuning::get) as a length in memory.
     ///
     /// # Panics
-    /// When the engine has no such parameter, or its `max` exceeds the address space.
+    /// If the engine has no such parameter, or its `max` exceeds the address space.
     #[must_use]
     pub fn bytes(&self, name: &str) -> usize {
         usize::try_from(self.get(name)).expect("a parameter's maximum fits the address space")
@@ -86,7 +87,7 @@ impl Tuning {
     /// Whether the flag `name` is on.
     ///
     /// # Panics
-    /// When the engine has no such parameter.
+    /// If the engine has no such parameter.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         self.get(name) != 0

@@ -1,5 +1,5 @@
-//! The one loop for short counts, interruptions and zeros. Every engine that makes one call after
-//! another goes through it, so that no engine can forget a case.
+//! The one loop for short counts, interruptions and zeros. Every engine that repeats one call uses
+//! it, so that no engine omits a case.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,32 +9,34 @@ use crate::moved::{Moved, Side, Stop, is_refusal};
 use crate::span::{Pair, Pos, Span};
 use crate::sys::buffer::Page;
 
-/// The most bytes one call moves: Linux cuts every read, write and kernel copy there
+/// The most bytes that one call moves. Linux truncates every read, write and kernel copy to this
 /// (MAX_RW_COUNT, read(2)).
 pub const CALL_BYTES_MAX: u64 = 0x7fff_f000;
 
-/// What one step of an engine came to: bytes that reached the destination, and what cut the step
-/// short, if anything did.
+/// The result of one step of an engine: the bytes that reached the destination, and the reason if
+/// the step stopped early.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) bytes: usize,
     pub(crate) halt: Option<Halt>,
 }
 
-/// What cut a step short.
+/// Why a step stopped early.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Halt {
-    /// A `read` returned 0: the source has ended.
+    /// A `read` returned 0: end of file.
     Eof,
-    /// A call other than `read` moved nothing, which proves nothing: /proc files report length 0
-    /// to the kernel's copy calls and yet can be read.
+    /// A call other than `read` moved 0 bytes. This does not prove the end of the file: /proc files
+    /// report length 0 to the kernel's copy calls and can still be read.
     Zero,
-    /// A call failed. Nothing of the source is lost: what was not written can be read again.
+    /// A call failed. No bytes of the source are lost: those that were not written can be read
+    /// again.
     Error { side: Side, errno: Errno },
-    /// The engine lacks what it needs for this file, whatever the error's name: another may do. No
-    /// byte is in hand.
+    /// The engine lacks what it needs for this file, whatever the errno: another engine may work.
+    /// No bytes were read and left unwritten.
     Unfit(Errno),
-    /// A call failed and bytes taken from a source that cannot be read twice went with it.
+    /// A call failed, and bytes were lost that had been read from a source that cannot be read
+    /// twice.
     Lost { side: Side, errno: Errno },
 }
 
@@ -47,7 +49,7 @@ impl Step {
         Step { bytes: 0, halt: Some(halt) }
     }
 
-    /// The step that a call serving both sides at once has made: a count, zero or an error.
+    /// The step made by one call that serves both sides: a count, zero or an error.
     pub(crate) fn of_one_call(result: io::Result<usize>, side: Side) -> Step {
         match result {
             Ok(0) => Step::halted(Halt::Zero),
@@ -60,17 +62,17 @@ impl Step {
 /// Whether an engine's own errors may be refusals, or are always failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Errors {
-    /// Errors that [`is_refusal`] knows let the next engine try.
+    /// Errors that [`is_refusal`] accepts let the next engine try.
     MayRefuse,
-    /// The engine uses nothing that a file could lack; its errors are the file's.
+    /// The engine needs nothing that a file could lack. Its errors are those of the file.
     AlwaysFail,
 }
 
-/// Calls `step` with what is left of `span`, at most `step_bytes_max` at a time, until the span is
-/// done or something ends it.
+/// Calls `step` with the rest of `span`, at most `step_bytes_max` at a time, until the span is done
+/// or a step stops it.
 ///
 /// # Panics
-/// When a step claims more bytes than it was asked for.
+/// If a step claims more bytes than were requested.
 pub(crate) fn until_done(
     pair: Pair<'_>,
     span: Span,
@@ -89,7 +91,7 @@ pub(crate) fn until_done(
         let stop = match halt {
             None if stepped > 0 => continue,
             Some(Halt::Error { errno: Errno::INTR, .. }) => continue,
-            // Whatever ended the step, nothing is left to be asked of it.
+            // The span is complete, whatever stopped the step.
             Some(Halt::Eof | Halt::Zero) if bytes == span.len => Stop::Done,
             Some(Halt::Eof) => Stop::Eof,
             None | Some(Halt::Zero) => {
@@ -111,9 +113,9 @@ pub(crate) fn until_done(
     Moved { bytes, stop: Stop::Done }
 }
 
-/// Settles what a zero from a call other than `read` meant, by reading. Bytes that do come are
-/// written, since a pipe would not give them twice; the engine has then been shown to be blind to
-/// them and refuses the rest.
+/// Determines by a `read` what a zero from another call meant. Bytes that are read are also
+/// written, because a pipe would not return them again. They prove that the engine cannot see them,
+/// so it refuses the rest.
 pub(crate) fn doubt_zero(pair: Pair<'_>, left: Span) -> Moved {
     let mut page = Page::zeros();
     let buffer = &mut page.0;
@@ -127,14 +129,14 @@ pub(crate) fn doubt_zero(pair: Pair<'_>, left: Span) -> Moved {
             }
             Some(Halt::Eof | Halt::Zero) => Stop::Eof,
             None if step.bytes as u64 == left.len => Stop::Done,
-            // EINVAL, since it is this file that the engine does not see, or see grow.
+            // EINVAL, because the engine cannot see the content or the growth of this file only.
             None | Some(Halt::Unfit(_)) => Stop::Refused(Errno::INVAL),
         };
         return Moved { bytes: step.bytes as u64, stop };
     }
 }
 
-/// One `read` into `buffer`, and as many `write`s as it takes to pass on what came.
+/// One `read` into `buffer`, and as many `write`s as the bytes need.
 pub(crate) fn read_then_write(pair: Pair<'_>, src: Pos, dst: Pos, buffer: &mut [u8]) -> Step {
     match read_at(pair, src, buffer) {
         Ok(0) => Step::halted(Halt::Eof),
@@ -159,8 +161,9 @@ pub(crate) fn write_at(pair: Pair<'_>, bytes: &[u8], dst: Pos) -> io::Result<usi
     }
 }
 
-/// Writes all of `taken`, bytes that were just read from `src`, at `dst`. When a write fails, the
-/// source's cursor is put back to the first byte not written; where it cannot be, those are lost.
+/// Writes all of `taken`, bytes that were just read from `src`, at `dst`. If a write fails, the
+/// source's cursor is moved back to the first byte not written. If it cannot be moved, those bytes
+/// are lost.
 pub(crate) fn pass_on(
     pair: Pair<'_>,
     src: Pos,
@@ -173,7 +176,7 @@ pub(crate) fn pass_on(
     Step { bytes: written, halt: Some(after_failed_write(pair, src, taken.len() - written, errno)) }
 }
 
-/// The halt for a write that failed while `unwritten` bytes taken from `src` were in hand.
+/// The halt for a write that failed while `unwritten` bytes read from `src` were in memory.
 pub(crate) fn after_failed_write(pair: Pair<'_>, src: Pos, unwritten: usize, errno: Errno) -> Halt {
     if put_back(pair, src, unwritten) {
         Halt::Error { side: Side::Dst, errno }
@@ -182,7 +185,8 @@ pub(crate) fn after_failed_write(pair: Pair<'_>, src: Pos, unwritten: usize, err
     }
 }
 
-/// Has the source give its last `bytes` once more. False where it cannot: a pipe or a socket.
+/// Moves the source back by `bytes`, so that they can be read again. False if it cannot: a pipe or
+/// a socket.
 pub(crate) fn put_back(pair: Pair<'_>, src: Pos, bytes: usize) -> bool {
     match src {
         Pos::At(_) => true,
@@ -193,11 +197,11 @@ pub(crate) fn put_back(pair: Pair<'_>, src: Pos, bytes: usize) -> bool {
     }
 }
 
-/// Reads at `offset` of `src` until `buffer` is full or the file ends, over short counts and
-/// interruptions. Returns how many bytes were read.
+/// Reads at `offset` of `src` until `buffer` is full or the file ends. Repeats short and
+/// interrupted calls. Returns how many bytes were read.
 ///
 /// # Errors
-/// What pread(2) says; what was read before is then in `buffer`, uncounted.
+/// Those of pread(2). `buffer` then contains the bytes read before, whose number is not returned.
 pub fn pread_full(src: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -211,8 +215,8 @@ pub fn pread_full(src: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Re
     Ok(filled)
 }
 
-/// Writes all of `bytes` at `offset` of `dst`, over short counts and interruptions. Returns how many
-/// were written, and the error that ended it.
+/// Writes all of `bytes` at `offset` of `dst`. Repeats short and interrupted calls. Returns how
+/// many were written, and the error that stopped it.
 pub fn pwrite_all(dst: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> (usize, io::Result<()>) {
     let mut at = offset;
     write_all(bytes, Pos::At(offset), |bytes, _| {
@@ -222,9 +226,9 @@ pub fn pwrite_all(dst: BorrowedFd<'_>, bytes: &[u8], offset: u64) -> (usize, io:
     })
 }
 
-/// Writes all of `bytes` from `dst` on, over short counts and interruptions. Returns how many were
-/// written, and the error that ended it. A write that takes nothing is an I/O error: it would be
-/// asked for ever.
+/// Writes all of `bytes` from `dst` on. Repeats short and interrupted calls. Returns how many were
+/// written, and the error that stopped it. A write that returns 0 is an I/O error: it would be
+/// repeated without end.
 pub(crate) fn write_all(
     bytes: &[u8],
     dst: Pos,
@@ -264,8 +268,8 @@ mod tests {
         Step { bytes, halt: Some(halt) }
     }
 
-    /// Runs `script`, a step a call, on a span of 30 bytes, 10 at a time, of a source of `src_len`.
-    /// A call beyond the script is one too many.
+    /// Runs `script`, one step for each call, on a span of 30 bytes of a source of `src_len`, 10
+    /// bytes at a time. Panics if there are more calls than steps.
     fn run(src_len: usize, errors: Errors, script: &[Step]) -> Moved {
         let (src, dst) = (file_of(src_len), file_of(0));
         let mut script = script.iter();
@@ -300,7 +304,7 @@ mod tests {
             ("ended", 15, &[moved(10), halted(Halt::Eof)], 10, Stop::Eof),
             ("ended in a step", 19, &[moved(10), part(4, Halt::Eof)], 14, Stop::Eof),
             ("a true zero", 15, &[moved(10), halted(Halt::Zero)], 10, Stop::Eof),
-            // Reading finds the rest, which fits the doubt's buffer.
+            // A read finds the rest, which fits in the buffer of `doubt_zero`.
             ("a false zero", 35, &[moved(10), halted(Halt::Zero)], 30, Stop::Done),
             ("nothing at all", 35, &[moved(0)], 30, Stop::Done),
             ("zero, part there", 25, &[halted(Halt::Zero)], 20, Stop::Refused(Errno::INVAL)),
@@ -349,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_endangers_data_is_no_refusal() {
+    fn errors_that_endanger_data_are_no_refusals() {
         for errno in [
             Errno::IO,
             Errno::NOSPC,
@@ -367,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubted_zero_loses_nothing() {
+    fn a_zero_that_is_checked_loses_no_bytes() {
         let (src, dst) = (file_of(10_000), file_of(0));
         let pair = Pair::new(src.as_fd(), dst.as_fd());
         let moved = doubt_zero(pair, Span::at(1000, 9000));
@@ -399,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_go_on_until_all_is_written() {
+    fn writes_continue_until_all_bytes_are_written() {
         type Answers = &'static [io::Result<usize>];
         let cases: &[(Answers, usize, io::Result<()>)] = &[
             (&[Ok(10)], 10, Ok(())),

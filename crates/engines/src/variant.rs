@@ -1,4 +1,4 @@
-//! An engine with its tuning and workers, and how it is started.
+//! A variant: an engine with its tuning and workers, and how it is started.
 
 use crate::engine::{Copier, Engine, Kind, StatusFlags};
 use crate::parallel::Parallel;
@@ -6,10 +6,10 @@ use crate::positions::WithHonouredPositions;
 use crate::status_flags::WithStatusFlags;
 use crate::tuning::{ParamKind, Tuning};
 
-/// The most workers that may share one file.
+/// The maximum number of workers that share one file.
 pub const WORKERS_MAX: usize = 256;
 
-/// An engine, its tuning, and how many workers share one file.
+/// An engine, its tuning, and the number of workers that share one file.
 #[derive(Clone, Debug)]
 pub struct Variant {
     /// The row of the table.
@@ -31,26 +31,27 @@ impl PartialEq for Variant {
 impl Eq for Variant {}
 
 impl Variant {
-    /// The engine alone, every parameter at its default.
+    /// The engine with one worker and every parameter at its default.
     #[must_use]
     pub fn plain(engine: &'static Engine) -> Variant {
         Variant { engine, tuning: Tuning::defaults(engine.params), workers: 1 }
     }
 
-    /// The same variant, shared by `workers`; [`start`](Variant::start) says whether it can be.
+    /// The same variant with this number of workers. [`start`](Variant::start) checks whether the
+    /// engine allows it.
     #[must_use]
     pub fn shared_by(&self, workers: usize) -> Variant {
         Variant { workers, ..self.clone() }
     }
 
-    /// Whether it moves bytes between descriptors, rather than being a floor to compare with.
+    /// Whether it moves bytes between descriptors. False for a floor.
     #[must_use]
     pub fn is_copier(&self) -> bool {
         matches!(self.engine.kind, Kind::Copier { .. })
     }
 
-    /// Whether it reads the source from its medium even where that is in the page cache, and leaves it
-    /// out of the cache where it is not.
+    /// Whether it reads the source from its device even if the source is in the page cache, and
+    /// does not add it to the page cache.
     #[must_use]
     pub fn reads_past_cache(&self) -> bool {
         match self.engine.name {
@@ -60,12 +61,13 @@ impl Variant {
         }
     }
 
-    /// Starts it: allocates its buffers, ring or pipe, and sets its workers up.
+    /// Starts it: allocates its buffers, ring or pipe, and creates its workers.
     ///
     /// # Errors
-    /// What the kernel says when these cannot be had (an io_uring that is forbidden, no memory), and
+    /// The kernel's error if these cannot be allocated (io_uring is forbidden, no memory).
     /// `Unsupported` for a floor, which is no copier. `InvalidInput` without a worker, and with
-    /// several where [`Facts::positions`](crate::Facts::positions) does not let them share a file.
+    /// several workers if [`Facts::positions`](crate::Facts::positions) does not let them share a
+    /// file.
     pub fn start(&self) -> std::io::Result<Box<dyn Copier>> {
         let Kind::Copier { start, .. } = self.engine.kind else {
             return Err(std::io::Error::new(
@@ -95,9 +97,9 @@ impl Variant {
         Ok(Box::new(WithHonouredPositions { copier }))
     }
 
-    /// The variants beside this one: each quantity that its text names, and its workers, doubled and
-    /// halved, as far as the engine takes them; and in place of an offset the start of a page. There
-    /// are at most `workers_max` workers.
+    /// The variants next to this one: each quantity in its text, and its number of workers, doubled
+    /// and halved within the limits of the engine; and offset 0 in place of an offset. There are at
+    /// most `workers_max` workers.
     #[must_use]
     pub fn neighbours(&self, workers_max: usize) -> Vec<Variant> {
         let mut found = Vec::new();
@@ -127,8 +129,9 @@ impl Variant {
         found
     }
 
-    /// The same with every number of bytes cut to `bytes`: two variants for which this is equal do the
-    /// same to a file of that length, but for the memory that they take.
+    /// The same variant with every number of bytes limited to `bytes`. Two variants for which this
+    /// is equal copy a file of that length in the same way, except for the memory that they
+    /// allocate.
     #[must_use]
     pub fn within(&self, bytes: u64) -> Variant {
         let mut variant = self.clone();

@@ -1,8 +1,8 @@
-//! The one text form of a variant, in flags, CSV and documents.
+//! The text form of a variant, the same in flags, CSV and documents.
 //!
-//! `engine[:item[,item…]][@workers]`: an item is a number of bytes for the engine's first
-//! parameter (`read_write:256K`), `key=value` (`splice:1M,pipe=1M`) or a flag
-//! (`mmap:8M,populate`). `@2` lets two workers share one file. Suffixes are powers of 1024.
+//! `engine[:item[,item…]][@workers]`: an item is a number of bytes for the engine's first parameter
+//! (`read_write:256K`), `key=value` (`splice:1M,pipe=1M`) or a flag (`mmap:8M,populate`). `@2` lets
+//! two workers share one file. Suffixes are powers of 1024.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::tuning::{ParamKind, Tuning};
 use crate::variant::{Variant, WORKERS_MAX};
 
 impl Variant {
-    /// Every variant that the table proposes for a race, in its order.
+    /// Every variant that the table proposes to measure, in the order of the table.
     #[must_use]
     pub fn proposed() -> Vec<Variant> {
         ENGINES
@@ -26,8 +26,8 @@ impl Variant {
 }
 
 impl Engine {
-    /// Whether `key` names a parameter in the texts of this engine's variants, or did in those of an
-    /// earlier version.
+    /// Whether `key` names a parameter in the texts of this engine's variants, or named one in
+    /// those of an earlier version.
     #[must_use]
     pub fn has_param(&self, key: &str) -> bool {
         let present = present_item(self, key).split('=').next();
@@ -35,15 +35,15 @@ impl Engine {
     }
 }
 
-/// Why a text names no variant.
+/// Why a text is no variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// No row of the table has this name.
     #[error("no engine is called '{name}'; there are {known}")]
     NoSuchEngine {
-        /// The name given.
+        /// The name in the text.
         name: String,
-        /// The names there are.
+        /// The known names.
         known: String,
     },
     /// The engine does not have this parameter.
@@ -51,9 +51,9 @@ pub enum ParseError {
     NoSuchParam {
         /// The engine.
         engine: &'static str,
-        /// The item given.
+        /// The item in the text.
         item: String,
-        /// The parameters there are.
+        /// The known parameters.
         known: String,
     },
     /// A parameter is given twice.
@@ -62,16 +62,16 @@ pub enum ParseError {
         /// The key.
         item: String,
     },
-    /// A value is no number, or out of bounds.
+    /// A value is no number or is out of bounds.
     #[error("'{value}' is no value for {engine}'s {param}: {expected}")]
     BadValue {
         /// The engine.
         engine: &'static str,
         /// The parameter.
         param: &'static str,
-        /// The value given.
+        /// The value in the text.
         value: String,
-        /// What would do.
+        /// The values that are accepted.
         expected: String,
     },
     /// The number of workers is no number from 1 to [`WORKERS_MAX`].
@@ -106,7 +106,7 @@ impl FromStr for Variant {
             }
         }
         for (param, value) in engine.params.iter().zip(&mut tuning.set) {
-            // The start of a page has one text, as every variant has.
+            // Offset 0 is not written, so that every variant has one text.
             if matches!(param.kind, ParamKind::Offset { .. }) && *value == Some(0) {
                 *value = None;
             }
@@ -149,12 +149,12 @@ fn leading_param(engine: &Engine) -> Option<usize> {
     engine.params.iter().position(|param| matches!(param.kind, ParamKind::Bytes { .. }))
 }
 
-/// Items of variants' texts that earlier versions wrote and this one only reads: the engine, the
-/// item, and the item that replaces it.
+/// Items that earlier versions wrote and this one only reads: the engine, the item, and the item
+/// that replaces it.
 ///
-/// `read_write` without `aligned` had its buffer 16 bytes past a page. Such a text is read as what it
-/// means now, the start of a page: a profile's line names the variant to use, and its default has no
-/// offset. docs/profile.md and docs/runs.md say what that means for files of earlier versions.
+/// `read_write` without `aligned` had its buffer 16 bytes past a page. Such a text is read with its
+/// current meaning, offset 0: a line of a profile names the variant to use, and its default has no
+/// offset. docs/profile.md and docs/runs.md describe what that means for files of earlier versions.
 const FORMER_ITEMS: [(&str, &str, &str); 2] =
     [("read_write", "aligned", "offset=0"), ("memory", "unaligned", "offset=16")];
 
@@ -169,7 +169,7 @@ fn parse_workers(count: &str) -> Result<usize, ParseError> {
     workers.filter(|workers| (1..=WORKERS_MAX).contains(workers)).ok_or_else(bad)
 }
 
-/// One item of a variant's text: the index of its parameter, and the value.
+/// Parses one item of a variant's text: the index of its parameter, and the value.
 fn parse_item(engine: &'static Engine, item: &str) -> Result<(usize, u64), ParseError> {
     let item = present_item(engine, item);
     let (key, value) = match item.split_once('=') {

@@ -1,4 +1,4 @@
-//! docs/profile.md, held against the form that it describes.
+//! Compares docs/profile.md with the format that it describes.
 
 use engines::profile::{InFlight, Profile, Residency, SizeClass};
 
@@ -10,7 +10,7 @@ fn example() -> &'static str {
 }
 
 #[test]
-fn the_example_is_read_and_written_as_it_stands() {
+fn the_example_is_read_and_written_unchanged() {
     let parsed = Profile::parse(example()).expect("right");
     assert_eq!(parsed.unusable, []);
     assert_eq!(parsed.profile.to_toml(), example());
@@ -24,7 +24,7 @@ fn every_word_and_every_key_is_described() {
     for word in sizes.iter().chain(&residencies).chain(&in_flight) {
         assert!(DOCUMENT.contains(&format!("`{word}`")), "{word}");
     }
-    // A key that is not known is answered with those that are.
+    // The error for an unknown key lists the known keys.
     for (table, known) in [
         ("", 2),
         ("[[machine]]\n", 4),

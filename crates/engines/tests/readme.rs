@@ -1,9 +1,9 @@
-//! What the README says of engines is what the table says.
+//! Compares the README's statements about engines with the table.
 
 use engines::{Variant, by_name};
 
 #[test]
-fn its_rows_are_rows_of_the_table() {
+fn readme_rows_are_rows_of_the_table() {
     let rows: Vec<Vec<&str>> = README
         .lines()
         .filter(|line| line.starts_with("| `"))
@@ -20,7 +20,7 @@ fn its_rows_are_rows_of_the_table() {
 }
 
 #[test]
-fn its_variants_can_be_parsed() {
+fn readme_variants_can_be_parsed() {
     let variants: Vec<&str> = in_code_marks(README)
         .filter(|text| text.split_once([':', '@']).is_some_and(|(name, _)| by_name(name).is_some()))
         .collect();

@@ -1,9 +1,10 @@
-//! A variant's text form is one to one: what is written is read back, whatever the table holds.
+//! The text form of a variant is one to one: a written text is read back as the same variant, for
+//! every row of the table.
 
 use engines::{ENGINES, ParamKind, Variant};
 use proptest::prelude::*;
 
-/// A value for each parameter of an engine, or its default; flags are on or off.
+/// A value for each parameter of an engine, or its default. Flags are on or off.
 fn texts() -> impl Strategy<Value = String> {
     (0..ENGINES.len(), proptest::collection::vec(any::<Option<u64>>(), 8), 1..=256_usize).prop_map(
         |(index, values, workers)| {
@@ -32,7 +33,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(text in texts()) {
+    fn a_written_variant_is_read_back(text in texts()) {
         let variant: Variant = text.parse().unwrap();
         let written = variant.to_string();
         prop_assert_eq!(written.parse::<Variant>(), Ok(variant.clone()), "{}", written);
@@ -40,12 +41,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_makes_the_reader_panic(text in ".{0,40}") {
+    fn no_text_makes_the_parser_panic(text in ".{0,40}") {
         let _ = text.parse::<Variant>();
     }
 
     #[test]
-    fn nothing_close_to_a_variant_makes_the_reader_panic(
+    fn no_text_close_to_a_variant_makes_the_parser_panic(
         text in "(read_write|mmap|io_uring)[:,=@a-z0-9KMGT]{0,20}"
     ) {
         if let Ok(variant) = text.parse::<Variant>() {
@@ -55,16 +56,16 @@ proptest! {
 }
 
 #[test]
-fn what_the_table_proposes_is_in_its_shortest_form() {
+fn proposed_variants_have_their_shortest_text() {
     for variant in Variant::proposed() {
         let texts = variant.engine.lab_variants;
         assert!(texts.contains(&variant.to_string().as_str()), "{variant} is not in {texts:?}");
     }
 }
 
-/// What an earlier version wrote is read, and has the text that is written now.
+/// A text that an earlier version wrote is read, and is written in the current form.
 #[test]
-fn former_and_needless_items_have_the_text_of_now() {
+fn former_and_redundant_items_are_written_in_the_current_form() {
     for (text, now) in [
         ("read_write:aligned", "read_write"),
         ("read_write:256K,aligned", "read_write:256K"),
@@ -82,7 +83,7 @@ fn former_and_needless_items_have_the_text_of_now() {
 }
 
 #[test]
-fn the_start_of_a_page_is_beside_every_offset() {
+fn every_offset_has_page_alignment_as_a_neighbour() {
     let texts = |text: &str| -> Vec<String> {
         let variant: Variant = text.parse().expect(text);
         variant.neighbours(1).iter().map(ToString::to_string).collect()
@@ -92,13 +93,13 @@ fn the_start_of_a_page_is_beside_every_offset() {
         ["read_write:128K,offset=16", "read_write:512K,offset=16", "read_write:256K"]
     );
     assert_eq!(texts("read_write:256K"), ["read_write:128K", "read_write:512K"]);
-    // A short file does not make the offset another one.
+    // A short file does not change the offset.
     let variant: Variant = "read_write:256K,offset=16".parse().expect("a variant");
     assert_eq!(variant.within(8).to_string(), "read_write:8,offset=16");
 }
 
 #[test]
-fn what_is_no_variant() {
+fn texts_that_are_no_variant() {
     for text in [
         "read_write:4K,offset=4096",
         "read_write:4K,offset=-1",
@@ -128,9 +129,9 @@ fn what_is_no_variant() {
     }
 }
 
-/// What is known of a variant before it is started has to be so once it is.
+/// A prediction about a variant before it starts must hold after it has started.
 #[test]
-fn who_reads_past_the_page_cache_has_its_source_opened_so() {
+fn a_variant_that_reads_past_the_page_cache_opens_its_source_so() {
     for variant in Variant::proposed().into_iter().filter(Variant::is_copier) {
         // A kernel without io_uring starts none.
         let Ok(copier) = variant.start() else { continue };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use engines::sys::{hold_back, let_come};
+use engines::sys::{block_signal, unblock_signal};
 use signal_hook::consts::{SIGCONT, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -43,7 +43,7 @@ impl Interrupts {
     /// process by default, until a thread can answer it.
     pub(super) fn of_process() -> Interrupts {
         let interrupts = Interrupts::default();
-        interrupts.blocked_usr1.store(hold_back(SIGUSR1), Ordering::Relaxed);
+        interrupts.blocked_usr1.store(block_signal(SIGUSR1), Ordering::Relaxed);
         interrupts
     }
 
@@ -61,7 +61,7 @@ impl Interrupts {
                 let watch = move || {
                     // Unblocked in this thread only: other threads may be in a call that no handler
                     // interrupts, such as a read from an unreachable server.
-                    blocked.into_iter().for_each(let_come);
+                    blocked.into_iter().for_each(unblock_signal);
                     watching.wait(&mut signals, &ending, &actions);
                 };
                 if thread.spawn(watch).is_err() {
@@ -75,7 +75,7 @@ impl Interrupts {
     /// not blocked when the process began.
     fn block(&self, signals: &[i32]) -> Vec<i32> {
         let before = self.blocked_usr1.load(Ordering::Relaxed).then_some(SIGUSR1);
-        let now = signals.iter().copied().filter(|signal| hold_back(*signal));
+        let now = signals.iter().copied().filter(|signal| block_signal(*signal));
         now.chain(before).collect()
     }
 

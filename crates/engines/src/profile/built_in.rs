@@ -1,7 +1,8 @@
-//! A part of the built-in profile, found without reading the rest.
+//! The built-in profile, `default.toml`, which `cargo xtask default-profile` writes.
 //!
-//! It has many pairs of types of file systems, of which a copy needs one or two, and it is written by
-//! a program, so that each pair begins and its choices begin with a line of their own.
+//! A copy needs one or two of its pairs, so only those are parsed: each starts with the line
+//! `[[machine.pair]]`, and each of its choices with the line `[[machine.pair.choice]]`.
+//! `tree/data/engine_choice/profiles.rs` reads it.
 
 use super::choices::{PairChoices, Profile};
 use super::file_system::Pair as FileSystems;
@@ -12,7 +13,7 @@ const PAIR: &str = "[[machine.pair]]\n";
 const CHOICE: &str = "[[machine.pair.choice]]\n";
 
 impl Profile {
-    /// The one that is built in, which `cargo xtask default-profile` derives from measurements.
+    /// The whole built-in profile, which `cargo xtask default-profile` derives from measurements.
     ///
     /// # Panics
     /// Never: a test parses it.
@@ -21,29 +22,29 @@ impl Profile {
         Profile::parse(BUILT_IN).expect("a test parses it").profile
     }
 
-    /// What is built in for `found`: the same, but only what fits is read, which takes a tenth of a
-    /// millisecond rather than several.
+    /// The pairs of the built-in profile that fit `found`. Parses only those, which takes a tenth
+    /// of a millisecond instead of several.
     #[must_use]
     pub fn built_in_between(found: &FileSystems) -> Vec<PairChoices> {
-        between(BUILT_IN, found)
+        fitting_pairs(BUILT_IN, found)
     }
 }
 
 /// The pairs of `text` that fit, in their order.
-fn between(text: &str, found: &FileSystems) -> Vec<PairChoices> {
+fn fitting_pairs(text: &str, found: &FileSystems) -> Vec<PairChoices> {
     let pairs = text.split(PAIR).skip(1);
     pairs
         .filter(|pair| {
             let head = pair.split_once(CHOICE).map_or(*pair, |(head, _)| head);
-            read(head).iter().any(|pair| pair.fits(found))
+            parse_pair(head).iter().any(|pair| pair.fits(found))
         })
-        .flat_map(read)
+        .flat_map(parse_pair)
         .collect()
 }
 
-/// What follows the line that a pair begins with.
-fn read(pair: &str) -> Vec<PairChoices> {
-    // Behind it another machine may begin, of which nothing is left here.
+/// Parses a pair from the text that follows its first line.
+fn parse_pair(pair: &str) -> Vec<PairChoices> {
+    // The text may end with the header of the next machine, without its pairs.
     let text = format!("version = 1\n[[machine]]\n{PAIR}{pair}");
     let parsed = Profile::parse(&text).expect("what is built in is right, as a test tells");
     parsed.profile.machines.into_iter().flat_map(|machine| machine.pairs).collect()
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_that_is_built_in_can_be_used_whole() {
+    fn every_choice_of_the_built_in_profile_is_usable() {
         let parsed = Profile::parse(BUILT_IN).expect("right");
         assert_eq!(parsed.unusable, []);
         for machine in &parsed.profile.machines {
@@ -83,7 +84,7 @@ mod tests {
         PairChoices { src: side(src), dst: side(dst), same, lines, kernel: None }
     }
 
-    /// Every pair of types that any of the pairs names, and one that none does.
+    /// Every pair of types that any of the pairs names, and one that no pair names.
     fn check(text: &str) {
         let whole = Profile::parse(text).expect("right").profile;
         let all: Vec<&PairChoices> = whole.pairs_of(&Machine::default()).collect();
@@ -103,14 +104,14 @@ mod tests {
                         .filter(|pair| pair.fits(&found))
                         .map(|pair| (*pair).clone())
                         .collect();
-                    assert_eq!(between(text, &found), expected, "{found:?}");
+                    assert_eq!(fitting_pairs(text, &found), expected, "{found:?}");
                 }
             }
         }
     }
 
     #[test]
-    fn a_part_is_what_the_whole_has_for_it() {
+    fn a_part_equals_the_same_part_of_the_whole() {
         check(BUILT_IN);
         let machine = |pairs| MachineChoices { machine: Machine::default(), pairs };
         let some = vec![

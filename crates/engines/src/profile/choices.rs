@@ -1,4 +1,4 @@
-//! What was measured, as plain data: machines, pairs of file systems, and a line for each situation.
+//! Measured choices as plain data: machines, pairs of file systems, and a line for each situation.
 
 use super::file_system::{FileSystem, Pair as FileSystems};
 use super::machine::Machine;
@@ -6,41 +6,41 @@ use super::situation::{InFlight, Residency, Situation, SizeClass};
 use crate::mount::Mount;
 use crate::variant::Variant;
 
-/// The version of the form. It changes when a key changes its meaning or goes.
+/// The version of the format. It changes when a key changes its meaning or is removed.
 pub const VERSION: i64 = 1;
 
-/// What was measured, by machine.
+/// Measured choices by machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    /// In the order of the file, which is that of preference.
+    /// In the order of the file, which is the order of preference.
     pub machines: Vec<MachineChoices>,
 }
 
-/// What was measured on one machine, or what holds for any.
+/// Choices measured on one machine, or choices for any machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineChoices {
-    /// Which machine.
+    /// The machine.
     pub machine: Machine,
     /// By pair of file systems, in order of preference.
     pub pairs: Vec<PairChoices>,
 }
 
-/// What was measured between two file systems.
+/// Choices measured between two file systems.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairChoices {
-    /// What is read.
+    /// The file system of the source.
     pub src: FileSystem,
-    /// What is written to.
+    /// The file system of the destination.
     pub dst: FileSystem,
-    /// Whether both are one and the same file system; `None` fits either.
+    /// Whether both are the same file system; `None` fits both cases.
     pub same: Option<bool>,
-    /// The release of the kernel that ran then, as uname(2) tells it.
+    /// The kernel release during the measurement, as uname(2) reports it.
     pub kernel: Option<String>,
     /// In order of preference.
     pub lines: Vec<Line>,
 }
 
-/// A situation with the choice for it. What is `None` fits everything.
+/// A situation and the choice for it. A field that is `None` fits every value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     /// The length of the file.
@@ -49,58 +49,59 @@ pub struct Line {
     pub residency: Option<Residency>,
     /// How many files are copied at once.
     pub in_flight: Option<InFlight>,
-    /// The page cache is to be left as it was. A line without it is for copies that may use it.
+    /// The copy must leave the page cache unchanged. A line without it is for copies that may use the page
+    /// cache.
     pub no_cache: bool,
-    /// What is best then.
+    /// The choice for it.
     pub choice: Choice,
 }
 
-/// A variant and what was measured of it.
+/// A variant and its measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
-    /// Its text. It may name an engine that this build does not have.
+    /// The text of the variant. It may name an engine that this build does not have.
     pub variant: String,
-    /// What it rests on; nothing where it was written by hand.
+    /// Its measurement; empty if the line was written by hand.
     pub measured: Measured,
 }
 
-/// What a choice rests on.
+/// The measurement behind a choice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// The median time of a copy in nanoseconds.
     pub median_ns: Option<u64>,
-    /// What such a copy moves, in bytes.
+    /// The bytes that such a copy moves.
     pub bytes: Option<u64>,
-    /// Rounds, in each of which every variant that is compared ran once.
+    /// The number of rounds. In each round every compared variant ran once.
     pub rounds: Option<u32>,
-    /// When: in UTC, as `2026-01-31T23:59:59Z`.
+    /// The time of the measurement in UTC, such as `2026-01-31T23:59:59Z`.
     pub date: Option<String>,
-    /// What not using it costs.
+    /// The other variants, with the cost of using them instead.
     pub others: Vec<Other>,
 }
 
 /// Another variant in the same rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Other {
-    /// Its text.
+    /// The text of the variant.
     pub variant: String,
-    /// Its time as a multiple of that of the choice.
+    /// Its time as a multiple of the time of the choice.
     pub ratio: f64,
-    /// Where the 95 % interval of the ratio begins.
+    /// The lower bound of the 95 % interval of the ratio.
     pub low: f64,
-    /// Where it ends.
+    /// The upper bound of the 95 % interval of the ratio.
     pub high: f64,
 }
 
 impl Profile {
-    /// What `machine` may go by: lines of its own and those for any machine.
+    /// The pairs that `machine` may use: its own and those for any machine.
     pub fn pairs_of(&self, machine: &Machine) -> impl Iterator<Item = &PairChoices> {
         let fitting = self.machines.iter().filter(|choices| choices.machine.fits(machine));
         fitting.flat_map(|choices| &choices.pairs)
     }
 
-    /// Enters `pair` for `machine`, in place of an earlier measurement of the same file systems. It
-    /// comes before all others of the machine.
+    /// Adds `pair` for `machine` before all other pairs of the machine. It replaces an earlier
+    /// measurement of the same file systems.
     pub fn enter(&mut self, machine: &Machine, pair: PairChoices) {
         let is_it = |choices: &MachineChoices| choices.machine.is_same(machine);
         let known = self.machines.iter().position(is_it);
@@ -126,8 +127,7 @@ impl PairChoices {
             && self.dst.fits(&found.dst)
     }
 
-    /// What of `found` is no longer as it was when this was measured, in words: the kernel, or options
-    /// of a mount.
+    /// Describes what has changed in `found` since the measurement: the kernel, or mount options.
     #[must_use]
     pub fn changes(&self, found: &FileSystems, kernel: &str) -> Vec<String> {
         let mut changes = Vec::new();
@@ -149,7 +149,8 @@ impl PairChoices {
         changes
     }
 
-    /// The same by the list of mounts: options of what is mounted no more where it was are not known.
+    /// The same, with mount options from the list `mounts`. Options of a file system that is no
+    /// longer mounted in the same place are unknown.
     #[must_use]
     pub fn changes_listed(&self, mounts: &[Mount], kernel: &str) -> Vec<String> {
         let same = self.same == Some(true);
@@ -157,7 +158,7 @@ impl PairChoices {
         self.changes(&FileSystems { src, dst, same }, kernel)
     }
 
-    /// Whether both are of the same file systems.
+    /// Whether both are for the same file systems.
     #[must_use]
     pub fn is_of_the_same(&self, other: &PairChoices) -> bool {
         self.src.is_same_place(&other.src)
@@ -166,15 +167,14 @@ impl PairChoices {
     }
 }
 
-/// Options of a mount without the subvolume that it begins with: another part of one file system is no
-/// change.
+/// Mount options without the subvolume: another subvolume of the same file system is no change.
 fn without_subvolume(options: &str) -> Vec<&str> {
     let is_place = |option: &&str| option.starts_with("subvol=") || option.starts_with("subvolid=");
     options.split([',', ';']).filter(|option| !is_place(option)).collect()
 }
 
 impl Line {
-    /// The line that says `choice` for `situation` and nothing else.
+    /// A line with only `choice` for `situation`.
     #[must_use]
     pub fn of(situation: Situation, choice: Choice) -> Line {
         let Situation { size, residency, in_flight, no_cache } = situation;
@@ -182,7 +182,7 @@ impl Line {
         Line { size: Some(size), residency, in_flight, no_cache, choice }
     }
 
-    /// Whether it is for `situation`.
+    /// Whether the line is for `situation`.
     #[must_use]
     pub fn fits(&self, situation: &Situation) -> bool {
         self.no_cache == situation.no_cache
@@ -191,8 +191,8 @@ impl Line {
             && self.in_flight.is_none_or(|in_flight| in_flight == situation.in_flight)
     }
 
-    /// What it is for, for a reader: `16M to 256M, resident, one at once`. Empty where it is for
-    /// everything.
+    /// Its situation as text: `16M to 256M, resident, one at once`. Empty if it is for every
+    /// situation.
     #[must_use]
     pub fn in_words(&self) -> String {
         let size = self.size.map(|size| size.to_string());
@@ -205,7 +205,7 @@ impl Line {
 }
 
 impl Choice {
-    /// The variant, if this build has it and it copies.
+    /// The variant, if this build has it and it is a copier.
     #[must_use]
     pub fn variant(&self) -> Option<Variant> {
         self.variant.parse().ok().filter(Variant::is_copier)
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_measurement_takes_the_place_of_the_old_one() {
+    fn a_new_measurement_replaces_the_old_one() {
         let machine = Machine { id: Some(String::from("a")), ..Machine::default() };
         let mut profile = Profile::default();
         profile.enter(&machine, pair("/data", "6.1"));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_since_is_told() {
+    fn changes_since_the_measurement_are_reported() {
         let measured = pair("/data", "6.1");
         let now = |options: &str| {
             let side = FileSystem { options: Some(String::from(options)), ..measured.src.clone() };

@@ -1,4 +1,4 @@
-//! Where a profile is kept.
+//! The file of a profile: its location, and how it is read and replaced.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -16,33 +16,33 @@ use super::choices::Profile;
 use super::problem::{LONGEST_BYTES, Mistake, Problem};
 use super::text::Parsed;
 
-/// Which file a profile is read from.
+/// The file from which a profile is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Location {
-    /// From none: what is built in has to do.
+    /// No file: only the built-in profile is used.
     #[default]
     None,
-    /// The user's own, which need not be there.
+    /// The user's own file, which need not exist.
     User(PathBuf),
-    /// The one that was named.
+    /// A file that the user named, which must exist.
     Named(PathBuf),
 }
 
 impl Location {
-    /// As the variables HAULAGE_PROFILE, XDG_CONFIG_HOME and HOME say.
+    /// The location according to the variables HAULAGE_PROFILE, XDG_CONFIG_HOME and HOME.
     #[must_use]
     pub fn of_process() -> Location {
         Location::of(|name| std::env::var_os(name))
     }
 
-    /// The same as the variables of `environment` say: HAULAGE_PROFILE names a file, or none when it
-    /// is empty; otherwise it is `haulage/profile.toml` in the user's configuration directory, as the
-    /// XDG Base Directory Specification has it.
+    /// The location according to the variables of `environment`. HAULAGE_PROFILE names a file, or
+    /// none if it is empty. Without it the file is `haulage/profile.toml` in the user's
+    /// configuration directory, as the XDG Base Directory Specification defines it.
     pub fn of(environment: impl Fn(&str) -> Option<OsString>) -> Location {
         if let Some(named) = environment("HAULAGE_PROFILE") {
             return Location::named(&named);
         }
-        // A relative one is to be ignored.
+        // The specification requires that a relative path is ignored.
         let absolute =
             |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let config = absolute("XDG_CONFIG_HOME")
@@ -50,13 +50,13 @@ impl Location {
         config.map_or(Location::None, |dir| Location::User(dir.join("haulage/profile.toml")))
     }
 
-    /// The file of that name; none when it is empty.
+    /// The file of that name; no file if the name is empty.
     #[must_use]
     pub fn named(name: &OsStr) -> Location {
         if name.is_empty() { Location::None } else { Location::Named(name.into()) }
     }
 
-    /// The file, if there is to be one.
+    /// The path of the file, if there is one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -67,8 +67,8 @@ impl Location {
 }
 
 impl Profile {
-    /// Reads the file `path`; `None` when there is none. It waits for nobody, whatever the name
-    /// stands for.
+    /// Reads the file `path`; `None` if it does not exist. Does not block, whatever the type of the
+    /// file.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -76,10 +76,10 @@ impl Profile {
         read_text(path)?.map(|text| Profile::parse(&text)).transpose()
     }
 
-    /// Writes it to `path` as [`write_text`] does.
+    /// Writes the profile to `path` like [`write_text`].
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Those of [`write_text`].
     pub fn write(&self, path: &Path) -> std::io::Result<()> {
         write_text(path, &format!("{HEADING}{}", self.to_toml()))
     }
@@ -103,12 +103,12 @@ pub fn read_text(path: &Path) -> Result<Option<String>, Problem> {
     text_of(File::from(fd), u64::try_from(stat.st_size).unwrap_or(0)).map(Some)
 }
 
-/// The same from wherever it comes, which is likely to have `bytes`.
+/// Reads a profile's text from `from`, whose length is probably `bytes`.
 ///
 /// # Errors
 /// Why it cannot be used.
 pub fn text_of(from: impl Read, bytes: u64) -> Result<String, Problem> {
-    // With room for all of it, it is read at once.
+    // A buffer of sufficient size needs one read.
     let bytes = bytes.min(LONGEST_BYTES);
     let mut text = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0) + 1);
     let read = from.take(LONGEST_BYTES + 1).read_to_end(&mut text);
@@ -123,22 +123,22 @@ pub fn text_of(from: impl Read, bytes: u64) -> Result<String, Problem> {
     })
 }
 
-/// Writes `text` to `path`, so that whoever reads it meanwhile gets the old one or the new one, whole.
-/// Where `path` is a symbolic link, the file that it leads to is replaced; the new one has its owner and
-/// its mode. Directories that are missing are made, for the user alone, and so is a file that was not
-/// there.
+/// Replaces the content of `path` by `text`. A concurrent reader gets the complete old text or the
+/// complete new text. If `path` is a symbolic link, its target is replaced. The new file has the
+/// owner and the mode of the old one. Missing directories, and a file that did not exist, are
+/// created accessible to the user alone.
 ///
 /// # Errors
-/// What the kernel says, and that `text` is longer than what would be read again.
+/// The kernel's errors, and an error if `text` is longer than a profile that can be read.
 pub fn write_text(path: &Path, text: &str) -> std::io::Result<()> {
     if text.len() as u64 > LONGEST_BYTES {
         return Err(std::io::Error::other(Problem::TooLong));
     }
-    let (dir, target) = made_dir_of(path)?;
+    let (dir, target) = create_dir_of(path)?;
     let part = dir.join(format!(".profile-{}.part", std::process::id()));
     let written = write_new(&part, &target, text).and_then(|()| std::fs::rename(&part, &target));
     if written.is_err() {
-        // What failed first is what is to be told.
+        // The first error is reported, not that of the removal.
         let _ = std::fs::remove_file(&part);
     }
     written?;
@@ -146,48 +146,48 @@ pub fn write_text(path: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Waits until nobody else is about to change the profile `path`, and keeps others from it until the
-/// result is dropped: two searches that end at the same time would lose what one of them found. Who only
-/// reads it need not wait.
+/// Locks the profile `path` for writing, so that two searches that end together do not lose
+/// results. Readers need no lock. Waits for the lock, and holds it until the result is dropped.
 ///
 /// # Errors
-/// When its directory cannot be made or opened. Where it cannot be locked (NFS) there is no waiting.
+/// If the profile's directory cannot be created or opened. Does not wait where the directory cannot
+/// be locked (NFS).
 pub fn turn_to_change(path: &Path) -> std::io::Result<OwnedFd> {
-    let (dir, _) = made_dir_of(path)?;
+    let (dir, _) = create_dir_of(path)?;
     let dir = OwnedFd::from(File::open(dir)?);
     let _ = rustix::io::retry_on_intr(|| flock(&dir, FlockOperation::LockExclusive));
     Ok(dir)
 }
 
-/// Whether the profile `path` can be changed, as far as that can be told without doing anything: whoever
-/// is going to measure for minutes should learn it before.
+/// Checks whether the profile `path` can be changed, as far as this can be determined without
+/// changing anything. The user then gets the error before a measurement that takes minutes.
 ///
 /// # Errors
-/// Why it cannot.
+/// Why it cannot be changed.
 pub fn may_be_changed(path: &Path) -> std::io::Result<()> {
     let (dir, _) = dir_of(path);
-    // What is missing will be made in the first that is there.
-    let there = dir.ancestors().find(|dir| !dir.as_os_str().is_empty() && dir.exists());
-    let there = there.unwrap_or(Path::new("."));
-    if !there.is_dir() {
+    // Missing directories will be created in the nearest ancestor that exists.
+    let existing = dir.ancestors().find(|dir| !dir.as_os_str().is_empty() && dir.exists());
+    let existing = existing.unwrap_or(Path::new("."));
+    if !existing.is_dir() {
         return Err(Errno::NOTDIR.into());
     }
     let access = Access::WRITE_OK | Access::EXEC_OK;
-    Ok(accessat(CWD, there, access, AtFlags::EACCESS)?)
+    Ok(accessat(CWD, existing, access, AtFlags::EACCESS)?)
 }
 
-/// The file that `path` leads to, and its directory, which is made if it has to be.
-fn made_dir_of(path: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
+/// The file to which `path` resolves, and its directory, which is created if it is missing.
+fn create_dir_of(path: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
     let (dir, target) = dir_of(path);
     DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
     Ok((dir, target))
 }
 
-/// Links that are followed, as by the kernel.
+/// The maximum number of symbolic links that are followed, as in the kernel.
 const LINKS_MAX: usize = 40;
 
-/// The directory of the file that `path` leads to, and that file, which need not be there: a link may
-/// have been made before what it is to lead to.
+/// The directory of the file to which `path` resolves, and that file. The file need not exist: a
+/// link may have been created before its target.
 fn dir_of(path: &Path) -> (PathBuf, PathBuf) {
     let parent = |path: &Path| {
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
@@ -201,12 +201,12 @@ fn dir_of(path: &Path) -> (PathBuf, PathBuf) {
     (parent(&target), target)
 }
 
-/// Writes a file that is to replace `old`.
+/// Writes a new file to replace `old`.
 fn write_new(path: &Path, old: &Path, text: &str) -> std::io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     if let Ok(old) = std::fs::metadata(old) {
-        // Root may have been asked to write a user's profile, who is to be able to read it afterwards.
+        // Root may write a user's profile, which that user must be able to read afterwards.
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()))?;
         }
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_says_where_it_is() {
+    fn the_environment_determines_the_location() {
         let user = |path: &str| Location::User(PathBuf::from(path));
         let named = |path: &str| Location::Named(PathBuf::from(path));
         for (variables, expected) in [
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_written_whole_and_for_its_user_alone() {
+    fn a_new_file_is_complete_and_private_to_its_user() {
         let dir = tempfile::tempdir().expect("a scratch directory");
         let path = dir.path().join("config/haulage/profile.toml");
         assert_eq!(Profile::read(&path), Ok(None));
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!((mode(&path), mode(&dir.path().join("config"))), (0o600, 0o700));
         let read = Profile::read(&path).expect("right").expect("there");
         assert_eq!(read, Parsed { profile: profile(), unusable: Vec::new() });
-        // A link to a file elsewhere stays one.
+        // A symbolic link to a file elsewhere is kept.
         let link = dir.path().join("link");
         symlink(&path, &link).expect("a link");
         Profile::default().write(&link).expect("written");
@@ -280,13 +280,13 @@ mod tests {
         assert_eq!(Profile::read(&path), Ok(Some(Parsed::default())));
         let left = std::fs::read_dir(path.parent().expect("a directory")).expect("listed").count();
         assert_eq!(left, 1, "nothing is left beside it");
-        // One that leads to nothing yet is no file to be replaced.
+        // The target of a dangling symbolic link is created.
         let early = dir.path().join("early");
         symlink("config/later/profile.toml", &early).expect("a link");
         may_be_changed(&early).expect("its directory can be made");
         profile().write(&early).expect("written");
         assert!(early.is_symlink() && dir.path().join("config/later/profile.toml").is_file());
-        // What somebody else is to read stays so.
+        // The new file has the mode of the old one.
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).expect("changed");
         profile().write(&path).expect("written");
         assert_eq!(mode(&path), 0o644);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_again_is_not_written() {
+    fn text_that_is_too_long_to_read_is_not_written() {
         let dir = tempfile::tempdir().expect("a scratch directory");
         let path = dir.path().join("profile.toml");
         profile().write(&path).expect("written");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn whether_it_can_be_changed_is_told_and_nothing_done() {
+    fn the_check_for_changes_reports_errors_and_changes_nothing() {
         let dir = tempfile::tempdir().expect("a scratch directory");
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("file"), "").expect("a file");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_profile_is_told() {
+    fn a_file_that_is_no_profile_is_an_error() {
         let dir = tempfile::tempdir().expect("a scratch directory");
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("bytes"), b"version = 1\n\xff").expect("a file");

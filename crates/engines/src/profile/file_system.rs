@@ -1,4 +1,4 @@
-//! Which file system a choice was measured on.
+//! The file system on which a choice was measured.
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -10,55 +10,56 @@ use serde::Deserialize;
 use crate::mount::Mount;
 use crate::sys::fs_uuid;
 
-/// What tells file systems apart. A line of a profile that leaves a key out fits any.
+/// The identity of a file system. A line of a profile without a key fits any value of that key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystem {
-    /// Its type, by the number that statfs(2) gives it: `ext4`, and `fuse` for all of them. `*` is any.
+    /// Its type, by the number that statfs(2) returns: `ext4`; `fuse` for all FUSE file systems.
+    /// `*` is any type.
     #[serde(rename = "type")]
     pub fs_type: Option<String>,
-    /// The one that was made with it. It outlasts a new name of the device, and a new mount point.
+    /// Its UUID. It stays the same if the device name or the mount point changes.
     pub uuid: Option<String>,
-    /// The device or share that it lies on.
+    /// Its device or share.
     pub source: Option<String>,
     /// Where it is mounted.
     pub mount_point: Option<String>,
-    /// The options of the mount and, behind a semicolon, of the file system. They decide nothing;
-    /// where they have changed the measurement is stale.
+    /// The options of the mount, then a semicolon and those of the file system. They do not select
+    /// a line. If they changed, the measurement is stale.
     pub options: Option<String>,
 }
 
 /// The file systems of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// What is read.
+    /// The file system of the source.
     pub src: FileSystem,
-    /// What is written to.
+    /// The file system of the destination.
     pub dst: FileSystem,
-    /// They are one and the same.
+    /// Both are the same file system.
     pub same: bool,
 }
 
 impl Pair {
-    /// Those of two open files, told apart as well as can be.
+    /// The file systems of two open files, identified as precisely as possible.
     #[must_use]
     pub fn of(src: BorrowedFd<'_>, dst: BorrowedFd<'_>) -> Pair {
         let dev = |fd| fstat(fd).ok().map(|stat| stat.st_dev);
         let same_dev = dev(src).is_some_and(|src| dev(dst) == Some(src));
         let (src, dst) = (FileSystem::of(src), FileSystem::of(dst));
-        // Subvolumes of one file system have device numbers of their own.
+        // Subvolumes of one file system have different device numbers.
         let same = same_dev || src.shares_device_with(&dst);
         Pair { src, dst, same }
     }
 
-    /// The same by type alone, which takes no list of mounts.
+    /// The file systems of two open files by type alone. Does not read the list of mounts.
     #[must_use]
     pub fn by_type(src: BorrowedFd<'_>, dst: BorrowedFd<'_>, same: bool) -> Pair {
         let by_type = |fd| FileSystem { fs_type: fs_type(fd), ..FileSystem::default() };
         Pair { src: by_type(src), dst: by_type(dst), same }
     }
 
-    /// The same by the numbers that statfs(2) gives, where those are known already.
+    /// The same by the numbers that statfs(2) returned, if they are already known.
     #[must_use]
     pub fn by_number(src: Option<u64>, dst: Option<u64>, same: bool) -> Pair {
         let by_number = |number: Option<u64>| FileSystem {
@@ -68,7 +69,7 @@ impl Pair {
         Pair { src: by_number(src), dst: by_number(dst), same }
     }
 
-    /// Both for a reader: `ext4 /data to xfs /backup`, or `within ext4 /data`.
+    /// Both as text: `ext4 /data to xfs /backup`, or `within ext4 /data`.
     #[must_use]
     pub fn in_words(&self) -> String {
         match self.same {
@@ -79,7 +80,8 @@ impl Pair {
 }
 
 impl FileSystem {
-    /// That of the open file `fd`. Takes some 50 µs: the list of mounts is read.
+    /// The file system of the open file `fd`. Takes about 50 µs, because it reads the list of
+    /// mounts.
     #[must_use]
     pub fn of(fd: BorrowedFd<'_>) -> FileSystem {
         let fs_type = fs_type(fd);
@@ -97,7 +99,7 @@ impl FileSystem {
         }
     }
 
-    /// The number that statfs(2) gives its type; `None` where that is any.
+    /// The number that statfs(2) returns for its type; `None` if that is any type.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         let fs_type = self.fs_type.as_deref()?;
@@ -105,8 +107,8 @@ impl FileSystem {
         known.or_else(|| u64::from_str_radix(fs_type.strip_prefix("0x")?, 16).ok())
     }
 
-    /// Whether what was measured on this one holds for `found`. Where both have a UUID that decides,
-    /// whatever they are called and wherever they are mounted.
+    /// Whether a measurement on this file system holds for `found`. If both have a UUID, only the
+    /// UUIDs are compared, whatever the device names and mount points.
     #[must_use]
     pub fn fits(&self, found: &FileSystem) -> bool {
         let any_type = self.fs_type.as_deref().is_none_or(|fs_type| fs_type == "*");
@@ -121,13 +123,13 @@ impl FileSystem {
         fits(&self.source, &found.source) && fits(&self.mount_point, &found.mount_point)
     }
 
-    /// Whether it is one file system, rather than all of a type or any.
+    /// Whether this is one file system, rather than all of a type or any.
     #[must_use]
     pub fn is_one(&self) -> bool {
         [&self.uuid, &self.source, &self.mount_point].into_iter().any(Option::is_some)
     }
 
-    /// For a reader: `ext4 /data`.
+    /// The file system as text: `ext4 /data`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let fs_type = self.fs_type.as_deref().unwrap_or("*");
@@ -137,17 +139,18 @@ impl FileSystem {
         }
     }
 
-    /// The same with the options that it has now, if it is among `mounts` where it was. No file system
-    /// is asked anything: one whose server is gone would not answer.
+    /// The same file system with its current options, if `mounts` lists it in the same place. Makes
+    /// no call on the file system, because a network file system whose server is unreachable would
+    /// not return.
     pub(super) fn as_listed(&self, mounts: &[Mount]) -> FileSystem {
-        // What is mounted over others hides them, and comes later in the list.
-        let there =
+        // A mount that covers another one comes later in the list.
+        let mounted =
             mounts.iter().rfind(|mount| Some(&mount.mount_point) == self.mount_point.as_ref());
-        let same = there.filter(|mount| Some(&mount.source) == self.source.as_ref());
+        let same = mounted.filter(|mount| Some(&mount.source) == self.source.as_ref());
         FileSystem { options: same.map(|mount| mount.options.clone()), ..self.clone() }
     }
 
-    /// Whether both name one file system, in so far as they name any.
+    /// Whether both identify one file system, as far as they identify any.
     pub(super) fn is_same_place(&self, other: &FileSystem) -> bool {
         let FileSystem { fs_type, uuid, source, mount_point, options: _ } = self;
         if *fs_type != other.fs_type {
@@ -167,10 +170,10 @@ impl FileSystem {
     }
 }
 
-/// Names by the number that statfs(2) gives: linux/magic.h, and the modules' own sources for those
-/// that it leaves out.
+/// Names by the number that statfs(2) returns: linux/magic.h, and the source code of the modules
+/// for numbers missing there.
 const TYPES: &[(u64, &str)] = &[
-    (0xef53, "ext4"), // ext2 and ext3 too, which the same module drives
+    (0xef53, "ext4"), // and ext2, ext3: the same module handles them
     (0x5846_5342, "xfs"),
     (0x9123_683e, "btrfs"),
     (0x0102_1994, "tmpfs"),
@@ -196,7 +199,7 @@ const TYPES: &[(u64, &str)] = &[
     (0x3153_464a, "jfs"),
 ];
 
-/// The name of the type of the file system of `fd`; the number itself where it has none here.
+/// The name of the type of the file system of `fd`; the number as text if it is not in the table.
 #[expect(clippy::cast_sign_loss, reason = "the numbers are unsigned and 32 bits wide")]
 fn fs_type(fd: BorrowedFd<'_>) -> Option<String> {
     Some(name_of(fstatfs(fd).ok()?.f_type as u64 & 0xffff_ffff))
@@ -207,11 +210,11 @@ fn name_of(number: u64) -> String {
     known.map_or_else(|| format!("{number:#x}"), |(_, name)| (*name).to_owned())
 }
 
-/// Types whose UUID lies on the medium. Of others the kernel may tell one too, which lasts as long as
-/// they are mounted (tmpfs).
+/// Types whose UUID is stored on the medium. The kernel may also report a UUID for other types,
+/// such as tmpfs, that lasts only while they are mounted.
 const KEEP_UUID: &[&str] = &["ext4", "xfs", "btrfs", "f2fs", "bcachefs"];
 
-/// As /dev/disk/by-uuid has it.
+/// The UUID in the format of /dev/disk/by-uuid.
 fn uuid_text(bytes: &[u8; 16]) -> String {
     let digits = |range: Range<usize>| {
         bytes[range].iter().map(|byte| format!("{byte:02x}")).collect::<String>()
@@ -219,8 +222,8 @@ fn uuid_text(bytes: &[u8; 16]) -> String {
     [0..4, 4..6, 6..8, 8..10, 10..16].map(digits).join("-")
 }
 
-/// The UUID of the file system on the device `source`, as udev has found it there: for kernels that do
-/// not tell it themselves.
+/// The UUID of the file system on the device `source`, as udev found it. For kernels that do not
+/// report it themselves.
 fn uuid_of_device(source: &str) -> Option<String> {
     let device = |path: &Path| {
         let stat = rustix::fs::stat(path).ok()?;
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_leaves_out_fits_anything() {
+    fn a_missing_key_fits_any_value() {
         let found = FileSystem {
             fs_type: text("ext4"),
             uuid: text("1234"),
@@ -279,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_those_of_what_is_on_top() {
+    fn options_are_those_of_the_topmost_mount() {
         let mount = |source: &str, options: &str| Mount {
             id: 1,
             fs_type: String::from("ext4"),
@@ -301,14 +304,14 @@ mod tests {
     }
 
     #[test]
-    fn a_uuid_reads_as_everywhere() {
+    fn a_uuid_has_the_usual_text() {
         let bytes =
             [0x0a, 0x34, 7, 0xde, 1, 0x4b, 0x45, 0x8b, 0xb5, 0xc1, 0x84, 0x8e, 9, 0xa3, 0x27, 0xff];
         assert_eq!(uuid_text(&bytes), "0a3407de-014b-458b-b5c1-848e09a327ff");
     }
 
     #[test]
-    fn a_real_one_is_found_and_fits_itself() {
+    fn a_real_file_system_is_identified_and_fits_itself() {
         let proc = File::open("/proc/self/io").expect("proc is mounted");
         let found = FileSystem::of(proc.as_fd());
         assert_eq!(found.fs_type.as_deref(), Some("0x9fa0"));

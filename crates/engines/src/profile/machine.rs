@@ -1,27 +1,28 @@
-//! Which machine a choice was measured on.
+//! The machine on which a choice was measured.
 
 use std::fs::File;
 use std::io::Read;
 
-/// What tells machines apart. A line of a profile that leaves a key out fits any.
+/// The identity of a machine. A line of a profile without a key fits any value of that key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// A digest of /etc/machine-id, which is itself not to be shown around: machine-id(5).
+    /// A digest of /etc/machine-id. The ID itself must not be exposed: machine-id(5).
     pub id: Option<String>,
     /// The processor, as the kernel names it: a disk may have been moved to another machine.
     pub cpu: Option<String>,
-    /// What it was called, for the reader only.
+    /// Its host name, for the reader only.
     pub host: Option<String>,
 }
 
-/// What makes the digest one of this program's own.
+/// The application-specific input of the digest.
 const CONTEXT: &str = "haulage profile: the identity of a machine";
 
-/// Digits of the identity: 64 bits tell any number of machines apart that one person has.
+/// Hexadecimal digits of the identity: 64 bits distinguish any number of machines that one person
+/// has.
 const ID_DIGITS: usize = 16;
 
 impl Machine {
-    /// This one.
+    /// The current machine.
     #[must_use]
     pub fn this() -> Machine {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -29,17 +30,17 @@ impl Machine {
             let id = std::fs::read_to_string(file).ok()?;
             Some(id.trim().to_owned()).filter(|id| !id.is_empty())
         });
-        // A machine without an identity goes by its name.
+        // A machine without a machine ID is identified by its host name.
         let id = id.unwrap_or_else(|| format!("host {host}"));
         Machine { id: Some(digest(&id)), cpu: cpu_model(), host: Some(host) }
     }
 
-    /// Whether both name one machine, whatever it is called.
+    /// Whether both name one machine, whatever the host names.
     pub(super) fn is_same(&self, other: &Machine) -> bool {
         (&self.id, &self.cpu) == (&other.id, &other.cpu)
     }
 
-    /// Whether what was measured on this machine holds on the machine `found`.
+    /// Whether a measurement on this machine holds on the machine `found`.
     #[must_use]
     pub fn fits(&self, found: &Machine) -> bool {
         (self.id.is_none() || self.id == found.id) && (self.cpu.is_none() || self.cpu == found.cpu)
@@ -52,11 +53,11 @@ fn digest(id: &str) -> String {
     digits[..ID_DIGITS].to_owned()
 }
 
-/// Bytes that hold what /proc/cpuinfo says of the first processor. The kernel makes the rest as it is
-/// read, which takes its time where there are many.
+/// The length of the first processor's entry in /proc/cpuinfo, at most. The kernel generates the
+/// rest during the read, which takes long with many processors.
 const CPUINFO_BYTES: u64 = 4096;
 
-/// The processor, as the kernel names it; `None` where it does not.
+/// The processor, as the kernel names it; `None` if it does not.
 fn cpu_model() -> Option<String> {
     let mut text = Vec::with_capacity(8192);
     File::open("/proc/cpuinfo").ok()?.take(CPUINFO_BYTES).read_to_end(&mut text).ok()?;
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_knows_itself_and_no_other() {
+    fn a_machine_fits_itself_and_no_other() {
         let this = Machine::this();
         assert_eq!(this.id.as_ref().map(String::len), Some(ID_DIGITS));
         assert!(this.fits(&Machine::this()));
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_identity_is_not_shown() {
+    fn the_machine_id_is_not_exposed() {
         let Ok(id) = std::fs::read_to_string("/etc/machine-id") else { return };
         let digest = digest(id.trim());
         assert!(!id.contains(&digest) && digest.chars().all(|digit| digit.is_ascii_hexdigit()));

@@ -1,13 +1,12 @@
-//! Which variant was measured to be the fastest in which situation: written by the lab, read by the
-//! copier.
+//! The fastest measured variant for each situation. The lab writes it, the copier reads it.
 //!
-//! A [`Profile`] is a list of machines; each has pairs of file systems, and each pair has lines: a
-//! [`Situation`] and the [`Choice`] for it. What a line leaves out fits everything, so that the
-//! user's profile, which tells file systems apart by identity, and the one that is built in, which
-//! does by type, have one form. docs/profile.md describes it as TOML.
+//! A [`Profile`] is a list of machines. Each machine has pairs of file systems, and each pair has
+//! lines: a [`Situation`] and the [`Choice`] for it. A key that a line omits fits every value. The
+//! user's profile identifies file systems, and the built-in profile names types only; both have the
+//! same format. docs/profile.md describes it as TOML.
 //!
-//! Of all lines that fit, the first whose variant this build knows counts. A [`Table`] has that
-//! found out once for a pair of file systems, so that a file costs an index.
+//! Of all lines that fit, the first whose variant this build has is used. A [`Table`] determines
+//! these lines once for a pair of file systems, so that the lookup for a file is an index.
 
 mod built_in;
 mod choices;

@@ -13,26 +13,26 @@ pub enum Problem {
     /// It is a directory, a fifo or the like.
     #[error("it is no regular file")]
     NotAFile,
-    /// It is longer than any profile.
+    /// It is longer than the maximum, 8 MiB.
     #[error("it is longer than {LONGEST_BYTES} bytes")]
     TooLong,
-    /// It is not of this version.
+    /// It has another version.
     #[error("version {0} is not known here, expected {VERSION}")]
     Version(i64),
-    /// It is not written as it should be.
+    /// It has an error in a line.
     #[error(transparent)]
     Mistake(#[from] Mistake),
 }
 
-/// What is wrong with a line of a text.
+/// An error in a line of a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct Mistake {
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// What is wrong, and what was expected.
+    /// The error, and what was expected.
     pub problem: String,
 }
 
-/// The longest profile, in bytes: several hundred pairs of file systems.
+/// The maximum length of a profile in bytes: several hundred pairs of file systems.
 pub(super) const LONGEST_BYTES: u64 = 8 << 20;

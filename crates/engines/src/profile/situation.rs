@@ -1,4 +1,4 @@
-//! What decides which variant is the fastest, besides the file systems.
+//! The factors, besides the file systems, that determine which variant is the fastest.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::bytes::Bytes;
 
-/// All that a choice between two given file systems depends on.
+/// All factors of a choice between two given file systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Situation {
     /// The length of the file.
@@ -16,21 +16,21 @@ pub struct Situation {
     pub residency: Residency,
     /// How many files are copied at once.
     pub in_flight: InFlight,
-    /// The page cache is to be left as it was.
+    /// The copy must leave the page cache unchanged.
     pub no_cache: bool,
 }
 
-/// The last length of each class but the last, in bytes: each class begins where fixed costs weigh a
-/// sixteenth of what they did where the one before began.
+/// The largest length of each class but the last, in bytes. At the start of each class fixed costs
+/// have a sixteenth of the weight that they have at the start of the one before.
 const LAST_BYTES: [u64; 5] = [4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20];
 
-/// Files up to this length stay in the page cache when they are copied, unless the user does not want that.
+/// A copy leaves files up to this length in the page cache, unless the user forbids it.
 const CACHED_BYTES_MAX: u64 = 16 << 20;
 
 impl Situation {
-    /// Whether a source may be read past the page cache, and is then not in it for whoever reads it next.
-    /// Of short files a tree is looked at again sooner than one large file, and costs a disk more to read
-    /// again; and what they gain they gain only where a medium is as fast as memory.
+    /// Whether a source may be read past the page cache, so that the next reader does not find it
+    /// there. A tree of short files is read again sooner than one large file, and the second read
+    /// costs a disk more. Short files also profit only on a medium as fast as memory.
     #[must_use]
     pub fn may_read_past_cache(&self) -> bool {
         let is_large = self.size.over_bytes().is_some_and(|bytes| bytes >= CACHED_BYTES_MAX);
@@ -38,47 +38,47 @@ impl Situation {
     }
 }
 
-/// Shorter files are taken to be in the page cache.
-const ASKED_OVER_BYTES: u64 = 64 << 10;
+/// Shorter files are assumed to be in the page cache.
+const RESIDENCY_ASKED_OVER_BYTES: u64 = 64 << 10;
 
-/// Lengths of files among which one choice is made.
+/// A range of file lengths with one choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SizeClass(u8);
 
 impl SizeClass {
-    /// All of them, the smallest first.
+    /// All classes, the smallest first.
     pub const ALL: [SizeClass; 6] =
         [SizeClass(0), SizeClass(1), SizeClass(2), SizeClass(3), SizeClass(4), SizeClass(5)];
 
-    /// That of a file of `bytes`.
+    /// The class of a file of `bytes`.
     #[must_use]
     pub fn of(bytes: u64) -> SizeClass {
         let index = LAST_BYTES.iter().position(|last| bytes <= *last).unwrap_or(LAST_BYTES.len());
         SizeClass::ALL[index]
     }
 
-    /// Whether it is asked of files of this class if they are in the page cache. Copies of shorter ones
-    /// take hardly longer than the question, and where such a file has to come from the medium all ways
-    /// are as slow.
+    /// Whether the residency of files in this class is determined. The copy of a shorter file takes
+    /// hardly longer than the query. If such a file must be read from the medium, all variants take
+    /// equally long.
     #[must_use]
     pub fn asks_for_residency(self) -> bool {
-        self.over_bytes().is_some_and(|over| over >= ASKED_OVER_BYTES)
+        self.over_bytes().is_some_and(|over| over >= RESIDENCY_ASKED_OVER_BYTES)
     }
 
-    /// Its place among all.
+    /// Its index in [`SizeClass::ALL`].
     #[must_use]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// Its files are longer than this, in bytes; `None` for the class that begins with nothing.
+    /// Its files are longer than this, in bytes; `None` for the first class.
     #[must_use]
     pub fn over_bytes(self) -> Option<u64> {
         self.index().checked_sub(1).map(|before| LAST_BYTES[before])
     }
 
-    /// The greatest length in it, in bytes; `None` where there is no end.
+    /// The largest length in it, in bytes; `None` for the last class.
     #[must_use]
     pub fn last_bytes(self) -> Option<u64> {
         LAST_BYTES.get(self.index()).copied()
@@ -96,7 +96,7 @@ impl fmt::Display for SizeClass {
     }
 }
 
-/// A text that names no class.
+/// A text that is no class.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{found}' is no class of sizes, expected one of {}", known())]
 pub struct NoSuchClass {
@@ -129,22 +129,22 @@ impl TryFrom<String> for SizeClass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Residency {
-    /// Nearly all.
+    /// Nearly all of it.
     Resident,
-    /// Nearly nothing.
+    /// Nearly none of it.
     Absent,
-    /// A part.
+    /// A part of it.
     Mixed,
 }
 
-/// A source is taken for resident, or absent, when no more than one page of so many says otherwise.
+/// A source is resident, or absent, if at most one page in this many is the opposite.
 const PAGES_TO_ONE: u64 = 32;
 
 impl Residency {
-    /// All of them.
+    /// All values.
     pub const ALL: [Residency; 3] = [Residency::Resident, Residency::Absent, Residency::Mixed];
 
-    /// Of a source of which `cached` of `looked_at` pages are in the page cache.
+    /// The residency of a source of which `cached` of `looked_at` pages are in the page cache.
     #[must_use]
     pub fn of(cached: u64, looked_at: u64) -> Residency {
         let few = looked_at / PAGES_TO_ONE;
@@ -157,7 +157,7 @@ impl Residency {
         }
     }
 
-    /// Its word.
+    /// Its name in the profile.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -172,17 +172,17 @@ impl Residency {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InFlight {
-    /// One: workers that have nothing else to do may share it.
+    /// One file. Idle workers may share it.
     One,
-    /// One by each worker.
+    /// One file in each worker.
     Several,
 }
 
 impl InFlight {
-    /// All of them.
+    /// All values.
     pub const ALL: [InFlight; 2] = [InFlight::One, InFlight::Several];
 
-    /// Its word.
+    /// Its name in the profile.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_has_its_class_and_every_class_its_name() {
+    fn every_length_has_a_class_and_every_class_a_name() {
         for (bytes, name) in [
             (0, "up to 4K"),
             (4 << 10, "up to 4K"),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_page_does_not_make_a_file_mixed() {
+    fn a_single_page_does_not_make_a_file_mixed() {
         for (cached, looked_at, expected) in [
             (0, 0, Residency::Resident),
             (1, 1, Residency::Resident),

@@ -1,27 +1,27 @@
-//! What a profile says for one pair of file systems, found out once.
+//! The lines of a profile for one pair of file systems, determined once.
 
 use super::{InFlight, Line, Residency, Situation, SizeClass};
 
-/// The choice for each situation between two file systems: an index a file.
+/// The choice for each situation between two file systems. The lookup for a file is an index.
 #[derive(Clone, Debug)]
 pub struct Table {
     cells: [[[Option<usize>; Residency::ALL.len()]; InFlight::ALL.len()]; SizeClass::ALL.len()],
 }
 
-/// A line that may be used here.
+/// A line that fits the pair of file systems.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'l> {
     /// The line.
     pub line: &'l Line,
-    /// It counts only where none of a lesser rank fits: the user's lines come before those that are
-    /// built in.
+    /// Its rank: it is used only if no line of a lower rank fits. The user's lines have a lower
+    /// rank than built-in ones.
     pub rank: u8,
 }
 
 impl Table {
-    /// The table of `candidates`, which are in order of preference. Where no line is for a source that
-    /// is partly in the page cache, those for an absent one are: what has to be read from the medium
-    /// takes most of the time.
+    /// The table of `candidates`, which are in order of preference. If no line is for a mixed
+    /// source, those for an absent source are used: most of the time is spent on the part that is
+    /// read from the medium.
     #[must_use]
     pub fn new(candidates: &[Candidate<'_>], no_cache: bool) -> Table {
         let ranks =
@@ -47,8 +47,8 @@ impl Table {
         Table { cells }
     }
 
-    /// The index of the candidate for a file. Where nobody has asked how much of it is in the page
-    /// cache, it is taken to be.
+    /// The index of the candidate for a file. A file of unknown residency is assumed to be
+    /// resident.
     #[must_use]
     pub fn get(
         &self,
@@ -65,7 +65,7 @@ impl Table {
         }
     }
 
-    /// Whether it matters how much of such a file is in the page cache.
+    /// Whether the choice for such a file depends on its residency.
     #[must_use]
     pub fn asks(&self, size: SizeClass, in_flight: InFlight) -> bool {
         let [resident, absent, mixed] = self.cells[size.index()][in_flight as usize];
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_of_the_least_rank_counts() {
+    fn the_first_line_of_the_lowest_rank_is_used() {
         use Residency::{Absent, Mixed, Resident};
         let any = || line(None, None, false);
         let of = |residency| line(Some(LARGE), Some(residency), false);
@@ -113,7 +113,7 @@ mod tests {
         check(&warm_and_cold, SMALL, [None; 4], false);
         let with_mixed = [(0, of(Resident)), (0, of(Absent)), (0, of(Mixed))];
         check(&with_mixed, LARGE, [Some(0), Some(0), Some(1), Some(2)], true);
-        // The user's line for an absent source comes before a built-in one for any.
+        // The user's line for an absent source is preferred to a built-in line for any source.
         let user_and_built_in = [(0, of(Absent)), (1, any())];
         check(&user_and_built_in, LARGE, [Some(1), Some(1), Some(0), Some(0)], true);
         check(&[(0, of(Absent))], LARGE, [Some(0), None, Some(0), Some(0)], true);

@@ -1,4 +1,4 @@
-//! A profile as TOML, which docs/profile.md describes for those who edit it.
+//! A profile as TOML, which docs/profile.md describes for people who edit it.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -15,27 +15,27 @@ use super::problem::{Mistake, Problem};
 use super::situation::{InFlight, Residency, SizeClass};
 use crate::Variant;
 
-/// What a text says, and which of its lines are of no use here.
+/// The content of a text, and its lines that this build cannot use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
-    /// All of it: what this build cannot use may be for another one.
+    /// The whole profile, including lines for other builds.
     pub profile: Profile,
-    /// Lines that are passed over, since they name no variant that this build has.
+    /// Ignored lines: this build has no such variant.
     pub unusable: Vec<Mistake>,
 }
 
 impl Profile {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// The first mistake in it, or that it is of another version.
+    /// The first error in it, or its version if that is another one.
     pub fn parse(text: &str) -> Result<Parsed, Problem> {
         let at = |span: Range<usize>, problem: String| Mistake {
             line: line_of(text, span.start),
             problem,
         };
         let raw: RawProfile = toml::from_str(text).map_err(|error| {
-            // What another version has besides is no mistake.
+            // Unknown keys of another version are no error.
             match toml::from_str::<Head>(text) {
                 Ok(Head { version }) if version != VERSION => Problem::Version(version),
                 _ => {
@@ -68,7 +68,7 @@ impl Profile {
     }
 
     /// The text that [`parse`](Profile::parse) reads. Numbers in [`Measured`] are at most
-    /// `i64::MAX`, as TOML has it; a greater one is written as that.
+    /// `i64::MAX`, the maximum of TOML. A larger number is written as `i64::MAX`.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut text = format!("version = {VERSION}\n");
@@ -173,7 +173,7 @@ impl RawOther {
     }
 }
 
-/// Why a copy cannot go by `variant`.
+/// Why a copy cannot use `variant`.
 fn why_unusable(variant: &str) -> Option<String> {
     match variant.parse::<Variant>() {
         Ok(known) if known.is_copier() => None,
@@ -292,7 +292,7 @@ variant = "teleport:1M"
 "#;
 
     #[test]
-    fn fewer_keys_will_do() {
+    fn optional_keys_can_be_omitted() {
         let Parsed { profile, unusable } = Profile::parse(EXAMPLE).expect("right");
         let pair = &profile.machines[0].pairs[0];
         assert_eq!(pair.dst, FileSystem::default());
@@ -307,7 +307,7 @@ variant = "teleport:1M"
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line_and_what_was_expected() {
+    fn an_error_names_its_line_and_what_was_expected() {
         let check = |from: &str, to: &str, expected: &str| {
             let text = EXAMPLE.replacen(from, to, 1);
             let problem = Profile::parse(&text).expect_err(expected).to_string();
@@ -401,7 +401,7 @@ variant = "teleport:1M"
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(profile in profile()) {
+        fn a_written_profile_is_read_back(profile in profile()) {
             let text = profile.to_toml();
             let parsed = Profile::parse(&text);
             prop_assert!(parsed.is_ok(), "{parsed:?}: {text}");
@@ -409,13 +409,17 @@ variant = "teleport:1M"
         }
 
         #[test]
-        fn no_text_is_too_strange(text in "(?s).{0,200}") {
+        fn no_text_makes_the_parser_panic(text in "(?s).{0,200}") {
             let _ = Profile::parse(&text);
         }
 
-        /// Damage to a text that is right reaches further than noise.
+        /// Damage to a valid text exercises more of the parser than random text.
         #[test]
-        fn no_damage_is_too_strange(at in 0..EXAMPLE.len(), len in 0..40_usize, with in ".{0,9}") {
+        fn no_damaged_profile_makes_the_parser_panic(
+            at in 0..EXAMPLE.len(),
+            len in 0..40_usize,
+            with in ".{0,9}",
+        ) {
             let end = (at + len).min(EXAMPLE.len());
             let damaged = [&EXAMPLE[..at], &with, &EXAMPLE[end..]].concat();
             let parsed = Profile::parse(&damaged);

@@ -1,4 +1,4 @@
-//! Memory that bytes are copied through, at a chosen offset from the start of a page.
+//! Memory through which bytes are copied, at a chosen offset from the start of a page.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use rustix::param::page_size;
 
 use super::map::Map;
 
-/// The most bytes that a [`Page`] holds: the smallest page of Linux.
+/// The length of a [`Page`] in bytes: the smallest page size of Linux.
 const PAGE_BYTES: usize = 4096;
 
-/// A block of memory that begins as zeros. Its pages come with their first use, so that a small file
-/// does not pay for a large buffer.
+/// A block of zeroed memory. The kernel allocates each page on first use, so a small file does not
+/// pay for a large buffer.
 ///
-/// It starts on a page boundary unless another offset is asked for: on some processors the kernel
-/// copies to and from user memory at half the speed otherwise (METHODOLOGY.md, "The offset of a
-/// buffer").
+/// It starts on a page boundary unless another offset is requested. On some processors the kernel
+/// copies to and from user memory at half the speed at other offsets (METHODOLOGY.md, "The offset
+/// of a buffer").
 pub struct Buffer {
     map: Map,
     offset_bytes: usize,
@@ -22,7 +22,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// `len` bytes from the start of a page.
+    /// `len` bytes that start on a page boundary.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -41,9 +41,9 @@ impl Buffer {
         Ok(Buffer { map, offset_bytes, len })
     }
 
-    /// Writes to each page, so that its first use in a timed copy faults in nothing.
+    /// Writes to each page, so that no page fault occurs during a timed copy.
     pub fn touch(&mut self) {
-        // To be sure that no page is missed between the first byte and the last of one.
+        // The step visits each page between the first and the last byte once.
         let step = page_size();
         let bytes = self.as_mut_slice();
         bytes.iter_mut().step_by(step).for_each(|byte| *byte = 1);
@@ -55,14 +55,14 @@ impl Buffer {
     /// The bytes.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         let start = self.map.at(self.offset_bytes, self.len).cast::<u8>();
-        // SAFETY: the mapping is of private memory that nobody else knows of, zeros at first; `at`
+        // SAFETY: the mapping is private memory that no other code refers to, zeroed at first. `at`
         // checked that the range lies in it. It lives as long as `self`, and the borrow of `self`
-        // keeps every other access out.
+        // excludes every other access.
         unsafe { std::slice::from_raw_parts_mut(start, self.len) }
     }
 }
 
-/// A page of zeros on the stack, for the rare read of a few bytes that a mapping is not worth.
+/// A page of zeros on the stack, for a rare read of a few bytes that does not justify a mapping.
 #[repr(align(4096))]
 pub(crate) struct Page(pub(crate) [u8; PAGE_BYTES]);
 
@@ -72,7 +72,7 @@ impl Page {
     }
 }
 
-/// How far past the start of a page `bytes` start.
+/// The offset of `bytes` from the start of a page.
 #[cfg(test)]
 pub(crate) fn offset_in_page(bytes: &[u8]) -> usize {
     bytes.as_ptr().addr() % page_size()
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_starts_where_it_is_asked_to() {
+    fn a_buffer_starts_at_the_requested_offset() {
         for len in [0, 1, 15, 4096, 4097, 256 << 10, (8 << 20) + 1] {
             let mut aligned = Buffer::page_aligned(len).expect("memory");
             assert_eq!(offset_in_page(aligned.as_mut_slice()), 0, "{len}");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn more_memory_than_there_is_is_an_error() {
+    fn too_large_a_buffer_is_an_error() {
         for (len, offset_bytes) in [(usize::MAX, 0), (usize::MAX, 16), (isize::MAX as usize, 0)] {
             let error = Buffer::at_offset(len, offset_bytes).err().expect("not so much");
             assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
@@ -107,11 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn a_page_on_the_stack_starts_on_a_boundary() {
+    fn a_page_on_the_stack_starts_on_a_page_boundary() {
         fn check(depth: usize) {
             let page = Page::zeros();
             assert_eq!(page.0.as_ptr().addr() % PAGE_BYTES, 0);
-            // Frames of other lengths put the next one elsewhere.
+            // Frames of different lengths move the next frame to different addresses.
             let between = [depth; 3];
             if depth > 0 {
                 check(std::hint::black_box(between)[0] - 1);

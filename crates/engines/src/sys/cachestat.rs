@@ -1,11 +1,11 @@
-//! The call that counts a file's pages in the page cache.
+//! cachestat(2), which counts a file's pages in the page cache.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::last_errno;
 
-/// `cachestat` has this number on every architecture with the common table; the libc crate does not
-/// name it everywhere.
+/// `cachestat` has this number on every architecture with the common table. The libc crate does not
+/// define it on all of them.
 const SYS_CACHESTAT: libc::c_long = 451;
 
 /// `struct cachestat_range` of linux/mman.h.
@@ -21,24 +21,24 @@ struct Range {
 pub struct Cachestat {
     /// Pages in the page cache.
     pub cached_pages: u64,
-    /// Of these, pages not yet written to the medium.
+    /// Of these, pages that are dirty.
     pub dirty_pages: u64,
-    /// Pages on their way to the medium.
+    /// Pages under writeback.
     pub writeback_pages: u64,
-    /// Pages that once were in the cache.
+    /// Pages that were evicted from the page cache.
     pub evicted_pages: u64,
-    /// Of these, the ones evicted lately.
+    /// Of these, pages that were evicted recently.
     pub recently_evicted_pages: u64,
 }
 
 /// `int cachestat(unsigned int fd, struct cachestat_range *, struct cachestat *, unsigned int)`
 ///
-/// Counts the pages of `len_bytes` from `offset_bytes` on; a length of 0 goes to the end of the
-/// file. See cachestat(2), Linux 6.5.
+/// Counts the pages of `len_bytes` bytes from `offset_bytes`. A length of 0 means up to the end of
+/// the file. See cachestat(2), Linux 6.5.
 ///
 /// # Errors
-/// `NOSYS` on older kernels and under filters that do not know the call (which answer EPERM when
-/// they know nothing: since Linux 6.13 EPERM also means a file neither owned nor writable),
+/// `NOSYS` on older kernels and under seccomp filters that do not know the call. Such filters may
+/// also return EPERM. Since Linux 6.13 EPERM also means a file neither owned nor writable.
 /// `OPNOTSUPP` for hugetlbfs.
 pub fn cachestat(
     fd: BorrowedFd<'_>,
@@ -47,8 +47,8 @@ pub fn cachestat(
 ) -> rustix::io::Result<Cachestat> {
     let range = Range { offset_bytes, len_bytes };
     let mut counted = Cachestat::default();
-    // SAFETY: the kernel reads one `struct cachestat_range` and writes one `struct cachestat`; both
-    // have the layout of the C header and outlive the call, and `fd` is open while it is borrowed.
+    // SAFETY: the kernel reads one `struct cachestat_range` and writes one `struct cachestat`. Both
+    // have the layout of the C header and outlive the call. `fd` is open while it is borrowed.
     let result = unsafe {
         libc::syscall(SYS_CACHESTAT, fd.as_raw_fd(), &raw const range, &raw mut counted, 0_u32)
     };

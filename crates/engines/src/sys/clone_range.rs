@@ -21,7 +21,7 @@ const FICLONERANGE: rustix::ioctl::Opcode = opcode::write::<FileCloneRange>(0x94
 /// Shares `len` bytes of the source's extents with the destination; see ioctl_ficlonerange(2).
 ///
 /// # Errors
-/// EINVAL where a bound is not on a block, EOPNOTSUPP, EXDEV and others.
+/// EINVAL if a bound is not on a block boundary, EOPNOTSUPP, EXDEV and others.
 pub(crate) fn clone_range(
     pair: Pair<'_>,
     src_at: u64,
@@ -35,10 +35,10 @@ pub(crate) fn clone_range(
         src_length: len,
         dest_offset: dst_at,
     };
-    // SAFETY: FICLONERANGE reads one `struct file_clone_range`, whose layout is that of the C
-    // header, and writes nothing back to memory.
+    // SAFETY: FICLONERANGE reads one `struct file_clone_range`, which has the layout of the C
+    // header, and writes no memory.
     let setter = unsafe { Setter::<FICLONERANGE, FileCloneRange>::new(argument) };
-    // SAFETY: the opcode and its argument belong together, and both descriptors are open for as
-    // long as `pair` is borrowed.
+    // SAFETY: the opcode matches its argument, and both descriptors are open while `pair` is
+    // borrowed.
     unsafe { ioctl(pair.dst, setter) }
 }

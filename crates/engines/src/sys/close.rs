@@ -1,19 +1,19 @@
-//! Closing a descriptor and hearing of it.
+//! close(2) with its error.
 
 use std::os::fd::{IntoRawFd, OwnedFd};
 
 use rustix::io;
 
-/// `int close(int fd)`: gives the descriptor back, and tells of writes that failed after they had
-/// been accepted, as network file systems and quotas do. See close(2).
+/// `int close(int fd)`: closes the descriptor. Reports writes that failed after they were accepted,
+/// as on network file systems and with quotas. See close(2).
 ///
 /// # Errors
-/// What the kernel says. The descriptor is closed all the same.
+/// Those of close(2). The descriptor is closed in any case.
 pub fn close(fd: OwnedFd) -> io::Result<()> {
-    // SAFETY: `into_raw_fd` has taken the descriptor from its owner, so nobody else closes or uses
-    // it from here on.
+    // SAFETY: `into_raw_fd` took the descriptor from its owner, so no other code closes or uses it
+    // afterwards.
     match unsafe { io::try_close(fd.into_raw_fd()) } {
-        // Linux has released the descriptor by the time a signal can interrupt.
+        // Linux has released the descriptor before a signal can interrupt the call.
         Err(io::Errno::INTR) => Ok(()),
         result => result,
     }

@@ -5,16 +5,16 @@ use std::os::fd::BorrowedFd;
 
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
 
-/// The most extents that are asked for.
+/// The maximum number of extents that are requested.
 pub const FIEMAP_EXTENTS_MAX: u32 = 16;
 
-/// The first extents of a file: where each is in the file and on the disk, and what is known of it.
+/// The first extents of a file: their offsets in the file and on the disk, and their flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fiemap {
     request: Request,
 }
 
-/// `struct fiemap` of linux/fiemap.h, and the array that it ends with.
+/// `struct fiemap` of linux/fiemap.h with its trailing array.
 #[repr(C)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Request {
@@ -39,7 +39,7 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// The head of `struct fiemap`, which is what the opcode counts.
+/// The head of `struct fiemap`, whose size is part of the opcode.
 #[repr(C)]
 struct Head {
     bounds: [u64; 2],
@@ -49,7 +49,7 @@ struct Head {
 /// FS_IOC_FIEMAP of linux/fs.h: `_IOWR('f', 11, struct fiemap)`.
 const FS_IOC_FIEMAP: Opcode = opcode::read_write::<Head>(b'f', 11);
 
-/// FIEMAP_FLAG_SYNC of linux/fiemap.h: what is yet to be written is written first.
+/// FIEMAP_FLAG_SYNC of linux/fiemap.h: write dirty pages back first.
 const FLAG_SYNC: u32 = 1;
 
 /// FIEMAP_EXTENT_LAST of linux/fiemap.h.
@@ -59,8 +59,8 @@ const EXTENT_LAST: u32 = 1;
 const EXTENT_SHARED: u32 = 0x2000;
 
 impl Fiemap {
-    /// Whether these are all extents of the file, and each is shared with another file. One on the same
-    /// device that has the same shares all of them with this.
+    /// Whether these are all extents of the file, and each is shared with another file. A file on
+    /// the same device with equal extents then shares all of them with this one.
     pub fn is_shared(&self) -> bool {
         let is_shared = |extent: &Extent| extent.flags & !EXTENT_LAST == EXTENT_SHARED;
         let extents = self.extents();
@@ -76,11 +76,12 @@ impl Fiemap {
 
 /// `int ioctl(int fd, FS_IOC_FIEMAP, struct fiemap *arg)`
 ///
-/// The first [`FIEMAP_EXTENTS_MAX`] extents of `fd`, if `sync` says so once all that is yet to be written is;
-/// else what is may have other ones soon. See Documentation/filesystems/fiemap.rst of the kernel.
+/// The first [`FIEMAP_EXTENTS_MAX`] extents of `fd`. With `sync` dirty pages are written back
+/// first; without it, extents not yet written may change soon. See
+/// Documentation/filesystems/fiemap.rst of the kernel.
 ///
 /// # Errors
-/// EOPNOTSUPP where the file system cannot tell, and those of writing.
+/// EOPNOTSUPP if the file system lacks the operation, and those of writeback.
 pub fn fiemap(fd: BorrowedFd<'_>, sync: bool) -> rustix::io::Result<Fiemap> {
     let request = Request {
         start: 0,
@@ -91,13 +92,13 @@ pub fn fiemap(fd: BorrowedFd<'_>, sync: bool) -> rustix::io::Result<Fiemap> {
         reserved: 0,
         extents: [Extent::default(); FIEMAP_EXTENTS_MAX as usize],
     };
-    // SAFETY: the opcode and its argument belong together, and `fd` is open while it is borrowed.
+    // SAFETY: the opcode matches its argument, and `fd` is open while it is borrowed.
     unsafe { ioctl(fd, Fiemap { request }) }
 }
 
-// SAFETY: FS_IOC_FIEMAP reads the head of one `struct fiemap` and writes to it and to at most
-// `extent_count` of the extents behind it, as many as `Request` has; its layout is that of the C
-// header, and every bit pattern is one.
+// SAFETY: FS_IOC_FIEMAP reads the head of one `struct fiemap`. It writes to that head and to at
+// most `extent_count` of the extents behind it, which is the length of the array in `Request`. The
+// layout is that of the C header, and every bit pattern is valid.
 unsafe impl Ioctl for Fiemap {
     type Output = Fiemap;
 
@@ -112,7 +113,8 @@ unsafe impl Ioctl for Fiemap {
     }
 
     unsafe fn output_from_ptr(_: IoctlOutput, argument: *mut c_void) -> rustix::io::Result<Fiemap> {
-        // SAFETY: `argument` is what `as_ptr` gave, a `Request` that is there still.
+        // SAFETY: `argument` is the pointer that `as_ptr` returned, to a `Request` that is still
+        // alive.
         let request = unsafe { argument.cast::<Request>().read() };
         Ok(Fiemap { request })
     }
@@ -131,7 +133,7 @@ mod tests {
     use crate::sys::clone_range;
 
     #[test]
-    fn only_files_with_all_blocks_in_common_share_them() {
+    fn only_files_with_equal_extents_share_them() {
         each_fs(|kind, dir| {
             let file = |name: &str| {
                 let mut options = File::options();
@@ -157,10 +159,10 @@ mod tests {
                 return assert!(matches!(kind, FsKind::Ext4), "{kind}");
             }
             assert!(share(&one, &other), "{kind}");
-            // What is not on the disk yet counts.
+            // Extents that are not yet on the disk count as well.
             other.write_all_at(b"2", 1 << 20).expect("it is written");
             assert!(!share(&one, &other), "{kind}: written to");
-            // More extents than are asked for are not known to be the same.
+            // Files with more extents than are requested cannot be compared.
             let (many, more) = (file("many"), file("more"));
             for at in 0..=u64::from(FIEMAP_EXTENTS_MAX) {
                 many.write_all_at(&[3; 4096], at << 20).expect("it is written");

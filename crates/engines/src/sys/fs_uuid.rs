@@ -17,15 +17,16 @@ const FS_IOC_GETFSUUID: rustix::ioctl::Opcode = opcode::read::<FsUuid2>(0x15, 0)
 
 /// `int ioctl(int fd, FS_IOC_GETFSUUID, struct fsuuid2 *arg)`
 ///
-/// The UUID that the mounted file system of `fd` has of its own, Linux 6.9.
+/// The UUID of the mounted file system of `fd`, Linux 6.9.
 ///
 /// # Errors
-/// ENOTTY on older kernels and where it has none; INVAL where it is shorter than 16 bytes.
+/// ENOTTY on older kernels and for a file system without a UUID. EINVAL if it is shorter than 16
+/// bytes.
 pub(crate) fn fs_uuid(fd: BorrowedFd<'_>) -> rustix::io::Result<[u8; 16]> {
-    // SAFETY: FS_IOC_GETFSUUID writes one `struct fsuuid2`, whose layout is that of the C header, and
-    // reads nothing; every bit pattern is one.
+    // SAFETY: FS_IOC_GETFSUUID writes one `struct fsuuid2`, which has the layout of the C header,
+    // and reads no memory. Every bit pattern is valid.
     let getter = unsafe { Getter::<FS_IOC_GETFSUUID, FsUuid2>::new() };
-    // SAFETY: the opcode and its argument belong together, and `fd` is open while it is borrowed.
+    // SAFETY: the opcode matches its argument, and `fd` is open while it is borrowed.
     let FsUuid2 { len, uuid } = unsafe { ioctl(fd, getter) }?;
     if usize::from(len) == uuid.len() { Ok(uuid) } else { Err(Errno::INVAL) }
 }

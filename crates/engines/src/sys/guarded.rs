@@ -1,9 +1,9 @@
-//! A memory copy between two mapped files that survives the files' being cut short.
+//! A memory copy between two mapped files that survives their truncation.
 //!
-//! Touching a mapped page that the file no longer has (or a page for which the disk has no room)
-//! raises SIGBUS. While a guarded copy runs, the handler puts zero pages in place of what is
-//! missing, notes where, and lets the copy run to its end; the caller learns how far the files
-//! really reached. Any other SIGBUS goes to the handler that was there before.
+//! An access to a mapped page beyond the end of the file (or to a page for which the disk has no
+//! space) raises SIGBUS. While a guarded copy runs, the handler maps zero pages in place of the
+//! missing pages, records the address, and lets the copy finish. The caller gets the number of
+//! bytes before the first missing page. Any other SIGBUS is passed to the previous handler.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -14,24 +14,24 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use super::map::Map;
 use crate::Side;
 
-/// Where a guarded copy met a page that was not there.
+/// Where a guarded copy accessed a missing page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// The side whose page it was.
+    /// The side of the missing page.
     pub(crate) side: Side,
     /// Bytes of the range before the missing page.
     pub(crate) reached: usize,
 }
 
-/// Bytes stored at once by [`Guard::fill`].
+/// Bytes that [`Guard::fill`] stores at once.
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// One range under guard.
+/// One guarded range.
 #[derive(Clone, Copy)]
 struct Range {
     start: usize,
     len: usize,
-    /// The first address that had no page, or `usize::MAX`.
+    /// The first address without a page, or `usize::MAX`.
     missing: usize,
 }
 
@@ -44,7 +44,7 @@ impl Range {
         Range { start: 0, len: 0, missing: usize::MAX }
     }
 
-    /// Bytes before the first missing page, if one is missing.
+    /// Bytes before the first missing page, if a page is missing.
     fn reached(&self) -> Option<usize> {
         (self.missing != usize::MAX).then(|| self.missing.saturating_sub(self.start))
     }
@@ -55,28 +55,28 @@ impl Range {
 }
 
 thread_local! {
-    // Constant and without a destructor, so the handler's access is a plain load: nothing is
+    // Constant and without a destructor, so that the handler's access is a plain load. Nothing is
     // allocated or registered in signal context.
     static SRC: Cell<Range> = const { Cell::new(Range::none()) };
     static DST: Cell<Range> = const { Cell::new(Range::none()) };
 }
 
-/// What handled SIGBUS before us; `None` when our handler could not be installed.
+/// The previous action of SIGBUS; `None` if our handler could not be installed.
 static BEFORE: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 
 /// SIGBUS is handled, and this thread does not block it: a fault whose signal is blocked ends the
-/// process, handler or not. The mask is put back when it is dropped.
+/// process even if it has a handler. The signal mask is restored when the guard is dropped.
 pub struct Guard {
     mask: libc::sigset_t,
-    /// The mask is this thread's.
+    /// The mask belongs to this thread.
     bound: PhantomData<*const ()>,
 }
 
 impl Guard {
-    /// Sets it up for this thread.
+    /// Installs the handler and unblocks SIGBUS in this thread.
     ///
     /// # Panics
-    /// When SIGBUS cannot be handled.
+    /// If SIGBUS cannot be handled.
     #[must_use]
     pub fn new() -> Guard {
         let before = BEFORE.get_or_init(install);
@@ -85,7 +85,7 @@ impl Guard {
         Guard { mask, bound: PhantomData }
     }
 
-    /// Does `work`, which touches these ranges, and tells the first page of either that was missing.
+    /// Runs `work`, which accesses these ranges, and reports the first missing page of either.
     fn watch(&self, src: Range, dst: Range, work: impl FnOnce()) -> Result<(), Missing> {
         let watched = Watched::begin(src, dst);
         work();
@@ -93,7 +93,8 @@ impl Guard {
         match (src.reached(), dst.reached()) {
             (None, None) => Ok(()),
             (Some(reached), None) => Err(Missing { side: Side::Src, reached }),
-            // Both ranges began with the same byte, so the nearer page bounds what was copied.
+            // Both ranges began with the same byte, so the nearer missing page limits what was
+            // copied.
             (Some(reached), Some(lost_from)) if reached <= lost_from => {
                 Err(Missing { side: Side::Src, reached })
             }
@@ -101,15 +102,15 @@ impl Guard {
         }
     }
 
-    /// Stores words from `dst[from..]` on until `len` bytes are full: word 0 is `word(0)`, in the
-    /// order of bytes that memory has on this machine. Of the last word only what fits is stored.
+    /// Stores words from `dst[from..]` until `len` bytes are full. Word 0 is `word(0)`, in native
+    /// byte order. Only the part of the last word that fits is stored.
     ///
     /// # Errors
-    /// Bytes before the first page that the file does not have, or has no room for; what was stored
-    /// from there on is lost.
+    /// The bytes before the first page that the file does not have, or for which it has no space.
+    /// Bytes stored from there on are lost.
     ///
     /// # Panics
-    /// When the range lies outside the mapping.
+    /// If the range lies outside the mapping.
     pub(crate) fn fill(
         &self,
         dst: &mut Map,
@@ -121,14 +122,14 @@ impl Guard {
         let filled = self.watch(Range::none(), Range::of(to, len), || {
             let words = len / WORD_BYTES;
             for index in 0..words {
-                // SAFETY: the word lies within the range that `at` has checked.
+                // SAFETY: the word lies in the range that `at` checked.
                 let place = unsafe { to.cast::<u64>().add(index) };
-                // SAFETY: as above; the range may change under us, which is why no reference is
-                // made of it, and a page that is missing is dealt with by the handler.
+                // SAFETY: as above. The range may change concurrently, so no reference to it is
+                // created. The handler replaces missing pages.
                 unsafe { place.write_unaligned(word(index)) };
             }
             let rest = word(words).to_ne_bytes();
-            // SAFETY: what remains is less than a word, and ends where the range does.
+            // SAFETY: the rest is less than a word, and ends where the range ends.
             let place = unsafe { to.cast::<u8>().add(words * WORD_BYTES) };
             // SAFETY: as above.
             unsafe { place.copy_from_nonoverlapping(rest.as_ptr(), len % WORD_BYTES) };
@@ -149,14 +150,15 @@ impl Drop for Guard {
     }
 }
 
-/// The two ranges stand in this thread's cells, where the handler finds them.
+/// The two ranges are stored in this thread's cells, which the handler reads.
 struct Watched;
 
 impl Watched {
     fn begin(src: Range, dst: Range) -> Watched {
         SRC.set(src);
         DST.set(dst);
-        // The optimiser knows that the work touches neither cell, but not that the handler does.
+        // The optimiser knows that the work does not access the cells, but not that the handler
+        // does.
         compiler_fence(Ordering::SeqCst);
         Watched
     }
@@ -169,7 +171,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Work that panicked leaves no range behind either.
+        // A panic in the work also clears the ranges.
         SRC.set(Range::none());
         DST.set(Range::none());
     }
@@ -178,11 +180,11 @@ impl Drop for Watched {
 /// Copies `len` bytes from `src[src_from..]` to `dst[dst_from..]`.
 ///
 /// # Errors
-/// The first missing page, the source's if both sides lack it. Bytes beyond it are zeros (source) or
-/// lost (destination).
+/// The first missing page; that of the source if both sides lack it. Bytes beyond it are zeros
+/// (source) or lost (destination).
 ///
 /// # Panics
-/// When a range lies outside its mapping, or SIGBUS cannot be handled.
+/// If a range lies outside its mapping, or SIGBUS cannot be handled.
 pub(crate) fn copy(
     dst: &mut Map,
     dst_from: usize,
@@ -192,14 +194,13 @@ pub(crate) fn copy(
 ) -> Result<(), Missing> {
     let (to, from) = (dst.at(dst_from, len), src.at(src_from, len));
     Guard::new().watch(Range::of(from, len), Range::of(to, len), || {
-        // SAFETY: `at` checked both ranges; they are distinct mappings. They may change under us,
-        // which is why no reference is made of them, and pages that vanish are dealt with by the
-        // handler.
+        // SAFETY: `at` checked both ranges, and they are distinct mappings. They may change
+        // concurrently, so no reference to them is created. The handler replaces pages that vanish.
         unsafe { libc::memcpy(to, from, len) };
     })
 }
 
-/// Changes which signals this thread blocks, and returns which it blocked before;
+/// Changes the signals that this thread blocks, and returns those that it blocked before;
 /// pthread_sigmask(3).
 fn blocking(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
     // SAFETY: all zeros is a valid, empty set.
@@ -225,12 +226,13 @@ fn install() -> Option<libc::sigaction> {
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // SAFETY: as above.
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: both structures are valid, and the handler has the signature that SA_SIGINFO asks for.
+    // SAFETY: both structures are valid, and the handler has the signature that SA_SIGINFO
+    // requires.
     let result = unsafe { libc::sigaction(libc::SIGBUS, &raw const ours, &raw mut before) };
     (result == 0).then_some(before)
 }
 
-/// The SIGBUS handler. It makes one system call and touches thread-local cells, nothing else.
+/// The SIGBUS handler. It makes one system call and accesses thread-local cells only.
 extern "C" fn on_sigbus(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a valid siginfo to a handler installed with SA_SIGINFO.
     let info_ref = unsafe { &*info };
@@ -242,7 +244,8 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     }
 }
 
-/// Puts zero pages from the faulting page to the end of the range, if the fault is the range's.
+/// Maps zero pages from the faulting page to the end of the range, if the address lies in the
+/// range.
 fn mend(cell: &Cell<Range>, address: usize) -> bool {
     let mut range = cell.get();
     if !range.contains(address) {
@@ -255,8 +258,8 @@ fn mend(cell: &Cell<Range>, address: usize) -> bool {
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
     );
-    // SAFETY: the pages replaced all belong to the mapping under guard, which stays as long as it
-    // was, so that its owner unmaps the same addresses.
+    // SAFETY: the pages replaced all belong to the guarded mapping. The mapping keeps its length,
+    // so its owner unmaps the same addresses.
     let zeros = unsafe { libc::mmap(page as *mut c_void, len, prot, flags, -1, 0) };
     if zeros == libc::MAP_FAILED {
         return false;
@@ -266,13 +269,13 @@ fn mend(cell: &Cell<Range>, address: usize) -> bool {
     true
 }
 
-/// Hands a SIGBUS that is not ours to whoever had it before.
+/// Passes a SIGBUS that is not ours to the previous handler.
 fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(Some(before)) = BEFORE.get() else { return };
     let handler = before.sa_sigaction;
     if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
-        // SAFETY: `before` came from sigaction. Returning raises the fault again, now with the
-        // default action: an ignored SIGBUS ends the process all the same (signal(7)).
+        // SAFETY: `before` came from sigaction. The return raises the fault again, now with the
+        // default action: an ignored SIGBUS also ends the process (signal(7)).
         unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
     } else if before.sa_flags & libc::SA_SIGINFO != 0 {
         type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -280,7 +283,7 @@ fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
         handler(signal, info, context);
     } else {
-        // SAFETY: a handler installed without SA_SIGINFO takes the signal's number alone.
+        // SAFETY: a handler installed without SA_SIGINFO takes only the signal's number.
         let handler = unsafe { std::mem::transmute::<usize, extern "C" fn(c_int)>(handler) };
         handler(signal);
     }
@@ -293,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    /// Maps four pages of each file, leaves them as many as told, and copies.
+    /// Maps four pages of each file, truncates the files to these numbers of pages, and copies.
     fn copy_of_four(src_pages: u64, dst_pages: u64) -> (Result<(), Missing>, File) {
         let page_bytes = rustix::param::page_size();
         let file_of = |byte: u8| {
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_page_that_is_missing_counts() {
+    fn the_first_missing_page_counts() {
         let missing =
             |side, pages| Err(Missing { side, reached: pages * rustix::param::page_size() });
         for (src_pages, dst_pages, expected) in [
@@ -333,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn filling_stops_counting_at_the_first_page_that_is_missing() {
+    fn a_fill_counts_up_to_the_first_missing_page() {
         let page_bytes = rustix::param::page_size();
         for (pages, expected) in [(3, Ok(())), (2, Err(2 * page_bytes)), (0, Err(0))] {
             let file = tempfile::tempfile().unwrap();

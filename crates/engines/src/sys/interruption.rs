@@ -1,10 +1,10 @@
-//! For tests: work that signals interrupt again and again.
+//! For tests: runs code that signals interrupt repeatedly.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Runs `work` while this thread is sent a signal every millisecond, whose handler does nothing and
-/// does not have calls restarted: calls that wait give EINTR.
+/// Runs `work` while this thread gets a signal every millisecond. The handler does nothing and is
+/// installed without SA_RESTART, so blocking calls return EINTR.
 pub(crate) fn interrupted<T>(work: impl FnOnce() -> T) -> T {
     extern "C" fn ignore(_: libc::c_int) {}
     // SAFETY: all zeros is a valid sigaction: no flags, an empty mask, the default action.
@@ -13,14 +13,14 @@ pub(crate) fn interrupted<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: the handler has the signature of one without SA_SIGINFO, and does nothing.
     let result = unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) };
     assert_eq!(result, 0, "sigaction takes a handler for SIGUSR1");
-    // SAFETY: asks for nothing but the thread's name.
+    // SAFETY: only returns the ID of the calling thread.
     let thread = unsafe { libc::pthread_self() };
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(1));
-                // SAFETY: that thread waits for this one at the end of the scope, so it is there.
+                // SAFETY: that thread waits for this one at the end of the scope, so it is alive.
                 unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
             }
         });
@@ -39,11 +39,11 @@ mod tests {
     use crate::engine::Kind;
     use crate::{ENGINES, Pair, Pos, Span, Stop, Variant};
 
-    /// More than a pipe holds, so that writing has to wait.
+    /// More than the capacity of a pipe, so that writes block.
     const LEN: usize = 500_001;
 
     #[test]
-    fn interruptions_lose_nothing() {
+    fn interruptions_lose_no_bytes() {
         let bytes = testfs::random_bytes(LEN, 1);
         let src = tempfile::tempfile().unwrap();
         src.write_all_at(&bytes, 0).unwrap();

@@ -1,4 +1,4 @@
-//! Files that stay as they are while they are read through a mapping.
+//! Files that cannot change while they are read through a mapping.
 
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,18 +8,18 @@ use rustix::io;
 use super::last_errno;
 use super::map::Map;
 
-/// A regular file under a read lease, which the kernel grants only where nobody has the file open
-/// for writing or holds a shared mapping for it. Whoever opens it for writing or truncates it from
-/// then on is kept waiting, and this process gets SIGIO, which ends it unless it handles that; only
-/// after `/proc/sys/fs/lease-break-time` (45 seconds) would the other go on. So the bytes cannot
-/// change under a reference into a mapping. See `F_SETLEASE` in fcntl(2).
+/// A regular file under a read lease. The kernel grants it only if the file is not open for writing
+/// and has no writable shared mapping. A process that then opens the file for writing or truncates
+/// it blocks, and this process gets SIGIO, which ends it unless it handles that signal. The other
+/// process continues only after `/proc/sys/fs/lease-break-time` (45 seconds). The bytes therefore
+/// cannot change under a reference into a mapping. See `F_SETLEASE` in fcntl(2).
 #[derive(Debug)]
 pub struct Leased {
     fd: OwnedFd,
     bytes: u64,
 }
 
-/// A stretch of a leased file in memory.
+/// A range of a leased file in memory.
 pub struct LeasedMap<'l> {
     map: Map,
     len: usize,
@@ -32,19 +32,19 @@ impl Leased {
     /// Takes the lease on `fd`, which is open for reading only.
     ///
     /// # Errors
-    /// `AGAIN` when somebody has the file open for writing, `INVAL` where the file system knows no
-    /// leases, `ACCESS` for somebody else's file.
+    /// `AGAIN` if the file is open for writing, `INVAL` if the file system has no leases, `ACCESS`
+    /// if the file belongs to another user.
     ///
     /// # Panics
-    /// When the process has arranged to outlive SIGIO: the lease would be no promise.
+    /// If SIGIO does not end the process: the lease would guarantee nothing.
     pub fn take(fd: OwnedFd) -> io::Result<Leased> {
         assert!(sigio_ends_the_process(), "a broken lease has to end the process");
-        // SAFETY: the call takes numbers only, and `fd` is open.
+        // SAFETY: the arguments are numbers, and `fd` is open.
         let result = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) };
         if result != 0 {
             return Err(last_errno());
         }
-        // Looked at under the lease, so that it stays true.
+        // The length is read under the lease, so it stays valid.
         let bytes = u64::try_from(rustix::fs::fstat(&fd)?.st_size).unwrap_or(0);
         Ok(Leased { fd, bytes })
     }
@@ -56,14 +56,14 @@ impl Leased {
     }
 
     /// Maps `len` bytes from `offset`, a multiple of the page size. With `populate` all pages are
-    /// mapped at once rather than one fault after another; with `sequential` the kernel is told that
-    /// they are read in order.
+    /// mapped at once instead of one fault after another. With `sequential` the kernel is advised
+    /// that they are read in order.
     ///
     /// # Errors
     /// Those of mmap(2) and madvise(2).
     ///
     /// # Panics
-    /// When the stretch does not lie within the file.
+    /// If the range does not lie in the file.
     pub fn map(
         &self,
         offset: u64,
@@ -92,22 +92,22 @@ impl std::ops::Deref for LeasedMap<'_> {
 
     fn deref(&self) -> &[u8] {
         let start = self.map.at(0, self.len).cast_const().cast();
-        // SAFETY: the range lies within the mapping and, as `Leased::map` has checked, within the
-        // file. The mapping is for reading only, and while the lease that `self` borrows is held
-        // nobody else can write to the file or cut it.
+        // SAFETY: the range lies in the mapping and, as `Leased::map` checked, in the file. The
+        // mapping is read-only, and no process can write to the file or truncate it while the lease
+        // that `self` borrows is held.
         unsafe { std::slice::from_raw_parts(start, self.len) }
     }
 }
 
 /// Whether SIGIO has its default action and is not blocked in this thread.
 fn sigio_ends_the_process() -> bool {
-    // SAFETY: all zeros is a valid sigaction, to be overwritten.
+    // SAFETY: all zeros is a valid sigaction, which the call overwrites.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: changes nothing, and writes to the structure above.
+    // SAFETY: changes no action, and writes to the structure above.
     let asked = unsafe { libc::sigaction(libc::SIGIO, std::ptr::null(), &raw mut action) };
     // SAFETY: all zeros is a valid, empty set.
     let mut blocked: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: changes nothing, and writes to the set above.
+    // SAFETY: changes no mask, and writes to the set above.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut blocked) };
     // SAFETY: the set is valid, and SIGIO is a signal.
     let is_blocked = unsafe { libc::sigismember(&raw const blocked, libc::SIGIO) } == 1;
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_writes_to_what_is_leased() {
+    fn no_process_writes_to_a_leased_file() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("file");
         let bytes = testfs::random_bytes(50_000, 1);
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(&*leased.map(0, 50_000, false, true).unwrap(), &bytes[..]);
         assert_eq!(&*leased.map(8192, 100, true, false).unwrap(), &bytes[8192..8292]);
         drop(leased);
-        // The lease went with its descriptor: nobody waits, and nobody is ended.
+        // The lease ended with its descriptor: no process blocks or is ended.
         let flags = OFlags::WRONLY | OFlags::NONBLOCK;
         rustix::fs::open(&path, flags, Mode::empty()).unwrap();
     }

@@ -1,14 +1,14 @@
-//! Which C library this program runs with.
+//! The version of the C library.
 
 /// `const char *gnu_get_libc_version(void)`
 ///
-/// The version of glibc, as `2.41`; `None` for another C library, which does not tell. See
-/// gnu_get_libc_version(3).
+/// The version of glibc, such as `2.41`; `None` for another C library, which does not report one.
+/// See gnu_get_libc_version(3).
 #[must_use]
 pub fn libc_version() -> Option<String> {
     #[cfg(target_env = "gnu")]
     {
-        // SAFETY: it takes nothing and returns a string that is part of the library.
+        // SAFETY: it takes no arguments and returns a string that is part of the library.
         let version = unsafe { libc::gnu_get_libc_version() };
         // SAFETY: the string ends with a zero byte and is never freed.
         let version = unsafe { std::ffi::CStr::from_ptr(version) };

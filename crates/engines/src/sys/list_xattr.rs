@@ -1,24 +1,25 @@
-//! The call that lists extended attributes by directory and name.
+//! listxattrat, which lists extended attributes by directory and name.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::last_errno;
 
-/// `listxattrat` has this number on every architecture with the common table; the libc crate does not
-/// name it.
+/// `listxattrat` has this number on every architecture with the common table. The libc crate does
+/// not define it.
 const SYS_LISTXATTRAT: libc::c_long = 465;
 
 /// `ssize_t listxattrat(int, const char *, unsigned int, char *, size_t)`
 ///
-/// Length in bytes of the names of all extended attributes of `name` in `dir`, zeros included. A
-/// symbolic link is looked at itself. It came with Linux 6.13; see listxattr(2) for what it tells.
+/// The length in bytes of the names of all extended attributes of `name` in `dir`, with their
+/// terminating zeros. Does not follow a symbolic link. Linux 6.13; see listxattr(2) for the result.
 ///
 /// # Errors
-/// `NOSYS` on older kernels, `NOSYS` or `PERM` under filters that do not know the call, and those of
-/// listxattr(2).
+/// `NOSYS` on older kernels, `NOSYS` or `PERM` under seccomp filters that do not know the call, and
+/// those of listxattr(2).
 pub fn xattr_names_len(dir: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<usize> {
-    // SAFETY: `name` ends in a zero and outlives the call; a size of 0 has the kernel write nothing.
+    // SAFETY: `name` ends in a zero byte and outlives the call. With a size of 0 the kernel writes
+    // no memory.
     let result = unsafe {
         libc::syscall(
             SYS_LISTXATTRAT,

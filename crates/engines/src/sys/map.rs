@@ -1,5 +1,5 @@
-//! Mappings of files and of plain memory. No slice is ever made of a file's mapping: another
-//! process may change or cut the file at any time, and Rust's references forbid both.
+//! Mappings of files and of plain memory. No slice is ever created over a file's mapping: another
+//! process may change or truncate the file at any time, and Rust's references forbid both.
 
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -16,13 +16,15 @@ pub(crate) struct Map {
     len: usize,
 }
 
-// SAFETY: a mapping belongs to the process, not to a thread, and a Map owns its own alone.
+// SAFETY: a mapping belongs to the process, not to a thread, and a `Map` is the only owner of its
+// mapping.
 unsafe impl Send for Map {}
 
 impl Map {
     /// `void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)`
     ///
-    /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size, for reading; see mmap(2).
+    /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size, for reading; see
+    /// mmap(2).
     pub(crate) fn readable(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -32,7 +34,7 @@ impl Map {
         Map::of_file(fd, offset, len, ProtFlags::READ, populate)
     }
 
-    /// The same for writing: the file has to be open for reading and writing.
+    /// The same for writing. The file must be open for reading and writing.
     pub(crate) fn writable(
         fd: BorrowedFd<'_>,
         offset: u64,
@@ -50,37 +52,36 @@ impl Map {
         populate: bool,
     ) -> rustix::io::Result<Map> {
         let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
-        // SAFETY: without MAP_FIXED and with a null hint the kernel picks addresses that nothing
-        // else uses.
+        // SAFETY: without MAP_FIXED and with a null hint the kernel chooses unused addresses.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, prot, flags, fd, offset) }?;
         Ok(Map { base, len })
     }
 
-    /// `len` bytes of memory of which no page has been touched.
+    /// `len` bytes of memory of which no page was accessed.
     pub(crate) fn untouched(len: usize) -> rustix::io::Result<Map> {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: as for a file: the kernel picks unused addresses.
+        // SAFETY: as for a file: the kernel chooses unused addresses.
         let base = unsafe {
             rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, prot, MapFlags::PRIVATE)
         }?;
         Ok(Map { base, len })
     }
 
-    /// Its first address, for calls that ask about the mapping itself.
+    /// Its first address, for calls that take the mapping itself.
     pub(super) fn base(&self) -> *mut c_void {
         self.base
     }
 
-    /// Tells the kernel that the pages will be read in order (MADV_SEQUENTIAL).
+    /// Advises the kernel that the pages will be read in order (MADV_SEQUENTIAL).
     pub(crate) fn advise_sequential(&self) -> rustix::io::Result<()> {
-        // SAFETY: the range is this mapping, and the advice changes only how pages are read ahead.
+        // SAFETY: the range is this mapping, and the advice changes only readahead.
         unsafe { rustix::mm::madvise(self.base, self.len, Advice::Sequential) }
     }
 
     /// `ssize_t pwrite(int fd, const void *buf, size_t count, off_t offset)`
     ///
     /// Writes bytes `from..from + len` of the mapping at `dst`. Pages that the file no longer has
-    /// give EFAULT, never a signal, since it is the kernel that reads them; see pwrite(2).
+    /// give EFAULT and no signal, because the kernel reads them; see pwrite(2).
     pub(crate) fn write_to(
         &self,
         from: usize,
@@ -93,7 +94,7 @@ impl Map {
             Pos::At(offset) => {
                 let offset = i64::try_from(offset).map_err(|_| Errno::FBIG)?;
                 // SAFETY: `at` checked that the range lies in the mapping, which the kernel only
-                // reads; the descriptor is borrowed and so is open.
+                // reads. The descriptor is borrowed and therefore open.
                 unsafe { libc::pwrite(dst.as_raw_fd(), start, len, offset) }
             }
             // SAFETY: as above.
@@ -105,18 +106,19 @@ impl Map {
     /// The address of byte `from`.
     ///
     /// # Panics
-    /// When `from..from + len` is not within the mapping.
+    /// If `from..from + len` is not in the mapping.
     pub(super) fn at(&self, from: usize, len: usize) -> *mut c_void {
         assert!(from.checked_add(len).is_some_and(|end| end <= self.len), "outside the mapping");
-        // SAFETY: the assertion keeps the address within the mapping.
+        // SAFETY: the assertion keeps the address in the mapping.
         unsafe { self.base.byte_add(from) }
     }
 
     /// `memcpy` of `len` bytes between two mappings of plain memory.
     pub(crate) fn copy_memory(dst: &mut Map, src: &Map, len: usize) {
         let (to, from) = (dst.at(0, len), src.at(0, len));
-        // SAFETY: both ranges lie within their mappings, which are distinct, and `dst` is borrowed
-        // alone. Only `untouched` mappings come here (the memory floor), so no file can shrink.
+        // SAFETY: both ranges lie in their mappings, which are distinct, and `dst` is borrowed
+        // exclusively. Only mappings made by `untouched` are passed here (by the memory floor), so
+        // no file can shrink.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), len) };
         std::hint::black_box(to);
     }
@@ -124,8 +126,8 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by this value and is unmapped once; no reference into it
-        // can exist, since none is ever made.
+        // SAFETY: this value created the mapping and unmaps it once. No reference into it exists,
+        // because none is ever created.
         let unmapped = unsafe { rustix::mm::munmap(self.base, self.len) };
         debug_assert!(unmapped.is_ok());
     }

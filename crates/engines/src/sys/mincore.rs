@@ -1,4 +1,4 @@
-//! Which pages of a file are in memory, asked of the memory management and not of the page cache.
+//! mincore(2), which counts a file's pages in memory without the page cache's own count.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,19 +7,19 @@ use super::map::Map;
 
 /// `int mincore(void *addr, size_t length, unsigned char *vec)`
 ///
-/// Counts the pages of the first `len` bytes of `fd` that are in memory: what cachestat(2) counts,
-/// found on another way. Nothing is read in. See mincore(2).
+/// Counts the pages of the first `len` bytes of `fd` that are in memory. Same result as
+/// cachestat(2), by another method. Reads no pages in. See mincore(2).
 ///
 /// # Errors
-/// What mmap(2) and mincore(2) give. For files that the caller neither owns nor may write, the kernel
-/// says that all pages are there.
+/// Those of mmap(2) and mincore(2). For files that the caller neither owns nor may write, the
+/// kernel reports all pages as resident.
 pub fn mincore(fd: BorrowedFd<'_>, len: usize) -> rustix::io::Result<u64> {
     if len == 0 {
         return Ok(0);
     }
     let map = Map::readable(fd, 0, len, false)?;
     let mut pages = vec![0_u8; len.div_ceil(rustix::param::page_size())];
-    // SAFETY: the range is a live mapping of `len` bytes, of which no page is touched, and the vector
+    // SAFETY: the range is a live mapping of `len` bytes, of which no page is accessed. The vector
     // has one byte for each of its pages.
     let result = unsafe { libc::mincore(map.base(), len, pages.as_mut_ptr()) };
     if result != 0 {

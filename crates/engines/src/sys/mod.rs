@@ -1,16 +1,15 @@
-//! Raw calls and raw memory, each behind a safe type. No other module of the workspace, the
-//! bindings for other languages aside, may be unsafe.
+//! System calls and raw memory, each behind a safe type. No other module of the workspace may be
+//! unsafe, except the bindings for other languages.
 #![allow(unsafe_code)]
 
 pub(crate) mod buffer;
 mod cachestat;
 mod clone_range;
 mod close;
-mod entry;
 mod fiemap;
 mod fs_uuid;
 pub(crate) mod guarded;
-mod held_back;
+mod initial_state;
 #[cfg(test)]
 pub(crate) mod interruption;
 mod leased;
@@ -20,8 +19,9 @@ mod locale;
 pub(crate) mod map;
 mod mincore;
 mod perf;
+mod program_entry;
 pub(crate) mod ring;
-mod started;
+mod signal_mask;
 pub(crate) mod stream;
 mod sync_range;
 mod usage;
@@ -32,24 +32,24 @@ pub use buffer::Buffer;
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;
 pub use close::close;
-pub use entry::enter;
 pub use fiemap::{FIEMAP_EXTENTS_MAX, Fiemap, fiemap};
 pub(crate) use fs_uuid::fs_uuid;
 pub use guarded::Guard;
-pub use held_back::{hold_back, let_come};
+pub use initial_state::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
 pub use leased::{Leased, LeasedMap};
 pub use libc_version::libc_version;
 pub use list_xattr::xattr_names_len;
 pub use locale::codeset;
 pub use mincore::mincore;
 pub use perf::{Event as PerfEvent, PerfCount, PerfCounter};
-pub use started::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
+pub use program_entry::enter;
+pub use signal_mask::{block_signal, unblock_signal};
 pub use sync_range::{begin_writing_back, write_back};
 pub use usage::{Usage, Whose, usage};
 pub use window::Window;
 pub use xfs_geometry::{XfsGeometry, xfs_geometry};
 
-/// The error of the C call that has just failed on this thread.
+/// The error of the C call that just failed on this thread.
 fn last_errno() -> rustix::io::Errno {
     let error = std::io::Error::last_os_error();
     rustix::io::Errno::from_io_error(&error).expect("an OS error has a number")

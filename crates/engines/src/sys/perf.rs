@@ -1,4 +1,4 @@
-//! Counters of the processor, or of the kernel in its place: perf_event_open(2).
+//! Counters of the processor or of the kernel: perf_event_open(2).
 
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
@@ -6,18 +6,18 @@ use rustix::io::{self, Errno};
 
 use super::last_errno;
 
-/// What is counted.
+/// The event that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Instructions carried out (PERF_COUNT_HW_INSTRUCTIONS).
+    /// Retired instructions (PERF_COUNT_HW_INSTRUCTIONS).
     Instructions,
-    /// Misses of the processor's last cache (PERF_COUNT_HW_CACHE_MISSES).
+    /// Misses of the last-level cache (PERF_COUNT_HW_CACHE_MISSES).
     CacheMisses,
-    /// Page faults (PERF_COUNT_SW_PAGE_FAULTS), which the kernel counts without any hardware.
+    /// Page faults (PERF_COUNT_SW_PAGE_FAULTS). The kernel counts them without hardware.
     PageFaults,
 }
 
-/// A running count for the thread that opened it, and for all threads and processes that come of it
+/// A running count for the thread that opened it, and for all threads and processes that it creates
 /// later.
 #[derive(Debug)]
 pub struct PerfCounter {
@@ -25,8 +25,8 @@ pub struct PerfCounter {
     user_only: bool,
 }
 
-/// `struct perf_event_attr` of linux/perf_event.h as far as its first version reaches
-/// (PERF_ATTR_SIZE_VER0), which every kernel takes.
+/// The first version of `struct perf_event_attr` of linux/perf_event.h (PERF_ATTR_SIZE_VER0), which
+/// every kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -48,31 +48,32 @@ const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
 const PERF_COUNT_HW_CACHE_MISSES: u64 = 3;
 const PERF_COUNT_SW_PAGE_FAULTS: u64 = 2;
 
-/// Bits of the bit field: threads started later count too; the kernel, or the hypervisor, does not.
+/// Bits of the bit field. Threads created later are counted. The kernel and the hypervisor are
+/// excluded.
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HV: u64 = 1 << 6;
 
-/// With the count come the times for which it was wanted and for which it ran: a processor with too
-/// few counters takes turns.
+/// The count is followed by the times for which it was enabled and for which it ran: a processor
+/// with too few counters multiplexes them.
 const READ_FORMAT: u64 = 1 | 2;
 
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 
-/// A count, and how much of the time it ran.
+/// A count, and the part of the time for which it ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerfCount {
     /// Events counted while it ran.
     pub counted: u64,
-    /// Time for which it was wanted, in nanoseconds, summed over threads.
+    /// Time for which it was enabled, in nanoseconds, summed over threads.
     pub enabled_ns: u64,
-    /// Time for which it ran.
+    /// Time for which it ran, in nanoseconds.
     pub running_ns: u64,
 }
 
 impl PerfCount {
-    /// Events since `earlier`, scaled up where the counter ran only for a part of the time. `None`
-    /// when it did not run at all though it was wanted.
+    /// Events since `earlier`, scaled up if the counter ran only for a part of the time. `None` if
+    /// it was enabled and did not run.
     #[must_use]
     pub fn since(self, earlier: PerfCount) -> Option<u64> {
         let counted = self.counted.saturating_sub(earlier.counted);
@@ -92,12 +93,13 @@ impl PerfCount {
 impl PerfCounter {
     /// `int perf_event_open(struct perf_event_attr *, pid_t, int cpu, int group_fd, unsigned long)`
     ///
-    /// Begins to count for this thread and what will come of it, in user mode and in the kernel; where
-    /// the latter is forbidden (`/proc/sys/kernel/perf_event_paranoid`), in user mode only.
+    /// Starts to count for this thread and for threads and processes that it creates later, in user
+    /// mode and in the kernel. If counting in the kernel is forbidden
+    /// (`/proc/sys/kernel/perf_event_paranoid`), counts in user mode only.
     ///
     /// # Errors
-    /// `NOENT` and `OPNOTSUPP` where the processor, or whoever plays its part, has no such counter;
-    /// `ACCESS` and `PERM` where counting is forbidden; `NOSYS` in a kernel without it.
+    /// `NOENT`, `OPNOTSUPP`: the processor or the hypervisor has no such counter. `ACCESS`, `PERM`:
+    /// counting is forbidden. `NOSYS`: the kernel lacks the call.
     pub fn open(event: Event) -> io::Result<PerfCounter> {
         match open(event, INHERIT) {
             Ok(fd) => Ok(PerfCounter { fd, user_only: false }),
@@ -109,13 +111,13 @@ impl PerfCounter {
         }
     }
 
-    /// Whether only what happens in user mode is counted.
+    /// Whether only events in user mode are counted.
     #[must_use]
     pub fn is_user_only(&self) -> bool {
         self.user_only
     }
 
-    /// The count so far: one read(2).
+    /// The count so far, by one read(2).
     ///
     /// # Errors
     /// Those of read(2).
@@ -148,8 +150,8 @@ fn open(event: Event, flags: u64) -> io::Result<OwnedFd> {
         ..Attributes::default()
     };
     let (this_thread, any_cpu, no_group): (libc::pid_t, libc::c_int, libc::c_int) = (0, -1, -1);
-    // SAFETY: the kernel reads one `struct perf_event_attr`, whose first version has the layout above
-    // and the length that it states; the rest are numbers.
+    // SAFETY: the kernel reads one `struct perf_event_attr`, whose first version has the layout
+    // above and the length that it states. The other arguments are numbers.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
@@ -164,7 +166,7 @@ fn open(event: Event, flags: u64) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(last_errno());
     }
-    // SAFETY: the call has just returned this descriptor, which nobody else knows of.
+    // SAFETY: the call just returned this descriptor, which no other code owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -172,7 +174,7 @@ fn open(event: Event, flags: u64) -> io::Result<OwnedFd> {
 mod tests {
     use super::*;
 
-    /// `None` where counting is forbidden altogether.
+    /// Opens a counter; `None` if counting is forbidden.
     fn opened(event: Event) -> Option<PerfCounter> {
         match PerfCounter::open(event) {
             Ok(counter) => Some(counter),
@@ -192,12 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_counted_here_and_in_threads_started_later() {
+    fn faults_are_counted_in_this_thread_and_in_later_threads() {
         let Some(counter) = opened(Event::PageFaults) else { return };
         let before = counter.read().expect("read");
         touch_pages(100);
         let here = counter.read().expect("read");
-        // A page of zeros for what is read, and large pages, may make it fewer.
+        // The shared zero page and large pages may reduce the count.
         assert!(here.since(before).expect("it ran") >= 1, "{here:?}");
         std::thread::spawn(|| {
             for _ in 0..50 {
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_hardware_does_not_offer_is_told() {
+    fn a_missing_hardware_counter_is_reported() {
         for event in [Event::Instructions, Event::CacheMisses] {
             match PerfCounter::open(event) {
                 Ok(counter) => {
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_take_turns_are_scaled() {
+    fn multiplexed_counters_are_scaled() {
         let at = |counted, enabled_ns, running_ns| PerfCount { counted, enabled_ns, running_ns };
         let start = at(100, 1000, 1000);
         assert_eq!(at(150, 2000, 2000).since(start), Some(50));

@@ -1,5 +1,5 @@
-//! An io_uring with buffers of its own, one a slot. At most one operation is in flight in a slot, so
-//! the kernel and the program never have the same buffer in hand.
+//! An io_uring with buffers of its own, one for each slot. At most one operation is in flight in a
+//! slot, so the kernel and the program never use the same buffer at the same time.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -10,27 +10,27 @@ use rustix::io::Errno;
 use super::buffer::Buffer;
 use crate::Moved;
 
-/// The most memory that a ring's buffers may take in all, in bytes.
+/// The maximum memory of a ring's buffers in total, in bytes.
 const BUFFERS_BYTES_MAX: usize = 1 << 30;
 
-/// How often in a row an operation may be put off (EAGAIN, EINTR) before another way is tried: a kernel
-/// that takes O_NONBLOCK of a file for a wish puts it off for ever.
+/// How many times in a row an operation may return EAGAIN or EINTR before another engine is tried.
+/// A kernel that honours O_NONBLOCK for a file may return EAGAIN without end.
 pub(crate) const PUT_OFF_MAX: u32 = 16;
 
-/// A ring that an engine keeps from span to span.
+/// A ring that an engine keeps from one span to the next.
 pub(crate) struct KeptRing {
-    /// Taken out while it is used and not put back with operations in flight, so that none can reach
-    /// a later span, or descriptors that were closed meanwhile.
+    /// Taken out during use, and not put back with operations in flight. No such operation can then
+    /// reach a later span, or descriptors that were closed meanwhile.
     ring: Option<Ring>,
     depth: usize,
     slot_bytes: usize,
 }
 
 impl KeptRing {
-    /// Sets up a ring of `depth` slots of `slot_bytes` each.
+    /// Creates a ring of `depth` slots of `slot_bytes` each.
     ///
     /// # Errors
-    /// `InvalidInput` for more than 1 GiB in all, and those of [`Ring::new`].
+    /// `InvalidInput` for more than 1 GiB in total, and those of [`Ring::new`].
     pub(crate) fn new(depth: usize, slot_bytes: usize) -> io::Result<KeptRing> {
         if slot_bytes.checked_mul(depth).is_none_or(|bytes| bytes > BUFFERS_BYTES_MAX) {
             let message = "buffer times depth exceeds 1 GiB";
@@ -40,17 +40,17 @@ impl KeptRing {
         Ok(KeptRing { ring, depth, slot_bytes })
     }
 
-    /// The whole blocks of `block_bytes` that a slot's buffer holds, in bytes.
+    /// The whole blocks of `block_bytes` that fit in a slot's buffer, in bytes.
     ///
     /// # Errors
-    /// EINVAL when it holds none.
+    /// EINVAL if none fits.
     pub(crate) fn piece_bytes(&self, block_bytes: usize) -> Result<usize, Errno> {
         let bytes = self.slot_bytes - self.slot_bytes % block_bytes;
         if bytes > 0 { Ok(bytes) } else { Err(Errno::INVAL) }
     }
 
-    /// Runs `copy` with the ring, a new one if the last was left with operations in flight. Refused
-    /// where none can be had.
+    /// Runs `copy` with the ring, or with a new one if the last one was left with operations in
+    /// flight. Refused if no ring can be created.
     pub(crate) fn with(&mut self, copy: impl FnOnce(&mut Ring) -> Moved) -> Moved {
         let kept = self.ring.take();
         let mut ring = match kept.map_or_else(|| Ring::new(self.depth, self.slot_bytes), Ok) {
@@ -69,17 +69,17 @@ impl KeptRing {
 pub(crate) struct Ring {
     /// Declared before the buffers, so that it is closed before they are freed.
     uring: IoUring,
-    /// All slots' buffers, one after another; `None` only while the ring is dropped.
+    /// All slots' buffers, one after another; `None` only during drop.
     buffers: Option<Buffer>,
     slot_bytes: usize,
-    /// From the begin of one slot's buffer to that of the next.
+    /// The distance from the start of one slot's buffer to that of the next.
     stride_bytes: usize,
-    /// Whether the kernel has the buffers pinned.
+    /// Whether the buffers are registered, so that the kernel has pinned them.
     registered: bool,
     in_flight: Vec<bool>,
 }
 
-/// What an operation came to.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
     pub(crate) slot: usize,
@@ -93,7 +93,7 @@ pub(crate) enum Direction {
     Write,
 }
 
-/// A part of a slot's buffer and its place in the file.
+/// A part of a slot's buffer and its offset in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) from: usize,
@@ -102,16 +102,16 @@ pub(crate) struct Part {
 }
 
 impl Ring {
-    /// Sets up a ring of `depth` slots of `slot_bytes` each.
+    /// Creates a ring of `depth` slots of `slot_bytes` each.
     ///
     /// # Errors
-    /// ENOSYS or EPERM where the kernel has no io_uring or forbids it.
+    /// ENOSYS or EPERM if the kernel has no io_uring or forbids it.
     pub(crate) fn new(depth: usize, slot_bytes: usize) -> io::Result<Ring> {
         let entries = u32::try_from(depth).map_err(|_| Errno::INVAL)?;
-        // Each begins a page, which is aligned as widely as direct I/O asks.
+        // Each buffer starts on a page boundary, the widest alignment that direct I/O requires.
         let stride_bytes = slot_bytes.next_multiple_of(rustix::param::page_size());
         let mut buffers = Buffer::page_aligned(depth * stride_bytes)?;
-        // Registering them would fault them in, where that is allowed.
+        // Where registration is allowed, it would fault the pages in anyway.
         buffers.touch();
         let uring = IoUring::new(entries)?;
         let memory = buffers.as_mut_slice();
@@ -127,8 +127,8 @@ impl Ring {
             buffers: Some(buffers),
             slot_bytes,
             stride_bytes,
-            // RLIMIT_MEMLOCK bounds what an ordinary user may pin; the ring works without, only
-            // slower.
+            // RLIMIT_MEMLOCK limits the memory that an unprivileged user may pin. The ring works
+            // without registration, but slower.
             registered: registered.is_ok(),
             in_flight: vec![false; depth],
         })
@@ -139,12 +139,12 @@ impl Ring {
         self.in_flight.len()
     }
 
-    /// Begins to read into, or write from, a part of a slot's buffer. The operation is handed to the
-    /// kernel by [`submit`](Ring::submit) or [`wait`](Ring::wait); `fd` has to stay open until it completes, for which the
-    /// engine waits before it returns.
+    /// Queues a read into, or a write from, a part of a slot's buffer. [`submit`](Ring::submit) or
+    /// [`wait`](Ring::wait) passes it to the kernel. `fd` must stay open until it completes; the
+    /// engine waits for it before it returns.
     ///
     /// # Panics
-    /// When the slot is busy, or the part lies outside its buffer.
+    /// If the slot is busy, or the part lies outside its buffer.
     pub(crate) fn push(
         &mut self,
         slot: usize,
@@ -183,16 +183,16 @@ impl Ring {
         self.in_flight[slot] = true;
     }
 
-    /// What was pushed and not yet handed to the kernel.
+    /// The number of operations that are queued and not submitted.
     pub(crate) fn queued(&mut self) -> usize {
         self.uring.submission().len()
     }
 
-    /// Hands what was pushed to the kernel and waits for nothing. What it does not take now, it is handed
-    /// by the next [`wait`](Ring::wait).
+    /// Submits the queued operations and does not wait. The next [`wait`](Ring::wait) submits those
+    /// that the kernel does not accept now.
     ///
     /// # Errors
-    /// What `io_uring_enter(2)` gives.
+    /// Those of `io_uring_enter(2)`.
     pub(crate) fn submit(&mut self) -> Result<(), Errno> {
         match self.uring.submit() {
             Ok(_) => Ok(()),
@@ -203,19 +203,19 @@ impl Ring {
         }
     }
 
-    /// Hands what was pushed to the kernel, waits for at least one operation, and passes every one
-    /// that has completed to `each`.
+    /// Submits the queued operations, waits for at least one completion, and passes every
+    /// completion to `each`.
     ///
     /// # Errors
-    /// What `io_uring_enter(2)` gives.
+    /// Those of `io_uring_enter(2)`.
     pub(crate) fn wait(&mut self, mut each: impl FnMut(Completion)) -> Result<(), Errno> {
         loop {
             match self.uring.submit_and_wait(1) {
                 Ok(_) => break,
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::INTR) => {}
-                    // The kernel is short of memory or its completion queue is full: what has
-                    // completed makes room.
+                    // The kernel is short of memory or its completion queue is full. Reaping
+                    // completions frees space.
                     Some(Errno::AGAIN | Errno::BUSY) => break,
                     errno => return Err(errno.unwrap_or(Errno::IO)),
                 },
@@ -234,7 +234,7 @@ impl Ring {
     /// The first `len` bytes of a slot's buffer.
     ///
     /// # Panics
-    /// When the slot is busy, or shorter.
+    /// If the slot is busy, or shorter.
     pub(crate) fn bytes(&mut self, slot: usize, len: usize) -> &[u8] {
         assert!(!self.in_flight[slot], "slot {slot} is busy");
         assert!(len <= self.slot_bytes, "outside the slot");
@@ -251,10 +251,10 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // Only a panic or a failed enter leaves operations in flight here.
+        // Only a panic or a failed io_uring_enter leaves operations in flight here.
         while self.busy() {
             if self.wait(|_| ()).is_err() {
-                // The kernel may still write into the buffers: they are leaked, never freed.
+                // The kernel may still write to the buffers, so they are leaked and never freed.
                 std::mem::forget(self.buffers.take());
                 return;
             }
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
     use crate::sys::buffer::offset_in_page;
 
-    /// A ring, or a skip that says why there is none.
+    /// A ring; or `None`, after a message that says why the test is skipped.
     fn ring(depth: usize, slot_bytes: usize) -> Option<Ring> {
         match Ring::new(depth, slot_bytes) {
             Ok(ring) => Some(ring),
@@ -281,9 +281,9 @@ mod tests {
         }
     }
 
-    /// Otherwise a device would be idle while what came before is written.
+    /// Otherwise a device would be idle while earlier pieces are written.
     #[test]
-    fn what_is_submitted_goes_on_while_nobody_waits() {
+    fn a_submitted_operation_completes_without_a_wait() {
         let Some(mut ring) = ring(2, 1000) else { return };
         let bytes = testfs::random_bytes(2000, 1);
         let mut file = tempfile::tempfile().unwrap();
@@ -303,7 +303,7 @@ mod tests {
             ring.wait(|completion| assert_eq!(completion.result, Ok(1000))).unwrap();
         }
         assert!(ring.bytes(0, 1000) == &bytes[..1000] && ring.bytes(1, 1000) == &bytes[1000..]);
-        // Whatever the length of a slot, direct I/O may use it.
+        // Direct I/O may use a slot of any length.
         assert_eq!([0, 1].map(|slot| offset_in_page(ring.bytes(slot, 1))), [0, 0]);
     }
 }

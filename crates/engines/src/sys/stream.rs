@@ -10,7 +10,7 @@ use super::buffer::Buffer;
 use super::last_errno;
 
 unsafe extern "C" {
-    // stdio_ext(3), in glibc and musl alike; the libc crate does not declare them.
+    // stdio_ext(3), in glibc and musl. The libc crate does not declare them.
     fn __fpending(stream: *mut libc::FILE) -> usize;
     fn __fpurge(stream: *mut libc::FILE);
 }
@@ -18,15 +18,15 @@ unsafe extern "C" {
 /// `_IOFBF` of stdio.h: full buffering.
 const IOFBF: c_int = 0;
 
-/// An open C stream. Its descriptor is a duplicate, so closing it leaves the original open; both
+/// An open C stream. Its descriptor is a duplicate, so closing it leaves the original open. Both
 /// share one cursor.
 pub(crate) struct Stream {
     file: NonNull<libc::FILE>,
-    /// What setvbuf was given; it has to outlive the stream.
+    /// The buffer passed to setvbuf, which must outlive the stream.
     _buffer: Option<Buffer>,
 }
 
-/// What a transfer came to: how many bytes the stream took or gave, and the error or end it met.
+/// The result of a transfer: how many bytes the stream accepted or returned, and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) bytes: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Transfer {
 /// How a transfer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// All that was asked for.
+    /// All requested bytes were transferred.
     Full,
     /// The stream's `read` returned 0.
     Eof,
@@ -45,12 +45,12 @@ pub(crate) enum End {
 }
 
 impl Stream {
-    /// `FILE *fdopen(int fd, const char *mode)` of a duplicate of `fd`, for reading.
+    /// `FILE *fdopen(int fd, const char *mode)` for a duplicate of `fd`, for reading.
     pub(crate) fn reader(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
         Stream::open(fd, c"r", buffer)
     }
 
-    /// The same for writing; fdopen(3) does not truncate.
+    /// The same for writing. fdopen(3) does not truncate.
     pub(crate) fn writer(fd: BorrowedFd<'_>, buffer: Option<Buffer>) -> rustix::io::Result<Stream> {
         Stream::open(fd, c"w", buffer)
     }
@@ -62,7 +62,8 @@ impl Stream {
         let file = unsafe { libc::fdopen(raw, mode.as_ptr()) };
         let Some(file) = NonNull::new(file) else {
             let errno = last_errno();
-            // SAFETY: fdopen failed, so the descriptor is still ours alone to close.
+            // SAFETY: fdopen failed, so the descriptor still belongs to this function, which closes
+            // it once.
             unsafe { libc::close(raw) };
             return Err(errno);
         };
@@ -70,8 +71,8 @@ impl Stream {
         if let Some(buffer) = &mut stream._buffer {
             let memory = buffer.as_mut_slice();
             let (start, len) = (memory.as_mut_ptr().cast(), memory.len());
-            // SAFETY: nothing was read or written yet, and the buffer lives in the same value as
-            // the stream, whose `drop` closes the stream before the buffer's field is dropped.
+            // SAFETY: nothing was read or written yet. The buffer lives in the same value as the
+            // stream, whose `drop` closes the stream before the buffer's field is dropped.
             let failed = unsafe { libc::setvbuf(file.as_ptr(), start, IOFBF, len) } != 0;
             if failed {
                 return Err(Errno::INVAL);
@@ -80,7 +81,8 @@ impl Stream {
         Ok(stream)
     }
 
-    /// `size_t fread(void *ptr, size_t size, size_t n, FILE *stream)` of single bytes; see fread(3).
+    /// `size_t fread(void *ptr, size_t size, size_t n, FILE *stream)` of single bytes; see
+    /// fread(3).
     pub(crate) fn read(&mut self, bytes: &mut [u8]) -> Transfer {
         let start: *mut c_void = bytes.as_mut_ptr().cast();
         // SAFETY: the stream is open, and `start` has room for `bytes.len()` bytes.
@@ -88,8 +90,8 @@ impl Stream {
         self.transfer(got, bytes.len())
     }
 
-    /// `size_t fwrite(const void *ptr, size_t size, size_t n, FILE *stream)` of single bytes. What
-    /// it takes may still lie in the stream's buffer.
+    /// `size_t fwrite(const void *ptr, size_t size, size_t n, FILE *stream)` of single bytes.
+    /// Accepted bytes may still be in the stream's buffer.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Transfer {
         let start: *const c_void = bytes.as_ptr().cast();
         // SAFETY: the stream is open, and `start` holds `bytes.len()` bytes.
@@ -97,8 +99,8 @@ impl Stream {
         self.transfer(taken, bytes.len())
     }
 
-    /// `int fflush(FILE *stream)`: passes on what the buffer holds. An error, EINTR too, has emptied
-    /// the buffer: flushing once more would succeed with nothing.
+    /// `int fflush(FILE *stream)`: writes the buffer out. After an error, EINTR included, the
+    /// buffer is empty: a second flush would succeed and write nothing.
     pub(crate) fn flush(&mut self) -> rustix::io::Result<()> {
         // SAFETY: the stream is open.
         let result = unsafe { libc::fflush(self.file.as_ptr()) };
@@ -111,7 +113,7 @@ impl Stream {
         unsafe { __fpending(self.file.as_ptr()) }
     }
 
-    /// Forgets what the buffer holds, so that closing does not try to write it once more.
+    /// Discards the buffer, so that closing the stream does not write it again.
     pub(crate) fn purge(&mut self) {
         // SAFETY: the stream is open.
         unsafe { __fpurge(self.file.as_ptr()) };
@@ -146,9 +148,8 @@ fn last_errno_or_none() -> Option<Errno> {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: the stream is open and closed once. Writers are flushed or purged by their engine
-        // first, so nothing is written here; and closing a duplicate loses no error of a file that
-        // stays open.
+        // SAFETY: the stream is open and closed once. The engine flushes or purges a writer first,
+        // so nothing is written here. Closing a duplicate loses no error of a file that stays open.
         unsafe { libc::fclose(self.file.as_ptr()) };
     }
 }

@@ -1,15 +1,16 @@
-//! The call that has dirty pages of one range written back.
+//! sync_file_range(2), which writes dirty pages of one range back.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::last_errno;
 
-/// Begins to write the dirty pages of `len_bytes` from `offset_bytes` on back, and waits for nothing
-/// but room in the device's queue: `sync_file_range` with SYNC_FILE_RANGE_WRITE. It makes nothing
-/// durable, since neither lengths nor block maps are written.
+/// Starts the writeback of dirty pages in `len_bytes` bytes from `offset_bytes`: `sync_file_range`
+/// with SYNC_FILE_RANGE_WRITE. Waits only for space in the device's request queue. Makes nothing
+/// durable, because it writes neither lengths nor block maps.
 ///
 /// # Errors
-/// Those of sync_file_range(2): `SPIPE` for what is neither file, directory nor block device.
+/// Those of sync_file_range(2): `SPIPE` for a descriptor that is neither file, directory nor block
+/// device.
 pub fn begin_writing_back(
     fd: BorrowedFd<'_>,
     offset_bytes: u64,
@@ -21,8 +22,8 @@ pub fn begin_writing_back(
 /// The same, and waits until the pages are clean.
 ///
 /// # Errors
-/// The same, and what came of writing: `IO`, `NOSPC`. It is told once for each open file, so whoever
-/// hears it here must pass it on; a later fsync(2) is silent about it.
+/// The same, and writeback errors: `IO`, `NOSPC`. The kernel reports such an error once for each
+/// open file description, so the caller must pass it on: a later fsync(2) does not report it.
 pub fn write_back(fd: BorrowedFd<'_>, offset_bytes: u64, len_bytes: u64) -> rustix::io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
@@ -39,7 +40,7 @@ fn sync_file_range(
 ) -> rustix::io::Result<()> {
     let offset = i64::try_from(offset_bytes).map_err(|_| rustix::io::Errno::INVAL)?;
     let len = i64::try_from(len_bytes).map_err(|_| rustix::io::Errno::INVAL)?;
-    // SAFETY: the call takes numbers only, and `fd` is open while it is borrowed.
+    // SAFETY: the arguments are numbers, and `fd` is open while it is borrowed.
     let result = unsafe { libc::sync_file_range(fd.as_raw_fd(), offset, len, flags) };
     if result == 0 { Ok(()) } else { Err(last_errno()) }
 }
@@ -53,7 +54,7 @@ mod tests {
     use crate::sys::cachestat;
 
     #[test]
-    fn what_was_written_back_is_clean() {
+    fn a_range_that_was_written_back_is_clean() {
         let mut file = tempfile::tempfile().expect("a scratch file");
         file.write_all(&[7; 10_000]).expect("written");
         assert_eq!(begin_writing_back(file.as_fd(), 0, 10_000), Ok(()));

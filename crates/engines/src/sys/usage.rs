@@ -1,4 +1,5 @@
-//! What a process, a thread or the children have used of the processor, and the faults they took.
+//! Resource usage of a process, a thread or the children: processor time, page faults, context
+//! switches.
 
 use rustix::io;
 
@@ -7,11 +8,11 @@ use super::last_errno;
 /// Whose usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// All threads of this process, those that have ended included.
+    /// All threads of this process, including those that have ended.
     Process,
     /// The calling thread.
     Thread,
-    /// Children that have ended and been waited for, and their children.
+    /// Children that have ended and been waited for, and their descendants.
     Children,
 }
 
@@ -22,21 +23,21 @@ pub struct Usage {
     pub user_ns: u64,
     /// Processor time in the kernel, in nanoseconds (the kernel counts microseconds).
     pub system_ns: u64,
-    /// Page faults served without reading from a device.
+    /// Page faults that needed no I/O.
     pub minor_faults: u64,
-    /// Page faults that waited for a device.
+    /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Times that it gave the processor up, to wait.
+    /// Voluntary context switches: the thread waited.
     pub voluntary_switches: u64,
-    /// Times that the processor was taken away from it.
+    /// Involuntary context switches: the kernel preempted the thread.
     pub involuntary_switches: u64,
 }
 
 impl Usage {
-    /// What was used between `earlier` and `self`.
+    /// The usage between `earlier` and `self`.
     #[must_use]
     pub fn since(self, earlier: Usage) -> Usage {
-        // The kernel scales user and system time so that each may step back by a microsecond.
+        // The kernel scales user and system time so that each may decrease by a microsecond.
         let difference = |field: fn(&Usage) -> u64| field(&self).saturating_sub(field(&earlier));
         Usage {
             user_ns: difference(|usage| usage.user_ns),
@@ -48,7 +49,7 @@ impl Usage {
         }
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Usage) -> Usage {
         Usage {
@@ -64,7 +65,7 @@ impl Usage {
 
 /// `int getrusage(int who, struct rusage *usage)`
 ///
-/// What `whose` has used so far; see getrusage(2).
+/// The usage of `whose` so far; see getrusage(2).
 ///
 /// # Errors
 /// None that Linux documents for these arguments.
@@ -75,7 +76,7 @@ pub fn usage(whose: Whose) -> io::Result<Usage> {
         Whose::Children => libc::RUSAGE_CHILDREN,
     };
     let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel writes one `struct rusage` to the address, which has room for it.
+    // SAFETY: the kernel writes one `struct rusage` to the address, which has space for it.
     let result = unsafe { libc::getrusage(who, raw.as_mut_ptr()) };
     if result != 0 {
         return Err(last_errno());

@@ -1,4 +1,4 @@
-//! Windows of files through which the files are written, without a reference into them.
+//! Writable mappings of ranges of files, without a reference into them.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -8,16 +8,16 @@ use super::guarded::Guard;
 use super::last_errno;
 use super::map::Map;
 
-/// A stretch of a file that is mapped for writing.
+/// A range of a file that is mapped for writing.
 pub struct Window {
     map: Map,
     len: usize,
 }
 
 impl Window {
-    /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size. The file has to be open
-    /// for reading and writing and to reach to the end of the window. With `populate` all pages are
-    /// mapped at once rather than one fault after another.
+    /// Maps `len` bytes of `fd` from `offset`, a multiple of the page size. The file must be open
+    /// for reading and writing and extend to the end of the window. With `populate` all pages are
+    /// mapped at once instead of one fault after another.
     ///
     /// # Errors
     /// Those of mmap(2).
@@ -25,40 +25,41 @@ impl Window {
         Ok(Window { map: Map::writable(fd, offset, len, populate)?, len })
     }
 
-    /// Bytes of the window.
+    /// The length of the window in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has none, which mmap(2) does not give.
+    /// Whether its length is 0, which mmap(2) does not allow.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Fills the window with words; see [`Guard::fill`].
+    /// Fills the window with words: word 0 is `word(0)`, in native byte order.
     ///
     /// # Errors
-    /// Bytes before the first page that the file does not have, or for which there is no room.
+    /// The bytes before the first page that the file does not have, or for which it has no space.
     pub fn fill(&mut self, guard: &Guard, word: impl Fn(usize) -> u64) -> Result<(), usize> {
         guard.fill(&mut self.map, 0, self.len, word)
     }
 
-    /// `ssize_t read(int fd, void *buf, size_t count)` of what is left of the window after its first
-    /// `from` bytes, straight into the file's pages; see read(2).
+    /// `ssize_t read(int fd, void *buf, size_t count)` into the window after its first `from`
+    /// bytes, directly into the file's pages; see read(2).
     ///
     /// # Errors
-    /// Those of read(2): `FAULT` for a page that the file does not have, or has no room for.
+    /// Those of read(2): `FAULT` for a page that the file does not have, or for which it has no
+    /// space.
     ///
     /// # Panics
-    /// When `from` lies beyond the window.
+    /// If `from` lies beyond the window.
     pub fn read_from(&mut self, from: usize, fd: BorrowedFd<'_>) -> io::Result<usize> {
         assert!(from <= self.len, "beyond the window");
         let left = self.len - from;
         let start = self.map.at(from, left);
-        // SAFETY: `at` checked that the range lies in the mapping, of which no reference exists; it
-        // is the kernel that writes there, and the descriptor is borrowed and so is open.
+        // SAFETY: `at` checked that the range lies in the mapping, to which no reference exists.
+        // The kernel writes there, and the descriptor is borrowed and therefore open.
         let got = unsafe { libc::read(fd.as_raw_fd(), start, left) };
         usize::try_from(got).map_err(|_| last_errno())
     }
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_lies_in_the_file() {
+    fn bytes_read_into_the_window_are_in_the_file() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(10_000).unwrap();
         let (reader, mut writer) = std::io::pipe().unwrap();

@@ -4,14 +4,14 @@ use std::os::fd::BorrowedFd;
 
 use rustix::ioctl::{Getter, ioctl, opcode};
 
-/// What the numbers of inodes on an XFS file system tell.
+/// What is needed to find the allocation group of an inode number on an XFS file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XfsGeometry {
-    /// Low bits of an inode's number that do not tell its allocation group.
+    /// The number of low bits of an inode number that follow its allocation group.
     pub group_shift: u32,
-    /// Allocation groups.
+    /// The number of allocation groups.
     pub groups: u32,
-    /// Files may share blocks.
+    /// Whether files may share blocks.
     pub shares: bool,
 }
 
@@ -49,16 +49,17 @@ const FLAGS_REFLINK: u32 = 1 << 20;
 
 /// `int ioctl(int fd, XFS_IOC_FSGEOMETRY_V1, struct xfs_fsop_geom_v1 *arg)`
 ///
-/// The geometry of the XFS file system of `fd`; see ioctl_xfs_fsgeometry(2). The number of an inode is
-/// that of its allocation group, of its block there, and of its place in the block, one behind the other.
+/// The geometry of the XFS file system of `fd`; see ioctl_xfs_fsgeometry(2). An inode number
+/// consists of its allocation group, the block in that group and the index in that block, from the
+/// high bits to the low bits.
 ///
 /// # Errors
-/// ENOTTY on any other file system, and INVAL if what the kernel says makes no sense.
+/// ENOTTY on any other file system, and EINVAL if the kernel's values are inconsistent.
 pub fn xfs_geometry(fd: BorrowedFd<'_>) -> rustix::io::Result<XfsGeometry> {
-    // SAFETY: XFS_IOC_FSGEOMETRY_V1 writes one `struct xfs_fsop_geom_v1`, whose layout is that of the C
-    // header, and reads nothing; every bit pattern is one.
+    // SAFETY: XFS_IOC_FSGEOMETRY_V1 writes one `struct xfs_fsop_geom_v1`, which has the layout of
+    // the C header, and reads no memory. Every bit pattern is valid.
     let getter = unsafe { Getter::<XFS_IOC_FSGEOMETRY_V1, FsopGeomV1>::new() };
-    // SAFETY: the opcode and its argument belong together, and `fd` is open while it is borrowed.
+    // SAFETY: the opcode matches its argument, and `fd` is open while it is borrowed.
     let geometry = unsafe { ioctl(fd, getter) }?;
     shape(&geometry).ok_or(rustix::io::Errno::INVAL)
 }
@@ -88,7 +89,7 @@ mod tests {
                 return assert!(found.is_err(), "{kind} is no xfs: {found:?}");
             }
             let geometry = found.expect("its geometry");
-            // Each new directory goes to another group than the one before.
+            // Each new directory is in another group than the one before.
             let groups = (0..4 * geometry.groups).map(|number| {
                 let path = dir.join(number.to_string());
                 std::fs::create_dir(&path).expect("a directory");
@@ -101,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_no_geometry() {
+    fn inconsistent_values_are_no_geometry() {
         let sound = FsopGeomV1 {
             block_bytes: 4096,
             group_blocks: 300_000,
             groups: 4,
             inode_bytes: 512,
             flags: FLAGS_REFLINK,
-            // SAFETY: every bit pattern is one.
+            // SAFETY: every bit pattern is valid.
             ..unsafe { std::mem::zeroed() }
         };
         let expected = XfsGeometry { group_shift: 19 + 3, groups: 4, shares: true };

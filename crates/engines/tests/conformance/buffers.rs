@@ -1,7 +1,7 @@
-//! Where the memory begins that the kernel is given for reads and writes.
+//! Checks the addresses of the buffers that are passed to read and write calls.
 //!
-//! A copy is made to wait, at an empty or a full pipe. /proc/self/task/TID/syscall then shows the
-//! arguments of the call that waits, the address of its buffer among them: see proc_pid_syscall(5).
+//! A copy is made to block on an empty or a full pipe. /proc/self/task/TID/syscall then contains
+//! the arguments of the blocked call, including the address of its buffer: see proc_pid_syscall(5).
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ use crate::watchdog::watched;
 
 const BYTES: usize = 1 << 20;
 
-/// A call that waits, as /proc shows it.
+/// A blocked call, as /proc reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Call {
     number: i64,
@@ -26,13 +26,13 @@ struct Call {
 }
 
 #[test]
-fn pages_are_where_reads_and_writes_begin() {
+fn reads_and_writes_begin_on_page_boundaries() {
     if std::fs::read_to_string("/proc/thread-self/syscall").is_err() {
         skip(&test_name(), "this kernel shows no thread's call in /proc/self/task/TID/syscall");
         return;
     }
     let mut checked = Vec::new();
-    // A flag may make an engine refuse pipes, and several workers have no one thread to look at.
+    // A flag may make an engine refuse pipes, and several workers block in several threads.
     let is_plain = |variant: &Variant| variant.workers == 1 && !variants::has_flag(variant);
     for variant in variants::all().into_iter().filter(is_plain) {
         let facts = variant.engine.facts;
@@ -50,12 +50,12 @@ fn pages_are_where_reads_and_writes_begin() {
     }
 }
 
-/// What a stream writes begins anywhere in an item that is not as long as its buffer.
+/// A stream writes from any offset in an item that is shorter than its buffer.
 fn writes_whole_buffers(variant: &Variant) -> bool {
     variant.engine.name != "stdio" || variant.tuning.get("setvbuf") == variant.tuning.get("item")
 }
 
-/// Calls without user memory, as splice's, are no reads and writes and have nothing to check.
+/// Calls without user memory, such as splice, are no reads or writes, and need no check.
 fn check(variant: &Variant, call: &Call, numbers: [libc::c_long; 2], checked: &mut Vec<String>) {
     if !numbers.contains(&call.number) {
         return;
@@ -66,13 +66,13 @@ fn check(variant: &Variant, call: &Call, numbers: [libc::c_long; 2], checked: &m
     checked.push(variant.to_string());
 }
 
-/// The write of a copy from a file to a pipe that nobody reads.
+/// The write of a copy from a file to a pipe that is not read.
 fn blocked_write(variant: &Variant) -> Call {
     let bytes = random_bytes(BYTES, 3);
     let mut src = tempfile::tempfile().unwrap();
     src.write_all(&bytes).unwrap();
     let (reader, writer) = io::pipe().unwrap();
-    // So that every buffer fills it, the smallest as well.
+    // The smallest capacity, so that every buffer fills the pipe.
     fcntl_setpipe_size(&writer, 4096).unwrap();
     let begin = Pos::At(0);
     let (call, moved) = waiting(variant, (src.into(), begin), (writer.into(), Pos::Here), || {
@@ -94,8 +94,8 @@ fn blocked_read(variant: &Variant) -> Call {
     call
 }
 
-/// Copies in another thread until that waits, and calls `release`. The call that it waited in, and
-/// the outcome.
+/// Copies in another thread until it blocks, and calls `release`. Returns the blocked call and the
+/// outcome.
 fn waiting(
     variant: &Variant,
     (src, src_pos): (OwnedFd, Pos),
@@ -117,7 +117,8 @@ fn waiting(
     })
 }
 
-/// The call that a thread stays in. A thread that runs has none, and one that waits for a moment leaves it.
+/// The call in which a thread stays blocked. A running thread has none, and a thread that blocks
+/// briefly leaves its call.
 fn waited_in(path: &std::path::Path) -> Call {
     let begun = Instant::now();
     let mut before = String::new();

@@ -1,4 +1,4 @@
-//! What a chain makes of a refusal by a real engine.
+//! How a chain handles a refusal by a real engine.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -9,7 +9,7 @@ use testfs::random_bytes;
 use crate::variants;
 
 #[test]
-fn what_one_file_lacks_is_not_held_against_the_next() {
+fn a_refusal_of_one_file_does_not_affect_the_next() {
     for variant in variants::all().into_iter().filter(|v| v.engine.facts.dst_readable) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("src"), random_bytes(5000, 14)).unwrap();

@@ -1,5 +1,5 @@
-//! `Pos::Here` moves a descriptor's cursor by what was copied; `Pos::At` leaves it alone where the
-//! facts promise positions.
+//! `Pos::Here` advances a descriptor's cursor by the bytes copied. `Pos::At` does not move it if
+//! the facts include positions.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -10,12 +10,12 @@ use testfs::{each_fs, random_bytes};
 
 use crate::variants;
 
-/// Where the cursors stand before.
+/// The cursors before the copy.
 const SRC_CURSOR: u64 = 777;
 const DST_CURSOR: u64 = 4099;
 
 #[test]
-fn cursors_move_by_what_was_copied() {
+fn cursors_advance_by_the_bytes_copied() {
     let random = random_bytes(300_000, 2);
     each_fs(|kind, dir| {
         for variant in variants::all() {

@@ -1,4 +1,5 @@
-//! Destinations that take no more: an error, never a refusal and never a count of what is not there.
+//! Full destinations give an error, never a refusal, and never a count of bytes that were not
+//! written.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -11,11 +12,11 @@ use crate::variants;
 /// Length of the source.
 const LEN: usize = 8 << 20;
 
-/// What the file system has left for the destination, about.
+/// Free space of the file system, approximately.
 const ROOM_BYTES: u64 = 2 << 20;
 
 #[test]
-fn a_device_that_is_full() {
+fn a_full_device_is_an_error() {
     for variant in variants::all() {
         let src = tempfile::tempfile().unwrap();
         std::os::unix::fs::FileExt::write_all_at(&src, &random_bytes(5000, 8), 0).unwrap();
@@ -30,12 +31,13 @@ fn a_device_that_is_full() {
 }
 
 #[test]
-fn a_file_system_that_fills_up() {
+fn a_file_system_that_fills_up_is_an_error() {
     let bytes = random_bytes(LEN, 9);
     for kind in FsKind::ALL {
         let enough = |variant: &Variant| variants::bytes_max(variant) >= LEN as u64;
         for variant in variants::all().into_iter().filter(enough) {
-            // Filled anew for each: what is full cannot always be cut or removed.
+            // Created again for each variant: a full file system may refuse to truncate or remove
+            // files.
             let Some(scratch) = small_fs(kind) else { break };
             fill_up(variant, &scratch, kind, &bytes);
         }
@@ -43,7 +45,7 @@ fn a_file_system_that_fills_up() {
 }
 
 #[test]
-fn what_was_there_before_does_not_count() {
+fn earlier_content_does_not_count() {
     let (old, bytes) = (random_bytes(1 << 20, 12), random_bytes(LEN, 9));
     for variant in variants::all() {
         let Some(scratch) = small_fs(FsKind::Tmpfs) else { break };
@@ -76,7 +78,7 @@ fn fill_up(variant: Variant, scratch: &SmallFs, kind: FsKind, bytes: &[u8]) {
     let moved = chain.file(pair).copy(Span::whole(len), &mut |_, _, _| {});
 
     match moved.stop {
-        // Extents that are shared take no room.
+        // Shared extents need no space.
         Stop::Done if kind.reflinks() => assert_eq!(moved.bytes, len, "{context}"),
         Stop::Failed { side, errno: Errno::NOSPC } => {
             assert_ne!(side, Side::Src, "{context}");

@@ -1,4 +1,5 @@
-//! Sources that become longer: what came counts, nothing fails, and nothing lies beyond the count.
+//! Sources that grow during the copy: the bytes read count, no copy fails, and the destination has
+//! no bytes beyond the count.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,15 +15,15 @@ use crate::trial::empty_dst;
 use crate::variants;
 use crate::watchdog::watched;
 
-/// Copies of each variant: some of them meet the end as it moves.
+/// Copies of each variant: some of them reach the end while it moves.
 const ROUNDS: usize = 2;
 
-/// What is appended at a time, a multiple of nothing, and how often.
+/// The bytes of each append, a multiple of no power of two, and the number of appends.
 const APPENDED_BYTES: usize = 70_001;
 const APPENDS: usize = 40;
 
 #[test]
-fn what_is_appended_meanwhile_does_no_harm() {
+fn concurrent_appends_do_no_harm() {
     let random = random_bytes(20 << 20, 13);
     each_fs(|kind, dir| {
         let all = variants::all().into_iter();
@@ -50,7 +51,7 @@ fn what_is_appended_meanwhile_does_no_harm() {
 }
 
 #[test]
-fn no_more_is_copied_than_asked_for() {
+fn no_more_than_the_span_is_copied() {
     const ASKED_BYTES: usize = 100_001;
     let random = random_bytes(4 << 20, 15);
     each_fs(|kind, dir| {

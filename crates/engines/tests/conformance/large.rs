@@ -1,4 +1,4 @@
-//! Past 2 GiB, where one call ends and 32 bits do not suffice.
+//! Files beyond 2 GiB, where one call ends and 32 bits do not suffice.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -10,27 +10,28 @@ use testfs::{FsKind, each_fs, random_bytes, skip, test_name};
 
 use crate::variants;
 
-/// Length of the source: sparse, with data around the places where a count could break.
+/// Length of the source. It is sparse, with data at the offsets where a count could overflow.
 const LEN: u64 = 3 << 30;
 
-/// Where the source holds data: at its ends, where one call of the kernel stops, and at 2 GiB.
+/// Offsets of the data: both ends, the limit of one kernel call, and 2 GiB.
 const DATA_AT: &[u64] = &[0, engines::CALL_BYTES_MAX - 5000, (2 << 30) + 1, LEN - 10_000];
 
 const DATA_BYTES: usize = 10_000;
 
 #[test]
-fn three_gibibytes_come_whole() {
+fn three_gibibytes_are_copied_completely() {
     let mut turn = 0;
     each_fs(|kind, dir| {
-        // Most engines write the holes out, and those that map a file in memory fill its own.
+        // Most engines write the holes as zeros. Engines that map a tmpfs source also fill its
+        // holes.
         let needed = if kind == FsKind::Tmpfs { 2 * LEN } else { LEN };
         if let Some(why) = lacks_room(dir, needed + (64 << 20)) {
             return skip(&test_name(), &format!("{kind}: {why}"));
         }
         turn += 1;
         for (index, variant) in variants::plain().into_iter().enumerate() {
-            // What is tried is the engine's own loop, so one file system besides the one in memory
-            // is enough for each, in turn: three gibibytes take their time.
+            // The test covers the engine's own loop, so one file system besides tmpfs suffices for
+            // each engine, in turn: a copy of 3 GiB takes long.
             let has_turn = kind == FsKind::Tmpfs || index % 3 == turn % 3;
             if !has_turn || !variants::works_in(variant.engine, dir) {
                 continue;
@@ -82,7 +83,7 @@ fn sparse(dir: &Path) -> File {
     file
 }
 
-/// Compares where the source holds data, and a page of the holes on both sides of it.
+/// Compares the ranges of data in the source, and a page of the holes on both sides of each.
 fn check_data(src: &File, dst: &File, context: &str) {
     const MARGIN: u64 = 4096;
     for &at in DATA_AT {
@@ -96,7 +97,7 @@ fn check_data(src: &File, dst: &File, context: &str) {
     }
 }
 
-/// Says what is missing for `bytes` more on the file system of `dir`, which may itself be in memory.
+/// Describes what is missing for `bytes` more on the file system of `dir`, which may be in memory.
 fn lacks_room(dir: &Path, bytes: u64) -> Option<String> {
     let stat = rustix::fs::statvfs(dir).unwrap();
     let free = stat.f_bavail * stat.f_frsize;
@@ -110,7 +111,7 @@ fn lacks_room(dir: &Path, bytes: u64) -> Option<String> {
             line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok()
         })
         .unwrap_or(0);
-    // The file system's image and its page cache may both be memory.
+    // The file system's image and its page cache may both use memory.
     let needed_kib = (2 * bytes) >> 10;
     (available_kib < needed_kib)
         .then(|| format!("{} MiB of memory, {} needed", available_kib >> 10, needed_kib >> 10))

@@ -1,5 +1,5 @@
-//! Every engine and variant of the table against the contract, on every file system there is.
-//! Nothing here knows a single engine: a new row of the table is tested by being there.
+//! Tests every engine and variant of the table against the contract, on every available file
+//! system. No test names a single engine: a new row of the table needs no new test code.
 
 mod buffers;
 mod chains;

@@ -1,4 +1,4 @@
-//! Positions that a descriptor cannot honour: nothing is written elsewhere and called done.
+//! Positions that a descriptor cannot use: no bytes are written elsewhere and reported as moved.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use testfs::{each_fs, random_bytes};
 
 use crate::variants;
 
-/// What an appending destination holds before.
+/// The content of an appending destination before the copy.
 const OLD: &[u8] = &[0xa5; 100];
 
 /// Enough for two workers to share.
@@ -44,7 +44,7 @@ fn an_appending_destination_has_no_positions() {
 }
 
 #[test]
-fn offsets_that_no_file_reaches() {
+fn offsets_beyond_any_file_fail() {
     const MAX: u64 = i64::MAX as u64;
     let bytes = random_bytes(LEN, 12);
     each_fs(|kind, dir| {

@@ -1,5 +1,5 @@
-//! Files that say they have no length, or a page, and hold something else: a chain copies what
-//! `read` gives, whatever comes first in it.
+//! Files that report a length of 0 or of a page and contain something else. A chain copies the
+//! bytes that `read` returns, whatever its first engine is.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -12,13 +12,13 @@ use crate::trial::empty_dst;
 use crate::variants;
 use crate::watchdog::watched;
 
-/// Files that hold the same whenever they are read. The second takes several reads, the third says
-/// that it is a page long.
+/// Files whose content is the same on every read. The second needs several reads; the third reports
+/// a length of one page.
 const FILES: &[&str] =
     &["/proc/version", "/proc/crypto", "/sys/kernel/mm/transparent_hugepage/enabled"];
 
 #[test]
-fn files_of_unknown_length_come_whole() {
+fn files_of_unknown_length_are_copied_completely() {
     for path in FILES {
         let Some(expected) = std::fs::read(path).ok().filter(|bytes| !bytes.is_empty()) else {
             skip(&test_name(), &format!("there is nothing in {path}"));

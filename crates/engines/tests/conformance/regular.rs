@@ -1,4 +1,4 @@
-//! Regular files: sizes around the page and the mebibyte, holes, and spans at odd offsets.
+//! Regular files: lengths around the page and the mebibyte, holes, and spans at unaligned offsets.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,10 +13,10 @@ use crate::variants;
 /// Lengths of sources in bytes.
 const SIZES: &[usize] = &[0, 1, 4095, 4096, 4097, (1 << 20) + 1];
 
-/// A length at which two workers share: twice the stripe that each takes at a time, and a rest.
+/// A length that two workers share: two stripes and a remainder.
 const SHARED_BYTES: usize = (16 << 20) + 4097;
 
-/// What a destination that is not empty holds: a value that no source has everywhere.
+/// The content of a destination that is not empty: a value that no source has everywhere.
 const FILLING: u8 = 0xa5;
 
 #[test]
@@ -55,7 +55,7 @@ fn several_workers_share_one_file() {
     });
 }
 
-/// A file and what is in it.
+/// A file and its content.
 struct Source {
     name: String,
     file: File,
@@ -70,7 +70,7 @@ impl Source {
         Source { name: name.to_owned(), file: File::open(path).unwrap(), bytes }
     }
 
-    /// Holes at the start, in the middle and at the end, with edges off and on page boundaries.
+    /// Holes at the start, in the middle and at the end, with bounds on and off page boundaries.
     fn sparse(dir: &Path) -> Source {
         let mut bytes = vec![0; (512 << 10) + 77];
         let path = dir.join("sparse");
@@ -85,7 +85,7 @@ impl Source {
     }
 }
 
-/// Copies `span` of `source` into a file that is empty before, or longer than the source.
+/// Copies `span` of `source` to a file that is empty before, or longer than the source.
 fn try_span(
     variant: &Variant,
     copier: &mut dyn Copier,
@@ -112,21 +112,21 @@ fn span(src: u64, dst: u64, len: u64) -> Span {
     Span { src: Pos::At(src), dst: Pos::At(dst), len }
 }
 
-/// Spans of a source of `len` bytes, and whether the destination is to be empty before.
+/// Spans of a source of `len` bytes, and whether the destination is empty before.
 fn spans(len: u64) -> Vec<(bool, Span)> {
     vec![
         (true, span(0, 0, len)),
         (true, span(0, 0, Span::TO_EOF)),
         (false, span(0, 0, len)),
-        // Off alignment on the source, on the destination, on both by different distances.
+        // Unaligned in the source, in the destination, and in both by different offsets.
         (false, span(1, 0, len / 2)),
         (false, span(0, 1, len / 2)),
         (false, span(513, 4097, (len / 3) | 1)),
-        // Aligned on both sides, not at the start, with an end within a block.
+        // Aligned on both sides, not at the start, with an end inside a block.
         (false, span(4096, 8192, (len / 2) | 1)),
-        // Past a hole of its own making.
+        // Beyond a hole that the copy itself creates.
         (true, span(0, 10_000, len)),
-        // More than there is, from the middle and from past the end.
+        // Longer than the source, from the middle and from beyond the end.
         (false, span(len / 2, 3, len + 100)),
         (false, span(len + 10, 0, 100)),
         (true, span(0, 0, 0)),

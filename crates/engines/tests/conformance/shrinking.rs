@@ -1,4 +1,4 @@
-//! Sources that become shorter: no crash, no hang, no count of bytes that were not there.
+//! Sources that shrink: no crash, no hang, and no count of bytes that the source did not have.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -11,12 +11,12 @@ use crate::trial::empty_dst;
 use crate::variants;
 use crate::watchdog::watched;
 
-/// Delays between the start of a copy and the moment that the source is cut. What counts is that
-/// some fall within the copy.
+/// Delays between the start of a copy and the truncation of the source. Some of them must fall
+/// within the copy.
 const DELAYS_US: &[u64] = &[0, 50, 200, 600, 1500, 4000];
 
 #[test]
-fn cut_before_the_copy() {
+fn truncation_before_the_copy() {
     let random = random_bytes(500_000, 4);
     each_fs(|kind, dir| {
         for variant in variants::all() {
@@ -39,7 +39,7 @@ fn cut_before_the_copy() {
 }
 
 #[test]
-fn cut_during_the_copy() {
+fn truncation_during_the_copy() {
     let random = random_bytes(24 << 20, 5);
     each_fs(|kind, dir| {
         for variant in variants::all() {
@@ -66,8 +66,8 @@ fn cut_during_the_copy() {
     });
 }
 
-/// What holds whenever the cut came: the count is of bytes that stand in the destination, and these
-/// are the source's or, where the cut zeroed the page under a read, zeros past it.
+/// Holds whenever the truncation occurs: the counted bytes are in the destination, and they are the
+/// source's or, if the truncation zeroed the page during a read, zeros beyond its new end.
 fn check_cut(moved: Moved, bytes: &[u8], left: u64, found: &[u8], context: &str) {
     let (len, count) = (bytes.len() as u64, usize::try_from(moved.bytes).unwrap());
     match moved.stop {
@@ -99,7 +99,7 @@ fn copy(
     watched(context, || copier.copy(pair, Span::whole(len)))
 }
 
-/// The outcome with what a refusal left over copied by a chain.
+/// The outcome after a chain has copied the part that was refused.
 fn finish(variant: &Variant, moved: Moved, src: &File, dir: &std::path::Path, len: u64) -> Moved {
     let Stop::Refused(_) = moved.stop else { return moved };
     let dst = File::options().read(true).write(true).open(dir.join("dst")).unwrap();

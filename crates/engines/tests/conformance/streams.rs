@@ -1,5 +1,5 @@
-//! Pipes and sockets as sources and destinations. An engine whose facts name them copies them; any
-//! other refuses them untouched, or copies them rightly all the same.
+//! Pipes and sockets as sources and destinations. An engine whose facts list them copies them. Any
+//! other engine refuses them without moving a byte, or copies them correctly.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use testfs::{each_fs, random_bytes};
 use crate::variants;
 use crate::watchdog::watched;
 
-/// What stands at one end of a copy.
+/// The type of one end of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Regular,
@@ -30,7 +30,7 @@ impl End {
         }
     }
 
-    /// The end to read from and the end to write to.
+    /// The read end and the write end.
     fn channel(self) -> (OwnedFd, OwnedFd) {
         match self {
             End::Regular => panic!("a regular file is no channel"),
@@ -53,7 +53,7 @@ fn streams_on_both_sides() {
         for variant in variants::all() {
             let Some(mut copier) = variants::start(&variant) else { continue };
             let len = usize::try_from(300_001.min(variants::bytes_max(&variant))).unwrap();
-            // Facts are an engine's; a flag may make another thing of it.
+            // Facts describe an engine. A flag of a variant may change what it supports.
             let promises = !variants::has_flag(&variant) && variants::works_in(variant.engine, dir);
             for src in [End::Regular, End::Pipe, End::Socket] {
                 for dst in [End::Regular, End::Pipe, End::Socket] {
@@ -78,10 +78,10 @@ fn streams_on_both_sides() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_fails() {
+fn a_pipe_without_a_reader_fails() {
     each_fs(|kind, dir| {
         let all = variants::all();
-        // Facts are an engine's; a flag may make another thing of it.
+        // Facts describe an engine. A flag of a variant may change what it supports.
         let named = |v: &&Variant| v.engine.facts.dst.pipe && !variants::has_flag(v);
         for variant in all.iter().filter(named) {
             let Some(mut copier) = variants::start(variant) else { continue };
@@ -137,7 +137,8 @@ impl Course<'_> {
             let span = Span { src: pos(src_end), dst: pos(dst_end), len: self.asked };
             let moved = copier.copy(Pair::new(src.as_fd(), dst.as_fd()), span);
             drop(dst);
-            // What was not taken is still in the stream; reading it also lets its writer end.
+            // Bytes that were not read are still in the stream. Reading them also lets its writer
+            // end.
             let rest = if src_end == End::Regular { Vec::new() } else { read_all(src.into()) };
             let written = match reader {
                 Some(reader) => reader.join().unwrap(),
@@ -178,7 +179,7 @@ fn source_file(dir: &Path, bytes: &[u8]) -> File {
     File::open(dir.join("src")).unwrap()
 }
 
-/// Writes all of `bytes` in pieces that fit no page and no buffer, then closes.
+/// Writes all of `bytes` in pieces that match no page and no buffer, then closes.
 fn write_in_odd_pieces(mut writer: File, bytes: &[u8]) {
     let mut left = bytes;
     for piece_bytes in [1, 7, 4096, 65_537, 3, 1000].iter().cycle() {

@@ -1,4 +1,4 @@
-//! One copy between two regular files, and everything that must hold afterwards.
+//! One copy between two regular files, and the checks after it.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use engines::{Chain, Copier, Meter, Moved, Pair, Pos, Span, Stop, Variant};
 
-/// A new or emptied destination at `path`, open for what any engine may need.
+/// A new or truncated destination at `path`, open as any engine may need it.
 pub(crate) fn empty_dst(path: impl AsRef<Path>) -> File {
     File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap()
 }
 
-/// The files of a copy and what is in them.
+/// The files of a copy and their content.
 pub(crate) struct Trial<'t> {
     /// Variant, file system and case, for the message of a failure.
     pub(crate) context: String,
@@ -19,21 +19,21 @@ pub(crate) struct Trial<'t> {
     pub(crate) src: &'t File,
     pub(crate) src_bytes: &'t [u8],
     pub(crate) dst: &'t Path,
-    /// What the destination holds before.
+    /// The content of the destination before the copy.
     pub(crate) dst_bytes: &'t [u8],
     pub(crate) span: Span,
 }
 
 impl Trial<'_> {
-    /// Copies with `copier` and checks content, count and reason. What it refuses is then copied by
-    /// a chain, which has to finish it.
+    /// Copies with `copier` and checks content, count and reason. A chain then copies the part that
+    /// was refused, and must complete it.
     pub(crate) fn run(&self, copier: &mut dyn Copier) -> Moved {
         let file = self.fresh_dst();
         let meter = Meter::default();
         let pair = Pair::new(self.src.as_fd(), file.as_fd()).with_meter(Some(&meter));
         let moved = copier.copy(pair, self.span);
         self.check(moved);
-        // Where blocks are shared no byte moves.
+        // A copy that shares extents moves no bytes.
         let moves = self.variant.engine.name != "reflink";
         if moves && moved.stop == Stop::Done {
             assert_eq!(meter.get(), moved.bytes, "{}: the meter", self.context);
@@ -54,8 +54,8 @@ impl Trial<'_> {
         self.check(moved);
     }
 
-    /// A destination with the bytes that it should hold before, open for reading only if the engine
-    /// asks for it: one that reads without asking is found out.
+    /// A destination with its content before the copy. It is open for reading only if the engine
+    /// requires that, so an engine that reads without declaring it fails.
     fn fresh_dst(&self) -> File {
         std::fs::write(self.dst, self.dst_bytes).unwrap();
         let readable = self.variant.engine.facts.dst_readable;

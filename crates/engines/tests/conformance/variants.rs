@@ -1,4 +1,4 @@
-//! What the table is tried with: its own variants, and some derived from its parameters.
+//! The variants under test: those of the table, and some derived from its parameters.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -6,19 +6,19 @@ use std::path::Path;
 use engines::{Copier, ENGINES, Engine, Kind, Pair, ParamKind, Variant, Verdict};
 use testfs::{skip, test_name};
 
-/// A length that is a multiple of nothing.
+/// An odd length.
 const ODD_BYTES: u64 = 12_345;
 
-/// Steps smaller than this make a copy of a mebibyte take too many calls for a test.
+/// With smaller steps the copy of a mebibyte needs too many calls for a test.
 const SMALL_STEP_BYTES: u64 = 512;
 
-/// Every engine that copies, at its defaults.
+/// Every copier with default parameters.
 pub(crate) fn plain() -> Vec<Variant> {
     copiers().map(Variant::plain).collect()
 }
 
-/// The variants of the table, and of each engine: its defaults, each parameter at its minimum, each
-/// length odd, an odd offset, each flag on, and two workers where it takes positions.
+/// The variants of the table, and for each engine: its defaults, each parameter at its minimum,
+/// each length odd, an odd offset, each flag on, and two workers if it takes positions.
 pub(crate) fn all() -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
     for engine in copiers() {
@@ -57,7 +57,7 @@ pub(crate) fn has_flag(variant: &Variant) -> bool {
         .any(|param| variant.tuning.flag(param.name))
 }
 
-/// Starts `variant`; skips aloud where this kernel does not let it start.
+/// Starts `variant`. Prints a message and returns `None` if this kernel cannot start it.
 pub(crate) fn start(variant: &Variant) -> Option<Box<dyn Copier>> {
     match variant.start() {
         Ok(copier) => Some(copier),
@@ -68,12 +68,12 @@ pub(crate) fn start(variant: &Variant) -> Option<Box<dyn Copier>> {
     }
 }
 
-/// Whether the engine says that it works in `dir`, wholly and surely.
+/// Whether the engine's verdict for `dir` is [`Verdict::Yes`].
 pub(crate) fn works_in(engine: &Engine, dir: &Path) -> bool {
     verdict_in(engine, dir) == Verdict::Yes
 }
 
-/// What the engine says of two files in `dir`.
+/// The engine's verdict for two files in `dir`.
 pub(crate) fn verdict_in(engine: &Engine, dir: &Path) -> Verdict {
     let src = tempfile::tempfile_in(dir).unwrap();
     engines::write_sample(src.as_fd(), 5 * 4096 + 123).unwrap();

@@ -1,4 +1,4 @@
-//! What an engine says of itself is true.
+//! Verdicts are correct.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,9 +11,9 @@ use crate::trial::Trial;
 use crate::variants;
 
 #[test]
-fn an_engine_that_works_moves_something() {
+fn an_engine_that_works_moves_bytes() {
     let bytes = random_bytes((1 << 20) + 1, 1);
-    // Of each engine, why it does not work, by file system; nothing once it works on one.
+    // For each engine the reasons why it does not work, by file system; `None` if it works on one.
     let mut idle: BTreeMap<&str, Option<Vec<String>>> = BTreeMap::new();
     each_fs(|kind, dir| {
         let src = dir.join("src");
@@ -53,7 +53,7 @@ fn an_engine_that_works_moves_something() {
 }
 
 #[test]
-fn workers_share_only_where_there_are_positions() {
+fn workers_share_only_with_positions() {
     for variant in variants::plain() {
         for workers in [0, 2] {
             let started = variant.shared_by(workers).start();

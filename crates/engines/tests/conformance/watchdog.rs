@@ -1,13 +1,14 @@
-//! A copy that never ends has to fail by name, not to hang the run.
+//! Makes a copy that does not end fail with its name, instead of blocking the test run.
 
 use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Long even for a busy machine: what it guards takes well under a second.
+/// Long even for a loaded machine: the guarded work takes well under a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs `work`, and ends the whole program when that takes for ever: a thread cannot be stopped.
+/// Runs `work`, and ends the whole program if it does not return in time: a thread cannot be
+/// stopped.
 pub(crate) fn watched<T>(context: &str, work: impl FnOnce() -> T) -> T {
     let (done, ended) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
