@@ -91,7 +91,7 @@ fn a_refused_clone_is_not_asked_for_again() {
 }
 
 #[test]
-fn an_error_at_close_is_told_of() {
+fn an_error_at_close_is_reported() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), "content").expect("a file");
     write(dir.path().join("b"), "old").expect("a file");
@@ -250,7 +250,7 @@ fn directories_that_may_not_be_written_to_are_filled_first() {
         let made = metadata(dir.path().join(name)).expect("the copy");
         assert_eq!(made.mode() & 0o7777, mode, "{name}");
     }
-    // So that the directory can be removed by whoever runs this.
+    // So that the user of the tests can remove the directory.
     for name in ["s", "s/d", "t", "t/d"] {
         let _ = set_permissions(dir.path().join(name), Permissions::from_mode(0o777));
     }
@@ -423,10 +423,10 @@ fn a_dry_run_knows_whose_files_may_not_be_linked() {
         for name in ["private", "read", "shared", "lent", "link"] {
             let real = [options, &[name, "new"]].concat();
             let dry = [&["--dry-run"], &real[..]].concat();
-            let Some(rehearsed) = as_nobody(dir.path(), &dry) else { return };
+            let Some(dry_output) = as_nobody(dir.path(), &dry) else { return };
             let Some(output) = as_nobody(dir.path(), &real) else { return };
-            assert_eq!(stderr(&rehearsed), stderr(&output), "{real:?}");
-            assert_eq!(rehearsed.status.code(), output.status.code(), "{real:?}");
+            assert_eq!(stderr(&dry_output), stderr(&output), "{real:?}");
+            assert_eq!(dry_output.status.code(), output.status.code(), "{real:?}");
             let _ = std::fs::remove_file(dir.path().join("new"));
         }
     }
@@ -444,10 +444,10 @@ fn a_dry_run_knows_what_may_not_be_replaced() {
         let real = [options, &["new", "old"]].concat();
         let Some(output) = as_nobody(dir.path(), &real) else { return };
         let dry = [&["--dry-run"], &real[..]].concat();
-        let Some(rehearsed) = as_nobody(dir.path(), &dry) else { return };
+        let Some(dry_output) = as_nobody(dir.path(), &dry) else { return };
         assert!(stderr(&output).contains("'old': Permission denied"), "{}", stderr(&output));
-        assert_eq!(stderr(&rehearsed), stderr(&output), "{options:?}");
-        assert_eq!(rehearsed.status.code(), output.status.code(), "{options:?}");
+        assert_eq!(stderr(&dry_output), stderr(&output), "{options:?}");
+        assert_eq!(dry_output.status.code(), output.status.code(), "{options:?}");
     }
 }
 

@@ -25,7 +25,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Copies `src` to `copy` with `options`; what the receipt says of it, and what standard error was told.
+/// Copies `src` to `copy` with `options`. Returns its line of the receipt, and standard error.
 fn copy(dir: &Path, profile: &Path, options: &[&str], src: &str) -> (Value, String) {
     let words = [&["--reflink=never", "--receipt=receipt"], options, &[src, "copy"]].concat();
     let output = cp(dir, profile, &words);
@@ -87,7 +87,7 @@ fn a_line_is_used_wherever_it_fits() {
 }
 
 #[test]
-fn file_systems_are_told_apart() {
+fn a_line_applies_to_its_file_systems_only() {
     each_pair(|src, dst| {
         let files = [(src, "a"), (dst, "b")].map(|(scratch, name)| {
             write(scratch.join(name), random_bytes(10_000, 1)).expect("a file");
@@ -449,7 +449,7 @@ fn files_that_are_copied_at_once_go_their_own_way() {
 }
 
 #[test]
-fn a_refusal_is_told_and_the_next_way_goes_on() {
+fn a_refusal_is_reported_and_the_next_variant_continues() {
     let dir = tempfile::tempdir().expect("a directory");
     // The destination is open for writing only, and cannot be mapped.
     write(dir.path().join("a"), random_bytes(100_000, 1)).expect("a file");
@@ -471,7 +471,7 @@ fn a_refusal_is_told_and_the_next_way_goes_on() {
 }
 
 #[test]
-fn statistics_tell_who_chose() {
+fn stats_count_what_chose_the_variant() {
     let dir = tempfile::tempdir().expect("a directory");
     let profile = profile_in(dir.path(), &["variant = \"read_write:8K\""]);
     write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");

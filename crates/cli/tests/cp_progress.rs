@@ -192,7 +192,7 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
 }
 
 #[test]
-fn who_is_told_to_run_and_was_not_stopped_draws_over_what_is_its_own() {
+fn sigcont_without_a_stop_redraws_the_progress_in_place() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let watched = Watched::start_copy(dir.path(), &source);
