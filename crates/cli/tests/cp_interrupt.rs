@@ -160,7 +160,7 @@ fn an_ignored_signal_stays_ignored() {
 }
 
 #[test]
-fn the_status_signal_ends_nothing_that_has_hardly_begun() {
+fn the_status_signal_does_not_end_a_copy_that_is_starting() {
     use std::io::{Read, Write};
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("a"), "new").expect("a file");

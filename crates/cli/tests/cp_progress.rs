@@ -223,7 +223,7 @@ fn what_others_wrote_during_a_stop_stays() {
 }
 
 #[test]
-fn nothing_is_drawn_where_nobody_looks() {
+fn without_a_terminal_no_progress_is_drawn() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let output = testfs::command(env!("CARGO_BIN_EXE_haulage"))

@@ -45,7 +45,7 @@ fn a_wrong_byte_is_found_wherever_it_is() {
 }
 
 #[test]
-fn an_old_file_outlives_a_wrong_copy() {
+fn a_wrong_copy_does_not_replace_the_old_file() {
     let faults = Faults { wrong_reread: Some(200_000), ..Faults::default() };
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("old"), "old").expect("a file");
@@ -106,7 +106,7 @@ fn has_cachestat() -> bool {
 }
 
 #[test]
-fn what_can_be_read_only_once_cannot_be_verified() {
+fn streams_cannot_be_verified() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), "text").expect("a file");
     let shell = format!("echo text | {} cp --verify /dev/stdin b", env!("CARGO_BIN_EXE_haulage"));
@@ -128,7 +128,7 @@ fn methods_and_digests(dir: &Path) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn a_wrong_byte_is_found_with_whatever_other_option() {
+fn a_wrong_byte_is_found_with_every_other_option() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     create_dir(dir.join("s")).expect("a directory");
@@ -164,7 +164,7 @@ fn a_wrong_byte_is_found_with_whatever_other_option() {
 }
 
 #[test]
-fn a_wrong_copy_is_no_part_of_the_next_and_gets_no_other_name() {
+fn a_wrong_copy_leaves_no_partial_file_and_no_name() {
     let content = random_bytes(6 << 20, 3);
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
