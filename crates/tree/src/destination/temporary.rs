@@ -2,8 +2,8 @@
 //! is recognised ([`remove_if_stale`]).
 //!
 //! The temporary name of `NAME` is `.NAME.haulage-new`, so that a later run of the same copy finds
-//! and removes the temporary of a killed run. If another process may be using that name, or if it
-//! is too long, the name is `.haulage-PID-COUNT`.
+//! and removes the temporary of a killed run. If that name is too long or that of a file of the
+//! source, or if another process may be using it, the name is `.haulage-PID-COUNT`.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
