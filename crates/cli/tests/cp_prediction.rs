@@ -79,21 +79,20 @@ fn check(from: &Path, to: &Path) {
                     }
                     let (size, in_flight) = (SizeClass::of(bytes), InFlight::One);
                     let situation = Situation { size, residency, in_flight, no_cache };
-                    let variants =
-                        predictor.variants(&PlannedFile { situation, bytes, jobs: JOBS });
+                    let ways = predictor.variants(&PlannedFile { situation, bytes, jobs: JOBS });
                     let (chosen, moved) = copied(from, to, &path, no_cache);
                     if chosen == "reflink" {
                         // A profile does not choose clones.
                         continue;
                     }
-                    let variants: Vec<String> = variants.iter().map(ToString::to_string).collect();
+                    let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
                     let place = format!(
                         "{} to {}, {situation:?}",
                         found.src.in_words(),
                         found.dst.in_words()
                     );
-                    assert_eq!(chosen, variants[0], "{place}");
-                    assert!(variants.contains(&moved), "{place}: {moved} of {variants:?}");
+                    assert_eq!(chosen, ways[0], "{place}");
+                    assert!(ways.contains(&moved), "{place}: {moved} of {ways:?}");
                 }
             }
         }
