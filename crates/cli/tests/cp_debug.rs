@@ -70,7 +70,7 @@ const WITH_REFLINK: &[(&str, &[&str], [&str; 3])] = &[
 ];
 
 #[test]
-fn how_a_file_was_copied_is_told_as_it_was() {
+fn debug_reports_how_a_file_was_copied() {
     each_fs(|kind, dir| {
         build(dir);
         let table = if kind.reflinks() { WITH_REFLINK } else { WITHOUT_REFLINK };
@@ -97,9 +97,9 @@ fn how_a_file_was_copied_is_told_as_it_was() {
     });
 }
 
-/// Whoever insists on shared blocks hears of it where there is none to share, too.
+/// With `--reflink=always` the refusal of a clone is an error, also for files without blocks.
 #[test]
-fn a_clone_that_is_a_must_is_tried_whatever_there_is_to_clone() {
+fn a_required_clone_is_tried_for_every_kind_of_file() {
     each_fs(|kind, dir| {
         build(dir);
         for (src, dst, works) in [

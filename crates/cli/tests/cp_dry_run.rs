@@ -1,4 +1,4 @@
-//! `--dry-run` says what a real run says, and touches nothing.
+//! `--dry-run` prints what a real run prints, and changes nothing.
 
 use std::collections::BTreeMap;
 use std::fs::{create_dir_all, hard_link, set_permissions, symlink_metadata, write};
@@ -12,7 +12,7 @@ use rustix::fs::{
     utimensat,
 };
 
-/// What stands before each case; a name that ends in a slash is a directory, `->` makes a symbolic
+/// The files before each case; a name that ends in a slash is a directory, `->` makes a symbolic
 /// link, `=` a hard link, and `!` a file from the future.
 const FIXTURE: &str = "a b old ! newer s/x s/y s/d/z s/d/e/deep s/empty/ s/link->x s/broken->nowhere \
                        s/hard=s/x to/x to/d/z to/only to/s/x to/s/d other/a other/s/x full/s/x->to \
@@ -60,7 +60,8 @@ fn names(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// All that a look at each inode tells. To follow a symbolic link marks it as read.
+/// All attributes of each inode. The access time of a symbolic link is left out: following the link
+/// changes it.
 fn stats(names: &[PathBuf]) -> BTreeMap<PathBuf, String> {
     let stat = |path: &PathBuf| {
         let stat = symlink_metadata(path).expect("an entry");
@@ -72,8 +73,8 @@ fn stats(names: &[PathBuf]) -> BTreeMap<PathBuf, String> {
     names.iter().map(stat).collect()
 }
 
-/// Sets times of access back, so that every reading shows.
-fn forget_readings(names: &[PathBuf]) {
+/// Sets access times back, so that every read changes them.
+fn reset_access_times(names: &[PathBuf]) {
     let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
     let times =
         Timestamps { last_access: Timespec { tv_sec: 1, tv_nsec: 0 }, last_modification: omitted };
@@ -89,30 +90,31 @@ fn cp(dir: &Path, option: &str, words: &str) -> Output {
     command.output().expect("haulage runs")
 }
 
-fn told(output: &Output) -> (String, String, Option<i32>) {
+/// Standard output, standard error and exit status.
+fn results(output: &Output) -> (String, String, Option<i32>) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr), output.status.code())
 }
 
-/// What is wrong with a rehearsal of this command.
+/// How the dry run of this command differs from the real run.
 fn check(words: &str) -> Option<String> {
     let dir = tempfile::tempdir().expect("a directory");
     build(dir.path());
     let before_names = names(dir.path());
-    forget_readings(&before_names);
+    reset_access_times(&before_names);
     let before = stats(&before_names);
-    let rehearsed = told(&cp(dir.path(), "--dry-run", words));
+    let dry = results(&cp(dir.path(), "--dry-run", words));
     let after = stats(&before_names);
     if let Some((name, stat)) = after.iter().find(|(name, stat)| before[*name] != **stat) {
         return Some(format!("{words}: {}: {} then {stat}", name.display(), before[name]));
     }
     assert_eq!(names(dir.path()), before_names, "{words}");
-    let done = told(&cp(dir.path(), "-v", words));
-    (rehearsed != done).then(|| format!("{words}: {rehearsed:?}, but in earnest {done:?}"))
+    let done = results(&cp(dir.path(), "-v", words));
+    (dry != done).then(|| format!("{words}: {dry:?}, real run {done:?}"))
 }
 
 #[test]
-fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
+fn a_dry_run_reports_what_is_done_and_changes_nothing() {
     let commands = [
         // Something new.
         "a new",
@@ -134,7 +136,7 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         "nowhere new",
         "s new",
         "-a s/fifo new",
-        // Something that stands.
+        // An existing destination.
         "a b",
         "-a s/x s/d/z to",
         "-aT s to",
@@ -171,7 +173,7 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         "--atomic -l a b",
         "--atomic -aT s to",
         "--atomic --remove-destination a b",
-        // What is in the way.
+        // Destinations that cannot be replaced or created.
         "a a",
         "a ./a",
         "file a",
@@ -186,7 +188,7 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         "a toa",
         "--remove-destination b toa",
         "-r s full",
-        // Operands that meet.
+        // Operands with the same destination.
         "a other/a up",
         "-n a other/a up",
         "--backup=t a other/a up",
@@ -215,10 +217,10 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
         "--parents s/d/./../d/z up",
         "--parents -r s/../s up",
         "--parents -r s/d/e/../../d/e up",
-        // What is left out.
+        // Filters.
         "-r --exclude=d s up",
         "-r --include=x --exclude=* s up",
-        // A copy into itself is none where its own beginning is left out.
+        // Not a copy into itself, because a filter leaves out the destination.
         "-r --exclude=e s s/d/e",
         "-r --exclude=/d/e/ s s/d/e",
         "-r --exclude=d s s/d/e",
@@ -230,8 +232,8 @@ fn a_rehearsal_tells_what_is_done_and_touches_nothing() {
 }
 
 #[test]
-fn a_copy_into_itself_is_foreseen() {
-    for (words, is_told) in [
+fn a_dry_run_reports_a_copy_into_itself() {
+    for (words, is_reported) in [
         ("-r s s/new", true),
         ("-r --parents s/d s/d/e", true),
         ("-r --parents s s/d/e", true),
@@ -242,7 +244,7 @@ fn a_copy_into_itself_is_foreseen() {
         ("-r --parents s/d other", false),
         ("-r --parents --exclude=e s/d s/d/e", false),
         ("-r --parents --exclude=s s/d s/d/e", false),
-        // In the words that are those of GNU cp.
+        // Messages that are those of GNU cp.
         ("-rH sl s/d", true),
         ("-rH sl s", false),
         ("-rH --parents sl s/d", true),
@@ -263,15 +265,20 @@ fn a_copy_into_itself_is_foreseen() {
         }
         symlink("../c", dir.path().join("looped/l")).expect("a link");
         symlink("s", dir.path().join("sl")).expect("a link");
-        let rehearsed = cp(dir.path(), "--dry-run", words);
+        let dry = cp(dir.path(), "--dry-run", words);
         let done = cp(dir.path(), "-v", words);
-        assert_eq!((&rehearsed.stderr, rehearsed.status), (&done.stderr, done.status), "{words}");
-        assert_eq!(told(&done).1.contains("into itself"), is_told, "{words}: {:?}", told(&done));
+        assert_eq!((&dry.stderr, dry.status), (&done.stderr, done.status), "{words}");
+        assert_eq!(
+            results(&done).1.contains("into itself"),
+            is_reported,
+            "{words}: {:?}",
+            results(&done)
+        );
     }
 }
 
 #[test]
-fn what_cannot_have_another_name_is_foreseen() {
+fn a_dry_run_reports_files_that_cannot_be_hard_linked() {
     let dir = tempfile::tempdir().expect("a directory");
     build(dir.path());
     let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else {
@@ -284,7 +291,7 @@ fn what_cannot_have_another_name_is_foreseen() {
     symlink("a", dir.path().join("linked")).expect("a link");
     let there = elsewhere.path().to_str().expect("a plain name");
     for words in ["-l a", "-lP s/link", "-l linked", "-l a b", "-rl s"] {
-        check_told(dir.path(), &format!("{words} {there}"), "Invalid cross-device link");
+        check_failure(dir.path(), &format!("{words} {there}"), "Invalid cross-device link");
     }
     for (name, flag) in [("s/x", IFlags::IMMUTABLE), ("s/d/z", IFlags::APPEND)] {
         let file = std::fs::File::open(dir.path().join(name)).expect("a file");
@@ -300,17 +307,17 @@ fn what_cannot_have_another_name_is_foreseen() {
         ] {
             let meets = words.starts_with("-l ") && words.ends_with(" b");
             let reason = if meets { "File exists" } else { "Operation not permitted" };
-            check_told(dir.path(), &words, reason);
+            check_failure(dir.path(), &words, reason);
         }
         ioctl_setflags(&file, flags.expect("those that it had")).expect("as it was");
     }
 }
 
-/// A rehearsal fails in the words of the real run, which has `reason` in them.
-fn check_told(dir: &Path, words: &str, reason: &str) {
-    let rehearsed = told(&cp(dir, "--dry-run", words));
-    let done = told(&cp(dir, "-v", words));
-    assert_eq!((&rehearsed.1, rehearsed.2), (&done.1, done.2), "{words}");
+/// The dry run fails with the message of the real run, which contains `reason`.
+fn check_failure(dir: &Path, words: &str, reason: &str) {
+    let dry = results(&cp(dir, "--dry-run", words));
+    let done = results(&cp(dir, "-v", words));
+    assert_eq!((&dry.1, dry.2), (&done.1, done.2), "{words}");
     assert!(done.1.contains(reason), "{words}: {}", done.1);
     let made = dir.join("up/s");
     if made.exists() {
@@ -319,38 +326,38 @@ fn check_told(dir: &Path, words: &str, reason: &str) {
 }
 
 #[test]
-fn no_fifo_is_waited_for() {
+fn a_dry_run_does_not_open_a_fifo() {
     let dir = tempfile::tempdir().expect("a directory");
     build(dir.path());
     for words in ["s/fifo b", "-b s/fifo b", "--remove-destination s/fifo b", "--atomic s/fifo b"] {
-        // One that waits for somebody to write goes on as soon as somebody does.
-        let rehearsed = std::thread::scope(|scope| {
-            let rehearsal = scope.spawn(|| cp(dir.path(), "--dry-run", words));
+        // A dry run that waits for a writer of the fifo continues as soon as there is one.
+        let dry = std::thread::scope(|scope| {
+            let dry_run = scope.spawn(|| cp(dir.path(), "--dry-run", words));
             let deadline = std::time::Instant::now() + Duration::from_secs(20);
-            while !rehearsal.is_finished() {
+            while !dry_run.is_finished() {
                 if std::time::Instant::now() > deadline {
                     write(dir.path().join("s/fifo"), "").expect("the fifo");
                     panic!("{words}: it waits");
                 }
                 std::thread::sleep(Duration::from_millis(2));
             }
-            rehearsal.join().expect("it ended")
+            dry_run.join().expect("it ended")
         });
-        assert_eq!(told(&rehearsed).1, "", "{words}");
-        assert!(rehearsed.status.success(), "{words}");
+        assert_eq!(results(&dry).1, "", "{words}");
+        assert!(dry.status.success(), "{words}");
     }
 }
 
 #[test]
-fn nobody_is_asked() {
+fn a_dry_run_asks_no_question() {
     let dir = tempfile::tempdir().expect("a directory");
     build(dir.path());
-    let output = told(&cp(dir.path(), "--dry-run", "-i a b"));
+    let output = results(&cp(dir.path(), "--dry-run", "-i a b"));
     assert_eq!(output, ("'a' -> 'b'\n".into(), String::new(), Some(0)));
 }
 
 #[test]
-fn no_depth_is_too_deep_and_no_mode_is_changed() {
+fn a_dry_run_walks_a_deep_tree_and_changes_no_mode() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut deep = dir.path().join("s");
     for _ in 0..300 {
@@ -360,19 +367,19 @@ fn no_depth_is_too_deep_and_no_mode_is_changed() {
     write(deep.join("f"), "text").expect("a file");
     write(dir.path().join("s/last"), "text").expect("a file");
     set_permissions(dir.path().join("s"), PermissionsExt::from_mode(0o500)).expect("a mode");
-    let rehearsed = told(&cp(dir.path(), "--dry-run", "-a s t"));
+    let dry = results(&cp(dir.path(), "--dry-run", "-a s t"));
     assert!(!dir.path().join("t").exists());
-    let done = told(&cp(dir.path(), "-v", "-a s t"));
-    assert_eq!(rehearsed, done);
+    let done = results(&cp(dir.path(), "-v", "-a s t"));
+    assert_eq!(dry, done);
     assert_eq!(done.0.lines().count(), 303, "{}", done.0);
 }
 
 #[test]
-fn what_a_rehearsal_cannot_tell_of_is_refused() {
+fn a_dry_run_with_stats_or_a_receipt_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     build(dir.path());
     for option in ["--stats", "--receipt=r"] {
-        let output = told(&cp(dir.path(), option, "--dry-run a new"));
+        let output = results(&cp(dir.path(), option, "--dry-run a new"));
         let words = "cp: --dry-run cannot be combined with --receipt or --stats\n";
         assert!(output.1.starts_with(words) && output.2 == Some(1), "{output:?}");
         assert!(!dir.path().join("r").exists());

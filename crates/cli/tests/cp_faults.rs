@@ -11,7 +11,7 @@ fn haulage() -> &'static str {
     env!("CARGO_BIN_EXE_haulage")
 }
 
-/// Runs `haulage cp ARGS` in `dir` under strace with `inject`, or says aloud that it cannot.
+/// Runs `haulage cp ARGS` in `dir` under strace with `inject`, or reports that it is skipped.
 fn with_faults(dir: &Path, inject: &[&str], args: &[&str]) -> Option<Output> {
     let mut command = Command::new("strace");
     command.args(["-f", "-o", "trace"]);
@@ -32,11 +32,11 @@ fn calls(dir: &Path, text: &str) -> usize {
     trace.lines().filter(|line| line.contains(text)).count()
 }
 
-/// What copies between network file systems; here it is asked for.
+/// The engine that copies between network file systems, selected here by option.
 const KERNEL_COPY: &str = "--engine=copy_file_range";
 
 #[test]
-fn a_real_error_of_a_kernel_copy_is_not_covered_up_by_another_way() {
+fn no_fallback_hides_an_error_of_copy_file_range() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), random_bytes(1 << 20, 1)).expect("a file");
     for (errno, words) in [
@@ -58,7 +58,7 @@ fn a_real_error_of_a_kernel_copy_is_not_covered_up_by_another_way() {
 }
 
 #[test]
-fn a_refusal_goes_on_exactly_where_it_happened() {
+fn after_a_refusal_the_next_variant_continues_at_that_byte() {
     let dir = tempfile::tempdir().expect("a directory");
     let bytes = random_bytes(3 << 20, 2);
     write(dir.path().join("a"), &bytes).expect("a file");
@@ -75,13 +75,13 @@ fn a_refusal_goes_on_exactly_where_it_happened() {
 }
 
 #[test]
-fn a_refused_clone_is_not_asked_for_again() {
+fn a_refused_clone_is_not_tried_again() {
     let dir = tempfile::tempdir().expect("a directory");
     create_dir(dir.path().join("s")).expect("a directory");
     for number in 0..10 {
         write(dir.path().join(format!("s/{number}")), "x").expect("a file");
     }
-    // Each worker asks for itself.
+    // Each worker tries it by itself.
     let args = ["-a", "--jobs=1", "s", "t"];
     let Some(output) = with_faults(dir.path(), &["inject=ioctl:error=EOPNOTSUPP"], &args) else {
         return;
@@ -91,7 +91,7 @@ fn a_refused_clone_is_not_asked_for_again() {
 }
 
 #[test]
-fn an_error_at_close_is_told_of() {
+fn an_error_at_close_is_reported() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), "content").expect("a file");
     write(dir.path().join("b"), "old").expect("a file");
@@ -132,9 +132,9 @@ fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
 }
 
 #[test]
-fn what_excuses_a_first_call_excuses_no_later_one() {
+fn an_errno_that_is_a_refusal_at_first_is_an_error_later() {
     let dir = tempfile::tempdir().expect("a directory");
-    // Past the bytes that go without a look at whether to stop.
+    // Longer than one piece.
     write(dir.path().join("a"), random_bytes(65 << 20, 1)).expect("a file");
     let inject = "inject=copy_file_range:error=EIO:when=2+";
     let Some(output) = with_faults(dir.path(), &[inject], &[KERNEL_COPY, "a", "b"]) else {
@@ -146,7 +146,7 @@ fn what_excuses_a_first_call_excuses_no_later_one() {
 }
 
 #[test]
-fn force_removes_no_destination_for_want_of_descriptors() {
+fn force_removes_no_destination_if_descriptors_run_out() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), "new").expect("a file");
     for errno in ["EMFILE", "ENFILE", "ENOMEM", "EIO"] {
@@ -250,7 +250,7 @@ fn directories_that_may_not_be_written_to_are_filled_first() {
         let made = metadata(dir.path().join(name)).expect("the copy");
         assert_eq!(made.mode() & 0o7777, mode, "{name}");
     }
-    // So that the directory can be removed by whoever runs this.
+    // So that the user of the tests can remove the directory.
     for name in ["s", "s/d", "t", "t/d"] {
         let _ = set_permissions(dir.path().join(name), Permissions::from_mode(0o777));
     }
@@ -423,10 +423,10 @@ fn a_dry_run_knows_whose_files_may_not_be_linked() {
         for name in ["private", "read", "shared", "lent", "link"] {
             let real = [options, &[name, "new"]].concat();
             let dry = [&["--dry-run"], &real[..]].concat();
-            let Some(rehearsed) = as_nobody(dir.path(), &dry) else { return };
+            let Some(dry_output) = as_nobody(dir.path(), &dry) else { return };
             let Some(output) = as_nobody(dir.path(), &real) else { return };
-            assert_eq!(stderr(&rehearsed), stderr(&output), "{real:?}");
-            assert_eq!(rehearsed.status.code(), output.status.code(), "{real:?}");
+            assert_eq!(stderr(&dry_output), stderr(&output), "{real:?}");
+            assert_eq!(dry_output.status.code(), output.status.code(), "{real:?}");
             let _ = std::fs::remove_file(dir.path().join("new"));
         }
     }
@@ -444,10 +444,10 @@ fn a_dry_run_knows_what_may_not_be_replaced() {
         let real = [options, &["new", "old"]].concat();
         let Some(output) = as_nobody(dir.path(), &real) else { return };
         let dry = [&["--dry-run"], &real[..]].concat();
-        let Some(rehearsed) = as_nobody(dir.path(), &dry) else { return };
+        let Some(dry_output) = as_nobody(dir.path(), &dry) else { return };
         assert!(stderr(&output).contains("'old': Permission denied"), "{}", stderr(&output));
-        assert_eq!(stderr(&rehearsed), stderr(&output), "{options:?}");
-        assert_eq!(rehearsed.status.code(), output.status.code(), "{options:?}");
+        assert_eq!(stderr(&dry_output), stderr(&output), "{options:?}");
+        assert_eq!(dry_output.status.code(), output.status.code(), "{options:?}");
     }
 }
 

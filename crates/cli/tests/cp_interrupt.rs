@@ -95,7 +95,7 @@ fn words_of_a_hanging_copy(signals: &[Signal]) -> Option<String> {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::create_dir(dir.path().join("dst")).expect("a directory");
     let src = faulty.source();
-    // Bytes are told of when a call has returned, which of sendfile is all of them at once.
+    // Bytes are counted when a call has returned, and sendfile moves all of them in one call.
     let words = ["-r", "--engine=read_write:256K", src.to_str().expect("a plain name"), "dst"];
     let child = cp(dir.path(), &words);
     let copy = dir.path().join("dst/source");
@@ -160,7 +160,7 @@ fn an_ignored_signal_stays_ignored() {
 }
 
 #[test]
-fn the_status_signal_ends_nothing_that_has_hardly_begun() {
+fn the_status_signal_does_not_end_a_copy_that_is_starting() {
     use std::io::{Read, Write};
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("a"), "new").expect("a file");

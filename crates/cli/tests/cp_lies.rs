@@ -13,19 +13,19 @@ fn cp(args: &[&str], src: &Path, dst: &Path) -> Output {
     command.arg("cp").args(args).args([src, dst]).output().expect("haulage runs")
 }
 
-/// What must come of a copy.
+/// The result that a copy must have.
 enum Due {
     Right,
-    /// Success, as far as anybody can tell, with a warning that the file changed.
+    /// Success, with a warning that the file changed.
     Warned,
     /// Exit status 1, and these words about the file.
-    Aloud(&'static str),
+    Error(&'static str),
 }
 
-const WAYS: &[&[&str]] =
+const OPTIONS: &[&[&str]] =
     &[&[], &["-a"], &["--sparse=always"], &["--sparse=never"], &["--reflink=never"]];
 
-/// `true` when the copy is due to be right and is, or fails as it is due to.
+/// Fails the test unless the copy has the result `due`.
 fn check(what: &str, output: &Output, due: &Due, name: &str, copied_right: bool) {
     let said = String::from_utf8_lossy(&output.stderr);
     match due {
@@ -37,7 +37,7 @@ fn check(what: &str, output: &Output, due: &Due, name: &str, copied_right: bool)
             assert!(output.status.success(), "{what}: {said}");
             assert!(said.contains("changed while being copied"), "{what}: {said}");
         }
-        Due::Aloud(words) => {
+        Due::Error(words) => {
             assert_eq!(output.status.code(), Some(1), "{what}: {said}");
             assert!(said.contains(words) && said.contains(name), "{what}: {said}");
         }
@@ -45,7 +45,7 @@ fn check(what: &str, output: &Output, due: &Due, name: &str, copied_right: bool)
 }
 
 #[test]
-fn a_copy_from_a_liar_is_right_or_fails_aloud() {
+fn a_copy_from_a_faulty_file_system_is_right_or_reports_an_error() {
     let io = Some((100_000, Errno::IO));
     let size = |bytes| Faults { size: Some(bytes), ..Faults::default() };
     for (what, faults, due) in [
@@ -62,24 +62,24 @@ fn a_copy_from_a_liar_is_right_or_fails_aloud() {
         (
             "an error",
             Faults { read_error: io, ..Faults::default() },
-            Due::Aloud("Input/output error"),
+            Due::Error("Input/output error"),
         ),
         (
             "an error among no blocks",
             Faults { read_error: io, blocks: Some(0), ..Faults::default() },
-            Due::Aloud("Input/output error"),
+            Due::Error("Input/output error"),
         ),
         ("length zero", size(0), Due::Right),
         ("too short", size(1000), Due::Right),
         ("too short by one", size(LEN as u64 - 1), Due::Right),
-        ("too long", size(LEN as u64 + 4096), Due::Aloud("while being copied")),
-        ("huge", size(1 << 40), Due::Aloud("while being copied")),
+        ("too long", size(LEN as u64 + 4096), Due::Error("while being copied")),
+        ("huge", size(1 << 40), Due::Error("while being copied")),
         ("changes", Faults { changes_while_read: true, ..Faults::default() }, Due::Warned),
     ] {
         let content = random_bytes(LEN, 7);
         let Some(faulty) = FaultyFs::mount(content.clone(), faults) else { return };
         let dir = tempfile::tempdir().expect("a directory");
-        for args in WAYS {
+        for args in OPTIONS {
             let dst = dir.path().join("copy");
             let output = cp(args, &faulty.source(), &dst);
             let right = std::fs::read(&dst).is_ok_and(|copied| copied == content);
@@ -90,35 +90,35 @@ fn a_copy_from_a_liar_is_right_or_fails_aloud() {
 }
 
 #[test]
-fn a_copy_to_a_liar_is_right_or_fails_aloud() {
+fn a_copy_to_a_faulty_file_system_is_right_or_reports_an_error() {
     for (what, faults, due) in [
         ("no fault", Faults::default(), Due::Right),
         (
             "full",
             Faults { write_error: Some((100_000, Errno::NOSPC)), ..Faults::default() },
-            Due::Aloud("No space left on device"),
+            Due::Error("No space left on device"),
         ),
         (
             "no quota at once",
             Faults { write_error: Some((0, Errno::DQUOT)), ..Faults::default() },
-            Due::Aloud("Disk quota exceeded"),
+            Due::Error("Disk quota exceeded"),
         ),
         (
             "an error at close",
             Faults { close_error: Some(Errno::IO), ..Faults::default() },
-            Due::Aloud("Input/output error"),
+            Due::Error("Input/output error"),
         ),
         (
             "no quota at close",
             Faults { close_error: Some(Errno::DQUOT), ..Faults::default() },
-            Due::Aloud("Disk quota exceeded"),
+            Due::Error("Disk quota exceeded"),
         ),
     ] {
         let dir = tempfile::tempdir().expect("a directory");
         let src = dir.path().join("original");
         let content = random_bytes(LEN, 8);
         std::fs::write(&src, &content).expect("a file");
-        for args in WAYS {
+        for args in OPTIONS {
             let Some(faulty) = FaultyFs::mount(Vec::new(), faults.clone()) else { return };
             let dst = faulty.path().join("made");
             let output = cp(args, &src, &dst);
@@ -130,7 +130,7 @@ fn a_copy_to_a_liar_is_right_or_fails_aloud() {
 
 /// The faulty file system does not support extended attributes, like some older ones.
 #[test]
-fn attributes_that_no_file_there_can_have_are_missed_once() {
+fn unsupported_attributes_are_reported_once() {
     let dir = tempfile::tempdir().expect("a directory");
     let src = dir.path().join("original");
     std::fs::write(&src, "text").expect("a file");
@@ -141,7 +141,7 @@ fn attributes_that_no_file_there_can_have_are_missed_once() {
             return;
         }
     }
-    for (args, status, told) in [
+    for (args, status, is_reported) in [
         (&["--preserve=xattr"][..], 1, true),
         (&["-a", "--preserve=xattr"], 1, true),
         (&["--preserve=all"], 0, false),
@@ -154,7 +154,7 @@ fn attributes_that_no_file_there_can_have_are_missed_once() {
         let line =
             format!("cp: setting attributes for '{}': Operation not supported\n", dst.display());
         let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(said, if told { line } else { String::new() }, "{args:?}");
+        assert_eq!(said, if is_reported { line } else { String::new() }, "{args:?}");
         assert_eq!(std::fs::read(&dst).expect("a copy"), b"text", "{args:?}");
     }
 }

@@ -81,7 +81,7 @@ fn many_operands_are_copied_as_gnu_copies_them() {
 }
 
 #[test]
-fn what_fails_underway_is_told_in_the_order_of_the_operands() {
+fn failures_during_the_copy_are_reported_in_operand_order() {
     let dir = tempfile::tempdir().expect("a directory");
     make(dir.path());
     // So long that a thread which met a short one first would speak up before its turn.

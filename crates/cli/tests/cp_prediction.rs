@@ -1,5 +1,5 @@
-//! What `tune` takes for the default is what `cp` does: both go by one set of functions, and here they
-//! are held to each other on real file systems.
+//! The variant that `tune` takes for the default is the one that `cp` uses: both call the same
+//! functions, and this test compares them on real file systems.
 
 use std::fs::{File, remove_file, write};
 use std::os::fd::AsFd;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use testfs::{each_fs, each_pair, random_bytes};
 use tree::{PlannedFile, Predictor};
 
-/// A length of each class that a copy asks about, and of one that it does not.
+/// Lengths up to and over 64 KiB. A copy looks up the residency of the longer ones only.
 const LENGTHS: [usize; 5] = [3000, 20_000, 300_000, 5 << 20, 20 << 20];
 
 const JOBS: usize = 2;
@@ -38,7 +38,7 @@ fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> (String, St
     (text(&entry["chosen"]["variant"]), text(&moved.expect("an attempt")["variant"]))
 }
 
-/// Whether the state could be had.
+/// Brings the file into the state, and returns whether it is in it.
 fn reach(file: &File, bytes: u64, residency: Residency) -> bool {
     if residency == Residency::Absent {
         fadvise(file, 0, None, Advice::DontNeed).expect("advised");
@@ -82,7 +82,7 @@ fn check(from: &Path, to: &Path) {
                     let ways = predictor.variants(&PlannedFile { situation, bytes, jobs: JOBS });
                     let (chosen, moved) = copied(from, to, &path, no_cache);
                     if chosen == "reflink" {
-                        // That is no choice of a profile's.
+                        // A profile does not choose clones.
                         continue;
                     }
                     let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
@@ -99,7 +99,7 @@ fn check(from: &Path, to: &Path) {
     }
 }
 
-/// Lines that tell everything apart that can be told apart.
+/// Lines for every condition that a line can have.
 fn own_lines() -> Vec<Line> {
     let line = |size: u64, residency, no_cache, variant: &str| Line {
         size: Some(SizeClass::of(size)),
@@ -121,7 +121,7 @@ fn own_lines() -> Vec<Line> {
 }
 
 #[test]
-fn a_copy_goes_the_way_that_was_foretold() {
+fn a_copy_uses_the_predicted_variant() {
     each_fs(|_, dir| check(dir, dir));
     each_pair(|src, dst| check(src.path(), dst.path()));
 }

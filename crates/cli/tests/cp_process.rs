@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether `/bin/cp` is GNU's; if not, says aloud that the test is skipped.
+/// Whether `/bin/cp` is GNU's; if not, reports that the test is skipped.
 fn has_gnu_cp() -> bool {
     let output = Command::new("/bin/cp").arg("--version").output();
     let gnu = output.is_ok_and(|output| text(&output.stdout).contains("GNU coreutils"));
@@ -75,7 +75,7 @@ fn called_by_a_path_it_repeats_that_path_where_gnu_cp_does() {
 }
 
 #[test]
-fn words_that_cannot_be_said_make_it_fail() {
+fn output_that_cannot_be_written_is_a_failure() {
     for (streams, words, status) in [
         (">&-", "a b", 0),
         (">&-", "-v a b", 1),
@@ -86,11 +86,11 @@ fn words_that_cannot_be_said_make_it_fail() {
         (">/dev/full", "-v a b", 1),
         (">/dev/full", "--help", 1),
         (">/dev/null", "-v a b", 0),
-        // Neither is a number for a file of ours.
+        // No file of the copy may get these descriptors.
         ("<&- >&- 2>&-", "a b", 0),
         ("<&-", "-i a b", 0),
         ("2>&-", "nosuch b", 1),
-        // Somebody else may have opened it for reading as well.
+        // Open for reading and writing.
         ("1<>/dev/null", "-v a b", 0),
     ] {
         let dir = directory();
@@ -110,7 +110,7 @@ fn words_that_cannot_be_said_make_it_fail() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_ends_it_as_it_was_started_to_end() {
+fn a_pipe_without_a_reader_ends_it_by_sigpipe_unless_that_is_ignored() {
     // The signal's number is 13.
     for (trap, words, status, said) in [
         ("", "--version", None, ""),

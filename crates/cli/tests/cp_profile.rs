@@ -25,7 +25,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Copies `src` to `copy` with `options`; what the receipt says of it, and what standard error was told.
+/// Copies `src` to `copy` with `options`. Returns its line of the receipt, and standard error.
 fn copy(dir: &Path, profile: &Path, options: &[&str], src: &str) -> (Value, String) {
     let words = [&["--reflink=never", "--receipt=receipt"], options, &[src, "copy"]].concat();
     let output = cp(dir, profile, &words);
@@ -87,7 +87,7 @@ fn a_line_is_used_wherever_it_fits() {
 }
 
 #[test]
-fn file_systems_are_told_apart() {
+fn a_line_applies_to_its_file_systems_only() {
     each_pair(|src, dst| {
         let files = [(src, "a"), (dst, "b")].map(|(scratch, name)| {
             write(scratch.join(name), random_bytes(10_000, 1)).expect("a file");
@@ -162,7 +162,7 @@ fn a_length_belongs_to_its_class_up_to_the_last_byte() {
 }
 
 #[test]
-fn a_cold_file_goes_its_own_way() {
+fn lines_match_by_residency() {
     for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
         let Some(scratch) = fs(kind) else { continue };
         let dir = scratch.path();
@@ -209,7 +209,7 @@ fn a_cold_file_goes_its_own_way() {
             drop_from(len / 2);
             check(&two, "read_write:128K");
         }
-        // A short one is not asked about: the question would take its time.
+        // The residency of a short file is not looked up: that would take as long as its copy.
         write(dir.join("a"), random_bytes(64 << 10, 1)).expect("a file");
         let file = File::open(dir.join("a")).expect("a file");
         file.sync_all().expect("synced");
@@ -235,7 +235,7 @@ fn a_source_that_is_to_be_compared_is_read_through_the_page_cache() {
 }
 
 #[test]
-fn whatever_is_in_place_of_a_profile_the_copy_is_made() {
+fn an_unreadable_profile_does_not_stop_the_copy() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     write(at("a"), random_bytes(2 << 20, 1)).expect("a file");
@@ -305,7 +305,7 @@ fn the_users_own_is_read_when_there_is_something_to_copy() {
 }
 
 #[test]
-fn a_script_hears_nothing_of_what_has_changed_and_a_person_does() {
+fn profile_notices_need_debug_or_stats() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
     write(dir.path().join("b"), random_bytes(2 << 20, 2)).expect("a file");
@@ -360,7 +360,7 @@ fn a_script_hears_nothing_of_what_has_changed_and_a_person_does() {
 }
 
 #[test]
-fn what_this_build_has_not_is_passed_over() {
+fn lines_with_unusable_variants_are_skipped() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
     let profile = profile_in(
@@ -368,7 +368,7 @@ fn what_this_build_has_not_is_passed_over() {
         &[
             "variant = \"teleport\"",
             "variant = \"memory\"",
-            // Neither is up to a profile: the user has said that blocks are not to be shared.
+            // A profile may not choose these: the user has excluded shared blocks.
             "variant = \"reflink\"",
             "variant = \"copy_file_range\"",
             "variant = \"sendfile\"",
@@ -381,7 +381,7 @@ fn what_this_build_has_not_is_passed_over() {
 }
 
 #[test]
-fn blocks_are_shared_where_they_can_be_whatever_was_measured() {
+fn a_clone_precedes_the_profile() {
     each_fs(|kind, dir| {
         let profile = profile_in(dir, &["variant = \"read_write:8K\""]);
         write(dir.join("a"), random_bytes(100_000, 1)).expect("a file");
@@ -395,7 +395,7 @@ fn blocks_are_shared_where_they_can_be_whatever_was_measured() {
 }
 
 #[test]
-fn a_file_is_shared_by_no_more_workers_than_there_are() {
+fn a_variant_has_no_more_workers_than_jobs() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), random_bytes(5 << 20, 1)).expect("a file");
     let lines = [
@@ -415,7 +415,7 @@ fn a_file_is_shared_by_no_more_workers_than_there_are() {
 }
 
 #[test]
-fn files_that_are_copied_at_once_go_their_own_way() {
+fn lines_match_by_files_in_flight() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     let names: Vec<String> = (0..120).map(|number| format!("f{number}")).collect();
@@ -449,7 +449,7 @@ fn files_that_are_copied_at_once_go_their_own_way() {
 }
 
 #[test]
-fn a_refusal_is_told_and_the_next_way_goes_on() {
+fn a_refusal_is_reported_and_the_next_variant_continues() {
     let dir = tempfile::tempdir().expect("a directory");
     // The destination is open for writing only, and cannot be mapped.
     write(dir.path().join("a"), random_bytes(100_000, 1)).expect("a file");
@@ -471,12 +471,12 @@ fn a_refusal_is_told_and_the_next_way_goes_on() {
 }
 
 #[test]
-fn statistics_tell_who_chose() {
+fn stats_count_what_chose_the_variant() {
     let dir = tempfile::tempdir().expect("a directory");
     let profile = profile_in(dir.path(), &["variant = \"read_write:8K\""]);
     write(dir.path().join("a"), random_bytes(2 << 20, 1)).expect("a file");
     std::fs::create_dir(dir.path().join("to")).expect("a directory");
-    // What is read to its end is no file that anybody has measured.
+    // A profile has no lines for files whose length is not known.
     let words = ["--reflink=never", "--stats", "--receipt=r", "a", "/proc/version", "to"];
     let words = said(&cp(dir.path(), &profile, &words));
     let (_, chosen) = words.split_once("\nchosen by\n").expect("a section");

@@ -192,7 +192,7 @@ fn an_interrupted_copy_leaves_the_terminal_clean() {
 }
 
 #[test]
-fn who_is_told_to_run_and_was_not_stopped_draws_over_what_is_its_own() {
+fn sigcont_without_a_stop_redraws_the_progress_in_place() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let watched = Watched::start_copy(dir.path(), &source);
@@ -223,7 +223,7 @@ fn what_others_wrote_during_a_stop_stays() {
 }
 
 #[test]
-fn nothing_is_drawn_where_nobody_looks() {
+fn without_a_terminal_no_progress_is_drawn() {
     let Some(source) = slow_source() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let output = testfs::command(env!("CARGO_BIN_EXE_haulage"))

@@ -147,7 +147,7 @@ fn the_document_names_every_field_and_no_other() {
 }
 
 #[test]
-fn every_entry_is_told_of_as_it_went() {
+fn every_entry_has_a_receipt() {
     let dir = tempfile::tempdir().expect("a directory");
     make_source(dir.path());
     let output = cp_words(dir.path(), "-a --reflink=never --receipt=r src dst");
@@ -200,7 +200,7 @@ fn entry_with_bytes(entries: &[Value]) -> &Value {
 }
 
 #[test]
-fn a_failure_is_told_with_what_was_done_before() {
+fn a_failed_entry_has_the_bytes_copied_before_the_failure() {
     let dir = tempfile::tempdir().expect("a directory");
     let faults = Faults { read_error: Some((65_536, Errno::IO)), ..Faults::default() };
     let Some(faulty) = FaultyFs::mount(random_bytes(100_000, 1), faults) else { return };
@@ -320,7 +320,7 @@ fn a_run_that_is_interrupted_has_a_summary() {
 }
 
 #[test]
-fn stats_tell_what_was_copied_and_how() {
+fn stats_report_what_was_copied_and_how() {
     let dir = tempfile::tempdir().expect("a directory");
     make_source(dir.path());
     let output = cp_words(dir.path(), "-a --stats --engine=read_write:256K src dst");
@@ -343,9 +343,9 @@ fn stats_tell_what_was_copied_and_how() {
     assert_eq!(output.stdout, b"");
 }
 
-/// What goes first as long as there is no buffer is counted by its own name.
+/// The variants that move the first files are counted by their names.
 #[test]
-fn stats_tell_the_ways_of_the_beginning() {
+fn stats_name_the_variants_used_before_a_profile_is_read() {
     each_fs(|kind, dir| {
         for (bytes, due) in [
             (256 << 10, ["sendfile", "256", "KiB", "1", "file"]),

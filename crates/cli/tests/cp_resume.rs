@@ -91,7 +91,7 @@ fn leftovers(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn ten_times_killed_a_copy_ends_equal_and_copies_little_twice() {
+fn a_copy_killed_ten_times_ends_equal_and_copies_little_twice() {
     let mut random = fastrand::Rng::with_seed(11);
     let whole = LARGE as u64 + (3 << 20) + 50 * 20_000;
     each_fs(|kind, dir| {
@@ -139,7 +139,7 @@ fn a_dry_run_leaves_what_a_killed_copy_left() {
 }
 
 #[test]
-fn sources_that_bear_names_of_ours_are_copied_like_all_others() {
+fn sources_named_like_temporary_files_are_copied_like_others() {
     each_fs(|kind, dir| {
         create_dir(dir.join("src")).expect("a directory");
         let src = |name: &str| dir.join("src").join(name);
@@ -153,7 +153,7 @@ fn sources_that_bear_names_of_ours_are_copied_like_all_others() {
         for option in ["--resume", "--atomic", "--atomic -b"] {
             let common = ["-a", "--reflink=never", "-T", "src", "dst"];
             let args: Vec<_> = option.split(' ').chain(common).collect();
-            // At first all is new; then names are taken over, and links are made anew.
+            // In the first pass all is new; later, names are replaced and links made again.
             for pass in 0..3 {
                 let output = run(dir, &args);
                 assert!(output.status.success(), "{kind} {option}: {output:?}");
@@ -178,7 +178,7 @@ fn sources_that_bear_names_of_ours_are_copied_like_all_others() {
 }
 
 #[test]
-fn what_was_to_become_a_name_of_another_copy_is_cleared_away() {
+fn stale_hard_links_at_temporary_names_are_removed() {
     each_fs(|kind, dir| {
         for name in ["src", "dst"] {
             create_dir(dir.join(name)).expect("a directory");
@@ -221,7 +221,7 @@ fn what_was_to_become_a_name_of_another_copy_is_cleared_away() {
 }
 
 #[test]
-fn other_words_may_end_what_a_killed_copy_began() {
+fn other_arguments_can_complete_a_killed_copy() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     make_tree(&dir.join("src"));
@@ -230,13 +230,13 @@ fn other_words_may_end_what_a_killed_copy_began() {
     assert!(!ended && dir.join(".dst.haulage-journal").exists());
     assert!(run(dir, &[&common[..], &["-T", "src", "dst"]].concat()).status.success());
     assert_eq!(leftovers(dir), [""; 0]);
-    // And so the first words mean again what they mean where nothing was begun.
+    // The copy is complete, so the first arguments copy into the directory.
     assert!(run(dir, &[&common[..], &["src", "dst"]].concat()).status.success());
     assert!(dir.join("dst/src/large").exists());
 }
 
 #[test]
-fn a_part_of_a_source_that_has_changed_is_not_used() {
+fn a_partial_file_of_a_changed_source_is_not_used() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     write(dir.join("a"), random_bytes(LARGE, 1)).expect("a file");
@@ -252,7 +252,7 @@ fn a_part_of_a_source_that_has_changed_is_not_used() {
 }
 
 #[test]
-fn what_is_complete_is_left_and_what_is_not_the_same_is_copied() {
+fn complete_files_are_skipped_and_changed_files_are_copied() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     make_tree(&dir.join("src"));
@@ -266,13 +266,13 @@ fn what_is_complete_is_left_and_what_is_not_the_same_is_copied() {
     assert_ne!(inode("dst/d/3"), before.1, "it was not");
     let differences = tree_differences(&dir.join("src"), &dir.join("dst"), Aspects::ALL);
     assert_eq!(differences.expect("trees"), [""; 0]);
-    // A directory that stood there before is copied into, as ever.
+    // A pre-existing directory is copied into.
     assert!(run(dir, &["-a", "--resume", "src", "dst"]).status.success());
     assert!(dir.join("dst/src/large").exists());
 }
 
 #[test]
-fn what_only_looks_complete_is_found_out_by_reading() {
+fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     create_dir(dir.join("dst")).expect("a directory");
@@ -302,6 +302,6 @@ fn what_only_looks_complete_is_found_out_by_reading() {
         .filter(|line| line["record"] == "entry")
         .map(|line| (line["method"].to_string(), line["verified_xxh3_128"].is_string()))
         .collect();
-    let told = |method: &str| (format!("\"{method}\""), true);
-    assert_eq!(methods, [told("skipped"), told("copied")], "{receipt}");
+    let expected = |method: &str| (format!("\"{method}\""), true);
+    assert_eq!(methods, [expected("skipped"), expected("copied")], "{receipt}");
 }

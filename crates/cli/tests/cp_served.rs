@@ -58,18 +58,18 @@ fn source(content: &[u8]) -> (tempfile::TempDir, String) {
 fn wait_until(ready: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !ready() {
-        assert!(Instant::now() < deadline, "it never comes to that");
+        assert!(Instant::now() < deadline, "it never happens");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Whether the copy has begun a file of its own in `dir`.
+/// Whether the copy has created a temporary file in `dir`.
 fn has_begun(dir: &Path) -> bool {
     names_in(dir).iter().any(|name| name.contains("haulage"))
 }
 
 #[test]
-fn a_file_takes_its_name_when_it_is_whole() {
+fn atomic_renames_a_complete_file() {
     let content = random_bytes(300_000, 1);
     let (_dir, src) = source(&content);
     set_permissions(&src, PermissionsExt::from_mode(0o640)).expect("a mode");
@@ -94,7 +94,7 @@ fn a_file_takes_its_name_when_it_is_whole() {
 }
 
 #[test]
-fn a_name_that_another_takes_meanwhile_is_not_taken_from_it() {
+fn atomic_replaces_no_file_that_appears_during_the_copy() {
     let (_dir, src) = source(&random_bytes(300_000, 1));
     each_server(Costs::default(), |what, served| {
         let root = served.path();
@@ -110,9 +110,9 @@ fn a_name_that_another_takes_meanwhile_is_not_taken_from_it() {
     });
 }
 
-/// Such a rename fails at once where the name is taken, but for an instant that no test hits by itself.
+/// The server creates the name just before the rename, which no test could do by itself in time.
 #[test]
-fn nor_is_one_that_another_takes_in_the_last_instant() {
+fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
     let (_dir, src) = source(b"content");
     let costs = Costs { rename_loses_race: true, ..Costs::default() };
     each_server(costs, |what, served| {

@@ -1,4 +1,4 @@
-//! `cp --verify`: a copy that is not what its source is fails aloud.
+//! `cp --verify`: a copy that differs from its source is an error.
 
 use std::fs::{create_dir, read, write};
 use std::path::Path;
@@ -45,7 +45,7 @@ fn a_wrong_byte_is_found_wherever_it_is() {
 }
 
 #[test]
-fn an_old_file_outlives_a_wrong_copy() {
+fn a_wrong_copy_does_not_replace_the_old_file() {
     let faults = Faults { wrong_reread: Some(200_000), ..Faults::default() };
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("old"), "old").expect("a file");
@@ -64,7 +64,7 @@ fn an_old_file_outlives_a_wrong_copy() {
 }
 
 #[test]
-fn a_right_copy_is_read_from_the_medium_and_its_digest_told() {
+fn a_correct_copy_is_read_from_the_medium_and_its_digest_reported() {
     each_fs(|kind, dir| {
         create_dir(dir.join("s")).expect("a directory");
         let content = random_bytes(1_000_000, 2);
@@ -106,7 +106,7 @@ fn has_cachestat() -> bool {
 }
 
 #[test]
-fn what_can_be_read_only_once_cannot_be_verified() {
+fn streams_cannot_be_verified() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path().join("a"), "text").expect("a file");
     let shell = format!("echo text | {} cp --verify /dev/stdin b", env!("CARGO_BIN_EXE_haulage"));
@@ -118,8 +118,8 @@ fn what_can_be_read_only_once_cannot_be_verified() {
     assert_eq!(said(&output), "cp: cannot verify the copy: '/dev/null' is no regular file\n");
 }
 
-/// What the receipt in `dir` has of each entry: how it went, and whether a digest is told.
-fn told(dir: &Path) -> Vec<(String, bool)> {
+/// The method of each entry in the receipt in `dir`, and whether it has a digest.
+fn methods_and_digests(dir: &Path) -> Vec<(String, bool)> {
     let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
     let lines = receipt.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let entries = lines.filter(|line| line["record"] == "entry");
@@ -128,7 +128,7 @@ fn told(dir: &Path) -> Vec<(String, bool)> {
 }
 
 #[test]
-fn a_wrong_byte_is_found_with_whatever_other_option() {
+fn a_wrong_byte_is_found_with_every_other_option() {
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
     create_dir(dir.join("s")).expect("a directory");
@@ -159,12 +159,12 @@ fn a_wrong_byte_is_found_with_whatever_other_option() {
         let words = format!("cp: '{dst}' differs from 's/sparse' at byte offset {at}\n");
         assert_eq!(said(&output), words, "{number} {options:?}");
         assert_eq!(output.status.code(), Some(1), "{options:?}");
-        assert_eq!(told(dir), [("failed".to_owned(), false)], "{options:?}");
+        assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
     }
 }
 
 #[test]
-fn a_wrong_copy_is_no_part_of_the_next_and_gets_no_other_name() {
+fn a_wrong_copy_leaves_no_partial_file_and_no_name() {
     let content = random_bytes(6 << 20, 3);
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
@@ -177,7 +177,7 @@ fn a_wrong_copy_is_no_part_of_the_next_and_gets_no_other_name() {
         let output = cp(dir, &[options, &common[..]].concat());
         let words = format!("cp: 'new' differs from '{src}' at byte offset {}\n", 5 << 20);
         assert_eq!(said(&output), words, "{options:?}");
-        assert_eq!(told(dir), [("failed".to_owned(), false)], "{options:?}");
+        assert_eq!(methods_and_digests(dir), [("failed".to_owned(), false)], "{options:?}");
         let names: Vec<_> = std::fs::read_dir(dir).expect("a directory").collect();
         assert_eq!(names.len(), 1, "the receipt alone: {names:?}");
     }
@@ -199,16 +199,16 @@ fn the_names_of_a_file_are_verified_once_and_an_empty_one_is_right() {
                 assert!(output.status.success(), "{kind} {options:?}: {}", said(&output));
                 let found = tree_differences(&dir.join("s"), &dir.join("d"), Aspects::ALL);
                 assert_eq!(found.expect("trees"), [""; 0], "{kind} {options:?}");
-                let mut told = told(dir);
-                told.sort();
+                let mut entries = methods_and_digests(dir);
+                entries.sort();
                 let method =
                     if options[0] == "--resume" && pass == 1 { "skipped" } else { "copied" };
                 let count = |method: &str, proved: bool| {
-                    told.iter().filter(|entry| **entry == (method.to_owned(), proved)).count()
+                    entries.iter().filter(|entry| **entry == (method.to_owned(), proved)).count()
                 };
-                assert!(count(method, true) >= 2, "{kind} {options:?} {pass}: {told:?}");
-                assert_eq!(told.len(), 4, "{kind} {options:?} {pass}: {told:?}");
-                assert_eq!(count("linked", true), 0, "{kind} {options:?} {pass}: {told:?}");
+                assert!(count(method, true) >= 2, "{kind} {options:?} {pass}: {entries:?}");
+                assert_eq!(entries.len(), 4, "{kind} {options:?} {pass}: {entries:?}");
+                assert_eq!(count("linked", true), 0, "{kind} {options:?} {pass}: {entries:?}");
             }
             std::fs::remove_dir_all(dir.join("d")).expect("removed");
         }

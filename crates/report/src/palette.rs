@@ -28,7 +28,7 @@ pub struct Style {
 /// Symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)] // They are what they are called.
+#[allow(missing_docs)] // The names say it.
 pub enum Symbol {
     Circle,
     Square,
@@ -47,7 +47,7 @@ pub enum Symbol {
 /// Patterns of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)] // They are what they are called.
+#[allow(missing_docs)] // The names say it.
 pub enum Dash {
     Solid,
     Dash,

@@ -90,7 +90,7 @@ const TREE: &[Layer] = &[
     layer("shared", "registries that workers share, each with its own lock"),
     layer("security", "which links and files of the destination are trusted"),
     layer("concurrency", "how many workers run at once"),
-    layer("report", "what the caller is told"),
+    layer("report", "output: diagnostics, receipts, progress"),
     layer("request", "what the caller asks for"),
     layer("fs", "subjects of the kernel, without policy"),
     layer("lock", "locks that survive a panic"),

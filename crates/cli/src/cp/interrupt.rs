@@ -1,5 +1,6 @@
-//! Signals that end a copy. The copy stops between two spans of a file, reports which file is
+//! Signals that end a copy. The copy stops between two pieces of a file, reports which file is
 //! incomplete, sets the attributes of the directories that it entered, and ends by the signal.
+//! Within a file, `tree` checks for the signal in data/transfer.rs (`next_piece`).
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};

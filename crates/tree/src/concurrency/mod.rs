@@ -1,4 +1,12 @@
 //! How many workers run at once: the controller, what it measures, and its search.
+//!
+//! | question | file |
+//! |---|---|
+//! | when the second worker starts | `walk/single_worker.rs` |
+//! | when the number changes later | `controller.rs`; what is measured: `monitor.rs` |
+//! | which numbers are compared | `search.rs` |
+//! | thresholds | `heuristics.rs` |
+//! | bounds | `limits.rs` |
 
 mod controller;
 mod heuristics;

@@ -44,6 +44,8 @@ pub(crate) fn copy_entry(
     next
 }
 
+/// Reports the failure. The receipt of the entry has also what was copied before it: `copy_data`
+/// (data/copy.rs) returns only the error, and leaves the rest in `worker.data.failed_data`.
 fn report_failed_entry(
     cx: &CopyContext<'_>,
     worker: &mut CopyWorker,

@@ -6,12 +6,12 @@ use engines::{Pair, Span, Stop};
 use rustix::fs::{Mode, OFlags, ioctl_ficlone, openat};
 use rustix::io;
 
-use super::file_copy::{FileCopy, observer};
+use super::data_copy::{DataCopy, observer};
 use crate::fs::Place;
 use crate::report::{Chosen, ChosenBy, Offload, Result, SparseDetection};
 use crate::request::{Reflink, Sparse};
 
-impl FileCopy<'_, '_, '_> {
+impl DataCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible.
     pub(super) fn try_clone_all(&mut self, size: u64) -> Result<bool> {
         let Some(clone) = &mut self.chains.clone else {

@@ -2,13 +2,13 @@
 
 use engines::Span;
 
+use super::data_copy::{BUFFER_BYTES, DataCopy};
 use super::engine_choice::chains::ChainId;
-use super::file_copy::{BUFFER_BYTES, FileCopy};
 use super::transfer::Ended;
 use crate::fs::{file_bytes, mtime};
 use crate::report::{Diagnostic, Result};
 
-impl FileCopy<'_, '_, '_> {
+impl DataCopy<'_, '_, '_> {
     /// Checks the source again, and reads past the length that it had at first if there may be more
     /// data.
     pub(super) fn complete(&mut self, size: u64) -> Result<()> {

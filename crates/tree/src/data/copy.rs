@@ -3,8 +3,8 @@
 use engines::Meter;
 
 use super::context::DataContext;
+use super::data_copy::{DataCopy, is_sparse};
 use super::engine_choice::rule::may_offload;
-use super::file_copy::{FileCopy, is_sparse};
 use super::files::Files;
 use super::journal::Journal;
 use super::page_cache::Footprint;
@@ -17,7 +17,8 @@ use crate::request::Sparse;
 ///
 /// # Errors
 /// The failure; `Diagnostic::Incomplete`, after the failure was reported, if the destination is
-/// left with part of the data.
+/// left with part of the data. If receipts are kept, `worker.failed_data` then has what was copied
+/// before the failure, so that `copy/entry.rs` can add it to the receipt of the failed entry.
 pub(crate) fn copy_data(
     cx: &DataContext<'_>,
     worker: &mut DataWorker,
@@ -35,7 +36,7 @@ pub(crate) fn copy_data(
     let FsPair { chains, clone_over } = pair;
     let may_clone = chains.clone.is_some();
     let old_data_remains = files.truncate_or_keep(cx.options, dst, may_clone, clone_over)?;
-    let mut copy = FileCopy {
+    let mut copy = DataCopy {
         cx,
         files,
         old_data_remains,
@@ -60,7 +61,7 @@ pub(crate) fn copy_data(
         cx.report.deferred_init();
     }
     let copied = copy.all();
-    let FileCopy { report, footprint, at, old_data_remains, .. } = copy;
+    let DataCopy { report, footprint, at, old_data_remains, .. } = copy;
     if let Some(footprint) = footprint {
         worker.pending_drops.add(cx.report, files, footprint, at);
     }
@@ -83,7 +84,7 @@ pub(crate) fn copy_data(
     Err(Diagnostic::Incomplete { dst: files.dst_place.path(), bytes: at, bytes_expected })
 }
 
-impl FileCopy<'_, '_, '_> {
+impl DataCopy<'_, '_, '_> {
     fn all(&mut self) -> Result<()> {
         let size = file_bytes(self.files.src_stat);
         let regular = self.is_regular();
@@ -127,6 +128,6 @@ impl FileCopy<'_, '_, '_> {
         } else if size == 0 && self.is_pseudo() {
             self.report.offload.offload = "unsupported";
         }
-        self.copy_data(size)
+        self.copy_data_to(size)
     }
 }

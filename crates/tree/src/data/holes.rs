@@ -1,5 +1,6 @@
-//! The extents and holes of a file, by lseek(2). Used on reliable file systems only
-//! (docs/design/holes.md).
+//! The extents and holes of a file, by lseek(2). `copy_by_options` in `copy.rs` decides whether they
+//! are used: on reliable file systems only, whose types are the constant `RELIABLE` in
+//! `fs/fs_type.rs` (docs/design/holes.md).
 
 use std::os::fd::BorrowedFd;
 

@@ -9,7 +9,7 @@ use rustix::io::retry_on_intr;
 
 use super::clone::test_clone;
 use super::clone_over::CloneOverPolicy;
-use super::file_copy::FileCopy;
+use super::data_copy::DataCopy;
 use super::files::Files;
 use crate::fs::{BTRFS, Endpoint, FileId, XFS, file_bytes, is_regular};
 use crate::report::{Action, Result, failed};
@@ -81,7 +81,7 @@ impl Files<'_> {
     }
 }
 
-impl FileCopy<'_, '_, '_> {
+impl DataCopy<'_, '_, '_> {
     /// Clones the whole file, if that is wanted and possible. Afterwards old contents are replaced
     /// or truncated.
     pub(super) fn clone_all(&mut self, size: u64) -> Result<bool> {

@@ -5,9 +5,9 @@ use engines::{Moved, Pair, Pos, Side, Span, Stop, Variant, pwrite_all};
 use rustix::fs::{Stat, fstat, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::data_copy::{BUFFER_BYTES, DataCopy, buffer_bytes, observer};
 use super::engine_choice::chains::{ChainId, File};
 use super::engine_choice::rule::may_offload;
-use super::file_copy::{BUFFER_BYTES, FileCopy, buffer_bytes, observer};
 use super::holes;
 use super::page_cache;
 use super::zeros::copy_without_zeros;
@@ -26,7 +26,7 @@ const FINE_PIECE_BYTES: u64 = 8 << 20;
 /// A shorter extent is not read past the page cache, unless it is a whole file.
 const PAST_CACHE_BYTES_MIN: u64 = 4 << 20;
 
-impl FileCopy<'_, '_, '_> {
+impl DataCopy<'_, '_, '_> {
     /// Copies up to the offset `end`, or to the end of the source.
     fn copy_to(&mut self, end: u64, chain: ChainId) -> Result<()> {
         while self.at < end {
@@ -48,7 +48,7 @@ impl FileCopy<'_, '_, '_> {
     }
 
     /// Copies data up to the offset `end` by the chain for its length.
-    pub(super) fn copy_data(&mut self, end: u64) -> Result<()> {
+    pub(super) fn copy_data_to(&mut self, end: u64) -> Result<()> {
         let bytes = end.saturating_sub(self.at);
         if bytes == 0 {
             return Ok(());
@@ -129,7 +129,7 @@ impl FileCopy<'_, '_, '_> {
                 self.report.offload.sparse = SparseDetection::SeekHoleAndZeros;
                 self.copy_nonzero_to(end)?;
             } else {
-                self.copy_data(end)?;
+                self.copy_data_to(end)?;
             }
             if self.at < end {
                 break;
@@ -140,7 +140,7 @@ impl FileCopy<'_, '_, '_> {
 
     fn without_extents(&mut self, size: u64) -> Result<()> {
         match self.cx.options.sparse {
-            Sparse::Never => self.copy_data(size),
+            Sparse::Never => self.copy_data_to(size),
             Sparse::Auto | Sparse::Always => self.copy_nonzero_to(size),
         }
     }

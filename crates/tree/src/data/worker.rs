@@ -42,7 +42,8 @@ pub(crate) struct DataWorker {
     pub(super) pending_drops: PendingDrops,
     /// Bytes of data that were moved so far, not shared.
     pub(crate) moved_bytes: u64,
-    /// Of the current file, if its data failed and receipts are kept.
+    /// Of the current file, if its data failed and receipts are kept: what was copied and why it
+    /// ended, which the error that `copy_data` returns does not hold. `copy/entry.rs` takes it.
     pub(crate) failed_data: Option<FailedData>,
     pub(crate) progress: WorkerProgress,
 }

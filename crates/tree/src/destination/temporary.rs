@@ -1,9 +1,9 @@
 //! Temporary names beside a destination, for files that replace it in one step, and how a stale one
 //! is recognised ([`remove_if_stale`]).
 //!
-//! The name is made from the destination's name, so that a later run of the same copy finds and
-//! removes the temporary of a killed run. If another process may be using that name, a name with a
-//! process id is used instead.
+//! The temporary name of `NAME` is `.NAME.haulage-new`, so that a later run of the same copy finds
+//! and removes the temporary of a killed run. If that name is too long or that of a file of the
+//! source, or if another process may be using it, the name is `.haulage-PID-COUNT`.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,9 +17,6 @@ use rustix::io::{self, Errno};
 
 use crate::fs::{FileId, Place, c_name, is_directory, is_regular, split};
 use crate::security::Security;
-
-/// The suffix of temporary names.
-const SUFFIX: &[u8] = b".haulage-new";
 
 /// Creates a file with `make` under a temporary name beside `name` in `dir`, which becomes the copy
 /// of `src`. Returns the name and the result of `make`.
@@ -121,6 +118,20 @@ pub(crate) fn lock_created(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> i
     if is_same { Ok(()) } else { Err(Errno::EXIST) }
 }
 
+/// Whether another run has locked `file`, which `stat` describes. If not, it is locked until it is
+/// closed.
+pub(crate) fn is_locked_elsewhere(security: &Security, file: &OwnedFd, stat: &Stat) -> bool {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => false,
+        Err(Errno::WOULDBLOCK) => true,
+        // Some file systems have no locks.
+        Err(_) => security.changed_during_run(stat),
+    }
+}
+
+/// The suffix of temporary names.
+const SUFFIX: &[u8] = b".haulage-new";
+
 /// Removes the file `name` if a killed run left it: it belongs to the caller, is not locked, and is
 /// older than this run where locks do not tell. Returns whether it was removed.
 fn remove_if_stale(security: &Security, dir: BorrowedFd<'_>, name: &CStr) -> bool {
@@ -148,17 +159,6 @@ fn may_be_in_use(security: &Security, dir: BorrowedFd<'_>, name: &CStr, stat: &S
         return true;
     }
     is_locked_elsewhere(security, &fd, stat)
-}
-
-/// Whether another run has locked `file`, which `stat` describes. If not, it is locked until it is
-/// closed.
-pub(crate) fn is_locked_elsewhere(security: &Security, file: &OwnedFd, stat: &Stat) -> bool {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => false,
-        Err(Errno::WOULDBLOCK) => true,
-        // Some file systems have no locks.
-        Err(_) => security.changed_during_run(stat),
-    }
 }
 
 /// Whether the file still has the name after a time in which a running copy renames it.

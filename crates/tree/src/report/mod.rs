@@ -1,4 +1,4 @@
-//! What the observer is told: diagnostics, announcements, receipts, progress.
+//! Output: diagnostics, announcements, receipts, progress.
 
 pub(crate) mod diagnostic;
 pub(crate) mod message_order;

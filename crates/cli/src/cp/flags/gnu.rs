@@ -233,7 +233,7 @@ pub(super) static FLAGS: &[Flag] = &[
         longs: &["recursive"],
         takes: Nothing(|builder| builder.options.recursive = true),
         help: "copy directories and everything in them",
-        details: "Fifos, sockets and devices are created anew; their data is not read.",
+        details: "Fifos, sockets and devices are re-created; their data is not read.",
         ..Flag::PLAIN
     },
     Flag {

@@ -69,7 +69,7 @@ impl RateEstimator {
     /// of all figures. Returns whether it was stopped.
     pub(crate) fn resume(&mut self, now: Instant, progress: Progress) -> bool {
         if self.last_tick.is_none() {
-            // Without ticks the length of the stop is unknown. The rate is measured anew.
+            // Without ticks the length of the stop is unknown. The rate is measured again.
             self.start = now;
             self.samples = VecDeque::from([(now, progress)]);
             return true;

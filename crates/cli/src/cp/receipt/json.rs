@@ -1,5 +1,6 @@
-//! `--receipt`: one line of JSON for each entry, and one for the run. docs/receipt.md describes the
-//! lines; a test compares it with this file.
+//! `--receipt`: one line of JSON for each entry, and one for the run. Fields come from
+//! `tree::Receipt` (report/receipt.rs). docs/receipt.md describes the lines; a test compares it with
+//! this file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

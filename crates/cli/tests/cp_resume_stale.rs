@@ -1,5 +1,5 @@
-//! `cp --resume`: what a killed run has left of a file goes away also where the next one means
-//! something else at its name, and nothing else goes away with it.
+//! `cp --resume` removes stale partial files and journals also if the next run has another entry at
+//! their name, and removes no other file.
 
 use std::fs::{create_dir, read, remove_file, write};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
@@ -25,7 +25,7 @@ fn journal(dir: &Path) -> PathBuf {
     dir.join(".b.haulage-journal")
 }
 
-/// What a run leaves that is killed while it copies a file, which is made from one that was.
+/// The files that a killed run left: read from a run that was killed during a copy.
 struct Left {
     part: Vec<u8>,
     journal: Vec<u8>,
@@ -39,7 +39,7 @@ impl Left {
         let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
         let args = ["cp", "--resume", "--reflink=never", "--limit-rate=24M", "a", "b"];
         let mut child = command.args(args).current_dir(dir).spawn().expect("haulage runs");
-        // A second would be enough for all of it.
+        // The whole copy takes a second.
         while std::fs::metadata(journal(dir)).map_or(0, |stat| stat.len()) < 150 {
             assert!(child.try_wait().expect("a child").is_none(), "it was too quick");
             std::thread::sleep(Duration::from_millis(5));
@@ -67,7 +67,7 @@ fn leftovers(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Makes a source at the first path, and what stands at the second, the copy's name.
+/// Makes a source at the first path, and perhaps a file at the second, the destination.
 type Prepare = fn(&Path, &Path);
 
 fn large(src: &Path, _: &Path) {
@@ -103,7 +103,7 @@ const CASES: [(&str, &str, Prepare); 9] = [
 ];
 
 #[test]
-fn a_name_that_means_something_else_keeps_no_part() {
+fn a_stale_partial_file_is_removed_when_its_name_is_another_entry() {
     let left = Left::new();
     each_fs(|kind, dir| {
         for (what, option, prepare) in CASES {
@@ -125,7 +125,7 @@ fn a_name_that_means_something_else_keeps_no_part() {
             }
             prepare(&dir.join("src/b"), &dir.join("dst/b"));
             left.put(&dir.join("dst"));
-            // A link inside a directory is followed once it has stood there for longer than an instant.
+            // A link inside a directory is followed if it is older than the run.
             std::thread::sleep(Duration::from_millis(20));
             let options = ["-r", "--resume", "--reflink=never", option];
             let output = run(dir, &[&options[..], &["-T", "src", "dst"]].concat());
@@ -140,7 +140,7 @@ fn a_name_that_means_something_else_keeps_no_part() {
 }
 
 #[test]
-fn a_directory_that_takes_the_copy_now_has_no_part_beside_it() {
+fn a_stale_partial_file_beside_a_directory_is_removed() {
     let left = Left::new();
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
@@ -154,7 +154,7 @@ fn a_directory_that_takes_the_copy_now_has_no_part_beside_it() {
 }
 
 #[test]
-fn what_may_be_of_use_or_another_s_stays() {
+fn partial_files_in_use_or_of_others_stay() {
     let left = Left::new();
     let dir = tempfile::tempdir().expect("a directory");
     let dir = dir.path();
@@ -172,7 +172,7 @@ fn what_may_be_of_use_or_another_s_stays() {
     let resume = ["--resume", "a", "b"];
 
     left.put(dir);
-    let held = std::fs::File::open(part(dir)).expect("the part");
+    let held = std::fs::File::open(part(dir)).expect("the partial file");
     flock(&held, FlockOperation::LockExclusive).expect("a lock");
     check("another run is at it", &resume, &both);
     drop(held);
@@ -200,13 +200,13 @@ fn what_may_be_of_use_or_another_s_stays() {
     left.put(dir);
     std::fs::File::options().write(true).open(part(dir)).expect("it").set_len(0).expect("cut");
     remove_file(journal(dir)).expect("removed");
-    check("a part that was only begun", &resume, &[]);
+    check("an empty partial file", &resume, &[]);
 
     left.put(dir);
     remove_file(part(dir)).expect("removed");
     check("a journal alone", &resume, &[]);
 
-    // Files of the source's own, one of which bears such a name.
+    // Files of the source, one of which has such a name.
     create_dir(dir.join("src")).expect("a directory");
     create_dir(dir.join("dst")).expect("a directory");
     left.put(&dir.join("src"));
@@ -219,7 +219,7 @@ fn what_may_be_of_use_or_another_s_stays() {
 }
 
 #[test]
-fn what_stands_in_the_way_of_a_part_stays_and_the_copy_is_made() {
+fn a_directory_at_the_name_of_a_partial_file_stays_and_the_copy_is_made() {
     each_fs(|kind, dir| {
         let content = random_bytes(LARGE, 1);
         write(dir.join("a"), &content).expect("a file");
@@ -234,7 +234,7 @@ fn what_stands_in_the_way_of_a_part_stays_and_the_copy_is_made() {
             std::fs::remove_dir_all(name).expect("removed");
             remove_file(dir.join("b")).expect("removed");
         }
-        // The note of a directory that was begun has such a name as well.
+        // The marker of an incomplete directory has such a name as well.
         create_dir(dir.join("src")).expect("a directory");
         create_dir(journal(dir)).expect("a directory");
         let output = run(dir, &["-r", "--resume", "src", "b"]);

@@ -36,8 +36,16 @@ const EARLY_TIME: Duration = Duration::from_millis(10);
 /// seconds if each block is an extent of its own.
 const CLONE_BYTES: u64 = 4 << 30;
 
-/// One file while its data is copied.
-pub(super) struct FileCopy<'c, 'r, 'f> {
+/// One file while its data is copied. Each file of this folder that does a step has an impl block:
+///
+/// | step | file |
+/// |---|---|
+/// | the order of the steps | `copy.rs` |
+/// | clone of the whole file | `clone.rs`; over old contents: `overwrite.rs` |
+/// | transfer of extents, nonzero blocks, streams | `transfer.rs` |
+/// | check for a source that changed | `completion.rs` |
+/// | facts of the file, such as its bytes to move | this file |
+pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) cx: &'c DataContext<'r>,
     pub(super) files: &'c Files<'f>,
     /// The destination still has its old contents.
@@ -71,7 +79,7 @@ pub(super) struct FileCopy<'c, 'r, 'f> {
     pub(super) report: DataReport,
 }
 
-impl FileCopy<'_, '_, '_> {
+impl DataCopy<'_, '_, '_> {
     pub(super) fn is_regular(&self) -> bool {
         is_regular(self.files.src_stat) && is_regular(self.files.dst_stat)
     }
