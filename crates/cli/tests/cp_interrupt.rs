@@ -207,7 +207,7 @@ fn the_status_line_knows_nothing_of_a_stop() {
     std::fs::write(dir.path().join("a"), testfs::random_bytes(4 << 20, 1)).expect("a file");
     let child = cp(dir.path(), &["--limit-rate=1M", "--engine=read_write:64K", "a", "b"]);
     let pid = Pid::from_child(&child);
-    for (signal, millis) in [(Signal::STOP, 2000), (Signal::CONT, 1000), (Signal::USR1, 0)] {
+    for (signal, millis) in [(Signal::STOP, 2000), (Signal::CONT, 1000), (Signal::USR1, 300)] {
         std::thread::sleep(Duration::from_millis(500));
         kill_process(pid, signal).expect("it is running");
         std::thread::sleep(Duration::from_millis(millis));
