@@ -6,7 +6,7 @@ use rustix::fs::Advice;
 use rustix::io::Errno;
 
 use crate::engine::Copier;
-use crate::moved::{is_refusal, refuses_for_good};
+use crate::moved::{errno_of, is_refusal, refuses_for_good};
 use crate::read_write::READ_WRITE;
 use crate::{Moved, Pair, Side, Span, Stop, Variant};
 
@@ -58,11 +58,14 @@ impl Chain {
         self.links.first_mut().map_or(Ok(()), |link| link.copier().map(|copier| copier.touch()))
     }
 
-    /// Forgets permanent refusals, so that the next file tries those variants again. This measures
-    /// a program that does not remember refusals.
+    /// Forgets permanent refusals, so that the next file tries those variants again, and what copiers
+    /// have learned from earlier files. This measures a program that remembers neither.
     pub fn forget_refusals(&mut self) {
         for link in &mut self.links {
             link.refused_for_good = None;
+            if let Some(copier) = &mut link.copier {
+                copier.forget();
+            }
         }
     }
 
@@ -147,16 +150,6 @@ impl Link {
         }
         Ok(self.copier.as_mut().expect("it was just started").as_mut())
     }
-}
-
-/// The error of a copier that did not start.
-fn errno_of(error: &io::Error) -> Errno {
-    let named = match error.kind() {
-        io::ErrorKind::OutOfMemory => Errno::NOMEM,
-        io::ErrorKind::InvalidInput => Errno::INVAL,
-        _ => Errno::OPNOTSUPP,
-    };
-    Errno::from_io_error(error).unwrap_or(named)
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ pub trait Copier: Send {
     fn status_flags(&self) -> StatusFlags {
         StatusFlags::default()
     }
+
+    /// Forgets what was learned from earlier spans, as a new process would not know it.
+    fn forget(&mut self) {}
 }
 
 /// File status flags of the two descriptors of a pair.
@@ -125,6 +128,8 @@ pub struct Facts {
     /// Kernel threads or a device may do part of its work asynchronously. It may then wait for a
     /// processor that kernel threads occupy.
     pub delegates: bool,
+    /// It shares a span among the variant's workers by itself: one copier serves all of them.
+    pub shares_spans: bool,
     /// Errors that network and stacked file systems return to the first call although plain reads
     /// and writes work. The chain excuses them until a byte of the file has moved.
     pub first_call_excuses: &'static [rustix::io::Errno],
@@ -140,6 +145,7 @@ impl Facts {
         dst_readable: false,
         reads_ahead: true,
         delegates: false,
+        shares_spans: false,
         first_call_excuses: &[],
     };
 }

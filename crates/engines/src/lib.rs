@@ -5,6 +5,7 @@
 //! descriptors and a [`Span`] and returns [`Moved`]: the exact number of bytes and why it stopped.
 //! A [`Chain`] of variants decides which variant is tried after a refusal.
 
+mod adaptive;
 mod bytes;
 mod chain;
 mod copy_file_range;
@@ -37,6 +38,7 @@ mod until_done;
 mod variant;
 mod variant_text;
 
+pub use adaptive::{Adaptive, CandidateSet};
 pub use bytes::Bytes;
 pub use chain::{Chain, FileCopy, Observer};
 pub use engine::{Copier, Ends, Engine, Facts, Floor, Kind, StatusFlags, Verdict};

@@ -1,5 +1,7 @@
 //! The outcome of a span: the exact bytes, why it stopped, and on which side.
 
+use std::io;
+
 use rustix::io::Errno;
 
 /// The descriptor that an error belongs to.
@@ -91,4 +93,14 @@ pub(crate) fn stop_for(side: Side, errno: Errno) -> Stop {
 #[must_use]
 pub fn refuses_for_good(errno: Errno) -> bool {
     matches!(errno, Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOTTY | Errno::XDEV)
+}
+
+/// The error of a copier that did not start.
+pub(crate) fn errno_of(error: &io::Error) -> Errno {
+    let named = match error.kind() {
+        io::ErrorKind::OutOfMemory => Errno::NOMEM,
+        io::ErrorKind::InvalidInput => Errno::INVAL,
+        _ => Errno::OPNOTSUPP,
+    };
+    Errno::from_io_error(error).unwrap_or(named)
 }

@@ -37,6 +37,10 @@ impl Copier for WithHonouredPositions {
         self.copier.touch();
     }
 
+    fn forget(&mut self) {
+        self.copier.forget();
+    }
+
     fn status_flags(&self) -> StatusFlags {
         self.copier.status_flags()
     }

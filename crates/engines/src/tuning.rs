@@ -53,13 +53,30 @@ pub struct Tuning {
     params: &'static [Param],
     /// One slot for each parameter, in the order of the engine's row; `None` is the default.
     pub(crate) set: Vec<Option<u64>>,
+    /// Workers that may share a span, for an engine that shares it by itself.
+    pub(crate) workers: usize,
 }
 
 impl Tuning {
     /// Every parameter of an engine at its default.
     #[must_use]
     pub fn defaults(params: &'static [Param]) -> Tuning {
-        Tuning { params, set: vec![None; params.len()] }
+        Tuning { params, set: vec![None; params.len()], workers: 1 }
+    }
+
+    /// The same for an engine that shares a span among that many workers by itself.
+    pub(crate) fn for_workers(self, workers: usize) -> Tuning {
+        Tuning { workers, ..self }
+    }
+
+    /// The same with another value of the parameter `name`.
+    ///
+    /// # Panics
+    /// When the engine has no such parameter.
+    pub(crate) fn with(mut self, name: &str, value: u64) -> Tuning {
+        let (index, _) = self.find(name);
+        self.set[index] = Some(value);
+        self
     }
 
     /// The value of the parameter `name`; a flag is 1 or 0.

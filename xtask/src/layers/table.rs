@@ -64,7 +64,7 @@ const ENGINES: &[Layer] = &[
     layer("variant_text", "the text form of a variant"),
     layer("table", "all engines"),
     layer(
-        "copy_file_range direct direct_read dontcache io_uring memory mmap read_write reflink \
+        "adaptive copy_file_range direct direct_read dontcache io_uring memory mmap read_write reflink \
          sendfile splice stdio",
         "one engine",
     ),

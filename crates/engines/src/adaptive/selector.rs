@@ -1,0 +1,467 @@
+//! Chooses the candidate for the next piece of a file from the rates of the pieces before. Pure: no clock and
+//! no I/O, so that tests can drive it with simulated machines.
+//!
+//! The method is successive elimination (Even-Dar, Mannor, Mansour: "Action Elimination and Stopping
+//! Conditions for the Multi-Armed Bandit and Reinforcement Learning Problems", JMLR 7, 2006) with a budget:
+//!
+//! 1. **Trial.** Each remaining candidate copies one piece a round, in shuffled order. After a round, a
+//!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped.
+//! 2. **Use.** The best remaining candidate copies larger pieces.
+//! 3. **Watch.** A new trial of all candidates starts when the candidate in use becomes slower or faster than
+//!    it was in the trial, and from time to time while trials have cost little. What slow pieces cost a
+//!    candidate counts against it in the next trial, unless the others have become slower too: a candidate
+//!    with a slow mode is judged by its mean, not by its best times.
+//!
+//! The regret of a trial is the time that its pieces took beyond what the best candidate would have taken. After
+//! each round the trial ends if the regret of all trials has reached [`REGRET_SHARE`] of the time of the
+//! whole copy plus [`REGRET_SECONDS`]. A round that has begun is completed, so the bound on the cost of
+//! trials is that, plus one piece of each candidate.
+
+/// How long pieces are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PieceSizes {
+    /// Bytes of the first piece of a candidate, whose rate is unknown, and the least of a later one. A shorter
+    /// piece is not measured.
+    pub(crate) first_bytes: u64,
+    /// How long a later piece of a trial takes, in seconds, by the candidate's rate.
+    pub(crate) trial_seconds: f64,
+}
+
+impl PieceSizes {
+    /// For a source in the page cache. 1 MiB is large against the cost of a call, and a candidate that is ten
+    /// times slower than the best loses some milliseconds with it. 2 ms are ten times as long as what
+    /// another virtual machine takes when it gets the processor.
+    pub(crate) const CACHED: PieceSizes = PieceSizes { first_bytes: 1 << 20, trial_seconds: 2e-3 };
+
+    /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
+    /// disks, for the candidate before: a piece is twice that, so that half of it is the candidate's own.
+    pub(crate) const COLD: PieceSizes = PieceSizes { first_bytes: 16 << 20, trial_seconds: 16e-3 };
+}
+
+/// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
+const USE_SECONDS: f64 = 10e-3;
+
+/// The largest piece. A rate is not known well enough to plan further ahead.
+const PIECE_BYTES_MAX: u64 = 64 << 20;
+
+/// The margin of each round: a candidate whose time for a byte is this share higher than the lowest is
+/// dropped. The first round is for the grossly slow, as its pieces are short. After the last round the
+/// candidate with the lowest time for a byte wins.
+const MARGINS: [f64; 5] = [0.6, 0.3, 0.18, 0.12, 0.08];
+
+/// The regret that all trials may cause, as a share of the time of the whole copy.
+const REGRET_SHARE: f64 = 0.02;
+
+/// The regret that is allowed for a copy of any length, in seconds.
+const REGRET_SECONDS: f64 = 0.7e-3;
+
+/// A new trial starts when the recent mean time for a byte is this many times that of the last trial, or its
+/// reciprocal.
+const CHANGE: f64 = 1.3;
+
+/// A single piece that takes this many times as long starts a new trial at once.
+const SUDDEN_CHANGE: f64 = 2.5;
+
+/// A new trial starts when the mean of all pieces since the trial is this many times that of the trial. It
+/// finds a slow mode that comes and goes.
+const MEAN_CHANGE: f64 = 1.25;
+
+/// Pieces in use before their mean is compared.
+const USE_PIECES_MIN: u32 = 3;
+
+/// The weight of the last piece in the recent mean.
+const RECENT_WEIGHT: f64 = 0.4;
+
+/// Between two trials the copy takes at least this many times as long as the regret of the last one.
+const REST_FACTOR: f64 = 30.0;
+
+/// The least and the most time between two trials, in seconds.
+const REST_SECONDS: (f64, f64) = (0.05, 1.0);
+
+/// A new trial starts without a change when the last one is this long ago, in seconds, and one more would keep
+/// the regret within half of its bound: the last trial may have met another process. The time doubles up to
+/// the second figure with each trial that confirms the candidate in use.
+const REPEAT_SECONDS: (f64, f64) = (0.2, 10.0);
+
+/// What a candidate lost by slow pieces counts less in each later trial by this factor.
+const PENALTY_DECAY: f64 = 0.5;
+
+/// A piece to copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The candidate, by its index.
+    pub(crate) candidate: usize,
+    /// Its length in bytes.
+    pub(crate) bytes: u64,
+}
+
+/// What is known of the candidates, and which one is next.
+#[derive(Clone, Debug)]
+pub(crate) struct Selector {
+    sizes: PieceSizes,
+    candidates: Vec<Candidate>,
+    phase: Phase,
+    /// Shuffles the rounds.
+    random: fastrand::Rng,
+    /// Seconds of all pieces.
+    elapsed: f64,
+    /// Regret of all trials, in seconds.
+    regret: f64,
+    /// Regret of the last trial, in seconds.
+    last_regret: f64,
+    /// No new trial starts before `elapsed` has reached this.
+    rest_until: f64,
+    /// A trial is repeated when `elapsed` has reached this.
+    repeat_at: f64,
+    /// The time to the next repetition, in seconds.
+    repeat_after: f64,
+    /// The candidate that was in use before this trial, and the mean of its pieces in use.
+    watched: Option<(usize, Cost)>,
+    /// The candidate that was in use last, with its time for a byte in the trial.
+    last_used: (usize, f64),
+    #[cfg(test)]
+    trials: u32,
+}
+
+/// Seconds and bytes of some pieces.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    seconds: f64,
+    bytes: f64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Candidate {
+    /// It cannot copy between these files.
+    refused: bool,
+    /// It takes part in this trial.
+    in_trial: bool,
+    /// Its pieces since this trial started, or in use since then.
+    cost: Cost,
+    /// The same of the trial before.
+    before: Cost,
+    /// Seconds for a byte that slow pieces cost.
+    penalty: f64,
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    Trial {
+        round: usize,
+        /// The candidates of this round without a piece; the last is the next.
+        queue: Vec<usize>,
+        /// All pieces of this trial.
+        cost: Cost,
+    },
+    Use {
+        candidate: usize,
+        /// Seconds for a byte in the trial.
+        expected: f64,
+        /// The recent mean.
+        recent: f64,
+        /// All pieces in use.
+        cost: Cost,
+        pieces: u32,
+    },
+}
+
+impl Cost {
+    /// Seconds for a byte; infinite without a piece.
+    fn per_byte(self) -> f64 {
+        if self.bytes > 0.0 { self.seconds / self.bytes } else { f64::INFINITY }
+    }
+
+    fn add(&mut self, bytes: f64, seconds: f64) {
+        self.bytes += bytes;
+        self.seconds += seconds;
+    }
+}
+
+impl Candidate {
+    /// Seconds for a byte by which candidates are compared.
+    fn per_byte(&self) -> f64 {
+        self.cost.per_byte() + self.penalty
+    }
+}
+
+impl Selector {
+    /// A selector of that many candidates. The first one copies the first piece. The order of the others
+    /// follows from `seed`.
+    ///
+    /// # Panics
+    /// Without a candidate.
+    pub(crate) fn new(candidates: usize, sizes: PieceSizes, seed: u64) -> Selector {
+        assert!(candidates > 0, "a selector needs a candidate");
+        let mut selector = Selector {
+            sizes,
+            candidates: vec![Candidate::default(); candidates],
+            phase: Phase::Trial { round: 0, queue: Vec::new(), cost: Cost::default() },
+            random: fastrand::Rng::with_seed(seed),
+            elapsed: 0.0,
+            regret: 0.0,
+            last_regret: 0.0,
+            rest_until: 0.0,
+            repeat_at: f64::INFINITY,
+            repeat_after: REPEAT_SECONDS.0,
+            watched: None,
+            last_used: (0, f64::INFINITY),
+            #[cfg(test)]
+            trials: 0,
+        };
+        selector.start_trial(0);
+        selector
+    }
+
+    /// Starts the next file: pieces of different files are not compared as if they followed each other.
+    pub(crate) fn start_file(&mut self) {
+        if let Phase::Use { expected, recent, .. } = &mut self.phase {
+            *recent = *expected;
+        }
+    }
+
+    /// The next piece of a copy with `bytes_left` bytes left. `None` when every candidate was refused.
+    pub(crate) fn next(&mut self, bytes_left: u64) -> Option<Piece> {
+        loop {
+            let (candidate, seconds) = match &self.phase {
+                Phase::Use { candidate, .. } => (*candidate, USE_SECONDS),
+                Phase::Trial { queue, .. } => match queue.last() {
+                    Some(&candidate) => (candidate, self.sizes.trial_seconds),
+                    None => {
+                        if self.lowest().is_some() {
+                            self.end_round(bytes_left);
+                        } else {
+                            // All candidates of the trial were refused. Others may have been admitted since.
+                            let admitted = self.candidates.iter().position(|it| !it.refused)?;
+                            self.start_trial(admitted);
+                        }
+                        continue;
+                    }
+                },
+            };
+            if self.candidates[candidate].refused {
+                self.replace_refused(candidate);
+                continue;
+            }
+            let bytes = self.piece_bytes(candidate, seconds).min(bytes_left);
+            // A rest that is too short to be measured belongs to the last piece.
+            let is_last = bytes_left - bytes < self.sizes.first_bytes;
+            return Some(Piece { candidate, bytes: if is_last { bytes_left } else { bytes } });
+        }
+    }
+
+    /// Records that `candidate` copied `bytes` in `seconds`. A piece of less than half of the first is not
+    /// compared: the cost of calls and threads is a large part of it.
+    pub(crate) fn record(&mut self, candidate: usize, bytes: u64, seconds: f64) {
+        self.elapsed += seconds;
+        if bytes < self.sizes.first_bytes / 2 {
+            return;
+        }
+        let bytes = bytes as f64;
+        self.candidates[candidate].cost.add(bytes, seconds);
+        match &mut self.phase {
+            Phase::Trial { queue, cost, .. } => {
+                cost.add(bytes, seconds);
+                if queue.last() == Some(&candidate) {
+                    queue.pop();
+                }
+            }
+            Phase::Use { expected, recent, cost, pieces, .. } => {
+                let last = seconds / bytes;
+                *recent += RECENT_WEIGHT * (last - *recent);
+                cost.add(bytes, seconds);
+                *pieces += 1;
+                let expected = *expected;
+                let is_slower = *recent > CHANGE * expected || last > SUDDEN_CHANGE * expected;
+                let is_faster = *recent * CHANGE < expected;
+                let is_slower_on_average =
+                    *pieces >= USE_PIECES_MIN && cost.per_byte() > MEAN_CHANGE * expected;
+                let has_changed = (is_slower || is_faster || is_slower_on_average)
+                    && self.elapsed >= self.rest_until;
+                let budget = 0.5 * (REGRET_SHARE * self.elapsed + REGRET_SECONDS);
+                let is_repeated =
+                    self.elapsed >= self.repeat_at && self.regret + self.last_regret < budget;
+                let in_use = *cost;
+                if (has_changed || is_repeated) && self.has_others(candidate) {
+                    self.watched = Some((candidate, in_use));
+                    self.start_trial(candidate);
+                }
+            }
+        }
+    }
+
+    /// Admits a candidate again that was refused. If it was in use then, it is in use again.
+    pub(crate) fn admit(&mut self, candidate: usize) {
+        self.candidates[candidate].refused = false;
+        let (last_used, expected) = self.last_used;
+        if last_used == candidate && expected.is_finite() {
+            self.start_use(candidate, expected);
+        }
+    }
+
+    /// Excludes a candidate that cannot copy between these files.
+    pub(crate) fn refuse(&mut self, candidate: usize) {
+        self.candidates[candidate].refused = true;
+        self.candidates[candidate].in_trial = false;
+    }
+
+    /// The candidate in use; during a trial the best so far.
+    pub(crate) fn best(&self) -> usize {
+        match self.phase {
+            Phase::Use { candidate, .. } => candidate,
+            Phase::Trial { .. } => self.lowest().unwrap_or(self.last_used.0),
+        }
+    }
+
+    /// Bytes a second of a candidate's last pieces; `None` without one.
+    pub(crate) fn rate(&self, candidate: usize) -> Option<f64> {
+        let Candidate { cost, before, .. } = &self.candidates[candidate];
+        let known = if cost.bytes > 0.0 { cost } else { before };
+        (known.seconds > 0.0).then(|| known.bytes / known.seconds)
+    }
+
+    /// Seconds that trials took beyond what the best candidate would have taken.
+    #[cfg(test)]
+    pub(crate) fn regret_seconds(&self) -> f64 {
+        self.regret
+    }
+
+    /// How many trials there were, the current one included.
+    #[cfg(test)]
+    pub(crate) fn trials(&self) -> u32 {
+        self.trials
+    }
+
+    fn has_others(&self, candidate: usize) -> bool {
+        self.candidates.iter().enumerate().any(|(index, it)| index != candidate && !it.refused)
+    }
+
+    /// Starts a trial of all candidates, `first` first.
+    fn start_trial(&mut self, first: usize) {
+        #[cfg(test)]
+        {
+            self.trials += 1;
+        }
+        for candidate in &mut self.candidates {
+            candidate.in_trial = !candidate.refused;
+            if candidate.cost.bytes > 0.0 {
+                candidate.before = candidate.cost;
+            }
+            candidate.cost = Cost::default();
+            candidate.penalty *= PENALTY_DECAY;
+        }
+        let mut queue = self.shuffled();
+        queue.retain(|&candidate| candidate != first);
+        queue.push(first);
+        self.phase = Phase::Trial { round: 0, queue, cost: Cost::default() };
+    }
+
+    fn start_use(&mut self, candidate: usize, expected: f64) {
+        let (least, most) = REPEAT_SECONDS;
+        let is_confirmed = self.last_used.0 == candidate && self.last_used.1.is_finite();
+        self.repeat_after = if is_confirmed { (2.0 * self.repeat_after).min(most) } else { least };
+        self.last_used = (candidate, expected);
+        self.repeat_at = self.elapsed + self.repeat_after;
+        self.phase =
+            Phase::Use { candidate, expected, recent: expected, cost: Cost::default(), pieces: 0 };
+    }
+
+    /// Ends a round: drops candidates, and starts the next round or the use of the best.
+    fn end_round(&mut self, bytes_left: u64) {
+        let Phase::Trial { round, cost, .. } = &self.phase else { return };
+        let (round, cost) = (*round, *cost);
+        if round == 0 {
+            self.penalise();
+        }
+        let best = self.lowest().expect("a candidate of the trial has copied a piece");
+        let lowest = self.candidates[best].per_byte();
+        let margin = MARGINS[round.min(MARGINS.len() - 1)];
+        for candidate in &mut self.candidates {
+            candidate.in_trial &= candidate.per_byte() <= lowest * (1.0 + margin);
+        }
+        let fastest = self.candidates[best].cost.per_byte();
+        let regret = (cost.seconds - cost.bytes * fastest).max(0.0);
+        let whole_seconds = self.elapsed + bytes_left as f64 * fastest;
+        let allowed = REGRET_SHARE * whole_seconds + REGRET_SECONDS;
+        let remaining = self.candidates.iter().filter(|it| it.in_trial).count();
+        let next_round_bytes = self.sizes.trial_seconds / fastest * remaining as f64;
+        let is_over = remaining < 2
+            || round + 1 == MARGINS.len()
+            || self.regret + regret >= allowed
+            // The rest of the copy could not repay another round.
+            || (bytes_left as f64) < 2.0 * next_round_bytes;
+        if !is_over {
+            let queue = self.shuffled();
+            self.phase = Phase::Trial { round: round + 1, queue, cost };
+            return;
+        }
+        self.regret += regret;
+        self.last_regret = regret;
+        let (least, most) = REST_SECONDS;
+        self.rest_until = self.elapsed + (REST_FACTOR * regret).clamp(least, most);
+        self.start_use(best, fastest);
+    }
+
+    /// Counts the slow pieces of the candidate that was in use against it: its time for a byte becomes the
+    /// mean of all its pieces in use. Not so if the others have become slower too: then the machine has.
+    fn penalise(&mut self) {
+        let Some((watched, in_use)) = self.watched.take() else { return };
+        let slowdown = |(index, it): (usize, &Candidate)| {
+            let factor = it.cost.per_byte() / it.before.per_byte();
+            (index != watched && factor.is_finite() && factor > 0.0).then_some(factor)
+        };
+        let mut others: Vec<f64> =
+            self.candidates.iter().enumerate().filter_map(slowdown).collect();
+        others.sort_by(f64::total_cmp);
+        let median = others.get(others.len() / 2).copied().unwrap_or(1.0);
+        let candidate = &mut self.candidates[watched];
+        let lost = in_use.per_byte() - candidate.cost.per_byte();
+        if median < CHANGE && lost.is_finite() && lost > candidate.penalty {
+            candidate.penalty = lost;
+        }
+    }
+
+    /// The candidate of this trial with the lowest time for a byte.
+    fn lowest(&self) -> Option<usize> {
+        let per_byte = |index: &usize| self.candidates[*index].per_byte();
+        let in_trial = |index: &usize| self.candidates[*index].in_trial;
+        let measured = (0..self.candidates.len()).filter(in_trial);
+        let measured = measured.filter(|index| per_byte(index).is_finite());
+        measured.min_by(|one, other| per_byte(one).total_cmp(&per_byte(other)))
+    }
+
+    /// Takes a refused candidate out of the queue, or out of use.
+    fn replace_refused(&mut self, refused: usize) {
+        match &mut self.phase {
+            Phase::Trial { queue, .. } => queue.retain(|&candidate| candidate != refused),
+            Phase::Use { .. } => {
+                let next = self.candidates.iter().position(|it| !it.refused).unwrap_or(refused);
+                self.start_trial(next);
+            }
+        }
+    }
+
+    fn piece_bytes(&self, candidate: usize, seconds: f64) -> u64 {
+        let Candidate { cost, before, .. } = &self.candidates[candidate];
+        let in_use = matches!(self.phase, Phase::Use { .. });
+        // In a new trial the old rate may be that of another time: the first piece is short again.
+        let known = if in_use && cost.bytes == 0.0 { before } else { cost };
+        let first = self.sizes.first_bytes;
+        let per_byte = known.per_byte();
+        if !per_byte.is_finite() || per_byte <= 0.0 {
+            return first;
+        }
+        let pieces = (seconds / per_byte / first as f64).round();
+        let most = (PIECE_BYTES_MAX / first) as f64;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at least 1
+        let pieces = pieces.clamp(1.0, most) as u64;
+        pieces * first
+    }
+
+    /// The candidates of this trial in random order.
+    fn shuffled(&mut self) -> Vec<usize> {
+        let in_trial = |index: &usize| self.candidates[*index].in_trial;
+        let mut order: Vec<usize> = (0..self.candidates.len()).filter(in_trial).collect();
+        self.random.shuffle(&mut order);
+        order
+    }
+}

@@ -1,0 +1,292 @@
+//! Simulated machines that drive the selector: time for a byte by candidate, and how it changes.
+
+use super::selector::{Piece, PieceSizes, Selector};
+
+const GIB: u64 = 1 << 30;
+
+/// The time that one piece takes.
+struct Machine {
+    name: &'static str,
+    /// Seconds for a GiB by candidate; the first is copy_file_range on one worker.
+    seconds_per_gib: &'static [f64],
+    /// The factor of a candidate's time, by candidate, elapsed seconds and bytes copied.
+    factor: fn(usize, f64, u64, &mut Random) -> f64,
+    /// Spread of a piece of 2 ms: the standard deviation of the logarithm.
+    noise: f64,
+}
+
+/// Figures of machines that were measured, in seconds for a GiB: copy_file_range, copy_file_range@2,
+/// splice@2, read_write@2, read_write.
+const ZEN_3: &[f64] = &[0.40, 0.31, 0.26, 0.244, 0.404];
+/// The opposite order of an Intel machine.
+const INTEL: &[f64] = &[0.47, 0.40, 0.36, 0.30, 0.42];
+/// A file system on which workers wait for one lock.
+const ONE_LOCK: &[f64] = &[0.33, 0.46, 0.45, 0.50, 0.35];
+
+fn steady(_: usize, _: f64, _: u64, _: &mut Random) -> f64 {
+    1.0
+}
+
+const MACHINES: &[Machine] = &[
+    Machine { name: "Zen 3", seconds_per_gib: ZEN_3, factor: steady, noise: 0.08 },
+    Machine { name: "Intel", seconds_per_gib: INTEL, factor: steady, noise: 0.08 },
+    Machine { name: "one lock", seconds_per_gib: ONE_LOCK, factor: steady, noise: 0.08 },
+    Machine { name: "all equal", seconds_per_gib: &[0.3; 5], factor: steady, noise: 0.15 },
+    Machine { name: "noisy", seconds_per_gib: ZEN_3, factor: stolen, noise: 0.15 },
+    Machine {
+        name: "splice with a slow mode",
+        seconds_per_gib: ZEN_3,
+        factor: slow_splice,
+        noise: 0.08,
+    },
+    Machine {
+        name: "the best has slow moments",
+        seconds_per_gib: ZEN_3,
+        factor: slow_moments,
+        noise: 0.05,
+    },
+    Machine { name: "drift", seconds_per_gib: ZEN_3, factor: drift, noise: 0.08 },
+    Machine {
+        name: "the best becomes the worst",
+        seconds_per_gib: ZEN_3,
+        factor: reversal,
+        noise: 0.08,
+    },
+    Machine {
+        name: "a disturbance at the start",
+        seconds_per_gib: ZEN_3,
+        factor: start_disturbed,
+        noise: 0.08,
+    },
+    Machine {
+        name: "every second piece is slow",
+        seconds_per_gib: ZEN_3,
+        factor: alternating,
+        noise: 0.05,
+    },
+    Machine { name: "a disk that stalls", seconds_per_gib: ZEN_3, factor: stall, noise: 0.08 },
+];
+
+/// One piece in fifty meets another virtual machine on its processor.
+fn stolen(_: usize, _: f64, _: u64, random: &mut Random) -> f64 {
+    if random.unit() < 0.02 { 3.0 } else { 1.0 }
+}
+
+/// splice@2 is six times slower for the whole run, in half of the runs.
+fn slow_splice(candidate: usize, _: f64, _: u64, random: &mut Random) -> f64 {
+    if candidate == 2 && random.run_is_odd { 6.0 } else { 1.0 }
+}
+
+/// read_write@2, the best by its median, is four times slower in a third of all intervals of 100 ms.
+fn slow_moments(candidate: usize, elapsed: f64, _: u64, _: &mut Random) -> f64 {
+    let is_slow = (elapsed * 10.0) as u64 % 3 == 1;
+    if candidate == 3 && is_slow { 4.0 } else { 1.0 }
+}
+
+/// Everything becomes slower, to a third of the rate after a second.
+fn drift(_: usize, elapsed: f64, _: u64, _: &mut Random) -> f64 {
+    1.0 + (2.0 * elapsed).min(2.0)
+}
+
+/// read_write@2 becomes five times slower after 300 MiB.
+fn reversal(candidate: usize, _: f64, bytes: u64, _: &mut Random) -> f64 {
+    if candidate == 3 && bytes > 300 << 20 { 5.0 } else { 1.0 }
+}
+
+/// After 1 GiB the page cache is full, and each candidate waits for the disk.
+fn stall(_: usize, _: f64, bytes: u64, _: &mut Random) -> f64 {
+    if bytes > GIB { 8.0 } else { 1.0 }
+}
+
+/// Another process has the second processor for the first 15 ms: two workers are as slow as one.
+fn start_disturbed(candidate: usize, elapsed: f64, _: u64, _: &mut Random) -> f64 {
+    let is_shared = matches!(candidate, 1..=3);
+    if is_shared && elapsed < 0.015 { 1.9 } else { 1.0 }
+}
+
+/// Every second piece of splice@2 and read_write@2 takes 2.4 times as long.
+fn alternating(candidate: usize, _: f64, _: u64, random: &mut Random) -> f64 {
+    let is_slow = matches!(candidate, 2 | 3) && random.unit() < 0.5;
+    if is_slow { 2.4 } else { 1.0 }
+}
+
+struct Random {
+    state: fastrand::Rng,
+    run_is_odd: bool,
+}
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        Random { state: fastrand::Rng::with_seed(seed), run_is_odd: seed % 2 == 1 }
+    }
+
+    fn unit(&mut self) -> f64 {
+        self.state.f64()
+    }
+
+    /// A standard normal deviate (Box, Muller, 1958).
+    fn normal(&mut self) -> f64 {
+        let (one, other) = (1.0 - self.unit(), self.unit());
+        (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos()
+    }
+}
+
+impl Machine {
+    fn seconds(&self, candidate: usize, bytes: u64, at: (f64, u64), random: &mut Random) -> f64 {
+        let plain = self.seconds_per_gib[candidate] * bytes as f64 / GIB as f64;
+        // Noise averages out over longer pieces.
+        let spread = self.noise * (2e-3 / plain.max(1e-4)).sqrt().min(3.0);
+        let noise = (spread * random.normal()).exp();
+        plain * noise * (self.factor)(candidate, at.0, at.1, random)
+    }
+
+    /// The time of a copy of `bytes` by one candidate in pieces of 8 MiB.
+    fn fixed(&self, candidate: usize, bytes: u64, seed: u64) -> f64 {
+        let (mut elapsed, mut copied, mut random) = (0.0, 0, Random::new(seed));
+        while copied < bytes {
+            let piece = (8 << 20).min(bytes - copied);
+            elapsed += self.seconds(candidate, piece, (elapsed, copied), &mut random);
+            copied += piece;
+        }
+        elapsed
+    }
+
+    /// The time of a copy of `bytes` with the selector, and the selector at its end.
+    fn selected(&self, bytes: u64, seed: u64) -> (f64, Selector) {
+        let mut selector = Selector::new(self.seconds_per_gib.len(), PieceSizes::CACHED, seed);
+        let (mut elapsed, mut copied, mut random) = (0.0, 0, Random::new(seed));
+        while copied < bytes {
+            let piece = selector.next(bytes - copied).expect("nothing is refused");
+            let at = (elapsed, copied);
+            let seconds = self.seconds(piece.candidate, piece.bytes, at, &mut random);
+            selector.record(piece.candidate, piece.bytes, seconds);
+            elapsed += seconds;
+            copied += piece.bytes;
+        }
+        (elapsed, selector)
+    }
+
+    /// The mean time of a copy of `bytes` over many seeds, relative to the best fixed candidate's, and the
+    /// mean regret of its trials.
+    fn ratio(&self, bytes: u64) -> (f64, f64) {
+        const SEEDS: u64 = 40;
+        let mean = |of: &dyn Fn(u64) -> f64| (0..SEEDS).map(of).sum::<f64>() / SEEDS as f64;
+        let candidates = 0..self.seconds_per_gib.len();
+        let fixed = candidates.map(|candidate| mean(&|seed| self.fixed(candidate, bytes, seed)));
+        let best = fixed.fold(f64::INFINITY, f64::min);
+        let selected = mean(&|seed| self.selected(bytes, seed).0);
+        let regret = mean(&|seed| {
+            let (seconds, selector) = self.selected(bytes, seed);
+            selector.regret_seconds() / seconds
+        });
+        (selected / best, regret)
+    }
+}
+
+/// The mean time relative to the best fixed candidate is at most `bound`, for a copy of that many MiB.
+fn check(machine: &Machine, bounds: [(u64, f64); 4]) {
+    for (mib, bound) in bounds {
+        let (ratio, _) = machine.ratio(mib << 20);
+        assert!(ratio <= bound, "{}, {mib} MiB: {ratio:.3} of the best, not {bound}", machine.name);
+    }
+}
+
+#[test]
+fn the_best_candidate_is_found_on_each_machine() {
+    for machine in MACHINES {
+        let bounds = match machine.name {
+            // A candidate that becomes slow is noticed after a piece, which costs more the shorter the rest is.
+            "the best has slow moments" | "the best becomes the worst" => {
+                [(128, 1.10), (256, 1.07), (1024, 1.20), (16384, 1.07)]
+            }
+            // A choice that was right in the first milliseconds is tried again after 0.2 s only.
+            "a disturbance at the start" => [(128, 1.30), (256, 1.30), (1024, 1.30), (16384, 1.06)],
+            "every second piece is slow" => [(128, 1.25), (256, 1.20), (1024, 1.08), (16384, 1.05)],
+            _ => [(128, 1.13), (256, 1.08), (1024, 1.08), (16384, 1.07)],
+        };
+        check(machine, bounds);
+    }
+}
+
+#[test]
+fn trials_cost_little() {
+    for machine in MACHINES {
+        // The regret counts noise too, and so is larger than what a trial costs.
+        for (mib, bound) in [(128, 0.075), (1024, 0.03), (16384, 0.01)] {
+            let (_, regret) = machine.ratio(mib << 20);
+            assert!(regret <= bound, "{}, {mib} MiB: {:.1} %", machine.name, regret * 100.0);
+        }
+    }
+}
+
+#[test]
+fn every_machine_order_has_the_best_first_in_the_end() {
+    // Each candidate in turn is the only fast one.
+    for best in 0..5 {
+        let mut found = 0;
+        for seed in 0..20 {
+            let mut selector = Selector::new(5, PieceSizes::CACHED, seed);
+            let mut copied = 0;
+            while copied < GIB {
+                let piece = selector.next(GIB - copied).expect("nothing is refused");
+                let rate = if piece.candidate == best { 4e9 } else { 2.5e9 };
+                selector.record(piece.candidate, piece.bytes, piece.bytes as f64 / rate);
+                copied += piece.bytes;
+            }
+            found += u32::from(selector.best() == best);
+        }
+        assert_eq!(found, 20, "candidate {best}");
+    }
+}
+
+#[test]
+fn a_refused_candidate_is_not_chosen_again() {
+    let mut selector = Selector::new(3, PieceSizes::CACHED, 7);
+    let mut copied = 0;
+    while copied < GIB {
+        let piece = selector.next(GIB - copied).expect("two candidates remain");
+        // The fastest is refused after 100 MiB.
+        if piece.candidate == 1 && copied > 100 << 20 {
+            selector.refuse(1);
+            continue;
+        }
+        let rate = [1e9, 3e9, 2e9][piece.candidate];
+        selector.record(piece.candidate, piece.bytes, piece.bytes as f64 / rate);
+        copied += piece.bytes;
+    }
+    assert_eq!(selector.best(), 2);
+    (0..3).for_each(|candidate| selector.refuse(candidate));
+    assert_eq!(selector.next(GIB), None);
+    selector.admit(1);
+    assert_eq!(selector.next(GIB).map(|piece| piece.candidate), Some(1));
+}
+
+#[test]
+fn the_first_candidate_copies_the_first_piece() {
+    for seed in 0..10 {
+        let mut selector = Selector::new(4, PieceSizes::CACHED, seed);
+        let piece = selector.next(GIB).expect("nothing is refused");
+        assert_eq!(piece, Piece { candidate: 0, bytes: 1 << 20 });
+        assert_eq!(selector.next(5).map(|piece| piece.bytes), Some(5), "no more than is left");
+    }
+}
+
+#[test]
+fn one_candidate_needs_no_trial() {
+    let mut selector = Selector::new(1, PieceSizes::CACHED, 0);
+    for _ in 0..100 {
+        let piece = selector.next(GIB).expect("nothing is refused");
+        selector.record(0, piece.bytes, piece.bytes as f64 / 1e9);
+    }
+    assert_eq!((selector.trials(), selector.best()), (1, 0));
+    assert!(selector.regret_seconds() < 1e-9);
+}
+
+#[test]
+#[ignore = "prints the table of docs/design/engine-selection.md"]
+fn print_ratios() {
+    for machine in MACHINES {
+        let ratios = [16, 64, 128, 256, 1024, 16384].map(|mib| machine.ratio(mib << 20).0);
+        println!("{:28} {ratios:.3?}", machine.name);
+    }
+}
