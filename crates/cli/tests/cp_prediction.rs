@@ -10,19 +10,28 @@ use engines::profile::{
     SizeClass,
 };
 use engines::sys::cachestat;
+use engines::{CandidateSet, Variant};
 use rustix::fs::{Advice, fadvise};
 use serde_json::Value;
 use testfs::{each_fs, each_pair, random_bytes};
 use tree::{PlannedFile, Predictor};
 
 /// Lengths up to and over 64 KiB. A copy looks up the residency of the longer ones only.
-const LENGTHS: [usize; 5] = [3000, 20_000, 300_000, 5 << 20, 20 << 20];
+const LENGTHS: [usize; 6] = [3000, 20_000, 300_000, 5 << 20, 20 << 20, 64 << 20];
 
 const JOBS: usize = 2;
 
-/// Of a source `src` in `from`, copied into `to` by a `cp` that reads `profile`: what was chosen, and
-/// what moved the last byte.
-fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> (String, String) {
+/// What the receipt of a copy says of its variants.
+struct Copied {
+    chosen: String,
+    /// The candidates, if they were measured during the copy.
+    candidates: Vec<String>,
+    /// The variant that moved the last byte.
+    moved: String,
+}
+
+/// Copies `src` in `from` into `to` by a `cp` that reads `profile`.
+fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> Copied {
     let receipt = profile.with_file_name("receipt");
     let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
     command.arg("cp").env("HAULAGE_PROFILE", profile);
@@ -35,7 +44,14 @@ fn copied(from: &Path, to: &Path, profile: &Path, no_cache: bool) -> (String, St
     let entry: Value = serde_json::from_str(receipt.lines().next().expect("a line")).expect("JSON");
     let text = |value: &Value| value.as_str().expect("a word").to_owned();
     let moved = entry["attempts"].as_array().and_then(|attempts| attempts.last());
-    (text(&entry["chosen"]["variant"]), text(&moved.expect("an attempt")["variant"]))
+    let rates = entry["chosen"]["rates"].as_array().expect("a list");
+    let is_trial = entry["chosen"]["by"] == "trial";
+    assert_eq!(is_trial, !rates.is_empty(), "{entry}");
+    Copied {
+        chosen: text(&entry["chosen"]["variant"]),
+        candidates: rates.iter().map(|rate| text(&rate["variant"])).collect(),
+        moved: text(&moved.expect("an attempt")["variant"]),
+    }
 }
 
 /// Brings the file into the state, and returns whether it is in it.
@@ -80,7 +96,7 @@ fn check(from: &Path, to: &Path) {
                     let (size, in_flight) = (SizeClass::of(bytes), InFlight::One);
                     let situation = Situation { size, residency, in_flight, no_cache };
                     let ways = predictor.variants(&PlannedFile { situation, bytes, jobs: JOBS });
-                    let (chosen, moved) = copied(from, to, &path, no_cache);
+                    let Copied { chosen, candidates, moved } = copied(from, to, &path, no_cache);
                     if chosen == "reflink" {
                         // A profile does not choose clones.
                         continue;
@@ -91,8 +107,30 @@ fn check(from: &Path, to: &Path) {
                         found.src.in_words(),
                         found.dst.in_words()
                     );
-                    assert_eq!(chosen, ways[0], "{place}");
-                    assert!(ways.contains(&moved), "{place}: {moved} of {ways:?}");
+                    if candidates.is_empty() {
+                        assert_eq!(chosen, ways[0], "{place}");
+                        assert!(ways.contains(&moved), "{place}: {moved} of {ways:?}");
+                        continue;
+                    }
+                    // The best candidate differs from run to run. The first is that of the profile.
+                    let is_cold = residency == Residency::Absent;
+                    let first: Variant = ways[0].parse().expect("a variant");
+                    let is_tmpfs = found.dst.fs_type.as_deref() == Some("tmpfs");
+                    // tmpfs allocates pages under a lock.
+                    let workers = if is_tmpfs { 1 } else { JOBS };
+                    if first.engine.name == "adaptive" {
+                        assert_eq!(first.workers, workers, "{place}");
+                    }
+                    let set = CandidateSet { workers, is_cold, may_share: true };
+                    let mut expected: Vec<String> =
+                        set.variants().iter().map(ToString::to_string).collect();
+                    if !ways[0].starts_with("adaptive") {
+                        expected.retain(|variant| *variant != ways[0]);
+                        expected.insert(0, ways[0].clone());
+                    }
+                    assert_eq!(candidates, expected, "{place}: {ways:?}");
+                    assert!(candidates.contains(&chosen), "{place}: {chosen}");
+                    assert!(candidates.contains(&moved), "{place}: {moved}");
                 }
             }
         }

@@ -101,6 +101,9 @@ fn records(dir: &Path) -> Option<Vec<Value>> {
     };
     run(&["-a", "src", "dst"].map(OsStr::new), true);
     run(&["src/data", "missing", "dst"].map(OsStr::new), false);
+    // The engine of a large file is measured.
+    write(dir.join("large"), random_bytes(64 << 20, 3)).expect("a file");
+    run(&["--reflink=never", "large", "dst"].map(OsStr::new), true);
     let faults = Faults { read_error: Some((50_000, Errno::IO)), ..Faults::default() };
     let failing = FaultyFs::mount(random_bytes(100_000, 2), faults)?;
     run(&[failing.source().as_os_str(), OsStr::new("dst/part")], false);

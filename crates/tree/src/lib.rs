@@ -29,7 +29,8 @@ pub use report::diagnostic::{Action, Diagnostic, OldAttribute, Severity};
 pub use report::observer::{Announcement, Observer, Question};
 pub use report::progress::{CurrentFile, Progress, ProgressTracker};
 pub use report::receipt::{
-    Attempt, Attribute, Chosen, ChosenBy, Loss, Method, Offload, Receipt, SparseDetection, Verified,
+    Attempt, Attribute, Chosen, ChosenBy, Loss, MeasuredRate, Method, Offload, Receipt,
+    SparseDetection, Verified,
 };
 pub use request::filter::{BadGlob, Filter, IgnoreFile, Rule};
 pub use request::options::{

@@ -55,7 +55,9 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     /// Source and destination.
     pub(super) endpoints: (Endpoint<'f>, Endpoint<'f>),
     /// The chain of a profile line, once it was looked up.
-    pub(super) measured: Option<Option<ChainId>>,
+    pub(super) by_line: Option<Option<ChainId>>,
+    /// The candidates that are measured, once that was decided.
+    pub(super) adaptive: Option<Option<ChainId>>,
     /// Allocated when it is first used.
     pub(super) buffer: &'c mut Option<Buffer>,
     pub(super) permit: &'c mut Permit,

@@ -53,8 +53,11 @@ impl DataCopy<'_, '_, '_> {
         if bytes == 0 {
             return Ok(());
         }
-        let measured = self.measured_chain();
-        let chain = match measured.filter(|&chain| self.is_long_enough(chain, bytes)) {
+        if let Some(chain) = self.adaptive_chain(bytes) {
+            return self.copy_to(end, chain);
+        }
+        let line = self.line_chain();
+        let chain = match line.filter(|&chain| self.is_long_enough(chain, bytes)) {
             Some(chain) => chain,
             None => self.chains.by_rule(&self.cx.engines, bytes, self.others_busy),
         };
@@ -70,8 +73,8 @@ impl DataCopy<'_, '_, '_> {
     }
 
     /// The chain of the profile line for the whole file, which is looked up once.
-    fn measured_chain(&mut self) -> Option<ChainId> {
-        if let Some(known) = self.measured {
+    fn line_chain(&mut self) -> Option<ChainId> {
+        if let Some(known) = self.by_line {
             return known;
         }
         let (src, bytes) = (self.files.src, file_bytes(self.files.src_stat));
@@ -79,8 +82,28 @@ impl DataCopy<'_, '_, '_> {
         let (may_block, others_busy) = (self.may_block, self.others_busy);
         let file = File { bytes, bytes_to_move, may_block, others_busy };
         let look = || page_cache::residency(src, bytes, bytes_to_move < bytes);
-        let chain = self.chains.measured(&self.cx.engines, self.endpoints, file, look);
-        self.measured = Some(chain);
+        let chain = self.chains.by_line(&self.cx.engines, self.endpoints, file, look);
+        self.by_line = Some(chain);
+        chain
+    }
+
+    /// The candidates that are measured with `bytes` of data, if there are enough of them. They stay the same
+    /// for the whole file.
+    fn adaptive_chain(&mut self, bytes: u64) -> Option<ChainId> {
+        let engines = &self.cx.engines;
+        if !self.chains.measures(engines.options(), bytes) {
+            return None;
+        }
+        if let Some(known) = self.adaptive {
+            return known;
+        }
+        // The built-in profile was measured on other machines. To read it takes as long as some trials.
+        let line = if engines.has_own_lines() { self.line_chain() } else { None };
+        let (src, all) = (self.files.src, file_bytes(self.files.src_stat));
+        let bytes_to_move = self.bytes_to_move();
+        let look = || page_cache::residency(src, all, bytes_to_move < all);
+        let chain = self.chains.adaptive(&self.cx.engines, (bytes, self.others_busy), line, look);
+        self.adaptive = Some(chain);
         chain
     }
 
@@ -198,25 +221,32 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn span(&mut self, span: Span, chain: ChainId) -> Moved {
         let pair = Pair::new(self.files.src, self.files.dst).with_meter(self.meter);
         let selected = self.chains.get(chain);
+        let is_adaptive = selected.is_adaptive();
         let avoids = !selected.offloads && chain != ChainId::ReadWrite;
-        if self.cx.report.keeps_attempts() {
-            self.report.chosen.get_or_insert_with(|| selected.chosen.clone());
-        }
         let offload = &mut self.report.offload.offload;
-        if avoids {
+        // With several engines, one piece by copy_file_range(2) counts for the file.
+        if avoids && !(is_adaptive && *offload != "unknown") {
             *offload = "avoided";
         }
         let mut keep = observer(self.cx.report, &mut self.report.attempts);
         let mut observe = |variant: &Variant, span: Span, moved: Moved| {
             keep(variant, span, moved);
             if variant.engine.name == "copy_file_range" {
-                *offload = match moved.stop {
-                    Stop::Refused(_) if moved.bytes == 0 => "unsupported",
-                    _ => "yes",
-                };
+                match moved.stop {
+                    Stop::Refused(_) if moved.bytes == 0 && is_adaptive && *offload == "yes" => (),
+                    Stop::Refused(_) if moved.bytes == 0 => *offload = "unsupported",
+                    _ => *offload = "yes",
+                }
             }
         };
-        selected.chain.file_after(pair, self.report.data_bytes).copy(span, &mut observe)
+        let moved = selected.copy(pair, (self.report.data_bytes, span), &mut observe);
+        // The last word of candidates that are measured is that of the whole file.
+        if self.cx.report.keeps_attempts()
+            && (selected.is_adaptive() || self.report.chosen.is_none())
+        {
+            self.report.chosen = Some(selected.chosen());
+        }
+        moved
     }
 
     /// Translates an engine's stop: whether the source has ended, or the error of this file.

@@ -12,7 +12,7 @@ pub(crate) use message_order::PendingMessages;
 pub(crate) use observer::{Announcement, Observer, Question};
 pub(crate) use progress::{ProgressTracker, WorkerProgress};
 pub(crate) use receipt::{
-    Attempt, Attribute, Chosen, ChosenBy, DataReport, Loss, Method, Offload, Receipt,
+    Attempt, Attribute, Chosen, ChosenBy, DataReport, Loss, MeasuredRate, Method, Offload, Receipt,
     SparseDetection, Verified,
 };
 pub(crate) use reporter::Reporter;

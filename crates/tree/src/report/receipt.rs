@@ -157,8 +157,19 @@ pub enum ChosenBy {
     Profile(Arc<str>),
     /// A line of the profile that is built in.
     BuiltIn(Arc<str>),
-    /// No measurement: the kinds of the file systems and the length of the file.
+    /// No measurement: the types of the file systems and the length of the file.
     Rule,
+    /// Trials during the copy. The rates of all candidates, in the order in which they are listed.
+    Trial(Arc<[MeasuredRate]>),
+}
+
+/// The rate of a candidate during a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeasuredRate {
+    /// The candidate.
+    pub variant: Variant,
+    /// Bytes a second since its last trial started; `None` if it was not tried or was refused.
+    pub bytes_per_second: Option<u64>,
 }
 
 /// The attempt of one engine at one span of a file's data. Consecutive spans without an event are

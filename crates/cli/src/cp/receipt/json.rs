@@ -15,7 +15,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use engines::{Pos, Side, Stop};
 use serde::Serialize;
 use tree::{
-    Attempt, Attribute, Chosen, ChosenBy, Diagnostic, Errno, FileId, Loss, Method, Receipt,
+    Attempt, Attribute, Chosen, ChosenBy, Diagnostic, Errno, FileId, Loss, MeasuredRate, Method,
+    Receipt,
 };
 
 use crate::cp::messages::engine_line;
@@ -215,6 +216,13 @@ struct ChosenLine<'r> {
     variant: String,
     by: &'static str,
     line: Option<&'r str>,
+    rates: Vec<RateLine>,
+}
+
+#[derive(Serialize)]
+struct RateLine {
+    variant: String,
+    bytes_per_second: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -289,9 +297,19 @@ impl<'r> ChosenLine<'r> {
             by: engine_line::chosen_by(&chosen.by),
             line: match &chosen.by {
                 ChosenBy::Profile(line) | ChosenBy::BuiltIn(line) => Some(line),
-                ChosenBy::Forced | ChosenBy::Rule => None,
+                ChosenBy::Forced | ChosenBy::Rule | ChosenBy::Trial(_) => None,
+            },
+            rates: match &chosen.by {
+                ChosenBy::Trial(rates) => rates.iter().map(RateLine::of).collect(),
+                _ => Vec::new(),
             },
         }
+    }
+}
+
+impl RateLine {
+    fn of(rate: &MeasuredRate) -> RateLine {
+        RateLine { variant: rate.variant.to_string(), bytes_per_second: rate.bytes_per_second }
     }
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use engines::profile::Residency;
-use engines::{Chain, Variant};
+use engines::{Adaptive, Chain, Moved, Observer, Pair, Span, Variant};
 
+use super::candidates::{Candidates, are_measured};
 use super::profile_lines::{LineChoice, ProfileLines};
 use super::profiles::EngineContext;
 use super::rule::{EARLY_VARIANTS, RuleVariants, WorkerLoad, read_write};
 use crate::fs::Endpoint;
-use crate::report::{Chosen, ChosenBy};
+use crate::report::{Chosen, ChosenBy, MeasuredRate};
 use crate::request::Options;
 
 /// The chains of variants between one pair of file systems. Each skips variants that were refused
@@ -30,15 +31,24 @@ pub(crate) struct VariantChains {
     /// The lines of the profiles, once they were read.
     lines: Option<Arc<ProfileLines>>,
     /// For lines that were used.
-    measured: Vec<(LineChoice, VariantChain)>,
+    by_line: Vec<(LineChoice, VariantChain)>,
+    /// Candidates that are measured during the copy.
+    adaptive: Vec<(Candidates, VariantChain)>,
 }
 
-/// A chain, and why it was chosen.
+/// What copies data, and why it was chosen.
 pub(crate) struct VariantChain {
-    pub(crate) chain: Chain,
+    mover: Mover,
     pub(crate) chosen: Chosen,
     /// It contains `copy_file_range`.
     pub(crate) offloads: bool,
+}
+
+enum Mover {
+    /// Variants of which the next continues where one is refused.
+    Chain(Chain),
+    /// Variants of which the fastest is measured.
+    Adaptive(Box<Adaptive>),
 }
 
 /// One of the chains.
@@ -50,7 +60,9 @@ pub(crate) enum ChainId {
     Split,
     ReadWrite,
     /// By its index among the lines that were used.
-    Measured(usize),
+    Line(usize),
+    /// By its index among the candidates that are measured.
+    Adaptive(usize),
 }
 
 /// The properties of a file by which its variant is chosen.
@@ -80,13 +92,14 @@ impl VariantChains {
             read_write: VariantChain::new(vec![read_write()], ChosenBy::Rule),
             rule,
             lines: None,
-            measured: Vec::new(),
+            by_line: Vec::new(),
+            adaptive: Vec::new(),
         }
     }
 
     /// The chain of the profile line for a file; `None` if nothing was measured. `look` finds out
     /// how much of the file is in the page cache.
-    pub(crate) fn measured(
+    pub(crate) fn by_line(
         &mut self,
         cx: &EngineContext<'_>,
         (src, dst): (Endpoint<'_>, Endpoint<'_>),
@@ -101,12 +114,48 @@ impl VariantChains {
         let choice = lines.choose(bytes, load, &self.rule, look)?;
         let line = lines.line(choice);
         cx.report_stale(line);
-        let known = self.measured.iter().position(|(known, _)| *known == choice);
-        Some(ChainId::Measured(known.unwrap_or_else(|| {
+        let known = self.by_line.iter().position(|(known, _)| *known == choice);
+        Some(ChainId::Line(known.unwrap_or_else(|| {
             let variants = lines.variants(choice, &self.rule);
-            self.measured.push((choice, VariantChain::new(variants, line.by.clone())));
-            self.measured.len() - 1
+            self.by_line.push((choice, VariantChain::new(variants, line.by.clone())));
+            self.by_line.len() - 1
         })))
+    }
+
+    /// Whether `bytes` of data are enough to measure their engine.
+    pub(crate) fn measures(&self, options: &Options, bytes: u64) -> bool {
+        are_measured(options, &self.rule, bytes)
+    }
+
+    /// The candidates that are measured with `bytes` of data; `None` if one chain copies them. `line` is
+    /// the chain of the profile line for the file, and `look` finds out how much of it is in the page cache.
+    pub(crate) fn adaptive(
+        &mut self,
+        cx: &EngineContext<'_>,
+        (bytes, others_busy): (u64, bool),
+        line: Option<ChainId>,
+        look: impl FnOnce() -> Option<Residency>,
+    ) -> Option<ChainId> {
+        // The built-in profile was measured on other machines.
+        let is_own = |chosen: &&Chosen| matches!(chosen.by, ChosenBy::Profile(_));
+        let own = line.map(|line| &self.get(line).chosen).filter(is_own);
+        let own = own.map(|chosen| chosen.variant.clone());
+        // That a measurement was the best says nothing about the first candidate.
+        let first = own.filter(|variant| variant.engine.name != "adaptive");
+        let load = WorkerLoad { others_busy, jobs: &|| cx.jobs() };
+        // A source that is in the page cache in part, or of which that is unknown, is read through it.
+        let is_cold = || look() == Some(Residency::Absent);
+        let candidates = Candidates::of(cx.options, &self.rule, (bytes, load), first, is_cold)?;
+        let known = self.adaptive.iter().position(|(known, _)| *known == candidates);
+        let at = known.unwrap_or_else(|| {
+            let chain = VariantChain::adaptive(&candidates);
+            self.adaptive.push((candidates, chain));
+            self.adaptive.len() - 1
+        });
+        if let Mover::Adaptive(adaptive) = &mut self.adaptive[at].1.mover {
+            adaptive.start_file();
+        }
+        Some(ChainId::Adaptive(at))
     }
 
     /// The chain for `bytes` of data if nothing was measured or no profile was read.
@@ -141,7 +190,8 @@ impl VariantChains {
             ChainId::Early(at) => self.early[at].as_mut().expect("it was made when it was chosen"),
             ChainId::Split => self.split.as_mut().expect("it was made when it was chosen"),
             ChainId::ReadWrite => &mut self.read_write,
-            ChainId::Measured(at) => &mut self.measured[at].1,
+            ChainId::Line(at) => &mut self.by_line[at].1,
+            ChainId::Adaptive(at) => &mut self.adaptive[at].1,
         }
     }
 }
@@ -150,6 +200,48 @@ impl VariantChain {
     fn new(variants: Vec<Variant>, by: ChosenBy) -> VariantChain {
         let offloads = variants.iter().any(|variant| variant.engine.name == "copy_file_range");
         let variant = variants.first().expect("there is always a variant").clone();
-        VariantChain { chain: Chain::exactly(variants), chosen: Chosen { variant, by }, offloads }
+        let mover = Mover::Chain(Chain::exactly(variants));
+        VariantChain { mover, chosen: Chosen { variant, by }, offloads }
+    }
+
+    fn adaptive(candidates: &Candidates) -> VariantChain {
+        // The order of the candidates differs from run to run.
+        let seed = u64::from(std::process::id());
+        let variants = candidates.variants();
+        let variant = variants.first().expect("there is always a candidate").clone();
+        let adaptive = Adaptive::new(variants, candidates.set.is_cold, seed);
+        let mover = Mover::Adaptive(Box::new(adaptive));
+        let chosen = Chosen { variant, by: ChosenBy::Trial(Arc::new([])) };
+        VariantChain { mover, chosen, offloads: false }
+    }
+
+    /// Copies `span` of a file of which `bytes_before` bytes were copied before.
+    pub(crate) fn copy(
+        &mut self,
+        pair: Pair<'_>,
+        (bytes_before, span): (u64, Span),
+        observe: &mut Observer<'_>,
+    ) -> Moved {
+        match &mut self.mover {
+            Mover::Chain(chain) => chain.file_after(pair, bytes_before).copy(span, observe),
+            Mover::Adaptive(adaptive) => adaptive.copy(pair, span, observe),
+        }
+    }
+
+    /// The variant that was chosen, and why; with the rates so far, if it is measured.
+    pub(crate) fn chosen(&self) -> Chosen {
+        match &self.mover {
+            Mover::Chain(_) => self.chosen.clone(),
+            Mover::Adaptive(adaptive) => {
+                let rate = |(variant, bytes_per_second)| MeasuredRate { variant, bytes_per_second };
+                let rates = adaptive.rates().map(rate).collect();
+                Chosen { variant: adaptive.best().clone(), by: ChosenBy::Trial(rates) }
+            }
+        }
+    }
+
+    /// Whether the choice changes while it copies.
+    pub(crate) fn is_adaptive(&self) -> bool {
+        matches!(self.mover, Mover::Adaptive(_))
     }
 }

@@ -2,10 +2,14 @@
 //! candidates with them.
 
 use engines::Variant;
-use engines::profile::{FileSystem, FileSystems, InFlight, PairChoices, Profile, Situation};
+use engines::profile::{
+    FileSystem, FileSystems, InFlight, PairChoices, Profile, Residency, Situation,
+};
 
-use super::profile_lines::ProfileLines;
+use super::candidates::Candidates;
+use super::profile_lines::{LineChoice, ProfileLines};
 use super::rule::{RuleVariants, WorkerLoad};
+use crate::report::ChosenBy;
 use crate::request::Options;
 
 /// Predicts by the same functions that a copy uses: the user's profile, the built-in one, and the
@@ -19,6 +23,7 @@ pub struct Predictor {
 /// For copies with or without `--no-cache`.
 #[derive(Debug)]
 struct Half {
+    options: Options,
     rule: RuleVariants,
     lines: ProfileLines,
 }
@@ -54,21 +59,27 @@ impl Predictor {
             let options = Options { no_cache, ..Options::default() };
             let rule = RuleVariants::between(&options, found.src.number(), found.dst.number());
             let lines = ProfileLines::new(&options, (&own, found), (&built_in, &by_type));
-            Half { rule, lines }
+            Half { options, rule, lines }
         };
         Predictor { cached: half(false), no_cache: half(true) }
     }
 
-    /// The variants that are tried with such a file, in order, if blocks are not shared.
+    /// The variants that are tried with such a file, in order, if blocks are not shared. `adaptive` stands
+    /// for candidates that are measured during the copy; a line of the user's profile for its first one.
     #[must_use]
     pub fn variants(&self, planned: &PlannedFile) -> Vec<Variant> {
-        let Half { rule, lines } = self.half(planned);
+        let Half { rule, lines, .. } = self.half(planned);
         let jobs = || planned.jobs;
         let load = load(planned, &jobs);
         let look = || Some(planned.situation.residency);
-        match lines.choose(planned.bytes, load, rule, look) {
-            Some(choice) => lines.variants(choice, rule),
-            None => rule.of(planned.bytes, load),
+        let choice = lines.choose(planned.bytes, load, rule, look);
+        let is_own = |choice: &LineChoice| matches!(lines.line(*choice).by, ChosenBy::Profile(_));
+        match choice {
+            Some(own) if is_own(&own) => lines.variants(own, rule),
+            choice => self.measured(planned).unwrap_or_else(|| match choice {
+                Some(built_in) => lines.variants(built_in, rule),
+                None => rule.of(planned.bytes, load),
+            }),
         }
     }
 
@@ -76,7 +87,18 @@ impl Predictor {
     #[must_use]
     pub fn rule_variants(&self, planned: &PlannedFile) -> Vec<Variant> {
         let jobs = || planned.jobs;
-        self.half(planned).rule.of(planned.bytes, load(planned, &jobs))
+        let by_rule = || self.half(planned).rule.of(planned.bytes, load(planned, &jobs));
+        self.measured(planned).unwrap_or_else(by_rule)
+    }
+
+    /// The variants of a file whose engine is measured during the copy.
+    fn measured(&self, planned: &PlannedFile) -> Option<Vec<Variant>> {
+        let Half { options, rule, .. } = self.half(planned);
+        let jobs = || planned.jobs;
+        let part = (planned.bytes, load(planned, &jobs));
+        let is_cold = || planned.situation.residency == Residency::Absent;
+        let candidates = Candidates::of(options, rule, part, None, is_cold)?;
+        Some(std::iter::once(candidates.as_variant()).chain(rule.data.clone()).collect())
     }
 
     fn half(&self, planned: &PlannedFile) -> &Half {
@@ -136,8 +158,16 @@ mod tests {
             ("ext4", "vfat", 1 << 20, One, false, "copy_file_range read_write:256K"),
             ("nfs", "nfs", 1 << 30, One, false, "copy_file_range read_write:256K"),
             ("f2fs", "f2fs", 1 << 20, One, false, "read_write:256K"),
-            ("f2fs", "f2fs", 1 << 30, One, false, "read_write:256K@2 read_write:256K"),
-            ("f2fs", "f2fs", 1 << 30, Several, false, "read_write:256K"),
+            ("f2fs", "f2fs", 1 << 30, One, false, "adaptive@2 read_write:256K"),
+            ("f2fs", "f2fs", 1 << 30, Several, false, "adaptive read_write:256K"),
+            (
+                "f2fs",
+                "f2fs",
+                1 << 30,
+                One,
+                true,
+                "dontcache@2 direct@2 read_write:256K@2 read_write:256K",
+            ),
             ("f2fs", "f2fs", 1 << 20, One, true, "dontcache direct read_write:256K"),
         ] {
             let predictor = Predictor::between(&found(src, dst), &[]);
@@ -150,28 +180,30 @@ mod tests {
     #[test]
     fn the_users_lines_come_first_then_those_built_in_then_the_rule() {
         let found = found("ext4", "ext4");
-        let own = pair(&found, vec![line(Some(1 << 20), None, "splice:1M")]);
-        let built_in = pair(
-            &found,
-            vec![line(Some(1 << 20), None, "mmap:8M"), line(Some(1 << 30), None, "splice@2")],
-        );
+        let own =
+            vec![line(Some(100 << 10), None, "splice:1M"), line(Some(1 << 30), None, "mmap:8M@2")];
+        let built_in = vec![
+            line(Some(100 << 10), None, "mmap:8M"),
+            line(Some(8 << 20), None, "splice@2"),
+            line(Some(64 << 20), None, "splice@2"),
+        ];
+        let (own, built_in) = (pair(&found, own), pair(&found, built_in));
         let predictor = Predictor::with(&found, &[own], &[built_in]);
-        let first = |bytes, in_flight, jobs| {
+        let all = |bytes, in_flight, jobs| {
             let planned =
                 PlannedFile { jobs, ..planned(bytes, Residency::Resident, in_flight, false) };
-            predictor.variants(&planned)[0].to_string()
+            texts(&predictor.variants(&planned))
         };
-        assert_eq!(first(1 << 20, InFlight::One, 2), "splice:1M");
-        assert_eq!(first(1 << 30, InFlight::One, 2), "splice@2");
-        assert_eq!(first(1 << 30, InFlight::One, 8), "splice@4", "as many as there are");
-        assert_eq!(first(1 << 30, InFlight::Several, 8), "splice");
-        assert_eq!(first(64 << 20, InFlight::One, 2), "read_write:256K@2");
+        use InFlight::{One, Several};
+        assert_eq!(all(100 << 10, One, 2), "splice:1M read_write:256K");
+        assert_eq!(all(8 << 20, One, 2), "splice@2 read_write:256K");
+        assert_eq!(all(8 << 20, One, 8), "splice@4 read_write:256K", "as many as there are");
+        assert_eq!(all(8 << 20, Several, 8), "splice read_write:256K");
+        assert_eq!(all(64 << 20, One, 2), "adaptive@2 read_write:256K", "measured anew");
         // Variants after a refused one are shared if the rule shares them.
-        let all = |in_flight| {
-            texts(&predictor.variants(&planned(1 << 30, Residency::Resident, in_flight, false)))
-        };
-        assert_eq!(all(InFlight::One), "splice@2 read_write:256K@2 read_write:256K");
-        assert_eq!(all(InFlight::Several), "splice read_write:256K");
+        let shared = "mmap:8M@2 read_write:256K@2 read_write:256K";
+        assert_eq!(all(1 << 30, One, 2), shared);
+        assert_eq!(all(1 << 30, Several, 2), "mmap:8M read_write:256K");
         let elsewhere = found_elsewhere();
         let own = pair(&found, vec![line(None, None, "splice:1M")]);
         let predictor = Predictor::with(&elsewhere, &[own], &[]);

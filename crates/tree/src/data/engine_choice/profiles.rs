@@ -79,10 +79,23 @@ impl<'r> EngineContext<'r> {
         if let Some((_, lines)) = pairs.iter().find(|(known, _)| *known == key) {
             return lines.clone();
         }
-        let user = self.user.get_or_init(|| self.read_user().unwrap_or_default());
-        let lines = Arc::new(lines_between(user, self.options, src, dst));
+        let lines = Arc::new(lines_between(self.own_lines(), self.options, src, dst));
         pairs.push((key, lines.clone()));
         lines
+    }
+
+    /// Whether the user's profile has lines for this machine.
+    pub(crate) fn has_own_lines(&self) -> bool {
+        !self.own_lines().is_empty()
+    }
+
+    fn own_lines(&self) -> &[PairChoices] {
+        self.user.get_or_init(|| self.read_user().unwrap_or_default())
+    }
+
+    /// The options of the run.
+    pub(crate) fn options(&self) -> &'r Options {
+        self.options
     }
 
     /// Reports, the first time only, what has changed since `line` was measured.

@@ -31,6 +31,8 @@ pub(crate) struct RuleVariants {
     pub(crate) data: Vec<Variant>,
     /// Whether [`EARLY_VARIANTS`] apply.
     pub(crate) has_early: bool,
+    /// Both file systems are local ones of a known type.
+    pub(crate) is_local: bool,
     /// Whether idle workers may take parts of a large file.
     pub(crate) may_split: bool,
 }
@@ -50,24 +52,24 @@ impl RuleVariants {
         let required = options.reflink == Reflink::Always;
         let clones = options.reflink != Reflink::Never && options.sparse == Sparse::Auto;
         let clone = (clones && (required || options.engine.is_none())).then(|| variant("reflink"));
+        let is_local = [src, dst].into_iter().all(|fs_type| fs_type.is_some_and(is_reliable));
         if options.no_cache && options.engine.is_none() {
             // These leave few pages in the cache, which are dropped after the copy.
             let data = ["dontcache", "direct", READ_WRITE].map(variant).into();
             let may_split = dst.is_some_and(|dst| is_reliable(dst) && dst != TMPFS);
-            return RuleVariants { clone, data, has_early: false, may_split };
+            return RuleVariants { clone, data, has_early: false, is_local, may_split };
         }
-        let local = [src, dst].into_iter().all(|fs_type| fs_type.is_some_and(is_reliable));
         let first = match &options.engine {
             Some(forced) => Some(forced.clone()),
             // A server copies its files without sending them. A local file system that cannot share
             // blocks copies through a pipe, which is slower than through memory.
-            None => (may_offload(options) && !local).then(|| variant("copy_file_range")),
+            None => (may_offload(options) && !is_local).then(|| variant("copy_file_range")),
         };
-        let has_early = first.is_none() && local;
+        let has_early = first.is_none() && is_local;
         // tmpfs allocates pages under a lock, so that workers wait for each other.
-        let may_split = first.is_none() && local && dst != Some(TMPFS);
+        let may_split = first.is_none() && is_local && dst != Some(TMPFS);
         let data = first.into_iter().chain([read_write()]).collect();
-        RuleVariants { clone, data, has_early, may_split }
+        RuleVariants { clone, data, has_early, is_local, may_split }
     }
 
     /// Whether `bytes` of data are split among workers.
@@ -190,9 +192,11 @@ mod tests {
     #[test]
     fn a_file_is_split_among_the_workers_up_to_a_bound() {
         let data = ["dontcache", READ_WRITE].map(variant).into();
-        let variants = RuleVariants { clone: None, data, has_early: false, may_split: true };
+        let variants =
+            RuleVariants { clone: None, data, has_early: false, is_local: true, may_split: true };
         let data = variants.data.clone();
-        let alone = RuleVariants { clone: None, data, has_early: false, may_split: false };
+        let alone =
+            RuleVariants { clone: None, data, has_early: false, is_local: true, may_split: false };
         let text = |variants: &RuleVariants, bytes: u64, jobs: usize, others_busy: bool| {
             let tried = variants.of(bytes, WorkerLoad { others_busy, jobs: &|| jobs });
             tried.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
