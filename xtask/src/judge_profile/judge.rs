@@ -46,7 +46,7 @@ pub(super) enum Loss {
     Rounds(Ratio, usize),
     /// It did not reach the final round: the median of its elimination rounds divided by that of
     /// the best.
-    Heats(f64),
+    Elimination(f64),
     /// The ratio that the search recorded, if the record has no single runs.
     Found(f64),
     /// The long search did not run it.
@@ -77,7 +77,7 @@ impl Loss {
         match self {
             Loss::None => Some(1.0),
             Loss::Rounds(ratio, _) => Some(ratio.estimate),
-            Loss::Heats(ratio) | Loss::Found(ratio) => Some(ratio),
+            Loss::Elimination(ratio) | Loss::Found(ratio) => Some(ratio),
             Loss::Unknown => None,
         }
     }
@@ -227,7 +227,7 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
     }
     let elimination = |way: &VariantResult| median(&way.elimination_ns);
     if let Some((own, best)) = elimination(way).zip(elimination(best)) {
-        return Loss::Heats(own / best);
+        return Loss::Elimination(own / best);
     }
     way.ratio_to_best.map_or(Loss::Unknown, Loss::Found)
 }
@@ -293,12 +293,12 @@ mod tests {
     use super::*;
 
     /// A variant with the times of its elimination rounds and final rounds.
-    fn way(name: &str, heats: &[f64], rounds: &[f64]) -> Value {
+    fn way(name: &str, elimination_ns: &[f64], rounds: &[f64]) -> Value {
         let rounds: Vec<(usize, f64)> = (1..).zip(rounds.iter().copied()).collect();
         json!({
             "name": name, "standing": "raced", "reason": "", "shares_extents": false,
             "file_ns_median": 1e6, "megabytes_per_second": 1e3, "ratio_to_best": null,
-            "ratio_low": null, "ratio_high": null, "elimination_ns": heats, "rounds_ns": rounds,
+            "ratio_low": null, "ratio_high": null, "heats_ns": elimination_ns, "rounds_ns": rounds,
         })
     }
 
@@ -344,7 +344,7 @@ mod tests {
             let loss = match judgement.loss {
                 Loss::None => "best".to_owned(),
                 Loss::Rounds(ratio, rounds) => format!("{:.3} in {rounds}", ratio.estimate),
-                Loss::Heats(ratio) => format!("{ratio:.3} in heats"),
+                Loss::Elimination(ratio) => format!("{ratio:.3} in elimination rounds"),
                 Loss::Found(ratio) => format!("{ratio:.3} found"),
                 Loss::Unknown => "unknown".to_owned(),
             };
@@ -386,7 +386,7 @@ mod tests {
             way("direct", &[], &[]),
         ];
         let long = record(1, PLACE, &[], vec![situation(LARGE, "resident", "splice:1M", ways)]);
-        let rule = "read_write:256K@2 1.300 in heats";
+        let rule = "read_write:256K@2 1.300 in elimination rounds";
         let expected = format!("built in: {rule}; unseen: {rule}");
         assert_eq!(shown(&super::judge(&long, None, &[])[0]), expected);
         let ways = vec![way("direct", &[1.0], &[1.0, 1.0])];

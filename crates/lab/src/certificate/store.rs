@@ -162,7 +162,8 @@ impl StoredCertificate {
             changed.push(format!("by haulage {}", self.haulage_version));
         }
         let passes = self.certificate.passes;
-        let said = if passes { "certified" } else { "not certified: it failed the trial of" };
+        let said =
+            if passes { "certified" } else { "not certified: it failed the certification of" };
         let (standing, words) = match (changed.is_empty(), passes) {
             (true, true) => (Standing::Certified, format!("{said} {made}")),
             (true, false) => (Standing::Failed, format!("{said} {made}")),
@@ -173,9 +174,9 @@ impl StoredCertificate {
         };
         let deltas = self.certificate.deltas.larger(LEAST);
         let delta_from = if deltas == LEAST {
-            "the least that is assumed; equal arms differed by less when it was tried"
+            "the minimum; identical variants differed by less when this machine was certified"
         } else {
-            "by so much nineteen of twenty equal arms differed at most when it was tried"
+            "95 % of identical variants differed by at most this when this machine was certified"
         };
         Badge { standing, words, deltas, delta_from: delta_from.to_owned() }
     }
@@ -203,9 +204,9 @@ impl Badge {
     pub fn none() -> Badge {
         Badge {
             standing: Standing::NotCertified,
-            words: "not certified: haulage certify tries out what can be measured here".to_owned(),
+            words: "not certified: haulage certify tests the protocol on this machine".to_owned(),
             deltas: LEAST,
-            delta_from: "the least that is assumed".to_owned(),
+            delta_from: "the minimum".to_owned(),
         }
     }
 }

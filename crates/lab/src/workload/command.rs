@@ -54,7 +54,7 @@ impl Line {
         }
         for (place, what) in [("{src}", "source"), ("{dst}", "destination")] {
             if !words.iter().skip(1).any(|word| word.contains(place)) {
-                return Err(format!("it lacks {place}, where its {what} stands"));
+                return Err(format!("{place} is missing: the {what} goes there"));
             }
         }
         Ok(Line { words })
@@ -295,9 +295,9 @@ mod tests {
             &COMMAND,
             &[
                 ("", "there is no command"),
-                ("cp {src}", "it lacks {dst}, where its destination stands"),
-                ("cp a {dst}", "it lacks {src}, where its source stands"),
-                ("{src} {dst}", "it lacks {src}"),
+                ("cp {src}", "{dst} is missing: the destination goes there"),
+                ("cp a {dst}", "{src} is missing: the source goes there"),
+                ("{src} {dst}", "{src} is missing"),
                 ("cp '{src} {dst}", "a quote is not closed"),
             ],
         );

@@ -267,7 +267,7 @@ impl Search {
             }
         }
         if missed.is_empty() {
-            "none of the ways works here".clone_into(&mut missed);
+            "no variant works here".clone_into(&mut missed);
         }
         self.why_not = missed;
         Ok(())
