@@ -301,9 +301,12 @@ fn whoever_breaks_a_lease_ends_its_holder() {
             BufReader::new(stdout).read_line(&mut line).expect("read");
             assert_eq!(line, "100\n", "{kind}");
             // Waits for the lease, which ends with its holder.
-            let begun = std::time::Instant::now();
+            let started = std::time::Instant::now();
             std::fs::File::options().write(true).truncate(truncates).open(&path).expect("opened");
-            assert!(begun.elapsed().as_secs() < 20, "{kind}: the lease ran out before its holder");
+            assert!(
+                started.elapsed().as_secs() < 20,
+                "{kind}: the lease ran out before its holder"
+            );
             let status = holder.wait().expect("waited for");
             assert_eq!(status.signal(), Some(29), "{kind}: SIGIO");
         }

@@ -31,7 +31,7 @@ pub struct CellRun {
     pub refused: Vec<Option<String>>,
     /// For each variant whether its comparison is answered, so that it runs no more.
     pub answered: Vec<bool>,
-    /// Sessions begun.
+    /// Sessions started.
     pub sessions: u32,
     /// Why it gets no more sessions.
     pub ended: Option<Ended>,

@@ -38,10 +38,9 @@ impl Conductor<'_> {
         let wanted = by_overhead.ceil().max(run.rounds_wanted.map_or(0.0, f64::from));
         // The sessions still needed for a first interim analysis have to fit into the time.
         let open = self.cells.iter().filter(|cell| cell.ended.is_none()).count().max(1);
-        let left = self
-            .limits
-            .time
-            .map_or(f64::INFINITY, |time| time.saturating_sub(self.begun.elapsed()).as_secs_f64());
+        let left = self.limits.time.map_or(f64::INFINITY, |time| {
+            time.saturating_sub(self.started.elapsed()).as_secs_f64()
+        });
         let needed = f64::from(SESSIONS_MIN.saturating_sub(run.sessions).max(1)) * open as f64;
         let by_time =
             (left / needed - run.session_cost.as_secs_f64()) / round.as_secs_f64().max(1e-6);
@@ -106,6 +105,6 @@ impl Conductor<'_> {
     /// long they take.
     fn left(&self) -> Option<Duration> {
         let time = self.limits.time.filter(|_| self.limits.rounds.is_none())?;
-        Some(time.saturating_sub(self.begun.elapsed()))
+        Some(time.saturating_sub(self.started.elapsed()))
     }
 }

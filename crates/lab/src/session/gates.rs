@@ -204,9 +204,9 @@ mod tests {
     #[test]
     fn our_own_work_is_not_foreign() {
         let gates = Gates::open(Vec::new());
-        let begun = std::time::Instant::now();
-        while begun.elapsed().as_millis() < 60 {
-            std::hint::black_box(begun);
+        let started = std::time::Instant::now();
+        while started.elapsed().as_millis() < 60 {
+            std::hint::black_box(started);
         }
         let gate = gates.close();
         assert!(gate.round_ns >= 60_000_000);

@@ -9,7 +9,7 @@ use super::case::Case;
 use super::heuristics::{
     BASELINE_ROUNDS, DOUBTFUL, FINALISTS, KEPT_AFTER, NEARLY, ROUNDS_TO_SETTLE,
 };
-use crate::search::winner::{self, DELTA, Racer};
+use crate::search::winner::{self, CandidateTimes, DELTA};
 use crate::stats::Ratio;
 
 /// One variant in the search.
@@ -84,8 +84,8 @@ impl Candidate {
         times.get(times.len().checked_sub(1)? / 2).copied()
     }
 
-    pub(super) fn racer(&self) -> Racer {
-        Racer { variant: self.name.clone(), times_ns: self.finals_ns.clone() }
+    pub(super) fn times(&self) -> CandidateTimes {
+        CandidateTimes { variant: self.name.clone(), times_ns: self.finals_ns.clone() }
     }
 }
 
@@ -220,8 +220,9 @@ fn racing(candidates: &[Candidate]) -> Vec<usize> {
 /// The fastest of the final.
 pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
     let racing = racing(candidates);
-    let racers: Vec<Racer> = racing.iter().map(|&index| candidates[index].racer()).collect();
-    winner::best(&racers).map(|place| racing[place])
+    let times: Vec<CandidateTimes> =
+        racing.iter().map(|&index| candidates[index].times()).collect();
+    winner::best(&times).map(|place| racing[place])
 }
 
 /// Drops the candidates that the final shows to be slower, by an estimate of more than `margin`;
@@ -229,12 +230,13 @@ pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
 pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
     let Some(best) = best(candidates) else { return };
     let racing = racing(candidates);
-    let racers: Vec<Racer> = racing.iter().map(|&index| candidates[index].racer()).collect();
+    let times: Vec<CandidateTimes> =
+        racing.iter().map(|&index| candidates[index].times()).collect();
     let by_much = |place: &usize| {
         let ratio = ratio(&candidates[racing[*place]], &candidates[best]);
         ratio.is_some_and(|ratio| ratio.estimate > 1.0 + margin)
     };
-    let beaten: Vec<usize> = winner::beaten(&racers).into_iter().filter(by_much).collect();
+    let beaten: Vec<usize> = winner::beaten(&times).into_iter().filter(by_much).collect();
     for place in beaten {
         let candidate = &mut candidates[racing[place]];
         let known =
@@ -273,7 +275,7 @@ pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
 
 /// The time of `candidate` over that of `best`, in the rounds that both ran.
 pub(super) fn ratio(candidate: &Candidate, best: &Candidate) -> Option<Ratio> {
-    candidate.racer().against(&best.racer()).ratio()
+    candidate.times().against(&best.times()).ratio()
 }
 
 /// The choice: the fastest, unless `preferred` (what a copy does by default) or a simpler variant

@@ -216,7 +216,7 @@ pub(super) fn run(
         }
     }
     let bytes = match length {
-        Length::Whole => case.lane_bytes() as f64,
+        Length::Whole => case.slot_bytes() as f64,
         Length::Short => SHORT_BYTES as f64,
     };
     let instead = all.iter().find(|m| m.last_resort_bytes as f64 > LAST_RESORT_SHARE_MAX * bytes);

@@ -19,7 +19,7 @@ impl Buffer {
                 "smallest costs",
             ],
         )
-        .told_apart_by(3);
+        .keyed_by(3);
         for sweep in &self.sweeps {
             let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), size);
             let smallest = &sweep.buffers[0];

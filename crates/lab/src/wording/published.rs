@@ -66,7 +66,7 @@ impl Published {
                 KERNEL_NOW,
             ],
         )
-        .told_apart_by(2);
+        .keyed_by(2);
         let none = || "-".to_owned();
         for row in &self.rows {
             let ratio = |ratio: Option<f64>| ratio.map_or_else(none, words::three_digits);

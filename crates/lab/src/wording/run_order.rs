@@ -24,7 +24,7 @@ impl OrderOfRuns {
             "What the order of runs would have made of it",
             &["variant", "cell", "one after another", "interleaved"],
         )
-        .told_apart_by(2);
+        .keyed_by(2);
         for naive in &self.one_after_another {
             sheet.row(vec![
                 naive.variant.clone(),

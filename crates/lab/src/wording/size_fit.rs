@@ -22,7 +22,7 @@ impl SizeFit {
                 "off by",
             ],
         )
-        .told_apart_by(2);
+        .keyed_by(2);
         for line in &self.lines {
             let state = match line.destination {
                 Destination::Fresh => circumstances(line.state, line.at_once),
