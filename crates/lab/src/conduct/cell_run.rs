@@ -1,4 +1,4 @@
-//! One cell of an experiment under way: its samples so far, what they cost, and why it has ended.
+//! One cell of a running experiment: its samples so far, what they cost, and why it has ended.
 
 use std::time::Duration;
 

@@ -45,7 +45,7 @@ pub struct Limits {
     pub deltas: Deltas,
 }
 
-/// An experiment under way.
+/// A running experiment.
 #[derive(Debug)]
 pub struct Conductor<'c> {
     definition: &'c Definition,
@@ -237,7 +237,8 @@ impl<'c> Conductor<'c> {
         Ok(())
     }
 
-    /// Decides whether a cell has had enough.
+    /// Ends a cell whose comparisons are all answered, which has had its sessions or rounds, or in
+    /// which nothing can be compared.
     fn analyse(&mut self, index: usize) {
         let sessions_max = self.sessions_max();
         let part = &self.definition.parts[self.cells[index].part];
@@ -258,7 +259,7 @@ impl<'c> Conductor<'c> {
         }
         let compared = run.compared(part);
         if !part.baseline.is_empty() && compared.is_empty() {
-            // What works is still measured, but not for long.
+            // The variants that work are still measured, in a few sessions.
             if run.sessions >= SESSIONS_MIN {
                 run.ended = Some(Ended::NothingToCompare);
             }
@@ -272,7 +273,7 @@ impl<'c> Conductor<'c> {
             run.ended = full.then_some(Ended::Full);
             return;
         }
-        // Rounds that were asked for are all run, and looked at once.
+        // A number of rounds that the user asked for is run in full and analysed once.
         let interim = &self.interim[run.part];
         let delta = self.limits.deltas.of(run.cell.state);
         if let Some(alpha) = interim.alpha_at(run.sessions).filter(|_| self.limits.rounds.is_none())
@@ -285,7 +286,7 @@ impl<'c> Conductor<'c> {
                 run.ended = Some(Ended::Answered);
                 return;
             }
-            // Nothing is asked of these, and their share of the time is better spent.
+            // Floors answer no question. The comparisons get their share of the time.
             for (floor, _) in run.floors(part) {
                 run.answered[floor] = true;
             }

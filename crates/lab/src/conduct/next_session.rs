@@ -1,4 +1,6 @@
 //! The order of the next session: how many rounds, which variants, in which sequence.
+//!
+//! `Conductor::analyse` in `conduct/mod.rs` decides after each session whether its cell ends.
 
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ const FIRST_SESSION: Duration = Duration::from_millis(30);
 /// Runs of each variant in a part whose variants run one after another.
 const RUNS_ONE_AFTER_ANOTHER: usize = 10;
 
-/// How often a disturbed round is run again.
+/// How often a disturbed round is run again, by the session process (`session/mod.rs`).
 const REPEATS: u32 = 2;
 
 /// Longer runs have no warm-up run, except in the first session of a cell: warming up a new process

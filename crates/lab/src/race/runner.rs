@@ -1,4 +1,4 @@
-//! A race under way: runs one candidate once, and knows what is left of the time.
+//! A running race: runs one candidate once, and knows what is left of the time.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::source::Load;
 use crate::trial::{Bench, Outcome, Task};
 use crate::words;
 
-/// A race under way.
+/// A running race.
 pub(super) struct Race<'r> {
     pub(super) config: &'r Config,
     pub(super) bench: Bench<'r>,

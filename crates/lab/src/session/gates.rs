@@ -1,4 +1,8 @@
-//! Gates: what else the machine did during a round. A disturbed round is run again.
+//! Gates: what else the machine did during a round.
+//!
+//! This module only judges a round. `carry_out` in `session/mod.rs` runs a disturbed round again, as
+//! often as its order allows (`REPEATS` in `conduct/next_session.rs`); a round that is disturbed
+//! every time counts nevertheless.
 //!
 //! A round is judged as a whole, by counters that no variant moves: processor time that the host
 //! took, other programs, memory pressure, reads of other programs. So no variant is more likely

@@ -66,12 +66,12 @@ pub enum Outcome {
 
 /// A variant with its buffers, ring or pipe allocated.
 pub struct Runner {
-    /// What it is called: the variant, or the one of several that the others lead to.
+    /// The variant that it is started as; for another copier, the one that messages name.
     variant: Variant,
     /// What it does, in the order in which it is tried.
     tried: Vec<Variant>,
     kind: RunnerKind,
-    /// Each file is asked anew for what another refused.
+    /// Whether each file tries again what was refused for another file.
     asks_again: bool,
 }
 
@@ -113,7 +113,7 @@ impl Runner {
     }
 
     /// Another copier, which tries `variants` one after another with each file and remembers no
-    /// refusal. It goes by the name of `named`.
+    /// refusal. `named` names it.
     #[must_use]
     pub fn of_variants(named: &Variant, variants: &[Variant]) -> Runner {
         let kind = RunnerKind::Copier(Chain::exactly(variants.iter().cloned()));
@@ -349,7 +349,7 @@ impl Bench<'_> {
     }
 
     /// Removing a copy takes its dirty pages with it, so that nothing of it is left to be written
-    /// during the next run. It waits for pages that are on their way to the device already.
+    /// during the next run. It waits for pages that are already being written to the device.
     fn remove(&self, load: &Load) -> Result<(), Error> {
         (0..load.parts.len()).try_for_each(|index| self.dst.remove_file(&index.to_string()))
     }

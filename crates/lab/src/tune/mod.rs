@@ -153,7 +153,7 @@ fn gnu_cp() -> OtherCopier {
 /// What is known to be provable, by the class of a source and its state.
 type Provers = BTreeMap<(SizeClass, Residency), Prover>;
 
-/// A search under way.
+/// A running search.
 struct Tuning<'t, 'c> {
     config: &'t Config<'c>,
     slots: CopySlots<'t>,

@@ -85,7 +85,7 @@ pub struct Finding {
     /// What it does without any, built in or not; only the copier knows, and it may not have said.
     #[serde(default)]
     pub rule: Option<String>,
-    /// Whether more rounds would have told nothing that matters.
+    /// Whether more rounds would not have changed the choice.
     pub settled: bool,
     /// Rounds of the final.
     pub rounds: u32,

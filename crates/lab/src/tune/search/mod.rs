@@ -34,7 +34,7 @@ pub(super) struct Search {
     pub(super) rounds: u32,
     /// The same with those of finals that were restarted.
     pub(super) rounds_ever: u32,
-    /// Whether more rounds would tell nothing that matters.
+    /// Whether more rounds would not change the choice.
     pub(super) settled: bool,
     /// Why there is no answer; empty as long as there may be one.
     pub(super) why_not: String,
@@ -45,7 +45,7 @@ pub(super) struct Search {
     /// What the last run of each took in all.
     costs: Vec<Option<Duration>>,
     elimination_done: bool,
-    /// Whether it was for want of time that there is no answer.
+    /// Whether there is no answer because the time was too short.
     lacks_time: bool,
 }
 
