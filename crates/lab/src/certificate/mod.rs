@@ -102,8 +102,8 @@ pub struct Certificate {
     pub criteria: Vec<Criterion>,
     /// The larger of 2 % and `same_distance_p95`: δ on this machine.
     pub deltas: Deltas,
-    /// The 95th percentile of |ratio - 1| of two identical variants in the warm state, of those that
-    /// were measured to within 5 %.
+    /// The 95th percentile of |ratio - 1| of two identical variants in the warm state, of those
+    /// that were measured to within 5 %.
     pub same_distance_p95: Option<f64>,
     /// The same in the cold state; none where that cannot be reached.
     pub same_distance_cold_p95: Option<f64>,

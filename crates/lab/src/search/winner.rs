@@ -142,8 +142,8 @@ pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
 /// The verdict on `candidates`.
 ///
 /// A winner has to beat every other candidate: the 95 % interval of each one's time over the
-/// winner's has to lie above 1 + δ. Since all these tests must pass, none needs to be corrected for the
-/// others (an intersection-union test: Berger, Technometrics 24, 1982).
+/// winner's has to lie above 1 + δ. Since all these tests must pass, none needs to be corrected for
+/// the others (an intersection-union test: Berger, Technometrics 24, 1982).
 #[must_use]
 pub fn decide(candidates: &[CandidateTimes]) -> Verdict {
     if candidates.is_empty() {

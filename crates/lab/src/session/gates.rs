@@ -1,7 +1,7 @@
 //! Gates: what else the machine did during a round.
 //!
-//! This module only judges a round. `carry_out` in `session/mod.rs` runs a disturbed round again, as
-//! often as its order allows (`REPEATS` in `conduct/next_session.rs`); a round that is disturbed
+//! This module only judges a round. `carry_out` in `session/mod.rs` runs a disturbed round again,
+//! as often as its order allows (`REPEATS` in `conduct/next_session.rs`); a round that is disturbed
 //! every time counts nevertheless.
 //!
 //! A round is judged as a whole, by counters that no variant moves: processor time that the host

@@ -62,14 +62,14 @@ impl Answer {
 
 /// The answers to one question asked of many cells.
 ///
-/// `alpha` bounds two chances for all cells together, both by Holm's correction: that any cell whose
-/// variants differ by at most δ is reported as faster or slower, and that any cell whose variants
-/// differ by δ or more is reported as equivalent (two one-sided tests: Schuirmann, Journal of
-/// Pharmacokinetics and Biopharmaceutics 15, 1987). A family of one gets the answer of its interval,
-/// which tests equivalence at half the level.
+/// `alpha` bounds two chances for all cells together, both by Holm's correction: that any cell
+/// whose variants differ by at most δ is reported as faster or slower, and that any cell whose
+/// variants differ by δ or more is reported as equivalent (two one-sided tests: Schuirmann, Journal
+/// of Pharmacokinetics and Biopharmaceutics 15, 1987). A family of one gets the answer of its
+/// interval, which tests equivalence at half the level.
 ///
-/// A cell with several interim analyses has only a share of its level left at the one that ended it.
-/// `levels` holds these shares, 1 for a single analysis.
+/// A cell with several interim analyses has only a share of its level left at the one that ended
+/// it. `levels` holds these shares, 1 for a single analysis.
 ///
 /// # Panics
 /// When `delta` is negative, or there are not as many levels as cells.
@@ -93,8 +93,8 @@ pub struct Tested {
 
 impl Tested {
     /// The tests against δ. `p_at_most` gives the chance of an estimate as high as the one found if
-    /// the true ratio is at most its argument, and `p_at_least` that of one as low if it is at least
-    /// its argument.
+    /// the true ratio is at most its argument, and `p_at_least` that of one as low if it is at
+    /// least its argument.
     ///
     /// # Panics
     /// When `delta` is negative.
@@ -143,8 +143,8 @@ impl Sessions {
         Tested::new(estimate, delta, p_at_most, |ratio| self.p_at_least(ratio) / level)
     }
 
-    /// How many sessions in all would resolve this at δ = `delta`, at the 5 % level and with a power
-    /// of 80 %, if the present estimate is the true ratio and the noise stays the same:
+    /// How many sessions in all would resolve this at δ = `delta`, at the 5 % level and with a
+    /// power of 80 %, if the present estimate is the true ratio and the noise stays the same:
     /// ((z(0.975) + z(0.8)) · deviation of a session / distance to the nearest end of ±δ)², and at
     /// least one more than there are. An estimate close to an end needs very many. `None` with
     /// fewer than two sessions, or exactly on an end, where no number suffices.
@@ -239,9 +239,9 @@ mod tests {
         assert!(families(150, -edge, |answer| answer == Answer::Equivalent) <= 0.08);
     }
 
-    /// In how many of `trials` families of identical variants any comparison is reported as different
-    /// if each is analysed at every interim analysis until it is answered or has 40 sessions, as in
-    /// an experiment.
+    /// In how many of `trials` families of identical variants any comparison is reported as
+    /// different if each is analysed at every interim analysis until it is answered or has 40
+    /// sessions, as in an experiment.
     fn families_with_interim_analyses(trials: u32, cells: usize, noise: Noise) -> f64 {
         let error = 0.05 / cells as f64;
         let analyses = InterimAnalyses::with_error(40, 5, error);

@@ -7,15 +7,15 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{dip, median, quantile, theil_sen};
 
-/// The level at which a finding is beyond noise. An experiment has many cells, and false warnings in
-/// one of twenty would make readers ignore warnings.
+/// The level at which a finding is beyond noise. An experiment has many cells, and false warnings
+/// in one of twenty would make readers ignore warnings.
 const LEVEL: f64 = 0.01;
 
 /// Simulated samples or orders; the smallest possible p value is then 0.001.
 const DRAWS: u32 = 999;
 
-/// The simulation ends after this many draws as large as the sample. Of at most [`DRAWS`] draws they
-/// are a larger share than the level.
+/// The simulation ends after this many draws as large as the sample. Of at most [`DRAWS`] draws
+/// they are a larger share than the level.
 const ENOUGH: u32 = 20;
 
 /// Fewer runs do not show a distribution or a trend.
@@ -49,11 +49,11 @@ impl Finding {
     }
 }
 
-/// More than one mode: the value is Hartigan's dip. The p value is that of uniform samples, which of
-/// all samples with one mode are the hardest to distinguish from two (Hartigan and Hartigan, Annals
-/// of Statistics 13, 1985), by simulation. The dip, unlike a count of the peaks of a density, needs
-/// no bandwidth and does not count a few slow runs as a mode. It needs many runs to detect a small
-/// mode; [`outliers`] detects those. `None` with fewer than 8 runs.
+/// More than one mode: the value is Hartigan's dip. The p value is that of uniform samples, which
+/// of all samples with one mode are the hardest to distinguish from two (Hartigan and Hartigan,
+/// Annals of Statistics 13, 1985), by simulation. The dip, unlike a count of the peaks of a
+/// density, needs no bandwidth and does not count a few slow runs as a mode. It needs many runs to
+/// detect a small mode; [`outliers`] detects those. `None` with fewer than 8 runs.
 #[must_use]
 pub fn modes(times: &[f64], seed: u64) -> Option<Finding> {
     let logs = logs_of_enough(times)?;
@@ -65,8 +65,8 @@ pub fn modes(times: &[f64], seed: u64) -> Option<Finding> {
 
 /// Drift: the value is the time at the end over the time at the start, on the Theil-Sen line. The p
 /// value is that of Spearman's rank correlation with the run order, in either direction, under
-/// permutations of blocks of n^⅓ runs. Blocks keep most of the autocorrelation of neighbouring runs.
-/// `None` with fewer than 8 runs.
+/// permutations of blocks of n^⅓ runs. Blocks keep most of the autocorrelation of neighbouring
+/// runs. `None` with fewer than 8 runs.
 #[must_use]
 pub fn drift(times: &[f64], seed: u64) -> Option<Finding> {
     let logs = logs_of_enough(times)?;
@@ -106,8 +106,8 @@ pub fn outliers(times: &[f64]) -> Option<Finding> {
 
 /// A slow mode that one of two variants has and the other does not: the value is the share of its
 /// runs beyond the 95th percentile of all runs of both. The p value is binomial: if neither variant
-/// has the mode, the runs beyond that percentile belong to the two in proportion to their numbers of
-/// runs. This detects modes that lie too close to the other runs to be [`outliers`]. `None` when
+/// has the mode, the runs beyond that percentile belong to the two in proportion to their numbers
+/// of runs. This detects modes that lie too close to the other runs to be [`outliers`]. `None` when
 /// either variant has fewer than 8 runs.
 #[must_use]
 pub fn slow_mode_beside(times: &[f64], other: &[f64]) -> Option<Finding> {

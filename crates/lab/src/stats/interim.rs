@@ -2,8 +2,8 @@
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
-/// The share of the error that is spent. Student's intervals at levels computed for normal estimates
-/// take the rest, as 600,000 simulated comparisons showed.
+/// The share of the error that is spent. Student's intervals at levels computed for normal
+/// estimates take the rest, as 600,000 simulated comparisons showed.
 const SPENT_SHARE: f64 = 0.97;
 
 /// Points of the integral between two boundaries. 200 give the levels to five digits.
@@ -18,12 +18,12 @@ const POINTS: usize = 240;
 ///
 /// With at most 80 sessions and the first interim analysis after 5, a difference of 2.4 deviations
 /// of a session takes 8 sessions on average, one of 1.2 takes 16, one of 0.65 takes 34, and all of
-/// these are found. Of differences of 0.41, which 80 sessions without interim analyses find in 95 %,
-/// 91 % are found, in 56 sessions. (Spending by the root of the sessions takes 6, 13, 32 and finds
-/// 88 %; by their square 11, 20, 39, and 93 %.) Identical variants were found to differ in 5.0 % of
-/// 600,000 simulated comparisons without disturbances. In 100,000 each they were found to differ in
-/// 4.2 % with a tenth of the runs slowed, in 4.9 % with two modes, and in 4.1 to 4.9 % when the time
-/// ended the comparison after 33 or 7 sessions.
+/// these are found. Of differences of 0.41, which 80 sessions without interim analyses find in 95
+/// %, 91 % are found, in 56 sessions. (Spending by the root of the sessions takes 6, 13, 32 and
+/// finds 88 %; by their square 11, 20, 39, and 93 %.) Identical variants were found to differ in
+/// 5.0 % of 600,000 simulated comparisons without disturbances. In 100,000 each they were found to
+/// differ in 4.2 % with a tenth of the runs slowed, in 4.9 % with two modes, and in 4.1 to 4.9 %
+/// when the time ended the comparison after 33 or 7 sessions.
 ///
 /// The error is spent in proportion to the sessions measured (Lan and DeMets, Biometrika 70, 1983).
 /// The levels follow by integration over the sums that earlier interim analyses left undecided
@@ -83,10 +83,10 @@ impl InterimAnalyses {
             .map(|analysis| analysis.alpha)
     }
 
-    /// The level of a last analysis before the next regular one, after `analyses_done` of them, because
-    /// the time is over. It spends all of the error that is left. The level holds for any number of
-    /// sessions up to that of the next interim analysis, provided that the results of the sessions
-    /// are not the reason to end. After all interim analyses, the level of the last one.
+    /// The level of a last analysis before the next regular one, after `analyses_done` of them,
+    /// because the time is over. It spends all of the error that is left. The level holds for any
+    /// number of sessions up to that of the next interim analysis, provided that the results of the
+    /// sessions are not the reason to end. After all interim analyses, the level of the last one.
     #[must_use]
     pub fn alpha_last(&self, analyses_done: usize) -> f64 {
         let last = self.analyses.len() - 1;
@@ -120,8 +120,8 @@ fn levels(counts: &[u32], error: f64) -> Vec<Look> {
 }
 
 /// The density of the sum of all sessions if no interim analysis has decided yet, on points, in
-/// standard deviations of one session. It carries the dependence between the interim analyses of one
-/// comparison, which share their sessions.
+/// standard deviations of one session. It carries the dependence between the interim analyses of
+/// one comparison, which share their sessions.
 #[derive(Default)]
 struct Undecided {
     sessions: f64,
@@ -237,8 +237,8 @@ mod tests {
         assert_eq!(InterimAnalyses::new(80, 5).alpha_at(6), None);
     }
 
-    /// The share of simulated experiments that find a difference, at the first interim analysis that
-    /// shows it and after `end` sessions at the latest, and the mean number of their sessions.
+    /// The share of simulated experiments that find a difference, at the first interim analysis
+    /// that shows it and after `end` sessions at the latest, and the mean number of their sessions.
     fn found(trials: u32, noise: Noise, effect: f64, end: u32) -> (f64, f64) {
         let analyses = InterimAnalyses::new(80, 5);
         let machine = Machine { noise, run_sd: 0.05, session_sd: 0.08 };

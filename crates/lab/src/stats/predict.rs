@@ -1,9 +1,9 @@
 //! Predicts how many sessions an effect needs.
 //!
 //! A session of R rounds has a log-ratio whose variance is between² + within² / R, and finding an
-//! effect takes about (2.8 · deviation / effect)² sessions. To show that it exceeds δ, only the part
-//! beyond δ counts as effect. For a true ratio of 1.05, at the 5 % level with a power of 80 %, by the
-//! formula of [`Pilot::to_find`]:
+//! effect takes about (2.8 · deviation / effect)² sessions. To show that it exceeds δ, only the
+//! part beyond δ counts as effect. For a true ratio of 1.05, at the 5 % level with a power of 80 %,
+//! by the formula of [`Pilot::to_find`]:
 //!
 //! | deviation of a session | sessions to show a difference | to show more than 2 % |
 //! |---|---|---|
@@ -69,9 +69,9 @@ pub struct Prediction {
 
 impl Pilot {
     /// The sessions that find a ratio of 1 + `effect`, or its inverse, with a power of 80 % at the
-    /// two-sided level `alpha`. To show that an effect exceeds δ takes as many sessions as an effect
-    /// of (1 + `effect`) / (1 + δ) - 1: pass that one. The count is the least n for which
-    /// n ≥ ((t(1 - α/2) + t(0.8)) · sd / ln(1 + effect))² with n - 1 degrees of freedom, which is
+    /// two-sided level `alpha`. To show that an effect exceeds δ takes as many sessions as an
+    /// effect of (1 + `effect`) / (1 + δ) - 1: pass that one. The count is the least n for which n
+    /// ≥ ((t(1 - α/2) + t(0.8)) · sd / ln(1 + effect))² with n - 1 degrees of freedom, which is
     /// within one session of the exact answer by the noncentral t. `None` when it is beyond 10⁹.
     ///
     /// # Panics

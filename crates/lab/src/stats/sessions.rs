@@ -15,24 +15,26 @@ pub type Runs = BTreeMap<(u32, u32), f64>;
 /// such as the placement of its pages and the load of the machine, affects all of its rounds, so
 /// that only the variation between sessions shows its effect.
 ///
-/// Each session's value is the bisquare mean of its rounds. The scale is pooled over the sessions, so
-/// that three rounds suffice to recognise an outlier. The estimate is the mean of these values with
-/// an eighth trimmed from each end; its error is Yuen's, slightly widened. It is the ratio of
+/// Each session's value is the bisquare mean of its rounds. The scale is pooled over the sessions,
+/// so that three rounds suffice to recognise an outlier. The estimate is the mean of these values
+/// with an eighth trimmed from each end; its error is Yuen's, slightly widened. It is the ratio of
 /// *typical* runs: a mode that has a tenth of a variant's runs does not affect it and needs a
 /// detector of its own ([`super::artefacts`]).
 ///
 /// No slow sample is removed. A rule that removes samples by their times favours the variant with
 /// more slow runs. Instead the bisquare weights a round by its log-ratio: the farther it lies from
-/// those of the other rounds of the session, in either direction, the smaller is its weight, down to
+/// those of the other rounds of the session, in either direction, the smaller is its weight, down
+/// to
 /// 0. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which do not use the times
 /// of variants. All samples stay in the run directory, and medians and detectors of artefacts use
 /// all of those that count.
 ///
-/// The estimator was chosen by simulation of 360 cases: 5 to 60 sessions of 1 to 20 rounds, sessions
-/// that differ by 0 to 10 %, and undisturbed runs, a tenth of the runs slowed by 20 to 100 %, a slow
-/// mode in a tenth, drift, bursts, and sessions of larger variance (`the_whole_sweep` below). The
-/// table gives the least coverage of the 95 % interval in any case, and its width relative to that
-/// of the plain mean over the undisturbed, the contaminated, the two-moded and the bursty cases:
+/// The estimator was chosen by simulation of 360 cases: 5 to 60 sessions of 1 to 20 rounds,
+/// sessions that differ by 0 to 10 %, and undisturbed runs, a tenth of the runs slowed by 20 to 100
+/// %, a slow mode in a tenth, drift, bursts, and sessions of larger variance (`the_whole_sweep`
+/// below). The table gives the least coverage of the 95 % interval in any case, and its width
+/// relative to that of the plain mean over the undisturbed, the contaminated, the two-moded and the
+/// bursty cases:
 ///
 /// | rounds, then sessions | least coverage | clean | contaminated | two modes | bursts |
 /// |---|---|---|---|---|---|
@@ -84,11 +86,11 @@ impl Sessions {
         Sessions::new(sessions.into_values().collect())
     }
 
-    /// The same, adjusted by a covariate. `probes` has the shape of `log_ratios` and holds, for each
-    /// round, the log-ratio of the times that a fixed piece of work took just before the two runs.
-    /// No variant influences the probe, so its mean is 0, and subtracting a multiple of it does not
-    /// bias the ratio. The multiple is a shrunken slope (`stats/covariate.rs`), 0 where the probe
-    /// explains nothing, and costs a degree of freedom.
+    /// The same, adjusted by a covariate. `probes` has the shape of `log_ratios` and holds, for
+    /// each round, the log-ratio of the times that a fixed piece of work took just before the two
+    /// runs. No variant influences the probe, so its mean is 0, and subtracting a multiple of it
+    /// does not bias the ratio. The multiple is a shrunken slope (`stats/covariate.rs`), 0 where
+    /// the probe explains nothing, and costs a degree of freedom.
     ///
     /// # Panics
     /// When a value is not finite or the shapes differ.
@@ -167,8 +169,8 @@ mod tests {
     use super::super::{Interval, normal};
     use super::*;
 
-    /// How often the 95 % interval contains the true ratio, and how often it excludes one that is 5 %
-    /// off, in `trials` simulated experiments.
+    /// How often the 95 % interval contains the true ratio, and how often it excludes one that is 5
+    /// % off, in `trials` simulated experiments.
     fn coverage_and_power(
         trials: u32,
         (sessions, rounds): (usize, usize),
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_the_true_ratio_as_often_as_it_says() {
+    fn coverage_is_nominal() {
         for noise in NOISES {
             for shape in [(5, 1), (8, 4), (20, 3)] {
                 let machine = Machine { noise, run_sd: 0.05, session_sd: 0.03 };
