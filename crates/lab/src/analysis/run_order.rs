@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn drift_misleads_measurements_one_after_the_other() {
         let mut made = Synthetic::new("copy", &["sendfile", "read_write:64K"], &["1M"]);
-        // Equal variants on a machine that becomes slower by half.
+        // Identical variants on a machine that becomes slower by half.
         made.measure_with(12, 2, |_, _, record| 1e6 * (1.0 + f64::from(record.session) / 24.0));
         let order = of(&made.view(), &[]).expect("runs");
         assert_eq!((order.blocks.comparisons, order.blocks.off), (1, 1));

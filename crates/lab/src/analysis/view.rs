@@ -71,8 +71,8 @@ impl<'r> View<'r> {
         definition.parts.iter().enumerate().map(part).collect()
     }
 
-    /// The ratio of two variants in a cell, `points` being those of the cell: with the interval of
-    /// the interim analysis at which they stand, as in the verdict.
+    /// The ratio of two variants in a cell, from its `points`, with the interval of the last interim
+    /// analysis that they reached, as in the verdict.
     #[must_use]
     pub fn ratio(
         &self,
@@ -83,8 +83,8 @@ impl<'r> View<'r> {
         let compared = &points.compare(one, other);
         let last_session = points.last_session(one).min(points.last_session(other));
         let delta = self.rules.deltas.of(cell.cell.state);
-        let stand = ComparisonSoFar { compared, last_session, answered: false, delta };
-        compared.ratio(stand.level(&self.interim))
+        let so_far = ComparisonSoFar { compared, last_session, answered: false, delta };
+        compared.ratio(so_far.level(&self.interim))
     }
 
     /// Groups of cells that differ in what `key` does not hold, in their order.

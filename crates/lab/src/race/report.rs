@@ -257,7 +257,7 @@ fn summary_of(
             .map(|(pace, best)| pace / best);
         summary.reason = match &candidate.status {
             Status::Eliminated(reason) => reason.clone(),
-            _ => "the time was over before its turn came".to_owned(),
+            _ => "the time was over before it could run".to_owned(),
         };
         return summary;
     }

@@ -18,7 +18,7 @@ pub const DELTA: f64 = 0.02;
 const BEATEN_AT: f64 = 0.01;
 
 /// The same for the last one, whose drop ends the race. It is tested after every round, and so many
-/// tests need a lower level: at 0.01, two equal variants whose runs vary by 30 % had a winner in
+/// tests need a lower level: at 0.01, two identical variants whose runs vary by 30 % had a winner in
 /// one simulated race of ten.
 const LAST_BEATEN_AT: f64 = 0.001;
 
@@ -88,7 +88,7 @@ impl CandidateTimes {
 }
 
 /// The index of the fastest among those that stayed to the end: one that ran fewer rounds had been
-/// beaten. The time may have ended the last round before all had their turn.
+/// beaten. The time may have ended the last round before all of them ran.
 ///
 /// Medians alone do not suffice: with few and noisy rounds, another can be faster round by round.
 #[must_use]

@@ -23,15 +23,14 @@ pub type Runs = BTreeMap<(u32, u32), f64>;
 ///
 /// No slow sample is removed. A rule that removes samples by their times favours the variant with
 /// more slow runs. Instead the bisquare weights a round by its log-ratio: the farther it lies from
-/// those of the other rounds of the session, in either direction, the smaller is its weight, down
-/// to
-/// 0. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which do not use the times
-/// of variants. All samples stay in the run directory, and medians and detectors of artefacts use
-/// all of those that count.
+/// those of the other rounds of the session, in either direction, the smaller is its weight. Beyond
+/// a cutoff it is zero. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which do
+/// not use the times of variants. All samples stay in the run directory, and medians and detectors
+/// of artefacts use all of those that count.
 ///
 /// The estimator was chosen by simulation of 360 cases: 5 to 60 sessions of 1 to 20 rounds,
-/// sessions that differ by 0 to 10 %, and undisturbed runs, a tenth of the runs slowed by 20 to 100
-/// %, a slow mode in a tenth, drift, bursts, and sessions of larger variance (`the_whole_sweep`
+/// sessions that differ by 0 to 10 %, and undisturbed runs, a tenth of the runs slowed by 20 to
+/// 100 %, a slow mode in a tenth, drift, bursts, and sessions of larger variance (`the_whole_sweep`
 /// below). The table gives the least coverage of the 95 % interval in any case, and its width
 /// relative to that of the plain mean over the undisturbed, the contaminated, the two-moded and the
 /// bursty cases:
@@ -169,8 +168,8 @@ mod tests {
     use super::super::{Interval, normal};
     use super::*;
 
-    /// How often the 95 % interval contains the true ratio, and how often it excludes one that is 5
-    /// % off, in `trials` simulated experiments.
+    /// How often the 95 % interval contains the true ratio, and how often it excludes one that is
+    /// 5 % off, in `trials` simulated experiments.
     fn coverage_and_power(
         trials: u32,
         (sessions, rounds): (usize, usize),

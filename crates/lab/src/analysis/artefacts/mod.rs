@@ -29,7 +29,7 @@ const FAULTS_STRAY: f64 = 16.0;
 /// The reading of the clock may be this share of a time.
 const CLOCK_SHARE: f64 = 0.02;
 
-/// What is to be said of the samples in `views`, which are all parts of an experiment.
+/// The warnings about the samples in `views`, which are all parts of an experiment.
 #[must_use]
 pub fn of(views: &[View<'_>], machine: MachineFacts) -> Vec<String> {
     let cells: Vec<(&View<'_>, &CellView<'_>)> =
