@@ -71,8 +71,8 @@ impl<'r> View<'r> {
         definition.parts.iter().enumerate().map(part).collect()
     }
 
-    /// The ratio of two variants in a cell, from its `points`, with the interval of the last interim
-    /// analysis that they reached, as in the verdict.
+    /// The ratio of two variants in a cell, from its `points`, with the interval of the last
+    /// interim analysis that they reached, as in the verdict.
     #[must_use]
     pub fn ratio(
         &self,
@@ -238,8 +238,8 @@ impl<'r> CellView<'r> {
 /// and the work grows with their square.
 const SESSIONS_MAX: u32 = 40;
 
-/// Observations of many runs as one a size and session, their median, which is all that a model takes of
-/// them; of very many sessions several neighbours together.
+/// Observations of many runs as one a size and session, their median, which is all that a model
+/// takes of them; of very many sessions several neighbours together.
 #[must_use]
 pub fn by_session(points: impl IntoIterator<Item = Point>) -> Vec<Point> {
     let points: Vec<Point> = points.into_iter().collect();

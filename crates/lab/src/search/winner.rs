@@ -18,8 +18,8 @@ pub const DELTA: f64 = 0.02;
 const BEATEN_AT: f64 = 0.01;
 
 /// The same for the last one, whose drop ends the race. It is tested after every round, and so many
-/// tests need a lower level: at 0.01, two identical variants whose runs vary by 30 % had a winner in
-/// one simulated race of ten.
+/// tests need a lower level: at 0.01, two identical variants whose runs vary by 30 % had a winner
+/// in one simulated race of ten.
 const LAST_BEATEN_AT: f64 = 0.001;
 
 /// Names that a sentence can hold.

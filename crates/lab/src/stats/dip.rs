@@ -134,7 +134,8 @@ impl Steps {
 mod tests {
     use super::*;
 
-    /// The values of `known_answers.py`: fractions of multiples of the golden ratio, in two clusters.
+    /// The values of `known_answers.py`: fractions of multiples of the golden ratio, in two
+    /// clusters.
     fn two_clusters(count: u32, apart: f64, share: f64) -> Vec<f64> {
         (1..=count)
             .map(|i| {

@@ -11,10 +11,10 @@ const POINTS: usize = 240;
 
 /// The interim analyses of a comparison, fixed before it starts.
 ///
-/// Stopping at the first of several uncorrected analyses that shows a difference errs far more often
-/// than a single analysis: with five analyses, in one of six comparisons rather than one of twenty.
-/// Each interim analysis therefore has a stricter level of its own, such that all of them together
-/// err in 5 %.
+/// Stopping at the first of several uncorrected analyses that shows a difference errs far more
+/// often than a single analysis: with five analyses, in one of six comparisons rather than one of
+/// twenty. Each interim analysis therefore has a stricter level of its own, such that all of them
+/// together err in 5 %.
 ///
 /// With at most 80 sessions and the first interim analysis after 5, a difference of 2.4 deviations
 /// of a session takes 8 sessions on average, one of 1.2 takes 16, one of 0.65 takes 34, and all of

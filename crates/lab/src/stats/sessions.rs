@@ -24,9 +24,9 @@ pub type Runs = BTreeMap<(u32, u32), f64>;
 /// No slow sample is removed. A rule that removes samples by their times favours the variant with
 /// more slow runs. Instead the bisquare weights a round by its log-ratio: the farther it lies from
 /// those of the other rounds of the session, in either direction, the smaller is its weight. Beyond
-/// a cutoff it is zero. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which do
-/// not use the times of variants. All samples stay in the run directory, and medians and detectors
-/// of artefacts use all of those that count.
+/// a cutoff it is zero. Rounds are rejected only as a whole, by gates (`session/gates.rs`), which
+/// do not use the times of variants. All samples stay in the run directory, and medians and
+/// detectors of artefacts use all of those that count.
 ///
 /// The estimator was chosen by simulation of 360 cases: 5 to 60 sessions of 1 to 20 rounds,
 /// sessions that differ by 0 to 10 %, and undisturbed runs, a tenth of the runs slowed by 20 to
