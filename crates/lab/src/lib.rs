@@ -5,7 +5,7 @@
 //! part, and becomes a [`sample`]. An experiment runs the cells of a [`definition`] in [`session`]
 //! processes, as [`conduct`] decides. Its [`verdict`] follows from samples by [`analysis`] and
 //! [`stats`] without I/O. The lab writes to one [`scratch`] directory, which is removed however the
-//! program ends.
+//! program ends; after SIGKILL the next run reports it.
 //!
 //! Where a rule is implemented:
 //!

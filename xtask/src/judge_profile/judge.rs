@@ -295,12 +295,12 @@ mod tests {
     use super::*;
 
     /// A variant with the times of its elimination rounds and final rounds.
-    fn result(name: &str, elimination_ns: &[f64], rounds: &[f64]) -> Value {
+    fn result(name: &str, heats: &[f64], rounds: &[f64]) -> Value {
         let rounds: Vec<(usize, f64)> = (1..).zip(rounds.iter().copied()).collect();
         json!({
             "name": name, "standing": "raced", "reason": "", "shares_extents": false,
             "file_ns_median": 1e6, "megabytes_per_second": 1e3, "ratio_to_best": null,
-            "ratio_low": null, "ratio_high": null, "heats_ns": elimination_ns, "rounds_ns": rounds,
+            "ratio_low": null, "ratio_high": null, "heats_ns": heats, "rounds_ns": rounds,
         })
     }
 

@@ -1,5 +1,5 @@
 //! The scratch directory: the only place that the lab writes to. It is removed however the
-//! program ends.
+//! program ends; after SIGKILL the next run reports it.
 
 pub mod files;
 pub mod inode_reclaim;
