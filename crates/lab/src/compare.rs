@@ -118,7 +118,7 @@ struct MeasuredVariant {
 }
 
 fn session_logs(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVariant> {
-    let mut arms = BTreeMap::new();
+    let mut measured = BTreeMap::new();
     for (part, cell) in definition.cells() {
         let part = &definition.parts[part];
         let id = cell.id();
@@ -130,11 +130,11 @@ fn session_logs(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVar
             if let Some(logs) = logs.filter(|logs| !logs.is_empty()) {
                 let measure = measure_name(part.measure).to_owned();
                 let key = Key { cell: id.clone(), variant: variant.clone(), measure };
-                arms.insert(key, MeasuredVariant { state: cell.state, logs, undisturbed_logs });
+                measured.insert(key, MeasuredVariant { state: cell.state, logs, undisturbed_logs });
             }
         }
     }
-    arms
+    measured
 }
 
 fn measure_name(measure: Measure) -> &'static str {
@@ -157,7 +157,7 @@ fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellC
     both.iter()
         .zip(samples)
         .zip(answers)
-        .map(|(((key, arms), samples), answer)| {
+        .map(|(((key, of_both), samples), answer)| {
             let ratio = samples.map(|samples| samples.ratio(ERROR));
             CellChange {
                 cell: key.cell.clone(),
@@ -166,7 +166,7 @@ fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellC
                 ratio: ratio.map(|ratio| ratio.estimate),
                 low: ratio.map(|ratio| ratio.interval.low),
                 high: ratio.map(|ratio| ratio.interval.high),
-                sessions: arms.map(|variant| variant.logs.len()),
+                sessions: of_both.map(|variant| variant.logs.len()),
             }
         })
         .collect()

@@ -22,7 +22,7 @@ pub enum Error {
     Empty {
         /// The source.
         path: PathBuf,
-        /// In what way it has none.
+        /// What is missing: a verb phrase that continues the path.
         why: &'static str,
     },
     /// The source was changed under the experiment.

@@ -4,8 +4,20 @@
 //! and proves the state of the [`page_cache`], times the copy alone, verifies it outside the timed
 //! part, and becomes a [`sample`]. An experiment runs the cells of a [`definition`] in [`session`]
 //! processes, as [`conduct`] decides. Its [`verdict`] follows from samples by [`analysis`] and
-//! [`stats`] without I/O. The lab writes to one [`scratch`] directory, which is removed on every
-//! way out.
+//! [`stats`] without I/O. The lab writes to one [`scratch`] directory, which is removed however the
+//! program ends; after SIGKILL the next run reports it.
+//!
+//! Where a rule is implemented:
+//!
+//! | rule | where |
+//! |---|---|
+//! | which rounds count as disturbed | limits and `Gate::breaches` in `session/gates.rs` |
+//! | how a disturbed round is run again | `carry_out` in `session/mod.rs`; how often: `REPEATS` in `conduct/next_session.rs` |
+//! | why no slow sample is removed | [`stats::Sessions`] (`stats/sessions.rs`), which weights rounds instead |
+//! | how many rounds the next session has | `Conductor::rounds_for` in `conduct/next_session.rs` |
+//! | when a cell ends | `Conductor::analyse` in `conduct/mod.rs`; the most sessions: `sessions_max` in `conduct/next_session.rs` |
+//! | when a race stops | `Race::run_final` and `is_decided` in `race/final_rounds.rs` |
+//! | when a search of `tune` stops | `is_settled` in `tune/candidates.rs` |
 
 pub mod analysis;
 pub mod certificate;

@@ -45,7 +45,7 @@ fn main() {
         test("a_session_tells_of_every_run", a_session_tells_of_every_run),
         test("hands_run_at_once", hands_run_at_once),
         test("single_calls_are_told", single_calls_are_told),
-        test("whoever_breaks_a_lease_ends_its_holder", whoever_breaks_a_lease_ends_its_holder),
+        test("breaking_a_lease_ends_its_holder", breaking_a_lease_ends_its_holder),
     ];
     let mut arguments = Arguments::from_args();
     // Device bytes and faults are counted for the process.
@@ -88,7 +88,7 @@ impl Place {
         Place { dirs, cell, _home: home }
     }
 
-    fn arm(&self, variant: &str) -> Box<dyn ReadyVariant> {
+    fn ready(&self, variant: &str) -> Box<dyn ReadyVariant> {
         let row = workload::by_name(&self.cell.workload).expect("a workload");
         let setting = Setting { cell: &self.cell, dirs: &self.dirs, nth: 0 };
         let started = (row.start)(&setting, variant).expect("no error");
@@ -120,8 +120,8 @@ impl Place {
     }
 }
 
-fn run(arm: &mut dyn ReadyVariant) -> Measurement {
-    match arm.run(Clock::default()).expect("no error") {
+fn run(ready: &mut dyn ReadyVariant) -> Measurement {
+    match ready.run(Clock::default()).expect("no error") {
         Outcome::Measured(measured) => *measured,
         Outcome::Refused(why) => panic!("{why}"),
     }
@@ -148,9 +148,9 @@ fn events(order: &Order) -> Vec<Event> {
 fn a_file_is_sent_by_every_way() {
     let place = Place::new("send", BYTES, &std::env::temp_dir());
     for variant in ["mmap:8M", "read_write:64K", "sendfile", "sendfile:1M", "splice:64K,pipe=1M"] {
-        let mut arm = place.arm(variant);
+        let mut ready = place.ready(variant);
         for _ in 0..2 {
-            let measured = run(&mut *arm);
+            let measured = run(&mut *ready);
             assert!(measured.verified && measured.counted, "{variant}: {}", measured.state_note);
             assert!(measured.elapsed_ns > 10_000, "{variant}: {measured:?}");
             assert!(measured.durable_ns.is_some_and(|ns| ns > measured.elapsed_ns), "{variant}");
@@ -160,10 +160,10 @@ fn a_file_is_sent_by_every_way() {
                 assert!(measured.minor_faults > 20, "{measured:?}");
             }
         }
-        assert_eq!(arm.helpers().len(), 1, "the receiver");
-        let calls = arm.count_calls().expect("no error").expect("they are counted");
+        assert_eq!(ready.helpers().len(), 1, "the receiver");
+        let calls = ready.count_calls().expect("no error").expect("they are counted");
         assert!(calls >= if variant == "read_write:64K" { 65 } else { 1 }, "{variant}: {calls}");
-        assert!(run(&mut *arm).verified, "{variant}: after counting");
+        assert!(run(&mut *ready).verified, "{variant}: after counting");
     }
 }
 
@@ -172,7 +172,7 @@ fn cold_bytes_are_sent_from_the_device() {
     let mut place = Place::new("send", BYTES, scratch.path());
     place.cell.state = State::Cold;
     for variant in ["mmap:8M", "sendfile"] {
-        let measured = run(&mut *place.arm(variant));
+        let measured = run(&mut *place.ready(variant));
         assert_eq!(measured.state_proved, Proof::Cold, "{}", measured.state_note);
         assert!(measured.device_read_bytes.is_some_and(|bytes| bytes >= BYTES), "{variant}");
     }
@@ -185,9 +185,9 @@ fn a_file_is_received_by_every_way() {
             place.cell.destination = destination;
             place.cell.durable = destination == Destination::Fresh;
             for variant in ["mmap:8K", "mmap:8M,populate", "read_write:64K", "splice:64K,pipe=1M"] {
-                let mut arm = place.arm(variant);
+                let mut ready = place.ready(variant);
                 for _ in 0..2 {
-                    let measured = run(&mut *arm);
+                    let measured = run(&mut *ready);
                     assert!(measured.verified && measured.counted, "{kind} {variant}");
                     assert!(measured.elapsed_ns > 10_000, "{kind} {variant}");
                     assert_eq!(measured.processor_wait_ns, None, "it may wait for the sender");
@@ -196,7 +196,7 @@ fn a_file_is_received_by_every_way() {
                     let resident = measured.dst_resident_bytes_after.expect("it is counted");
                     assert!((BYTES / 10 * 9..=BYTES).contains(&resident), "{kind} {variant}");
                 }
-                drop(arm);
+                drop(ready);
                 assert!(place.is_clean(), "{kind} {variant}");
             }
         }
@@ -210,17 +210,17 @@ fn a_full_disk_ends_receiving() {
     std::fs::create_dir(&dir).expect("made");
     let place = Place::new("receive", 8 << 20, &dir);
     for variant in ["mmap:8M", "read_write:64K"] {
-        let error = place.arm(variant).run(Clock::default()).map(|_| ()).expect_err("no room");
+        let error = place.ready(variant).run(Clock::default()).map(|_| ()).expect_err("no room");
         assert!(error.to_string().contains("No space left"), "{variant}: {error}");
     }
 }
 
 fn a_source_that_changes_is_no_sample() {
     let place = Place::new("send", BYTES, &std::env::temp_dir());
-    let mut arm = place.arm("sendfile");
+    let mut ready = place.ready("sendfile");
     let path = place.dirs.source(&place.cell, 0).expect("there");
     std::fs::write(path, [1; 100]).expect("written");
-    let error = arm.run(Clock::default()).map(|_| ()).expect_err("it changed");
+    let error = ready.run(Clock::default()).map(|_| ()).expect_err("it changed");
     assert!(error.to_string().contains("changed during"), "{error}");
 }
 
@@ -284,7 +284,7 @@ fn single_calls_are_told() {
     }
 }
 
-fn whoever_breaks_a_lease_ends_its_holder() {
+fn breaking_a_lease_ends_its_holder() {
     use std::os::unix::process::ExitStatusExt;
     testfs::each_fs(|kind, dir| {
         let path = dir.join("leased");
@@ -301,9 +301,12 @@ fn whoever_breaks_a_lease_ends_its_holder() {
             BufReader::new(stdout).read_line(&mut line).expect("read");
             assert_eq!(line, "100\n", "{kind}");
             // Waits for the lease, which ends with its holder.
-            let begun = std::time::Instant::now();
+            let started = std::time::Instant::now();
             std::fs::File::options().write(true).truncate(truncates).open(&path).expect("opened");
-            assert!(begun.elapsed().as_secs() < 20, "{kind}: the lease ran out before its holder");
+            assert!(
+                started.elapsed().as_secs() < 20,
+                "{kind}: the lease ran out before its holder"
+            );
             let status = holder.wait().expect("waited for");
             assert_eq!(status.signal(), Some(29), "{kind}: SIGIO");
         }

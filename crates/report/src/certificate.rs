@@ -1,7 +1,7 @@
 //! How far a run can be trusted: the badge of its certificate.
 
 use lab::certificate::store::Badge as Said;
-use lab::certificate::store::Standing;
+use lab::certificate::store::CertificateStatus;
 
 use crate::machine;
 use crate::source::Source;
@@ -46,10 +46,10 @@ impl Badge {
         let version = &source.run.how.haulage_version;
         let said =
             source.certificate.as_ref().map_or_else(Said::none, |kept| kept.badge(kernel, version));
-        let kind = match said.standing {
-            Standing::Certified => Kind::Certified,
-            Standing::Failed => Kind::Failed,
-            Standing::Stale | Standing::NotCertified => Kind::NotCertified,
+        let kind = match said.status {
+            CertificateStatus::Certified => Kind::Certified,
+            CertificateStatus::Failed => Kind::Failed,
+            CertificateStatus::Stale | CertificateStatus::NotCertified => Kind::NotCertified,
         };
         Badge { kind, words: said.words }
     }

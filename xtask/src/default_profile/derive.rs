@@ -127,8 +127,8 @@ fn is_usable(name: &str, situation: Situation) -> bool {
 /// The lower bound of the rule's loss, as a ratio to the best.
 fn rule_at_least(finding: &Finding) -> Option<f64> {
     let rule = finding.rule.as_deref()?;
-    match finding.way(rule) {
-        Some(way) => way.ratio_low,
+    match finding.variant_result(rule) {
+        Some(result) => result.ratio_low,
         None => finding.ratio_to_best(rule).map(|ratio| ratio / ELIMINATION_ERROR_MAX),
     }
 }
@@ -239,11 +239,11 @@ fn may_read_past_cache(variant: &Variant, situation: Situation) -> bool {
 
 /// The loss of the rule against the best.
 fn lost_by_rule(finding: &Finding) -> Option<Other> {
-    let way = finding.way(finding.rule.as_deref()?)?;
+    let result = finding.variant_result(finding.rule.as_deref()?)?;
     let rounded = |value: Option<f64>| Some((value? * 1000.0).round() / 1000.0);
-    let ratio = rounded(way.ratio_to_best)?;
-    let (low, high) = (rounded(way.ratio_low)?, rounded(way.ratio_high)?);
-    Some(Other { variant: way.name.clone(), ratio, low, high })
+    let ratio = rounded(result.ratio_to_best)?;
+    let (low, high) = (rounded(result.ratio_low)?, rounded(result.ratio_high)?);
+    Some(Other { variant: result.name.clone(), ratio, low, high })
 }
 
 #[cfg(test)]
@@ -252,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    fn way(name: &str, ratio: f64, low: f64) -> serde_json::Value {
+    fn result(name: &str, ratio: f64, low: f64) -> serde_json::Value {
         serde_json::json!({
             "name": name, "standing": "raced", "reason": "", "shares_extents": false,
             "file_ns_median": 1e6, "megabytes_per_second": 1e3,
@@ -260,14 +260,15 @@ mod tests {
         })
     }
 
-    fn record(src: &str, dst: &str, choice: &str, ways: &[(&str, f64, f64)]) -> Record {
-        let ways: Vec<_> = ways.iter().map(|(name, ratio, low)| way(name, *ratio, *low)).collect();
+    fn record(src: &str, dst: &str, choice: &str, variants: &[(&str, f64, f64)]) -> Record {
+        let variants: Vec<_> =
+            variants.iter().map(|(name, ratio, low)| result(name, *ratio, *low)).collect();
         let situation = serde_json::json!({
             "size": "16M to 256M", "residency": "resident", "in_flight": "one", "no_cache": false,
             "words": "", "file_bytes": 1, "files": 1, "why_not": "", "choice": choice, "best": choice,
             "default": "read_write:256K", "rule": "read_write:256K", "settled": true, "rounds": 9,
             "seconds": 1.0, "default_loss": null, "gnu_cp_loss": null, "copy_file_range_loss": null,
-            "ways": ways,
+            "ways": variants,
         });
         let record = serde_json::json!({
             "date": "", "environment": { "src": { "fs_type": src }, "dst": { "fs_type": dst } },
@@ -364,9 +365,9 @@ mod tests {
     #[test]
     fn variants_for_special_cases_are_not_built_in() {
         let rule = "read_write:256K";
-        let ways = [("mmap:8M", 1.0, 1.0), ("splice", 1.1, 1.0), (rule, 1.3, 1.2)];
+        let variants = [("mmap:8M", 1.0, 1.0), ("splice", 1.1, 1.0), (rule, 1.3, 1.2)];
         let little = [("mmap:8M", 1.0, 1.0), ("splice", 1.2, 1.1), (rule, 1.3, 1.2)];
-        assert_eq!(derived(&[record("ext4", "xfs", "mmap:8M", &ways)]), "ext4 xfs splice");
+        assert_eq!(derived(&[record("ext4", "xfs", "mmap:8M", &variants)]), "ext4 xfs splice");
         assert_eq!(derived(&[record("ext4", "xfs", "mmap:8M", &little)]), "");
         for (variant, residency, no_cache, expected) in [
             ("direct", Residency::Absent, false, false),

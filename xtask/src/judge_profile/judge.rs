@@ -46,7 +46,7 @@ pub(super) enum Loss {
     Rounds(Ratio, usize),
     /// It did not reach the final round: the median of its elimination rounds divided by that of
     /// the best.
-    Heats(f64),
+    Elimination(f64),
     /// The ratio that the search recorded, if the record has no single runs.
     Found(f64),
     /// The long search did not run it.
@@ -77,7 +77,7 @@ impl Loss {
         match self {
             Loss::None => Some(1.0),
             Loss::Rounds(ratio, _) => Some(ratio.estimate),
-            Loss::Heats(ratio) | Loss::Found(ratio) => Some(ratio),
+            Loss::Elimination(ratio) | Loss::Found(ratio) => Some(ratio),
             Loss::Unknown => None,
         }
     }
@@ -208,15 +208,15 @@ fn is_refused(long: &Record, variant: &Variant) -> bool {
 }
 
 fn loss(finding: &Finding, variant: &Variant) -> Loss {
-    let best = finding.best.as_deref().and_then(|best| finding.way(best));
-    let (Some(best), Some(way)) = (best, ran(finding, variant)) else {
+    let best = finding.best.as_deref().and_then(|best| finding.variant_result(best));
+    let (Some(best), Some(result)) = (best, ran(finding, variant)) else {
         return left(finding, variant).map_or(Loss::Unknown, Loss::Found);
     };
-    if best.name == way.name {
+    if best.name == result.name {
         return Loss::None;
     }
     let time_of_best = |round: u32| best.rounds_ns.iter().find(|(of, _)| *of == round);
-    let times: Vec<(f64, f64)> = way
+    let times: Vec<(f64, f64)> = result
         .rounds_ns
         .iter()
         .filter_map(|(round, ns)| Some((*ns, time_of_best(*round)?.1)))
@@ -225,11 +225,11 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
     if let Some(ratio) = paired.ratio() {
         return Loss::Rounds(ratio, paired.rounds());
     }
-    let elimination = |way: &VariantResult| median(&way.elimination_ns);
-    if let Some((own, best)) = elimination(way).zip(elimination(best)) {
-        return Loss::Heats(own / best);
+    let elimination = |result: &VariantResult| median(&result.elimination_ns);
+    if let Some((own, best)) = elimination(result).zip(elimination(best)) {
+        return Loss::Elimination(own / best);
     }
-    way.ratio_to_best.map_or(Loss::Unknown, Loss::Found)
+    result.ratio_to_best.map_or(Loss::Unknown, Loss::Found)
 }
 
 /// The ratio of a variant that was dropped, of which the record has nothing else.
@@ -249,13 +249,15 @@ fn does_the_same(finding: &Finding, name: &str, variant: &Variant) -> bool {
 
 /// A variant that ran and does the same to a file of that size.
 fn ran<'f>(finding: &'f Finding, variant: &Variant) -> Option<&'f VariantResult> {
-    let did_run = |way: &&VariantResult| {
-        !way.elimination_ns.is_empty() || !way.rounds_ns.is_empty() || way.ratio_to_best.is_some()
+    let did_run = |result: &&VariantResult| {
+        !result.elimination_ns.is_empty()
+            || !result.rounds_ns.is_empty()
+            || result.ratio_to_best.is_some()
     };
-    let same_name = finding.way(&variant.to_string()).filter(did_run);
+    let same_name = finding.variant_result(&variant.to_string()).filter(did_run);
     same_name.or_else(|| {
-        let does_the_same = |way: &&VariantResult| does_the_same(finding, &way.name, variant);
-        finding.ways.iter().filter(did_run).find(does_the_same)
+        let does_the_same = |result: &&VariantResult| does_the_same(finding, &result.name, variant);
+        finding.variants.iter().filter(did_run).find(does_the_same)
     })
 }
 
@@ -293,7 +295,7 @@ mod tests {
     use super::*;
 
     /// A variant with the times of its elimination rounds and final rounds.
-    fn way(name: &str, heats: &[f64], rounds: &[f64]) -> Value {
+    fn result(name: &str, heats: &[f64], rounds: &[f64]) -> Value {
         let rounds: Vec<(usize, f64)> = (1..).zip(rounds.iter().copied()).collect();
         json!({
             "name": name, "standing": "raced", "reason": "", "shares_extents": false,
@@ -307,14 +309,14 @@ mod tests {
         (size, file_bytes): (&str, u64),
         residency: &str,
         choice: &str,
-        ways: Vec<Value>,
+        variants: Vec<Value>,
     ) -> Value {
         json!({
             "size": size, "residency": residency, "in_flight": "one", "no_cache": false,
             "words": format!("{size}, {residency}"), "file_bytes": file_bytes, "files": 1,
-            "why_not": "", "choice": choice, "best": ways[0]["name"], "default": "-",
+            "why_not": "", "choice": choice, "best": variants[0]["name"], "default": "-",
             "rule": null, "settled": true, "rounds": 9, "seconds": 1.0, "default_loss": null,
-            "gnu_cp_loss": null, "copy_file_range_loss": null, "ways": ways,
+            "gnu_cp_loss": null, "copy_file_range_loss": null, "ways": variants,
         })
     }
 
@@ -344,7 +346,7 @@ mod tests {
             let loss = match judgement.loss {
                 Loss::None => "best".to_owned(),
                 Loss::Rounds(ratio, rounds) => format!("{:.3} in {rounds}", ratio.estimate),
-                Loss::Heats(ratio) => format!("{ratio:.3} in heats"),
+                Loss::Elimination(ratio) => format!("{ratio:.3} in elimination rounds"),
                 Loss::Found(ratio) => format!("{ratio:.3} found"),
                 Loss::Unknown => "unknown".to_owned(),
             };
@@ -358,15 +360,15 @@ mod tests {
 
     #[test]
     fn a_loss_is_from_the_rounds_that_both_ran() {
-        let ways = vec![
-            way("splice:1M", &[90.0], &rounds(100.0)),
-            way("sendfile", &[95.0], &rounds(104.0)),
-            way("read_write:256K@2", &[150.0, 130.0], &rounds(140.0)[..3]),
+        let variants = vec![
+            result("splice:1M", &[90.0], &rounds(100.0)),
+            result("sendfile", &[95.0], &rounds(104.0)),
+            result("read_write:256K@2", &[150.0, 130.0], &rounds(140.0)[..3]),
         ];
-        let long = record(1, PLACE, &[], vec![situation(LARGE, "resident", "splice:1M", ways)]);
+        let long = record(1, PLACE, &[], vec![situation(LARGE, "resident", "splice:1M", variants)]);
         let choice = |variant: &str| {
-            let ways = vec![way(variant, &[1.0], &[1.0, 1.0])];
-            record(2, PLACE, &[], vec![situation(LARGE, "resident", variant, ways)])
+            let variants = vec![result(variant, &[1.0], &[1.0, 1.0])];
+            record(2, PLACE, &[], vec![situation(LARGE, "resident", variant, variants)])
         };
         let judge = |tuned: &str| shown(&super::judge(&long, Some(&choice(tuned)), &[])[0]);
         let rule = "built in: read_write:256K@2 1.400 in 3; unseen: read_write:256K@2 1.400 in 3";
@@ -380,22 +382,22 @@ mod tests {
 
     #[test]
     fn a_dropped_variant_has_the_ratio_of_its_elimination_rounds() {
-        let ways = vec![
-            way("splice:1M", &[100.0, 90.0], &rounds(100.0)),
-            way("read_write:256K@2", &[140.0, 107.0], &[]),
-            way("direct", &[], &[]),
+        let variants = vec![
+            result("splice:1M", &[100.0, 90.0], &rounds(100.0)),
+            result("read_write:256K@2", &[140.0, 107.0], &[]),
+            result("direct", &[], &[]),
         ];
-        let long = record(1, PLACE, &[], vec![situation(LARGE, "resident", "splice:1M", ways)]);
-        let rule = "read_write:256K@2 1.300 in heats";
+        let long = record(1, PLACE, &[], vec![situation(LARGE, "resident", "splice:1M", variants)]);
+        let rule = "read_write:256K@2 1.300 in elimination rounds";
         let expected = format!("built in: {rule}; unseen: {rule}");
         assert_eq!(shown(&super::judge(&long, None, &[])[0]), expected);
-        let ways = vec![way("direct", &[1.0], &[1.0, 1.0])];
-        let tuned = record(2, PLACE, &[], vec![situation(LARGE, "resident", "direct", ways)]);
+        let variants = vec![result("direct", &[1.0], &[1.0, 1.0])];
+        let tuned = record(2, PLACE, &[], vec![situation(LARGE, "resident", "direct", variants)]);
         let judged = super::judge(&long, Some(&tuned), &[]);
         assert!(shown(&judged[0]).starts_with("tuned: direct unknown"), "it was not tried");
         // A summary has ratios instead of single runs.
         let mut long = long;
-        long.situations[0].ways[1].file_ns_median = None;
+        long.situations[0].variants[1].file_ns_median = None;
         let judged = super::judge(&long.summary(), Some(&tuned), &[]);
         let rule = "read_write:256K@2 1.300 found";
         assert_eq!(
@@ -406,22 +408,23 @@ mod tests {
 
     #[test]
     fn variants_that_do_the_same_to_a_short_file_are_equal() {
-        let ways =
-            || vec![way("read_write:64K", &[9.0], &rounds(10.0)), way("sendfile", &[9.0], &[])];
-        let long = record(1, PLACE, &[], vec![situation(SMALL, "resident", "-", ways())]);
+        let variants = || {
+            vec![result("read_write:64K", &[9.0], &rounds(10.0)), result("sendfile", &[9.0], &[])]
+        };
+        let long = record(1, PLACE, &[], vec![situation(SMALL, "resident", "-", variants())]);
         let expected = "built in: read_write:256K best; unseen: read_write:256K best";
         assert_eq!(shown(&super::judge(&long, None, &[])[0]), expected);
     }
 
     #[test]
     fn a_copy_of_a_short_file_does_not_query_residency() {
-        let ways = |first: &str, second: &str| {
-            vec![way(first, &[1.0], &rounds(100.0)), way(second, &[1.0], &rounds(150.0))]
+        let variants = |first: &str, second: &str| {
+            vec![result(first, &[1.0], &rounds(100.0)), result(second, &[1.0], &rounds(150.0))]
         };
         let found = |size, second_size| {
             vec![
-                situation(size, "resident", "sendfile", ways("sendfile", "direct")),
-                situation(second_size, "absent", "direct", ways("direct", "sendfile")),
+                situation(size, "resident", "sendfile", variants("sendfile", "direct")),
+                situation(second_size, "absent", "direct", variants("direct", "sendfile")),
             ]
         };
         for (size, absent) in [(SMALL, "tuned: sendfile 1.500 in 6"), (LARGE, "tuned: direct best")]
@@ -436,11 +439,11 @@ mod tests {
 
     #[test]
     fn a_refused_variant_is_followed_by_the_next() {
-        let ways = vec![
-            way("read_write:256K", &[1.0], &rounds(100.0)),
-            way("sendfile", &[1.0], &rounds(110.0)),
+        let variants = vec![
+            result("read_write:256K", &[1.0], &rounds(100.0)),
+            result("sendfile", &[1.0], &rounds(110.0)),
         ];
-        let found = || vec![situation(LARGE, "resident", "read_write:256K", ways.clone())];
+        let found = || vec![situation(LARGE, "resident", "read_write:256K", variants.clone())];
         let long = record(1, ("vfat", "ext4"), &["copy_file_range"], found());
         let best = "built in: read_write:256K best; unseen: read_write:256K best";
         assert_eq!(shown(&super::judge(&long, None, &[])[0]), best);
@@ -449,12 +452,12 @@ mod tests {
     #[test]
     fn shares_are_counted_by_the_limit_of_each_profile() {
         let at = |ratio: f64| {
-            let ways = vec![
-                way("splice:1M", &[1.0], &rounds(100.0)),
-                way("sendfile", &[1.0], &rounds(100.0 * ratio)),
-                way("read_write:256K@2", &[1.0], &rounds(100.0 * (1.0 + 3.0 * (ratio - 1.0)))),
+            let variants = vec![
+                result("splice:1M", &[1.0], &rounds(100.0)),
+                result("sendfile", &[1.0], &rounds(100.0 * ratio)),
+                result("read_write:256K@2", &[1.0], &rounds(100.0 * (1.0 + 3.0 * (ratio - 1.0)))),
             ];
-            situation(LARGE, "resident", "sendfile", ways)
+            situation(LARGE, "resident", "sendfile", variants)
         };
         // Nine within both limits and one within neither.
         let found: Vec<Value> = (0..10).map(|n| at(if n == 0 { 1.06 } else { 1.04 })).collect();

@@ -51,7 +51,7 @@ fn row(kind: ProfileKind, Judgement { variant, loss }: &Judgement) -> String {
             let (low, high) = (percent(ratio.interval.low), percent(ratio.interval.high));
             format!("{:>6} %  {low} to {high} %, {rounds} rounds", percent(ratio.estimate))
         }
-        Loss::Heats(ratio) => format!("{:>6} %  from elimination rounds", percent(*ratio)),
+        Loss::Elimination(ratio) => format!("{:>6} %  from elimination rounds", percent(*ratio)),
         Loss::Found(ratio) => format!("{:>6} %  as the search recorded", percent(*ratio)),
         Loss::Unknown => "not run by the long search".to_owned(),
     };

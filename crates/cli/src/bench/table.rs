@@ -88,7 +88,7 @@ fn of_sheet(sheet: &Sheet, columns: usize) -> String {
     let width_of = |block: &[usize]| block.iter().map(|&column| 2 + widths[column]).sum::<usize>();
     let mut rest = 1;
     while rest < widths.len() && !sheet.rows.is_empty() {
-        let mut block: Vec<usize> = (1..sheet.telling.min(rest)).collect();
+        let mut block: Vec<usize> = (1..sheet.key_columns.min(rest)).collect();
         // If they fill half a line, only the name is repeated.
         if widths[0] + width_of(&block) > columns / 2 {
             block.clear();
@@ -220,7 +220,7 @@ mod tests {
         let sheet = Sheet {
             title: "Title".to_owned(),
             columns: words(&["name", "state", "one", "two"]),
-            telling: 2,
+            key_columns: 2,
             rows: vec![words(&["a", "warm", "1", "22222222"]), words(&["a", "cold", "3", "4"])],
             sentences: Vec::new(),
         };

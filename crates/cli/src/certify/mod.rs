@@ -42,14 +42,14 @@ fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertifica
         minutes: args.time.as_secs_f64() / 60.0,
     });
     let start = Start::New { runs: &args.runs };
-    let begun = Instant::now();
+    let started = Instant::now();
     experiment::run(&definition, &how, start, &Purpose::Certificate, guard, |conducted| {
         let kept = StoredCertificate {
             subject: Subject::of(&how.src_dir, &how.dst_dir),
             made: lab::environment::utc_now(),
             kernel: lab::environment::kernel(),
             haulage_version: VERSION.to_owned(),
-            seconds: begun.elapsed().as_secs_f64(),
+            seconds: started.elapsed().as_secs_f64(),
             seed: how.seed,
             certificate: Certificate::of(&definition, conducted.cells(), checks, None),
         };

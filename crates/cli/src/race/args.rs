@@ -116,7 +116,7 @@ impl Args {
     }
 
     /// What to race, and how long.
-    pub(super) fn config(&self, begun: Instant) -> anyhow::Result<Config> {
+    pub(super) fn config(&self, started: Instant) -> anyhow::Result<Config> {
         let named = !self.engines.is_empty();
         let variants = if named { self.named_variants()? } else { Variant::proposed() };
         if [&self.json, &self.csv].iter().all(|path| path.as_deref().is_some_and(is_stream)) {
@@ -135,7 +135,7 @@ impl Args {
                 (None, None) => Some(TIME),
                 (time, _) => time,
             },
-            begun,
+            started,
             seed: self.seed,
         })
     }

@@ -32,13 +32,13 @@ const METADATA_BYTES: u64 = 16 << 20;
 /// Runs the command. Exit status 1 if the race could not be run, a copy was wrong, or no run had the
 /// state that was asked for; 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
-    let begun = Instant::now();
-    command::run("race", arguments, |args| run(args, begun))
+    let started = Instant::now();
+    command::run("race", arguments, |args| run(args, started))
 }
 
-fn run(args: &Args, begun: Instant) -> anyhow::Result<ExitCode> {
+fn run(args: &Args, started: Instant) -> anyhow::Result<ExitCode> {
     let operands = args.operands()?;
-    let config = args.config(begun)?;
+    let config = args.config(started)?;
     let open = |path: &PathBuf| ResultFile::open(path, operands.src.as_deref());
     let json = args.json.as_ref().map(open).transpose()?;
     let csv = args.csv.as_ref().map(open).transpose()?;

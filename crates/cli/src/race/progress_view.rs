@@ -53,7 +53,7 @@ fn lines(headline: &str, progress: &Progress<'_>, rows: usize) -> Vec<(Style, St
             line if line.running => Style::new(),
             _ => DIM,
         };
-        lines.push((style, standing(line)));
+        lines.push((style, state_of(line)));
     }
     if shown < progress.standings.len() {
         lines.push((DIM, format!("  and {} more", progress.standings.len() - shown)));
@@ -72,7 +72,7 @@ fn current_run(progress: &Progress<'_>) -> String {
     format!("{stage}, {left}: {}", progress.variant)
 }
 
-fn standing(line: &Line) -> String {
+fn state_of(line: &Line) -> String {
     let rate = line.bytes as f64 * 1e3 / line.median_ns.max(1.0);
     let mark = if line.floor { " (floor)" } else { "" };
     let out = if line.running { "" } else { "  out" };

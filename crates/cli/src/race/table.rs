@@ -3,7 +3,7 @@
 use anstyle::Style;
 use lab::page_cache::state::Proof;
 use lab::race::report::Report;
-use lab::race::summary::{Standing, Summary};
+use lab::race::summary::{Summary, VariantStage};
 use lab::search::winner::Verdict;
 use lab::words;
 
@@ -18,13 +18,13 @@ struct Column {
     expendable: u8,
 }
 
-/// The sections of the table: the title, and the standing and sharing of extents of its rows.
-const SECTIONS: &[(&str, Standing, bool)] = &[
-    ("", Standing::Raced, false),
-    ("sharing extents with the source, which moves no bytes:", Standing::Raced, true),
-    ("in elimination rounds only, on the start of the source:", Standing::Eliminated, false),
-    ("in elimination rounds only, sharing extents:", Standing::Eliminated, true),
-    ("floors, which copy no file:", Standing::Floor, false),
+/// The sections of the table: the title, and the stage and sharing of extents of its rows.
+const SECTIONS: &[(&str, VariantStage, bool)] = &[
+    ("", VariantStage::Raced, false),
+    ("sharing extents with the source, which moves no bytes:", VariantStage::Raced, true),
+    ("in elimination rounds only, on the start of the source:", VariantStage::Eliminated, false),
+    ("in elimination rounds only, sharing extents:", VariantStage::Eliminated, true),
+    ("floors, which copy no file:", VariantStage::Floor, false),
 ];
 
 /// The head of the first column, which is always shown.
@@ -49,9 +49,8 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
     let widths = widths(report, &shown);
     let heads = shown.iter().map(|column| column.head.to_owned());
     out.push_str(&styled(BOLD, &line(VARIANT, heads, &widths)));
-    for (title, standing, shares_extents) in SECTIONS {
-        let belongs =
-            |row: &&Summary| row.standing == *standing && row.shares_extents == *shares_extents;
+    for (title, stage, shares_extents) in SECTIONS {
+        let belongs = |row: &&Summary| row.stage == *stage && row.shares_extents == *shares_extents;
         let rows: Vec<&Summary> = report.summary.iter().filter(belongs).collect();
         if !rows.is_empty() && !title.is_empty() {
             out.push_str(&styled(DIM, title));
@@ -73,14 +72,14 @@ pub(super) fn render(report: &Report, made_source: bool, columns: usize) -> Stri
 
 fn style_of(row: &Summary, report: &Report) -> Style {
     let leads = |verdict: &Verdict| verdict.contenders.contains(&row.variant);
-    match row.standing {
-        Standing::Raced
+    match row.stage {
+        VariantStage::Raced
             if leads(&report.verdict)
                 || report.verdict_moving_bytes.as_ref().is_some_and(leads) =>
         {
             BEST
         }
-        Standing::Raced => Style::new(),
+        VariantStage::Raced => Style::new(),
         _ => DIM,
     }
 }
@@ -147,7 +146,7 @@ fn columns_that_fit(report: &Report, columns: usize) -> Vec<&'static Column> {
 
 /// The widths of the variant's column and of the columns `shown`.
 fn widths(report: &Report, shown: &[&Column]) -> Vec<usize> {
-    let rows = || report.summary.iter().filter(|row| row.standing != Standing::Refused);
+    let rows = || report.summary.iter().filter(|row| row.stage != VariantStage::Refused);
     let widest = |cell: &dyn Fn(&Summary) -> String, head: &str| {
         rows().map(|row| cell(row).chars().count()).chain([head.len()]).max().unwrap_or(0)
     };
@@ -168,11 +167,11 @@ fn remarks(report: &Report, columns: usize) -> String {
     let mut out = String::new();
     let mut remark = |text: &str| out.push_str(&wrapped(text, columns, "  "));
     for row in &report.summary {
-        match row.standing {
-            Standing::Refused => {
+        match row.stage {
+            VariantStage::Refused => {
                 remark(&format!("does not work here: {} ({})", row.variant, row.reason));
             }
-            Standing::Eliminated if row.reason.starts_with("left out") => {
+            VariantStage::Eliminated if row.reason.starts_with("left out") => {
                 remark(&format!("{} {}", row.variant, row.reason));
             }
             _ => {}

@@ -58,7 +58,7 @@ impl DirectoryPair {
         };
         call(&Config {
             time: args.time,
-            begun: Instant::now(),
+            started: Instant::now(),
             seed: args.seed,
             at_once: self.jobs.clamp(2, COPIES_IN_FLIGHT_MAX),
             workers_max: self.jobs,

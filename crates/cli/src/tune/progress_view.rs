@@ -58,7 +58,9 @@ impl ProgressView {
 
 fn in_words(finding: &Finding) -> String {
     match finding.chosen() {
-        Some(way) => format!("{}: {}, {}", finding.words, way.name, rate(way.megabytes_per_second)),
+        Some(result) => {
+            format!("{}: {}, {}", finding.words, result.name, rate(result.megabytes_per_second))
+        }
         None => format!("{}: not measured: {}", finding.words, finding.why_not),
     }
 }

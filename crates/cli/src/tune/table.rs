@@ -84,7 +84,7 @@ pub(super) fn of_record(
     } else {
         let chosen = measured.iter().filter_map(|finding| finding.chosen());
         let width = chosen
-            .map(|way| way.name.chars().count())
+            .map(|result| result.name.chars().count())
             .max()
             .unwrap_or(0)
             .clamp(VARIANT.len(), VARIANT_MAX);
@@ -128,8 +128,8 @@ fn head(width: usize) -> String {
 
 fn row(finding: &Finding, width: usize) -> String {
     let Some(chosen) = finding.chosen() else { return String::new() };
-    let rate = |way: &VariantResult| {
-        way.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")))
+    let rate = |result: &VariantResult| {
+        result.megabytes_per_second.map(|rate| words::grouped(&format!("{rate:.0}")))
     };
     let rate = rate(chosen).unwrap_or_else(|| "-".to_owned());
     let situation = format!("  {}", within_class(finding));
@@ -232,7 +232,11 @@ fn remarks(record: &Record) -> Vec<String> {
 
 /// Whether a variant shared the extents of the source.
 fn shares_extents(record: &Record) -> bool {
-    record.situations.iter().flat_map(|finding| &finding.ways).any(|way| way.shares_extents)
+    record
+        .situations
+        .iter()
+        .flat_map(|finding| &finding.variants)
+        .any(|result| result.shares_extents)
 }
 
 #[cfg(test)]

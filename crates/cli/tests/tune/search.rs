@@ -128,7 +128,7 @@ fn search_in_one(dir: &Path, situation: Situation, time: Duration) -> Record {
     };
     let config = Config {
         time,
-        begun: Instant::now(),
+        started: Instant::now(),
         seed: 1,
         at_once: jobs,
         workers_max: jobs,
@@ -257,9 +257,9 @@ fn tune_finds_that_a_server_is_slow_to_copy_by_itself() {
 fn the_time_limit_holds_and_the_table_lists_what_was_not_measured() {
     let home = Home::new();
     let work = home.work();
-    let begun = Instant::now();
+    let started = Instant::now();
     let output = home.tune(&[text(&work), "--time", "10"]);
-    let took = begun.elapsed();
+    let took = started.elapsed();
     assert!(output.status.success(), "{}", stderr(&output));
     // A machine that runs other tests is slow to start and to remove files.
     assert!(took < Duration::from_secs(20), "{took:?}");

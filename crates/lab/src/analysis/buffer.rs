@@ -43,12 +43,12 @@ pub struct Sweep {
     /// the two.
     pub plateau_possible_from_bytes: Option<u64>,
     /// Each buffer: a row of the heat map of buffers and sizes.
-    pub buffers: Vec<Heat>,
+    pub buffers: Vec<BufferTime>,
 }
 
 /// A buffer in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Heat {
+pub struct BufferTime {
     /// Its bytes.
     pub buffer_bytes: u64,
     /// The median of its runs.
@@ -94,15 +94,15 @@ fn sweep(
         .filter_map(|&(index, bytes)| Some((bytes, cell.median_ns(index, measure)?)))
         .collect();
     let least = medians.iter().map(|(_, ns)| *ns).min_by(f64::total_cmp)?;
-    let mut heats: Vec<Heat> = medians
+    let mut times: Vec<BufferTime> = medians
         .into_iter()
-        .map(|(buffer_bytes, median_ns)| Heat {
+        .map(|(buffer_bytes, median_ns)| BufferTime {
             buffer_bytes,
             median_ns,
             ratio_to_best: median_ns / least,
         })
         .collect();
-    heats.sort_by_key(|heat| heat.buffer_bytes);
+    times.sort_by_key(|time| time.buffer_bytes);
     let flat = plateau(&settings, view.rules.deltas.of(cell.cell.state));
     Some(Sweep {
         cell: cell.cell.id(),
@@ -113,7 +113,7 @@ fn sweep(
         best_bytes: flat.map(|flat| flat.best_bytes),
         plateau_shown_from_bytes: flat.map(|flat| flat.shown_from_bytes),
         plateau_possible_from_bytes: flat.map(|flat| flat.possible_from_bytes),
-        buffers: heats,
+        buffers: times,
     })
 }
 

@@ -135,9 +135,9 @@ impl Observations {
     pub fn relative_values(&self, variant: usize, reference: usize) -> Vec<f64> {
         let mut sessions: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
         for observation in self.counted() {
-            for (arm, of) in [variant, reference].into_iter().enumerate() {
+            for (side, of) in [variant, reference].into_iter().enumerate() {
                 if observation.variant == of {
-                    sessions.entry(observation.session).or_default()[arm]
+                    sessions.entry(observation.session).or_default()[side]
                         .push(observation.undisturbed_ns());
                 }
             }
@@ -157,18 +157,18 @@ impl Observations {
     pub fn compare(&self, one: usize, other: usize) -> Sessions {
         let mut rounds: BTreeMap<(u32, u32), [Vec<&Observation>; 2]> = BTreeMap::new();
         for observation in self.counted() {
-            for (arm, variant) in [one, other].into_iter().enumerate() {
+            for (side, variant) in [one, other].into_iter().enumerate() {
                 if observation.variant == variant {
-                    rounds.entry((observation.session, observation.round)).or_default()[arm]
+                    rounds.entry((observation.session, observation.round)).or_default()[side]
                         .push(observation);
                 }
             }
         }
         let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         let mut probes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for ((session, _), arms) in rounds {
-            let waits_known = arms.iter().flatten().all(|p| p.processor_wait_ns.is_some());
-            let [one, other] = arms.map(|observations| means(&observations, waits_known));
+        for ((session, _), sides) in rounds {
+            let waits_known = sides.iter().flatten().all(|p| p.processor_wait_ns.is_some());
+            let [one, other] = sides.map(|observations| means(&observations, waits_known));
             if let (Some(one), Some(other)) = (one, other) {
                 ratios.entry(session).or_default().push(one.0 - other.0);
                 probes.entry(session).or_default().push(one.1 - other.1);

@@ -294,9 +294,9 @@ mod tests {
     use crate::analysis::test_samples::Synthetic;
 
     #[test]
-    fn drift_misleads_whoever_measures_one_after_the_other() {
+    fn drift_misleads_measurements_one_after_the_other() {
         let mut made = Synthetic::new("copy", &["sendfile", "read_write:64K"], &["1M"]);
-        // Equal variants on a machine that becomes slower by half.
+        // Identical variants on a machine that becomes slower by half.
         made.measure_with(12, 2, |_, _, record| 1e6 * (1.0 + f64::from(record.session) / 24.0));
         let order = of(&made.view(), &[]).expect("runs");
         assert_eq!((order.blocks.comparisons, order.blocks.off), (1, 1));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_machine_misleads_nobody() {
+    fn a_steady_machine_does_not_mislead_them() {
         let mut made = Synthetic::new("copy", &["sendfile", "read_write:64K"], &["1M"]);
         made.measure(12, 4, |_, variant| if variant == "sendfile" { 1e6 } else { 1.5e6 });
         made.rules.deltas.warm = 0.1;

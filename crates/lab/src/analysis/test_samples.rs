@@ -77,7 +77,7 @@ impl Synthetic {
                         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                         let elapsed_ns = ns.round() as u64;
                         record.measured.elapsed_ns = elapsed_ns;
-                        record.measured.begun_ns = now_ns;
+                        record.measured.started_ns = now_ns;
                         now_ns += elapsed_ns;
                         record.measured.ended_ns = now_ns;
                         self.samples.push(record);

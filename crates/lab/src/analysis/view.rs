@@ -71,8 +71,8 @@ impl<'r> View<'r> {
         definition.parts.iter().enumerate().map(part).collect()
     }
 
-    /// The ratio of two variants in a cell, `points` being those of the cell: with the interval of
-    /// the interim analysis at which they stand, as in the verdict.
+    /// The ratio of two variants in a cell, from its `points`, with the interval of the last
+    /// interim analysis that they reached, as in the verdict.
     #[must_use]
     pub fn ratio(
         &self,
@@ -83,8 +83,8 @@ impl<'r> View<'r> {
         let compared = &points.compare(one, other);
         let last_session = points.last_session(one).min(points.last_session(other));
         let delta = self.rules.deltas.of(cell.cell.state);
-        let stand = ComparisonSoFar { compared, last_session, answered: false, delta };
-        compared.ratio(stand.level(&self.interim))
+        let so_far = ComparisonSoFar { compared, last_session, answered: false, delta };
+        compared.ratio(so_far.level(&self.interim))
     }
 
     /// Groups of cells that differ in what `key` does not hold, in their order.
@@ -238,8 +238,8 @@ impl<'r> CellView<'r> {
 /// and the work grows with their square.
 const SESSIONS_MAX: u32 = 40;
 
-/// Observations of many runs as one a size and session, their median, which is all that a model takes of
-/// them; of very many sessions several neighbours together.
+/// Observations of many runs as one a size and session, their median, which is all that a model
+/// takes of them; of very many sessions several neighbours together.
 #[must_use]
 pub fn by_session(points: impl IntoIterator<Item = Point>) -> Vec<Point> {
     let points: Vec<Point> = points.into_iter().collect();

@@ -83,11 +83,10 @@ pub fn experiment(choice: &Choice) -> Definition {
         schema: definition::SCHEMA,
         name: NAME.to_owned(),
         title: "The protocol against itself".to_owned(),
-        question: "Can what is measured here be believed?".to_owned(),
-        analysis:
-            "Each part compares two arms of which the truth is known: the same variant twice, \
-                   or one of the two made slower on purpose."
-                .to_owned(),
+        question: "Are measurements on this machine reliable?".to_owned(),
+        analysis: "Each part compares two variants whose true ratio is known: the same variant \
+                   twice, or one variant slowed on purpose."
+            .to_owned(),
         minutes: choice.minutes,
         parts,
     }
@@ -125,7 +124,7 @@ fn part(truth: Truth, variant: &str, size: &str, state: State) -> Part {
     let size_name = size.to_ascii_lowercase();
     Part {
         name: format!("{kind}-{engine}-{size_name}-{}", state.name()),
-        question: "What is said of two arms of which the truth is known?".to_owned(),
+        question: "What is reported for two variants whose true ratio is known?".to_owned(),
         workload: "copy".to_owned(),
         variants: vec![variant.to_owned(), other.clone()],
         sizes: vec![size.to_owned()],

@@ -26,15 +26,15 @@ use prover_check::{Finding, ProverCheck};
 /// The version of the form of a certificate.
 pub const SCHEMA: u32 = 1;
 
-/// The largest accepted share of equal variants that are called different.
+/// The largest accepted share of identical variants that are reported as different.
 const FALSE_MAX: f64 = 0.05;
 
 /// The required shares of variants slower by 5 % and by 10 % that are found.
 const FOUND_5_MIN: f64 = 0.8;
 const FOUND_10_MIN: f64 = 0.95;
 
-/// Pairs of equal variants count for δ only if half their interval is at most this. With a wider
-/// interval the distance of the ratio from 1 only shows how little time there was.
+/// Pairs of identical variants count for δ only if half their interval is at most this. With a
+/// wider interval the distance of the ratio from 1 only shows how little time there was.
 const PRECISE: f64 = 0.05;
 
 /// The share of slow modes that has to be seen in the runs.
@@ -49,7 +49,7 @@ pub struct Cell {
     pub truth: Truth,
     /// Whether the source comes from a device.
     pub cold: bool,
-    /// The answer with the certified δ; for equal variants with δ = 2 %.
+    /// The answer with the certified δ; for identical variants with δ = 2 %.
     pub answer: Answer,
     /// The ratio measured, with its 95 % interval; none with too few sessions.
     pub ratio: Option<f64>,
@@ -74,11 +74,11 @@ pub struct Cell {
 pub struct Slower {
     /// The share.
     pub by: f64,
-    /// Those that are found: said to be slower by more than δ.
+    /// Those that are found: reported as slower by more than δ.
     pub found: Share,
     /// Those whose interval excludes that there is no difference.
     pub told_from_none: Share,
-    /// Those whose interval holds the truth.
+    /// Those whose interval contains the true ratio.
     pub held: Share,
 }
 
@@ -102,16 +102,16 @@ pub struct Certificate {
     pub criteria: Vec<Criterion>,
     /// The larger of 2 % and `same_distance_p95`: δ on this machine.
     pub deltas: Deltas,
-    /// The 95th percentile of |ratio - 1| of two equal variants in the warm state, of those that
-    /// were measured to within 5 %.
+    /// The 95th percentile of |ratio - 1| of two identical variants in the warm state, of those
+    /// that were measured to within 5 %.
     pub same_distance_p95: Option<f64>,
-    /// The same in the cold state; none where that cannot be had.
+    /// The same in the cold state; none where that cannot be reached.
     pub same_distance_cold_p95: Option<f64>,
-    /// Two equal variants that are said to be faster or slower.
+    /// Pairs of identical variants of which one is reported as faster or slower.
     pub false_positives: Share,
-    /// Two equal variants whose interval holds 1.
+    /// Pairs of identical variants whose interval contains 1.
     pub same_held: Share,
-    /// What is said of slower variants.
+    /// The answers on slowed variants.
     pub slower: Vec<Slower>,
     /// Slow modes that are taken for a difference of typical runs.
     pub mode_mistaken: Share,
@@ -119,11 +119,12 @@ pub struct Certificate {
     pub mode_seen: Share,
     /// Buffers of 4 KiB that are found to be slower than those of 64 KiB.
     pub control_found: Share,
-    /// The median over two equal variants of the least effect that is found beyond δ, as a share.
+    /// The median over pairs of identical variants of the least effect that is found beyond δ, as a
+    /// share.
     pub smallest_effect_median: Option<f64>,
     /// The effect that is found in nine of ten.
     pub smallest_effect_p90: Option<f64>,
-    /// The page cache's states, seen by others.
+    /// The page cache's states, checked by means other than the prover.
     pub prover: Vec<ProverCheck>,
     /// Each comparison.
     pub cells: Vec<Cell>,
@@ -162,7 +163,7 @@ impl Certificate {
         };
         let (warm, cold) = (p95(false), p95(true));
         let mut cells = judged(deltas(warm, cold));
-        // A δ that follows from what equal variants differ by must not make them equal.
+        // A δ that follows from what identical variants differ by must not make them equivalent.
         for (cell, least) in cells.iter_mut().zip(&least) {
             if cell.truth == Truth::Same {
                 cell.answer = least.answer;
@@ -224,7 +225,7 @@ impl Certificate {
             of(
                 false_positives,
                 "at most 5 %",
-                "Of two equal arms one is said to be slower",
+                "Of two identical variants, one is reported as slower",
                 at_most(false_positives, FALSE_MAX),
             ),
             of(five, "at least 80 %", "A slowdown of 5 % is found", at_least(five, FOUND_5_MIN)),
@@ -238,13 +239,13 @@ impl Certificate {
             of(
                 self.mode_mistaken,
                 "at most 5 %",
-                "A variant that is slow at times is said to be slower in typical runs",
+                "A variant that is slow at times is reported as slower in typical runs",
                 at_most(self.mode_mistaken, FALSE_MAX),
             ),
             of(
                 self.mode_seen,
                 "at least 80 %",
-                "That it is slow at times is seen",
+                "Its slow runs are detected",
                 at_least(self.mode_seen, SEEN_MIN),
             ),
         ];
@@ -257,7 +258,7 @@ impl Certificate {
     }
 }
 
-/// The differences that do not matter where equal variants differ by so much, in both states.
+/// The differences that do not matter where identical variants differ by so much, in both states.
 fn deltas(warm: Option<f64>, cold: Option<f64>) -> Deltas {
     let at_least = |p95: Option<f64>| p95.unwrap_or(0.0).max(DELTA_LEAST);
     Deltas { warm: at_least(warm), cold: at_least(cold) }
@@ -320,7 +321,8 @@ impl Cell {
 
 /// Whether the runs of the variant show a slow mode that those of the other do not.
 fn mode_seen(run: &CellRun, variant: usize, baseline: usize) -> bool {
-    let [values, others] = [variant, baseline].map(|arm| run.points.relative_values(arm, baseline));
+    let [values, others] =
+        [variant, baseline].map(|side| run.points.relative_values(side, baseline));
     artefacts::slow_mode_beside(&values, &others).is_some_and(|it| it.is_beyond_noise())
 }
 
@@ -378,11 +380,14 @@ mod tests {
                 failed.criteria.iter().filter(|it| it.passed != Some(true)).collect();
             assert!(reasons.len() == 1 && reasons[0].words.contains(words), "{reasons:?}");
         };
-        fails(&|cells| cells[0].answer = Answer::Faster, "two equal arms");
+        fails(
+            &|cells| cells[0].answer = Answer::Faster,
+            "two identical variants, one is reported as slower",
+        );
         fails(&|cells| cells[20].answer = Answer::Equivalent, "slowdown of 5 %");
         fails(&|cells| cells[25].answer = Answer::Unresolved, "slowdown of 10 %");
-        fails(&|cells| cells[31].answer = Answer::Slower, "slow at times is said");
-        fails(&|cells| cells[31].mode_seen = Some(false), "is seen");
+        fails(&|cells| cells[31].answer = Answer::Slower, "slow at times is reported as slower");
+        fails(&|cells| cells[31].mode_seen = Some(false), "slow runs are detected");
         fails(&|cells| cells[32].answer = Answer::Unresolved, "4 KiB");
         fails(
             &|cells| drop(cells.remove(32)),

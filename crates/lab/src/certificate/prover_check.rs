@@ -124,7 +124,7 @@ fn judge(state: State, resident_bytes: u64, device_read_bytes: Option<u64>) -> P
     };
     let device = match device_read_bytes {
         Some(read) => format!("its device read {}", words::bytes(read)),
-        None => "no device of its own tells what it read".to_owned(),
+        None => "the device's read counter is not available".to_owned(),
     };
     let words = format!(
         "{}: of {} mincore finds {} in memory, and reading them {device}",

@@ -60,7 +60,7 @@ pub struct StoredCertificate {
 /// What is known of the protocol on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum CertificateStatus {
     /// The protocol was certified here and meets all criteria.
     Certified,
     /// It was certified here and misses a criterion.
@@ -71,11 +71,12 @@ pub enum Standing {
     NotCertified,
 }
 
-/// A certificate's standing with a sentence, and what follows for δ.
+/// A certificate's status with a sentence, and what follows for δ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Badge {
     /// Whether it holds.
-    pub standing: Standing,
+    #[serde(rename = "standing")]
+    pub status: CertificateStatus,
     /// The same in words.
     pub words: String,
     /// Differences up to these shares do not matter.
@@ -162,22 +163,26 @@ impl StoredCertificate {
             changed.push(format!("by haulage {}", self.haulage_version));
         }
         let passes = self.certificate.passes;
-        let said = if passes { "certified" } else { "not certified: it failed the trial of" };
-        let (standing, words) = match (changed.is_empty(), passes) {
-            (true, true) => (Standing::Certified, format!("{said} {made}")),
-            (true, false) => (Standing::Failed, format!("{said} {made}")),
+        let said =
+            if passes { "certified" } else { "not certified: it failed the certification of" };
+        let (status, words) = match (changed.is_empty(), passes) {
+            (true, true) => (CertificateStatus::Certified, format!("{said} {made}")),
+            (true, false) => (CertificateStatus::Failed, format!("{said} {made}")),
             (false, _) => {
                 let changed = changed.join(" and ");
-                (Standing::Stale, format!("certificate out of date: {said} {made}, {changed}"))
+                (
+                    CertificateStatus::Stale,
+                    format!("certificate out of date: {said} {made}, {changed}"),
+                )
             }
         };
         let deltas = self.certificate.deltas.larger(LEAST);
         let delta_from = if deltas == LEAST {
-            "the least that is assumed; equal arms differed by less when it was tried"
+            "the minimum; identical variants differed by less when this machine was certified"
         } else {
-            "by so much nineteen of twenty equal arms differed at most when it was tried"
+            "95 % of identical variants differed by at most this when this machine was certified"
         };
-        Badge { standing, words, deltas, delta_from: delta_from.to_owned() }
+        Badge { status, words, deltas, delta_from: delta_from.to_owned() }
     }
 }
 
@@ -202,10 +207,10 @@ impl Badge {
     #[must_use]
     pub fn none() -> Badge {
         Badge {
-            standing: Standing::NotCertified,
-            words: "not certified: haulage certify tries out what can be measured here".to_owned(),
+            status: CertificateStatus::NotCertified,
+            words: "not certified: haulage certify tests the protocol on this machine".to_owned(),
             deltas: LEAST,
-            delta_from: "the least that is assumed".to_owned(),
+            delta_from: "the minimum".to_owned(),
         }
     }
 }
@@ -245,7 +250,7 @@ mod tests {
         kept.keep(&dir).expect("kept");
         let find = |subject: &Subject| Badge::find(Some(&dir), subject, "Linux 1", "1.0.0");
         let (badge, found) = find(&kept.subject);
-        assert_eq!((badge.standing, badge.deltas.warm), (Standing::Certified, 0.03));
+        assert_eq!((badge.status, badge.deltas.warm), (CertificateStatus::Certified, 0.03));
         assert_eq!(found, Some(kept.clone()));
         let other = Subject { host: "other".to_owned(), ..kept.subject.clone() };
         assert_eq!(find(&other), (Badge::none(), None));
@@ -254,15 +259,33 @@ mod tests {
 
     #[test]
     fn another_kernel_or_version_makes_it_stale() {
-        let check = |kept: StoredCertificate, kernel, version, standing, words: &str| {
+        let check = |kept: StoredCertificate, kernel, version, status, words: &str| {
             let badge = kept.badge(kernel, version);
-            assert_eq!(badge.standing, standing);
+            assert_eq!(badge.status, status);
             assert!(badge.words.contains(words), "{}", badge.words);
         };
-        check(kept(true, 0.02), "Linux 1", "1.0.0", Standing::Certified, "certified 2026-01-31");
-        check(kept(false, 0.02), "Linux 1", "1.0.0", Standing::Failed, "not certified: it failed");
-        check(kept(true, 0.02), "Linux 2", "1.0.0", Standing::Stale, "another kernel (Linux 1)");
-        check(kept(false, 0.02), "Linux 1", "1.1.0", Standing::Stale, "by haulage 1.0.0");
+        check(
+            kept(true, 0.02),
+            "Linux 1",
+            "1.0.0",
+            CertificateStatus::Certified,
+            "certified 2026-01-31",
+        );
+        check(
+            kept(false, 0.02),
+            "Linux 1",
+            "1.0.0",
+            CertificateStatus::Failed,
+            "not certified: it failed",
+        );
+        check(
+            kept(true, 0.02),
+            "Linux 2",
+            "1.0.0",
+            CertificateStatus::Stale,
+            "another kernel (Linux 1)",
+        );
+        check(kept(false, 0.02), "Linux 1", "1.1.0", CertificateStatus::Stale, "by haulage 1.0.0");
         assert_eq!(kept(true, 0.01).badge("Linux 1", "1.0.0").deltas, LEAST);
     }
 }

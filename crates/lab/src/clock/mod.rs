@@ -40,7 +40,7 @@ pub trait Barrier: std::fmt::Debug {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spent {
     /// CLOCK_MONOTONIC at the start, which all processes share; 0 before anything was timed.
-    pub begun_ns: u64,
+    pub started_ns: u64,
     /// The same at the end.
     pub ended_ns: u64,
     /// Time by the clock, summed over the parts.
@@ -67,7 +67,7 @@ impl Clock<'_> {
             let own_ns = spent.undisturbed_ns() - before_ns;
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A time, positive.
             let longer_ns = (own_ns as f64 * self.slowed_by) as u64;
-            spent.add(|begun_ns| spin(begun_ns, longer_ns));
+            spent.add(|started_ns| spin(started_ns, longer_ns));
         }
         result
     }
@@ -79,25 +79,25 @@ impl Spent {
         let usage_before = used();
         let waited_before = processor_wait_ns();
         let counts_before = hardware_counters::look();
-        let begun_ns = now_ns();
-        let result = work(begun_ns);
+        let started_ns = now_ns();
+        let result = work(started_ns);
         let ended_ns = now_ns();
         let counted = hardware_counters::look().since(counts_before);
         let waited_after = processor_wait_ns();
-        let elapsed_ns = ended_ns - begun_ns;
+        let elapsed_ns = ended_ns - started_ns;
         let waited = waited_after.zip(waited_before).map(|(after, before)| after - before);
         // What does not fit between the two readings of the clock fell beside them.
         let waited = waited.map(|waited| if waited < elapsed_ns { waited } else { 0 });
         self.counted = Some(self.counted.map_or(counted, |sum| sum.plus(counted)));
         self.usage = self.usage.plus(used().since(usage_before));
-        self.processor_wait_ns = match self.begun_ns {
+        self.processor_wait_ns = match self.started_ns {
             0 => waited,
             _ => self.processor_wait_ns.zip(waited).map(|(sum, more)| sum + more),
         };
         self.elapsed_ns += elapsed_ns;
         self.ended_ns = ended_ns;
-        if self.begun_ns == 0 {
-            self.begun_ns = begun_ns;
+        if self.started_ns == 0 {
+            self.started_ns = started_ns;
         }
         result
     }
@@ -109,7 +109,7 @@ impl Spent {
 
     /// Fills in what was spent.
     pub fn fill(&self, measured: &mut Measurement) {
-        measured.begun_ns = self.begun_ns;
+        measured.started_ns = self.started_ns;
         measured.ended_ns = self.ended_ns;
         measured.elapsed_ns = self.elapsed_ns;
         measured.durable_ns = self.synced_ns.map(|synced_ns| self.elapsed_ns + synced_ns);
@@ -145,12 +145,12 @@ fn processor_wait_ns() -> Option<u64> {
     std::str::from_utf8(&text[..got]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Does nothing for `ns` after `begun_ns`, now. The clock of the processor's time costs a system
+/// Does nothing for `ns` after `started_ns`, now. The clock of the processor's time costs a system
 /// call, which is more than a short run may be made longer by; in so short a time nobody else is
 /// likely to get the processor.
-fn spin(begun_ns: u64, ns: u64) {
+fn spin(started_ns: u64, ns: u64) {
     if ns < SHORT_NS {
-        while now_ns() < begun_ns + ns {}
+        while now_ns() < started_ns + ns {}
     } else {
         let until_ns = processor_ns() + ns;
         while processor_ns() < until_ns {}
@@ -272,7 +272,7 @@ mod tests {
         assert!((10_000_000..200_000_000).contains(&once), "{once}");
         Clock { slowed_by: 1.0, ..Clock::default() }.time(&mut spent, sleep);
         assert!(spent.elapsed_ns - once >= 20_000_000, "{spent:?}");
-        assert!(spent.ended_ns - spent.begun_ns >= spent.elapsed_ns);
+        assert!(spent.ended_ns - spent.started_ns >= spent.elapsed_ns);
         let mut measured = Measurement::default();
         spent.fill(&mut measured);
         assert_eq!((measured.elapsed_ns, measured.durable_ns), (spent.elapsed_ns, None));

@@ -29,13 +29,13 @@ impl Probe {
     #[must_use]
     pub fn run(&self) -> u64 {
         let mut dst = self.dst.borrow_mut();
-        let begun_ns = now_ns();
+        let started_ns = now_ns();
         dst.copy_from_slice(&self.src);
         std::hint::black_box(&mut *dst);
         for _ in 0..CALLS {
             std::hint::black_box(rustix::process::getppid());
         }
-        now_ns() - begun_ns
+        now_ns() - started_ns
     }
 }
 

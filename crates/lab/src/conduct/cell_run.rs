@@ -1,4 +1,4 @@
-//! One cell of an experiment under way: its samples so far, what they cost, and why it has ended.
+//! One cell of a running experiment: its samples so far, what they cost, and why it has ended.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct CellRun {
     pub refused: Vec<Option<String>>,
     /// For each variant whether its comparison is answered, so that it runs no more.
     pub answered: Vec<bool>,
-    /// Sessions begun.
+    /// Sessions started.
     pub sessions: u32,
     /// Why it gets no more sessions.
     pub ended: Option<Ended>,

@@ -45,7 +45,7 @@ pub struct Limits {
     pub deltas: Deltas,
 }
 
-/// An experiment under way.
+/// A running experiment.
 #[derive(Debug)]
 pub struct Conductor<'c> {
     definition: &'c Definition,
@@ -56,7 +56,7 @@ pub struct Conductor<'c> {
     places: Places<'c>,
     limits: Limits,
     seed: u64,
-    begun: Instant,
+    started: Instant,
     /// The process group of the session that runs, 0 between sessions: for signal handlers.
     running: Arc<AtomicI32>,
 }
@@ -106,9 +106,9 @@ impl<'c> Conductor<'c> {
         let cells = cells(definition, before);
         let interim = interim::of_parts(definition, limits.rounds);
         let running = Arc::new(AtomicI32::new(0));
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut conduct =
-            Conductor { definition, cells, interim, dir, places, limits, seed, begun, running };
+            Conductor { definition, cells, interim, dir, places, limits, seed, started, running };
         (0..conduct.cells.len()).for_each(|cell| conduct.resume(cell));
         conduct
     }
@@ -179,7 +179,7 @@ impl<'c> Conductor<'c> {
     }
 
     fn announce(&self, cell: usize, watch: &mut Watch<'_>) {
-        let elapsed = self.begun.elapsed();
+        let elapsed = self.started.elapsed();
         watch(&Progress {
             cell: &self.cells[cell].cell,
             ended: self.cells.iter().filter(|cell| cell.ended.is_some()).count(),
@@ -198,7 +198,7 @@ impl<'c> Conductor<'c> {
             let part = &self.definition.parts[run.part];
             Duration::from_secs_f64(estimate::seconds_of_round(&run.cell, part))
         });
-        self.begun.elapsed() + round + run.session_cost > time
+        self.started.elapsed() + round + run.session_cost > time
     }
 
     /// Runs one session of a cell and stores its events.
@@ -210,7 +210,7 @@ impl<'c> Conductor<'c> {
     ) -> Result<(), ConductError> {
         let rounds = self.rounds_for(index);
         let order = self.order(index, rounds, seed);
-        let begun = Instant::now();
+        let started = Instant::now();
         let run = &mut self.cells[index];
         run.sessions += 1;
         let mut first_event: Option<Instant> = None;
@@ -222,11 +222,11 @@ impl<'c> Conductor<'c> {
             rounds_done += u32::from(matches!(event, Event::Round { .. }));
             run.take(event, part, dir)
         })?;
-        let spent = begun.elapsed();
+        let spent = started.elapsed();
         run.spent += spent;
         // Each round was shuffled, so that the first event comes after the session's preparations
         // and the first run.
-        let before = first_event.map_or(spent, |first| first - begun);
+        let before = first_event.map_or(spent, |first| first - started);
         run.session_cost = before;
         if rounds_done > 0 {
             run.round_cost = Some((spent - before.min(spent)).max(MICRO) / rounds_done);
@@ -237,7 +237,8 @@ impl<'c> Conductor<'c> {
         Ok(())
     }
 
-    /// Decides whether a cell has had enough.
+    /// Ends a cell whose comparisons are all answered, which has had its sessions or rounds, or in
+    /// which nothing can be compared.
     fn analyse(&mut self, index: usize) {
         let sessions_max = self.sessions_max();
         let part = &self.definition.parts[self.cells[index].part];
@@ -258,7 +259,7 @@ impl<'c> Conductor<'c> {
         }
         let compared = run.compared(part);
         if !part.baseline.is_empty() && compared.is_empty() {
-            // What works is still measured, but not for long.
+            // The variants that work are still measured, in a few sessions.
             if run.sessions >= SESSIONS_MIN {
                 run.ended = Some(Ended::NothingToCompare);
             }
@@ -272,7 +273,7 @@ impl<'c> Conductor<'c> {
             run.ended = full.then_some(Ended::Full);
             return;
         }
-        // Rounds that were asked for are all run, and looked at once.
+        // A number of rounds that the user asked for is run in full and analysed once.
         let interim = &self.interim[run.part];
         let delta = self.limits.deltas.of(run.cell.state);
         if let Some(alpha) = interim.alpha_at(run.sessions).filter(|_| self.limits.rounds.is_none())
@@ -285,7 +286,7 @@ impl<'c> Conductor<'c> {
                 run.ended = Some(Ended::Answered);
                 return;
             }
-            // Nothing is asked of these, and their share of the time is better spent.
+            // Floors answer no question. The comparisons get their share of the time.
             for (floor, _) in run.floors(part) {
                 run.answered[floor] = true;
             }

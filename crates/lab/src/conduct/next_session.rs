@@ -1,4 +1,6 @@
 //! The order of the next session: how many rounds, which variants, in which sequence.
+//!
+//! `Conductor::analyse` in `conduct/mod.rs` decides after each session whether its cell ends.
 
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ const FIRST_SESSION: Duration = Duration::from_millis(30);
 /// Runs of each variant in a part whose variants run one after another.
 const RUNS_ONE_AFTER_ANOTHER: usize = 10;
 
-/// How often a disturbed round is run again.
+/// How often a disturbed round is run again, by the session process (`session/mod.rs`).
 const REPEATS: u32 = 2;
 
 /// Longer runs have no warm-up run, except in the first session of a cell: warming up a new process
@@ -38,10 +40,9 @@ impl Conductor<'_> {
         let wanted = by_overhead.ceil().max(run.rounds_wanted.map_or(0.0, f64::from));
         // The sessions still needed for a first interim analysis have to fit into the time.
         let open = self.cells.iter().filter(|cell| cell.ended.is_none()).count().max(1);
-        let left = self
-            .limits
-            .time
-            .map_or(f64::INFINITY, |time| time.saturating_sub(self.begun.elapsed()).as_secs_f64());
+        let left = self.limits.time.map_or(f64::INFINITY, |time| {
+            time.saturating_sub(self.started.elapsed()).as_secs_f64()
+        });
         let needed = f64::from(SESSIONS_MIN.saturating_sub(run.sessions).max(1)) * open as f64;
         let by_time =
             (left / needed - run.session_cost.as_secs_f64()) / round.as_secs_f64().max(1e-6);
@@ -106,6 +107,6 @@ impl Conductor<'_> {
     /// long they take.
     fn left(&self) -> Option<Duration> {
         let time = self.limits.time.filter(|_| self.limits.rounds.is_none())?;
-        Some(time.saturating_sub(self.begun.elapsed()))
+        Some(time.saturating_sub(self.started.elapsed()))
     }
 }

@@ -52,12 +52,12 @@ fn seconds_of_run(cell: &Cell, variant: &str) -> f64 {
     };
     let runs = f64::from(cell.at_once) * f64::from(cell.files);
     let calls = buffer_bytes(variant).map_or(0.0, |buffer| 2.0 * bytes / buffer);
-    let begun = if cell.workload == "command" { COMMAND_SECONDS } else { 0.0 };
+    let started = if cell.workload == "command" { COMMAND_SECONDS } else { 0.0 };
     bytes / rate
         + bytes / COMPARED_BYTES_PER_SECOND
         + calls * CALL_SECONDS
         + runs * RUN_SECONDS
-        + begun
+        + started
 }
 
 /// The buffer of a variant: its engine's first parameter in bytes, or the first number in its text.

@@ -41,7 +41,7 @@ pub struct Prover {
     pub counts_device_reads: bool,
 }
 
-/// A way to drop pages from the cache.
+/// A method to drop pages from the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropsBy {

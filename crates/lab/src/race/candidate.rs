@@ -6,7 +6,7 @@ use engines::{Kind, Variant};
 
 use super::heuristics::LONG_BYTES;
 use crate::sample::{Sample, Stage};
-use crate::search::winner::Racer;
+use crate::search::winner::CandidateTimes;
 use crate::stats::median;
 
 /// A variant and its samples so far.
@@ -145,10 +145,10 @@ impl Candidate {
     }
 
     /// Its counted runs of the final.
-    pub(super) fn racer(&self) -> Racer {
+    pub(super) fn times(&self) -> CandidateTimes {
         let counted =
             self.samples.iter().filter(|sample| sample.is_final() && sample.measured.counted);
-        Racer {
+        CandidateTimes {
             variant: self.variant.to_string(),
             times_ns: counted
                 .map(|sample| (sample.round, sample.measured.elapsed_ns as f64))

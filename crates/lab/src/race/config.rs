@@ -23,7 +23,7 @@ pub struct Config {
     /// Time for everything; without it as long as the rounds take.
     pub time: Option<Duration>,
     /// When the time began.
-    pub begun: Instant,
+    pub started: Instant,
     /// The seed of all orders.
     pub seed: u64,
 }

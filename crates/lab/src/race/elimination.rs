@@ -197,13 +197,13 @@ impl Race<'_> {
     fn is_too_long(&self, candidates: &[usize], bytes: u64) -> bool {
         let Some(time) = self.config.time else { return false };
         let cost: Duration = candidates.iter().map(|&i| self.candidates[i].cost_of(bytes)).sum();
-        self.config.begun.elapsed() + cost > time.mul_f64(ELIMINATION_SHARE_MAX)
+        self.config.started.elapsed() + cost > time.mul_f64(ELIMINATION_SHARE_MAX)
     }
 
     fn elimination_time_is_up(&self) -> bool {
         self.config
             .time
-            .is_some_and(|time| self.config.begun.elapsed() > time.mul_f64(ELIMINATION_SHARE))
+            .is_some_and(|time| self.config.started.elapsed() > time.mul_f64(ELIMINATION_SHARE))
     }
 }
 

@@ -9,7 +9,7 @@ use super::runner::Race;
 use crate::error::Error;
 use crate::sample::{Place, Stage};
 use crate::search::admission::ROUNDS_MIN;
-use crate::search::winner::{self, Racer};
+use crate::search::winner::{self, CandidateTimes};
 use crate::trial::Task;
 
 impl Race<'_> {
@@ -70,7 +70,7 @@ impl Race<'_> {
     fn time_is_up(&self, round: u32, cost: Duration) -> bool {
         let Some(time) = self.config.time else { return false };
         let allowed = if round <= ROUNDS_MIN { time.mul_f64(1.0 + OVERTIME) } else { time };
-        self.config.begun.elapsed() + cost > allowed
+        self.config.started.elapsed() + cost > allowed
     }
 
     /// Drops those that are shown to be slower, so that the time goes to those that are close, and
@@ -83,9 +83,9 @@ impl Race<'_> {
         for class in [Class::Mover, Class::Sharer] {
             let of_class: Vec<usize> =
                 self.running().filter(|&index| self.candidates[index].class() == class).collect();
-            let racers: Vec<Racer> =
-                of_class.iter().map(|&index| self.candidates[index].racer()).collect();
-            let beaten = winner::beaten(&racers);
+            let times: Vec<CandidateTimes> =
+                of_class.iter().map(|&index| self.candidates[index].times()).collect();
+            let beaten = winner::beaten(&times);
             decided &= of_class.len() <= beaten.len() + 1;
             if decided && round < ROUNDS_TO_WIN {
                 // The last ones stay: a lead is measured better by a few more rounds.

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::candidate::{Candidate, Class, Status};
 use super::heuristics::AS_WELL;
 use super::runner::Race;
-use super::summary::{Standing, Summary};
+use super::summary::{Summary, VariantStage};
 use crate::environment::Environment;
 use crate::page_cache::state::{Proof, State};
 use crate::sample::{Sample, Stage};
-use crate::search::winner::{self, Racer, Verdict};
+use crate::search::winner::{self, CandidateTimes, Verdict};
 use crate::source::Load;
 use crate::words;
 
@@ -55,17 +55,17 @@ impl Race<'_> {
         load: &Load,
         rounds: u32,
     ) -> Report {
-        let racers_of = |classes: &[Class]| -> Vec<Racer> {
+        let times_of = |classes: &[Class]| -> Vec<CandidateTimes> {
             let of_class = |candidate: &&Candidate| classes.contains(&candidate.class());
             let raced = |candidate: &&Candidate| !candidate.final_samples().is_empty();
-            self.candidates.iter().filter(of_class).filter(raced).map(Candidate::racer).collect()
+            self.candidates.iter().filter(of_class).filter(raced).map(Candidate::times).collect()
         };
-        let movers = racers_of(&[Class::Mover]);
-        let all = racers_of(&[Class::Mover, Class::Sharer]);
+        let movers = times_of(&[Class::Mover]);
+        let all = times_of(&[Class::Mover, Class::Sharer]);
         let verdict = self.decide(&all);
         let shared = all.len() > movers.len();
         let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| self.decide(&movers));
-        let summary = self.summaries(&[&movers, &racers_of(&[Class::Sharer])]);
+        let summary = self.summaries(&[&movers, &times_of(&[Class::Sharer])]);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
             let all = self.candidates.iter().flat_map(|candidate| &candidate.samples);
@@ -83,7 +83,7 @@ impl Race<'_> {
             source_files: whole.parts.len(),
             raced_bytes: load.bytes,
             rounds,
-            elapsed_ns: u64::try_from(self.config.begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            elapsed_ns: u64::try_from(self.config.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
             samples: samples(true),
             eliminations: samples(false),
             summary,
@@ -94,10 +94,10 @@ impl Race<'_> {
         }
     }
 
-    /// The verdict on `racers`. It stays open if a candidate did as well as the winner in the
-    /// elimination rounds and was not in the final.
-    fn decide(&self, racers: &[Racer]) -> Verdict {
-        let verdict = winner::decide(racers);
+    /// The verdict on the candidates in `times`. It stays open if a candidate did as well as the
+    /// winner in the elimination rounds and was not in the final.
+    fn decide(&self, times: &[CandidateTimes]) -> Verdict {
+        let verdict = winner::decide(times);
         let elimination_ns =
             |candidate: &Candidate| candidate.elimination_ns(candidate.elimination_bytes());
         let winner = self.candidates.iter().find(|candidate| {
@@ -122,16 +122,16 @@ impl Race<'_> {
 
     /// A line a variant: those of the final that move bytes, fastest first, those that share
     /// extents, those of the elimination rounds, floors, and those that do not work here.
-    fn summaries(&self, classes: &[&[Racer]]) -> Vec<Summary> {
-        let bests: Vec<&Racer> = classes
+    fn summaries(&self, classes: &[&[CandidateTimes]]) -> Vec<Summary> {
+        let bests: Vec<&CandidateTimes> = classes
             .iter()
-            .filter_map(|racers| winner::best(racers).map(|index| &racers[index]))
+            .filter_map(|class| winner::best(class).map(|index| &class[index]))
             .collect();
         let best_of_class = |candidate: &Candidate| {
             let name = candidate.variant.to_string();
-            let class = classes.iter().position(|racers| racers.iter().any(|r| r.variant == name));
-            let racers = classes[class?];
-            bests.iter().copied().find(|best| racers.iter().any(|r| r.variant == best.variant))
+            let class = classes.iter().position(|class| class.iter().any(|r| r.variant == name));
+            let class = classes[class?];
+            bests.iter().copied().find(|best| class.iter().any(|r| r.variant == best.variant))
         };
         let movers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Mover);
         let best_ns_per_byte =
@@ -142,12 +142,12 @@ impl Race<'_> {
             .map(|candidate| summary_of(candidate, best_of_class(candidate), best_ns_per_byte))
             .collect();
         summaries.sort_by(|a, b| {
-            let place = |summary: &Summary| match summary.standing {
-                Standing::Raced if !summary.shares_extents => 0,
-                Standing::Raced => 1,
-                Standing::Eliminated => 2,
-                Standing::Floor => 3,
-                Standing::Refused => 4,
+            let place = |summary: &Summary| match summary.stage {
+                VariantStage::Raced if !summary.shares_extents => 0,
+                VariantStage::Raced => 1,
+                VariantStage::Eliminated => 2,
+                VariantStage::Floor => 3,
+                VariantStage::Refused => 4,
             };
             let ratio = |summary: &Summary| summary.ratio_to_best.unwrap_or(f64::INFINITY);
             let rate = |summary: &Summary| summary.megabytes_per_second.unwrap_or(0.0);
@@ -235,38 +235,38 @@ impl Race<'_> {
 
 fn summary_of(
     candidate: &Candidate,
-    best: Option<&Racer>,
+    best: Option<&CandidateTimes>,
     best_ns_per_byte: Option<f64>,
 ) -> Summary {
     let variant = &candidate.variant;
     let finals = candidate.final_samples();
     if let Status::Refused(reason) = &candidate.status {
-        let summary = Summary::of(variant, Standing::Refused, &[]);
+        let summary = Summary::of(variant, VariantStage::Refused, &[]);
         return Summary { reason: reason.clone(), ..summary };
     }
     if candidate.class() == Class::Floor {
         let samples = if finals.is_empty() { candidate.longest_eliminations() } else { finals };
-        return Summary::of(variant, Standing::Floor, &samples);
+        return Summary::of(variant, VariantStage::Floor, &samples);
     }
     if finals.is_empty() {
         let mut summary =
-            Summary::of(variant, Standing::Eliminated, &candidate.longest_eliminations());
+            Summary::of(variant, VariantStage::Eliminated, &candidate.longest_eliminations());
         summary.ratio_to_best = candidate
             .elimination_ns_per_byte()
             .zip(best_ns_per_byte)
             .map(|(pace, best)| pace / best);
         summary.reason = match &candidate.status {
             Status::Eliminated(reason) => reason.clone(),
-            _ => "the time was over before its turn came".to_owned(),
+            _ => "the time was over before it could run".to_owned(),
         };
         return summary;
     }
-    let racer = candidate.racer();
+    let times = candidate.times();
     let ratio = best
-        .filter(|best| best.variant != racer.variant)
-        .and_then(|best| racer.against(best).ratio());
-    let mut summary = Summary::of(variant, Standing::Raced, &finals).with_ratio(ratio);
-    if best.is_some_and(|best| best.variant == racer.variant) {
+        .filter(|best| best.variant != times.variant)
+        .and_then(|best| times.against(best).ratio());
+    let mut summary = Summary::of(variant, VariantStage::Raced, &finals).with_ratio(ratio);
+    if best.is_some_and(|best| best.variant == times.variant) {
         summary.ratio_to_best = Some(1.0);
     }
     summary

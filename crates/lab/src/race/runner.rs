@@ -1,4 +1,4 @@
-//! A race under way: runs one candidate once, and knows what is left of the time.
+//! A running race: runs one candidate once, and knows what is left of the time.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::source::Load;
 use crate::trial::{Bench, Outcome, Task};
 use crate::words;
 
-/// A race under way.
+/// A running race.
 pub(super) struct Race<'r> {
     pub(super) config: &'r Config,
     pub(super) bench: Bench<'r>,
@@ -32,7 +32,7 @@ impl Race<'_> {
     /// Runs one candidate once and keeps the result.
     pub(super) fn run_one(&mut self, index: usize, task: &Task, place: Place) -> Result<(), Error> {
         self.announce(index, place);
-        let begun = Instant::now();
+        let started = Instant::now();
         let inodes_before = InodesInUse::now(self.bench.dst.dir().as_fd());
         let outcome = self.bench.run_once(&self.candidates[index].variant, task)?;
         inodes_before.wait_until_again(self.bench.dst.dir().as_fd());
@@ -42,7 +42,7 @@ impl Race<'_> {
             Outcome::Measured(measured) => {
                 let sample =
                     Sample::of(&candidate.variant, place, state_wanted, task.load.bytes, *measured);
-                candidate.add(sample, begun.elapsed(), task.load.parts.len());
+                candidate.add(sample, started.elapsed(), task.load.parts.len());
             }
             Outcome::Refused(reason) => candidate.status = Status::Refused(reason),
         }
@@ -56,7 +56,7 @@ impl Race<'_> {
             stage: place.stage,
             round: place.round,
             variant: &self.candidates[index].variant,
-            elapsed: self.config.begun.elapsed(),
+            elapsed: self.config.started.elapsed(),
             left,
             standings,
         });
@@ -79,7 +79,7 @@ impl Race<'_> {
     pub(super) fn time_left(&self) -> Duration {
         self.config
             .time
-            .map_or(Duration::MAX, |time| time.saturating_sub(self.config.begun.elapsed()))
+            .map_or(Duration::MAX, |time| time.saturating_sub(self.config.started.elapsed()))
     }
 
     /// The candidates that are still in the race.

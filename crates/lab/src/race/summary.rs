@@ -8,7 +8,7 @@ use crate::stats::{Ratio, median, median_interval};
 /// How far a variant came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum VariantStage {
     /// It took part in the final.
     Raced,
     /// It ran in elimination rounds only, on the start of the source.
@@ -30,7 +30,8 @@ pub struct Summary {
     /// Workers that shared each file.
     pub workers: usize,
     /// How far it came.
-    pub standing: Standing,
+    #[serde(rename = "standing")]
+    pub stage: VariantStage,
     /// Why it did not come further; empty when it raced.
     pub reason: String,
     /// Counted runs.
@@ -78,7 +79,7 @@ pub struct Summary {
 impl Summary {
     /// The summary of `samples`, all of one variant.
     #[must_use]
-    pub fn of(variant: &engines::Variant, standing: Standing, samples: &[&Sample]) -> Summary {
+    pub fn of(variant: &engines::Variant, stage: VariantStage, samples: &[&Sample]) -> Summary {
         let counted: Vec<&Sample> =
             samples.iter().copied().filter(|s| s.measured.counted).collect();
         let of = |value: fn(&Sample) -> Option<u64>| {
@@ -98,7 +99,7 @@ impl Summary {
             variant: variant.to_string(),
             engine: variant.engine.name,
             workers: variant.workers,
-            standing,
+            stage,
             reason: String::new(),
             runs: counted.len(),
             runs_not_counted: samples.len() - counted.len(),

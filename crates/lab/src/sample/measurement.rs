@@ -8,8 +8,9 @@ use crate::page_cache::state::Proof;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurement {
-    /// CLOCK_MONOTONIC when the timed part began.
-    pub begun_ns: u64,
+    /// CLOCK_MONOTONIC when the timed part started.
+    #[serde(rename = "begun_ns")]
+    pub started_ns: u64,
     /// The same when it ended.
     pub ended_ns: u64,
     /// From just before the first byte to the return of the last call. With several files one after

@@ -31,11 +31,11 @@ impl InodesInUse {
     /// has been removed. Where inodes go together with their names it returns at once; where others
     /// make files meanwhile, after 20 ms in which nothing was given back, and 10 s at most.
     pub fn wait_until_again(self, dir: BorrowedFd<'_>) {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut last = usage(dir);
-        let mut since = begun;
+        let mut since = started;
         // XFS starts at once when it is asked for its inodes.
-        while last.inodes > self.0 && since.elapsed() < PATIENCE && begun.elapsed() < LONGEST {
+        while last.inodes > self.0 && since.elapsed() < PATIENCE && started.elapsed() < LONGEST {
             std::thread::sleep(LOOK_EVERY);
             let now = usage(dir);
             if now != last {
@@ -98,8 +98,8 @@ mod tests {
         let dir = File::open(small.join(".")).expect("it opens");
         let before = quiet(&dir);
         std::fs::write(small.join("of another"), "").expect("it is written");
-        let begun = Instant::now();
+        let started = Instant::now();
         before.wait_until_again(dir.as_fd());
-        assert!((PATIENCE..LONGEST).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        assert!((PATIENCE..LONGEST).contains(&started.elapsed()), "{:?}", started.elapsed());
     }
 }

@@ -1,4 +1,5 @@
-//! The scratch directory: the only place that the lab writes to. It is removed on every way out.
+//! The scratch directory: the only place that the lab writes to. It is removed however the
+//! program ends; after SIGKILL the next run reports it.
 
 pub mod files;
 pub mod inode_reclaim;
@@ -147,11 +148,11 @@ impl Scratch {
         }
     }
 
-    /// Notes that the directory is for the run in `run`, an absolute path: whoever takes that up
-    /// after a kill finds it by this.
+    /// Records that the directory belongs to the run in `run`, an absolute path. A process that
+    /// continues this run after a kill finds the directory by this record.
     ///
     /// # Errors
-    /// When it cannot be written down.
+    /// When the record cannot be written.
     pub fn belongs_to(&self, run: &Path) -> Result<(), Error> {
         let fd = self.create_file(OWNER)?;
         let written = engines::pwrite_all(fd.as_fd(), run.as_os_str().as_bytes(), 0).1;

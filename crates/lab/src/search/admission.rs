@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_shares_extents_always_takes_part() {
+    fn variants_that_share_extents_always_take_part() {
         let mut field = [contender(1.0, 1000), contender(2.0, 1000), contender(50.0, 10)];
         field[2].always = true;
         assert_eq!(admit(&field, Duration::from_secs(1)), [2, 0, 1]);

@@ -18,8 +18,8 @@ pub const DELTA: f64 = 0.02;
 const BEATEN_AT: f64 = 0.01;
 
 /// The same for the last one, whose drop ends the race. It is tested after every round, and so many
-/// tests need a lower level: at 0.01, two equal variants whose runs vary by 30 % had a winner in
-/// one simulated race of ten.
+/// tests need a lower level: at 0.01, two identical variants whose runs vary by 30 % had a winner
+/// in one simulated race of ten.
 const LAST_BEATEN_AT: f64 = 0.001;
 
 /// Names that a sentence can hold.
@@ -27,7 +27,7 @@ const NAMED_MAX: usize = 4;
 
 /// The times of one variant, by round.
 #[derive(Clone, Debug)]
-pub struct Racer {
+pub struct CandidateTimes {
     /// The variant.
     pub variant: String,
     /// Nanoseconds of each counted round.
@@ -69,7 +69,7 @@ pub enum Kind {
     NoVerdict,
 }
 
-impl Racer {
+impl CandidateTimes {
     /// The median of its times.
     #[must_use]
     pub fn median_ns(&self) -> Option<f64> {
@@ -78,7 +78,7 @@ impl Racer {
 
     /// Its times against those of `best`, in the rounds that both ran.
     #[must_use]
-    pub fn against(&self, best: &Racer) -> Paired {
+    pub fn against(&self, best: &CandidateTimes) -> Paired {
         Paired::new(
             self.times_ns
                 .iter()
@@ -88,22 +88,28 @@ impl Racer {
 }
 
 /// The index of the fastest among those that stayed to the end: one that ran fewer rounds had been
-/// beaten. The time may have ended the last round before all had their turn.
+/// beaten. The time may have ended the last round before all of them ran.
 ///
 /// Medians alone do not suffice: with few and noisy rounds, another can be faster round by round.
 #[must_use]
-pub fn best(racers: &[Racer]) -> Option<usize> {
-    let most = racers.iter().map(|racer| racer.times_ns.len()).max().filter(|&most| most > 0)?;
-    let stayed = || (0..racers.len()).filter(|&i| racers[i].times_ns.len() + 1 >= most);
+pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
+    let most = candidates
+        .iter()
+        .map(|candidate| candidate.times_ns.len())
+        .max()
+        .filter(|&most| most > 0)?;
+    let stayed = || (0..candidates.len()).filter(|&i| candidates[i].times_ns.len() + 1 >= most);
     let mut best = stayed()
-        .filter_map(|index| Some((index, racers[index].median_ns()?)))
+        .filter_map(|index| Some((index, candidates[index].median_ns()?)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b))
         .map(|(index, _)| index)?;
     // Trimmed means need not agree on an order, hence an end to the search.
-    for _ in 0..racers.len() {
+    for _ in 0..candidates.len() {
         let faster = stayed()
             .filter(|&index| index != best)
-            .filter_map(|index| Some((index, racers[index].against(&racers[best]).ratio()?)))
+            .filter_map(|index| {
+                Some((index, candidates[index].against(&candidates[best]).ratio()?))
+            })
             .filter(|(_, ratio)| ratio.estimate < 1.0)
             .min_by(|(_, a), (_, b)| a.estimate.total_cmp(&b.estimate));
         let Some((index, _)) = faster else { break };
@@ -112,16 +118,16 @@ pub fn best(racers: &[Racer]) -> Option<usize> {
     Some(best)
 }
 
-/// The indices of racers shown to be slower than the best by more than δ; Holm's correction keeps
-/// the chance of dropping any of them wrongly at 0.01 for each analysis. That all but the best are
-/// beaten takes more.
+/// The indices of candidates shown to be slower than the best by more than δ. Holm's correction
+/// keeps the chance of dropping any of them wrongly at 0.01 for each analysis. Dropping all but the
+/// best at once takes a lower level.
 #[must_use]
-pub fn beaten(racers: &[Racer]) -> Vec<usize> {
-    let Some(best) = best(racers) else { return Vec::new() };
-    let others: Vec<usize> = (0..racers.len()).filter(|&index| index != best).collect();
+pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
+    let Some(best) = best(candidates) else { return Vec::new() };
+    let others: Vec<usize> = (0..candidates.len()).filter(|&index| index != best).collect();
     let p_values: Vec<f64> = others
         .iter()
-        .map(|&index| racers[index].against(&racers[best]).p_not_slower(DELTA))
+        .map(|&index| candidates[index].against(&candidates[best]).p_not_slower(DELTA))
         .collect();
     let adjusted = holm(&p_values);
     let beaten_at = |level: f64| -> Vec<usize> {
@@ -133,22 +139,22 @@ pub fn beaten(racers: &[Racer]) -> Vec<usize> {
     }
 }
 
-/// The verdict on `racers`.
+/// The verdict on `candidates`.
 ///
-/// A winner has to beat every other racer: the 95 % interval of each one's time over the winner's
-/// has to lie above 1 + δ. Since all these tests must pass, none needs to be corrected for the
-/// others (an intersection-union test: Berger, Technometrics 24, 1982).
+/// A winner has to beat every other candidate: the 95 % interval of each one's time over the
+/// winner's has to lie above 1 + δ. Since all these tests must pass, none needs to be corrected for
+/// the others (an intersection-union test: Berger, Technometrics 24, 1982).
 #[must_use]
-pub fn decide(racers: &[Racer]) -> Verdict {
-    if racers.is_empty() {
+pub fn decide(candidates: &[CandidateTimes]) -> Verdict {
+    if candidates.is_empty() {
         return Verdict::none("no verdict: the time was over before a single run of the final");
     }
-    let Some(best) = best(racers) else {
+    let Some(best) = best(candidates) else {
         return Verdict::none("no verdict: no run reached the state it was to be measured in");
     };
-    let winner = &racers[best];
+    let winner = &candidates[best];
     let rounds = winner.times_ns.len();
-    if racers.len() == 1 {
+    if candidates.len() == 1 {
         let sentence = format!("no verdict: only {} could run, alone", winner.variant);
         return Verdict { contenders: vec![winner.variant.clone()], ..Verdict::none(&sentence) };
     }
@@ -157,9 +163,9 @@ pub fn decide(racers: &[Racer]) -> Verdict {
         let sentence = format!("no verdict: {counted} cannot tell chance from difference");
         return Verdict::none(&sentence);
     }
-    let mut others: Vec<(&Racer, Option<Ratio>)> = (0..racers.len())
+    let mut others: Vec<(&CandidateTimes, Option<Ratio>)> = (0..candidates.len())
         .filter(|&index| index != best)
-        .map(|index| (&racers[index], racers[index].against(winner).ratio()))
+        .map(|index| (&candidates[index], candidates[index].against(winner).ratio()))
         .collect();
     others.sort_by(|(_, a), (_, b)| estimate(*a).total_cmp(&estimate(*b)));
     let close: Vec<_> = others
@@ -180,7 +186,7 @@ fn estimate(ratio: Option<Ratio>) -> f64 {
     ratio.map_or(f64::INFINITY, |ratio| ratio.estimate)
 }
 
-fn won(winner: &Racer, next: &Racer, ratio: Ratio) -> Verdict {
+fn won(winner: &CandidateTimes, next: &CandidateTimes, ratio: Ratio) -> Verdict {
     let Ratio { estimate, interval } = ratio;
     let sentence = format!(
         "{} wins: {} x as fast as the next, {} (95 % interval {} to {})",
@@ -203,9 +209,9 @@ fn won(winner: &Racer, next: &Racer, ratio: Ratio) -> Verdict {
     }
 }
 
-fn too_close(best: &Racer, close: &[(&Racer, Option<Ratio>)]) -> Verdict {
+fn too_close(best: &CandidateTimes, close: &[(&CandidateTimes, Option<Ratio>)]) -> Verdict {
     let mut contenders = vec![best.variant.clone()];
-    contenders.extend(close.iter().map(|(racer, _)| racer.variant.clone()));
+    contenders.extend(close.iter().map(|(candidate, _)| candidate.variant.clone()));
     let named = words::listed(&shortened(&contenders));
     let equal = close
         .iter()
@@ -277,70 +283,72 @@ mod tests {
     use super::*;
     use crate::stats::normal;
 
-    fn racer(variant: &str, times: &[f64]) -> Racer {
+    fn candidate(variant: &str, times: &[f64]) -> CandidateTimes {
         let times_ns = (1..).zip(times.iter().copied()).collect();
-        Racer { variant: variant.to_owned(), times_ns }
+        CandidateTimes { variant: variant.to_owned(), times_ns }
     }
 
     #[test]
     fn a_clear_winner_is_named_with_the_next() {
-        let racers = [
-            racer("slow", &[200.0, 205.0, 198.0, 201.0]),
-            racer("fast", &[100.0, 101.0, 99.0, 100.0]),
-            racer("next", &[110.0, 111.0, 109.5, 110.0]),
+        let candidates = [
+            candidate("slow", &[200.0, 205.0, 198.0, 201.0]),
+            candidate("fast", &[100.0, 101.0, 99.0, 100.0]),
+            candidate("next", &[110.0, 111.0, 109.5, 110.0]),
         ];
-        let verdict = decide(&racers);
+        let verdict = decide(&candidates);
         assert_eq!(verdict.kind, Kind::Winner);
         assert_eq!(verdict.winner.as_deref(), Some("fast"));
         assert_eq!(verdict.runner_up.as_deref(), Some("next"));
         assert!(verdict.sentence.starts_with("fast wins: 1.10 x as fast as the next, next ("));
-        assert_eq!(beaten(&racers), [0, 2]);
+        assert_eq!(beaten(&candidates), [0, 2]);
     }
 
     #[test]
     fn a_lead_within_delta_wins_nothing() {
-        let racers = [
-            racer("a", &[100.0, 101.0, 99.0, 100.0]),
-            racer("b", &[101.0, 102.0, 100.0, 101.0]),
-            racer("c", &[150.0, 151.0, 149.0, 150.0]),
+        let candidates = [
+            candidate("a", &[100.0, 101.0, 99.0, 100.0]),
+            candidate("b", &[101.0, 102.0, 100.0, 101.0]),
+            candidate("c", &[150.0, 151.0, 149.0, 150.0]),
         ];
-        let verdict = decide(&racers);
+        let verdict = decide(&candidates);
         assert_eq!(verdict.kind, Kind::TooClose);
         assert_eq!(verdict.contenders, ["a", "b"]);
         assert_eq!(verdict.sentence, "too close to call between a and b: within 2 %");
-        assert_eq!(beaten(&racers), [2]);
+        assert_eq!(beaten(&candidates), [2]);
     }
 
     #[test]
     fn the_best_is_the_fastest_round_by_round() {
         // The medians say a, the rounds say b.
-        let racers = [
-            racer("a", &[100.0, 104.0, 300.0, 101.0, 400.0]),
-            racer("b", &[105.0, 106.0, 110.0, 107.0, 120.0]),
+        let candidates = [
+            candidate("a", &[100.0, 104.0, 300.0, 101.0, 400.0]),
+            candidate("b", &[105.0, 106.0, 110.0, 107.0, 120.0]),
         ];
-        assert_eq!(best(&racers), Some(1));
+        assert_eq!(best(&candidates), Some(1));
         assert_eq!(best(&[]), None);
     }
 
     #[test]
     fn noise_is_no_winner() {
-        let racers =
-            [racer("a", &[100.0, 140.0, 90.0, 105.0]), racer("b", &[120.0, 110.0, 130.0, 115.0])];
-        let verdict = decide(&racers);
+        let candidates = [
+            candidate("a", &[100.0, 140.0, 90.0, 105.0]),
+            candidate("b", &[120.0, 110.0, 130.0, 115.0]),
+        ];
+        let verdict = decide(&candidates);
         assert_eq!(verdict.kind, Kind::TooClose);
         assert!(verdict.sentence.contains("vary too much"), "{}", verdict.sentence);
-        assert!(beaten(&racers).is_empty());
+        assert!(beaten(&candidates).is_empty());
     }
 
     #[test]
     fn too_little_is_no_verdict() {
-        for (racers, expected) in [
+        for (candidates, expected) in [
             (vec![], "before a single run of the final"),
-            (vec![racer("a", &[])], "no run reached the state"),
-            (vec![racer("a", &[1.0, 1.0, 1.0])], "only a could run"),
-            (vec![racer("a", &[1.0, 1.0]), racer("b", &[2.0, 2.0])], "two rounds cannot"),
+            (vec![candidate("a", &[])], "no run reached the state"),
+            (vec![candidate("a", &[1.0, 1.0, 1.0])], "only a could run"),
+            (vec![candidate("a", &[1.0, 1.0]), candidate("b", &[2.0, 2.0])], "two rounds cannot"),
         ] {
-            let verdict = decide(&racers);
+            let verdict = decide(&candidates);
             assert_eq!(verdict.kind, Kind::NoVerdict);
             assert!(verdict.sentence.contains(expected), "{}", verdict.sentence);
         }
@@ -348,17 +356,17 @@ mod tests {
 
     #[test]
     fn many_names_are_counted() {
-        let racers: Vec<Racer> =
-            "abcdefg".chars().map(|name| racer(&name.to_string(), &[1.0; 4])).collect();
-        let verdict = decide(&racers);
+        let candidates: Vec<CandidateTimes> =
+            "abcdefg".chars().map(|name| candidate(&name.to_string(), &[1.0; 4])).collect();
+        let verdict = decide(&candidates);
         assert_eq!(verdict.contenders.len(), 7);
         assert!(verdict.sentence.contains("between a, b, c and 4 others: within 2 %"));
     }
 
     #[test]
     fn who_had_no_time_to_race_may_be_faster() {
-        let racers = [racer("a", &[100.0; 5]), racer("b", &[150.0; 5])];
-        let won = decide(&racers);
+        let candidates = [candidate("a", &[100.0; 5]), candidate("b", &[150.0; 5])];
+        let won = decide(&candidates);
         assert_eq!(won.clone().unless_unraced(&[]), won);
         let open = won.unless_unraced(&["c".to_owned()]);
         assert_eq!((open.kind, open.winner.as_deref()), (Kind::TooClose, None));
@@ -375,17 +383,17 @@ mod tests {
         let (mut any, mut first) = (0, 0);
         for _ in 0..1000 {
             let drift: Vec<f64> = (0..rounds).map(|_| 0.1 * normal(&mut rng)).collect();
-            let racers: Vec<Racer> = (0..6)
+            let candidates: Vec<CandidateTimes> = (0..6)
                 .map(|index| {
                     let own = if index == 0 { -lead.ln_1p() } else { 0.0 };
                     let times: Vec<f64> = drift
                         .iter()
                         .map(|drift| (own + drift + 0.03 * normal(&mut rng)).exp())
                         .collect();
-                    racer(if index == 0 { "first" } else { "other" }, &times)
+                    candidate(if index == 0 { "first" } else { "other" }, &times)
                 })
                 .collect();
-            let verdict = decide(&racers);
+            let verdict = decide(&candidates);
             any += u32::from(verdict.kind == Kind::Winner);
             first += u32::from(verdict.winner.as_deref() == Some("first"));
         }
@@ -408,17 +416,17 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(11);
         let (mut won, mut rounds_run) = (0, 0);
         for _ in 0..500 {
-            let mut racers = [racer("a", &[]), racer("b", &[])];
+            let mut candidates = [candidate("a", &[]), candidate("b", &[])];
             for round in 1..=40 {
-                for (racer, own) in racers.iter_mut().zip([-lead.ln_1p(), 0.0]) {
-                    racer.times_ns.insert(round, (own + noise * normal(&mut rng)).exp());
+                for (candidate, own) in candidates.iter_mut().zip([-lead.ln_1p(), 0.0]) {
+                    candidate.times_ns.insert(round, (own + noise * normal(&mut rng)).exp());
                 }
                 rounds_run += 1;
-                if round >= 5 && beaten(&racers).len() == 1 {
+                if round >= 5 && beaten(&candidates).len() == 1 {
                     break;
                 }
             }
-            won += u32::from(decide(&racers).kind == Kind::Winner);
+            won += u32::from(decide(&candidates).kind == Kind::Winner);
         }
         (won, f64::from(rounds_run) / 500.0)
     }

@@ -1,4 +1,8 @@
-//! Gates: what else the machine did during a round. A disturbed round is run again.
+//! Gates: what else the machine did during a round.
+//!
+//! This module only judges a round. `carry_out` in `session/mod.rs` runs a disturbed round again,
+//! as often as its order allows (`REPEATS` in `conduct/next_session.rs`); a round that is disturbed
+//! every time counts nevertheless.
 //!
 //! A round is judged as a whole, by counters that no variant moves: processor time that the host
 //! took, other programs, memory pressure, reads of other programs. So no variant is more likely
@@ -204,9 +208,9 @@ mod tests {
     #[test]
     fn our_own_work_is_not_foreign() {
         let gates = Gates::open(Vec::new());
-        let begun = std::time::Instant::now();
-        while begun.elapsed().as_millis() < 60 {
-            std::hint::black_box(begun);
+        let started = std::time::Instant::now();
+        while started.elapsed().as_millis() < 60 {
+            std::hint::black_box(started);
         }
         let gate = gates.close();
         assert!(gate.round_ns >= 60_000_000);

@@ -96,9 +96,9 @@ fn carry_out(order: &Order) -> Result<(), Error> {
     }
     let probe = Probe::new();
     let mut rng = fastrand::Rng::with_seed(order.seed);
-    let begun_ns = now_ns();
+    let started_ns = now_ns();
     let is_over =
-        |limit_ns: Option<u64>| limit_ns.is_some_and(|limit_ns| now_ns() - begun_ns > limit_ns);
+        |limit_ns: Option<u64>| limit_ns.is_some_and(|limit_ns| now_ns() - started_ns > limit_ns);
     for (round, variants) in order.rounds.iter().enumerate() {
         if round > 0 && is_over(order.rounds_ns) {
             break;

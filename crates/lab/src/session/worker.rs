@@ -136,12 +136,12 @@ fn together(runs: &[Measurement]) -> Measurement {
     let all = |field: fn(&Measurement) -> u64| runs.iter().map(field).sum::<u64>();
     let every =
         |field: fn(&Measurement) -> Option<u64>| -> Option<u64> { runs.iter().map(field).sum() };
-    sum.begun_ns = runs.iter().map(|run| run.begun_ns).min().unwrap_or(0);
+    sum.started_ns = runs.iter().map(|run| run.started_ns).min().unwrap_or(0);
     sum.ended_ns = runs.iter().map(|run| run.ended_ns).max().unwrap_or(0);
-    sum.elapsed_ns = sum.ended_ns - sum.begun_ns;
-    let durable_end = |run: &Measurement| run.durable_ns.map(|ns| run.begun_ns + ns);
+    sum.elapsed_ns = sum.ended_ns - sum.started_ns;
+    let durable_end = |run: &Measurement| run.durable_ns.map(|ns| run.started_ns + ns);
     let durable_ends: Option<Vec<u64>> = runs.iter().map(durable_end).collect();
-    sum.durable_ns = durable_ends.and_then(|ends| Some(ends.iter().max()? - sum.begun_ns));
+    sum.durable_ns = durable_ends.and_then(|ends| Some(ends.iter().max()? - sum.started_ns));
     sum.each_ns = runs.iter().map(|run| run.elapsed_ns).collect();
     // Runs at once may wait for each other, and that is no disturbance.
     sum.processor_wait_ns = None;

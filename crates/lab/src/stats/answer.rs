@@ -8,25 +8,25 @@ use super::{Sessions, holm};
 /// The level at which [`Sessions::sessions_needed`] predicts.
 const ALPHA: f64 = 0.05;
 
-/// How sure the prediction is that so many sessions suffice.
+/// The power at which it predicts: the chance that so many sessions suffice.
 const POWER: f64 = 0.8;
 
-/// Whether one arm is slower than the other by more than δ matters.
+/// Whether one variant is slower than the other by more than δ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The whole interval of its ratio lies under 1 / (1 + δ).
+    /// The whole interval of the ratio lies below 1 / (1 + δ).
     Faster,
-    /// The whole interval lies over 1 + δ.
+    /// The whole interval lies above 1 + δ.
     Slower,
-    /// The whole interval lies between the two: what difference there is does not matter.
+    /// The whole interval lies between these two: the difference is too small to matter.
     Equivalent,
-    /// None of these can be said, and more sessions might tell.
+    /// None of these is shown. More sessions may show one.
     Unresolved,
 }
 
 impl Answer {
-    /// It in a word.
+    /// The answer as one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -60,15 +60,16 @@ impl Answer {
     }
 }
 
-/// The answers to one question asked of many cells. The chance that any cell whose arms differ by
-/// no more than δ is said to be faster or slower is at most `alpha` for all cells together, and so
-/// is the chance that any cell whose arms differ by δ or more is said to be equivalent (two
-/// one-sided tests: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987), both by
-/// Holm's correction. A family of one gets the answer that its interval gives, for which the tests
-/// for equivalence are made at half the level.
+/// The answers to one question asked of many cells.
 ///
-/// A cell that was looked at several times has only a share of its level left at the interim
-/// analysis that ended it: `levels` holds these shares, 1 for a single interim analysis.
+/// `alpha` bounds two chances for all cells together, both by Holm's correction: that any cell
+/// whose variants differ by at most δ is reported as faster or slower, and that any cell whose
+/// variants differ by δ or more is reported as equivalent (two one-sided tests: Schuirmann, Journal
+/// of Pharmacokinetics and Biopharmaceutics 15, 1987). A family of one gets the answer of its
+/// interval, which tests equivalence at half the level.
+///
+/// A cell with several interim analyses has only a share of its level left at the one that ended
+/// it. `levels` holds these shares, 1 for a single analysis.
 ///
 /// # Panics
 /// When `delta` is negative, or there are not as many levels as cells.
@@ -79,20 +80,21 @@ pub fn decide_family(cells: &[Sessions], levels: &[f64], delta: f64, alpha: f64)
     decide(&tested.collect::<Vec<_>>(), alpha)
 }
 
-/// What the tests of one comparison say, before those of other comparisons are taken into account.
+/// The tests of one comparison, before the correction for other comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tested {
-    /// The ratio; `None` where there is too little to tell.
+    /// The ratio; `None` with too few sessions.
     estimate: Option<f64>,
-    /// Two-sided, that the two differ by no more than δ.
+    /// The two-sided p value of the hypothesis that the two differ by at most δ.
     differs: f64,
-    /// The same for that they differ by δ or more.
+    /// The p value of the hypothesis that they differ by δ or more.
     same: f64,
 }
 
 impl Tested {
-    /// The tests against δ. `p_at_most` gives the chance of an estimate as high as the one found,
-    /// were the true ratio at most its argument, and `p_at_least` that of one as low.
+    /// The tests against δ. `p_at_most` gives the chance of an estimate as high as the one found if
+    /// the true ratio is at most its argument, and `p_at_least` that of one as low if it is at
+    /// least its argument.
     ///
     /// # Panics
     /// When `delta` is negative.
@@ -141,11 +143,11 @@ impl Sessions {
         Tested::new(estimate, delta, p_at_most, |ratio| self.p_at_least(ratio) / level)
     }
 
-    /// How many sessions in all it would take to resolve this at δ = `delta`, at the 5 % level and
-    /// with a chance of four in five, were the present estimate the truth and the noise as so far:
+    /// How many sessions in all would resolve this at δ = `delta`, at the 5 % level and with a
+    /// power of 80 %, if the present estimate is the true ratio and the noise stays the same:
     /// ((z(0.975) + z(0.8)) · deviation of a session / distance to the nearest end of ±δ)², and at
-    /// least one more than there are. An estimate close to an end takes very many. `None` with
-    /// fewer than two sessions, or right on an end, where no number suffices.
+    /// least one more than there are. An estimate close to an end needs very many. `None` with
+    /// fewer than two sessions, or exactly on an end, where no number suffices.
     #[must_use]
     pub fn sessions_needed(&self, delta: f64) -> Option<u64> {
         let estimate = self.ratio(ALPHA)?.estimate.ln().abs();
@@ -189,7 +191,7 @@ mod tests {
         assert_eq!(Answer::of(&Sessions::new(vec![]), 0.02, 0.05), Answer::Unresolved);
         let none = Sessions::new(vec![vec![0.5]]);
         assert_eq!(decide_family(&[none], &[1.0], 0.02, 0.05), [Answer::Unresolved]);
-        // All sessions the same: no doubt is left, and none when that is the limit itself.
+        // All sessions are equal, so the interval is a point, which may be the limit itself.
         assert_eq!(Answer::of(&around(0.5, 0.0), 0.02, 0.05), Answer::Slower);
         assert_eq!(Answer::of(&around(0.0, 0.0), 0.0, 0.05), Answer::Equivalent);
     }
@@ -237,10 +239,10 @@ mod tests {
         assert!(families(150, -edge, |answer| answer == Answer::Equivalent) <= 0.08);
     }
 
-    /// In how many of `trials` families of equal variants any comparison is said to differ at all,
-    /// when each is looked at again and again until it is answered or 40 sessions are over, as an
-    /// experiment does.
-    fn families_with_looks(trials: u32, cells: usize, noise: Noise) -> f64 {
+    /// In how many of `trials` families of identical variants any comparison is reported as
+    /// different if each is analysed at every interim analysis until it is answered or has 40
+    /// sessions, as in an experiment.
+    fn families_with_interim_analyses(trials: u32, cells: usize, noise: Noise) -> f64 {
         let error = 0.05 / cells as f64;
         let analyses = InterimAnalyses::with_error(40, 5, error);
         let machine = Machine { noise, run_sd: 0.03, session_sd: 0.02 };
@@ -267,7 +269,7 @@ mod tests {
     #[test]
     fn families_seldom_err_however_often_they_are_looked_at() {
         for noise in [Noise::Clean, Noise::Contaminated] {
-            let share = families_with_looks(250, 12, noise);
+            let share = families_with_interim_analyses(250, 12, noise);
             assert!(share <= 0.09, "{noise:?}: {share}");
         }
     }
@@ -280,7 +282,7 @@ mod tests {
         for noise in [Noise::Clean, Noise::Contaminated, Noise::TwoModes] {
             for cells in [1, 12, 180] {
                 let trials = if cells == 180 { 1000 } else { 6000 };
-                let share = families_with_looks(trials, cells, noise);
+                let share = families_with_interim_analyses(trials, cells, noise);
                 println!("{noise:?}, {cells} comparisons: {share:.4}");
                 assert!(share <= 0.062, "{share}");
             }
@@ -291,13 +293,13 @@ mod tests {
     fn so_many_sessions_suffice_four_times_in_five() {
         let machine = Machine { noise: Noise::Clean, run_sd: 0.05, session_sd: 0.05 };
         let mut rng = fastrand::Rng::with_seed(29);
-        // Enough sessions for the deviation to be known, and an estimate that is the truth.
+        // Enough sessions to know the deviation, and an estimate that equals the true ratio.
         let pilot = Sessions::new(machine.measure(&mut rng, 4000, 1, 0.05));
         let needed = pilot.session_deviation().expect("sessions") / (0.05 - 0.02_f64.ln_1p());
         let needed = (2.8016 * needed).powi(2);
         assert!((60.0..80.0).contains(&needed), "{needed}");
         let found = (0..400).filter(|_| {
-            // Truncation is fine: a session more or less.
+            // Truncation changes the result by at most one session.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let measured = machine.measure(&mut rng, needed as usize, 1, 0.05);
             Answer::of(&Sessions::new(measured), 0.02, 0.05) == Answer::Slower

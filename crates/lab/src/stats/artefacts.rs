@@ -1,59 +1,59 @@
-//! Signs that the values of a cell are not what a comparison takes them for.
+//! Artefacts: signs that the values of a cell violate the assumptions of a comparison.
 //!
-//! Each takes the times of one variant's runs in one cell, in the order in which they were made and
-//! in any unit, and works on their logarithms. A seed makes those that simulate repeatable.
+//! Each detector takes the times of one variant's runs in one cell, in run order and in any unit,
+//! and uses their logarithms. A seed makes the detectors that simulate reproducible.
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{dip, median, quantile, theil_sen};
 
-/// The level at which a finding is beyond noise: a run has many cells, and a warning in one of
-/// twenty without cause would teach people to ignore warnings.
+/// The level at which a finding is beyond noise. An experiment has many cells, and false warnings
+/// in one of twenty would make readers ignore warnings.
 const LEVEL: f64 = 0.01;
 
-/// Samples or orders drawn to learn what noise does: the least p is then a thousandth.
+/// Simulated samples or orders; the smallest possible p value is then 0.001.
 const DRAWS: u32 = 999;
 
-/// Draws as large as the sample after which there need be no more: in at most [`DRAWS`] of them
-/// they are more than the level allows.
+/// The simulation ends after this many draws as large as the sample. Of at most [`DRAWS`] draws
+/// they are a larger share than the level.
 const ENOUGH: u32 = 20;
 
-/// Fewer runs show nothing of their distribution or order.
+/// Fewer runs do not show a distribution or a trend.
 const RUNS_MIN: usize = 8;
 
-/// More points than this do not make a slope more exact.
+/// More points do not make a slope noticeably more precise.
 const SLOPE_POINTS_MAX: usize = 600;
 
-/// An outlier lies farther than this from the median, in standard deviations estimated by the
-/// median distance from it.
+/// An outlier lies farther than this from the median, in standard deviations estimated from the
+/// median absolute deviation.
 const OUTLIER_SDS: f64 = 5.0;
 
-/// The share of such outliers in undisturbed samples, small ones included, is less: 0.7 % in normal
-/// samples of 8, a tenth of that in 20.
+/// Undisturbed samples have a smaller share of such outliers: 0.7 % in normal samples of 8, and a
+/// tenth of that in samples of 20.
 const OUTLIER_SHARE: f64 = 0.01;
 
-/// What a detector saw.
+/// The result of a detector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
-    /// How much of it there is; the detector says of what.
+    /// The size of the effect, in the measure that the detector documents.
     pub value: f64,
-    /// The chance of as much or more if nothing were there.
+    /// The p value: the chance of an effect as large or larger from noise alone.
     pub p: f64,
 }
 
 impl Finding {
-    /// Whether noise alone shows as much in less than one sample of a hundred.
+    /// Whether noise alone causes an effect as large in less than one sample of a hundred.
     #[must_use]
     pub fn is_beyond_noise(&self) -> bool {
         self.p <= LEVEL
     }
 }
 
-/// More than one mode: the value is Hartigan's dip. The chance is that of uniform samples, the
-/// hardest to tell from two modes (Hartigan and Hartigan, Annals of Statistics 13, 1985), and is
-/// found by drawing them. The dip, unlike counting the peaks of a density, needs no bandwidth and
-/// does not take a few slow runs for a mode. In return it needs many runs to see a small one; see
-/// [`outliers`] for those. `None` with fewer than 8 runs.
+/// More than one mode: the value is Hartigan's dip. The p value is that of uniform samples, which
+/// of all samples with one mode are the hardest to distinguish from two (Hartigan and Hartigan,
+/// Annals of Statistics 13, 1985), by simulation. The dip, unlike a count of the peaks of a
+/// density, needs no bandwidth and does not count a few slow runs as a mode. It needs many runs to
+/// detect a small mode; [`outliers`] detects those. `None` with fewer than 8 runs.
 #[must_use]
 pub fn modes(times: &[f64], seed: u64) -> Option<Finding> {
     let logs = logs_of_enough(times)?;
@@ -63,10 +63,10 @@ pub fn modes(times: &[f64], seed: u64) -> Option<Finding> {
     Some(Finding { value, p })
 }
 
-/// Drift: the value is the time at the end over the time at the beginning, along the line of Theil
-/// and Sen. The chance is that of a rank correlation with the order (Spearman's) as large in either
-/// direction when blocks of n^⅓ runs come in any order, which keeps most of what neighbours have in
-/// common. `None` with fewer than 8 runs.
+/// Drift: the value is the time at the end over the time at the start, on the Theil-Sen line. The p
+/// value is that of Spearman's rank correlation with the run order, in either direction, under
+/// permutations of blocks of n^⅓ runs. Blocks keep most of the autocorrelation of neighbouring
+/// runs. `None` with fewer than 8 runs.
 #[must_use]
 pub fn drift(times: &[f64], seed: u64) -> Option<Finding> {
     let logs = logs_of_enough(times)?;
@@ -89,9 +89,9 @@ pub fn drift(times: &[f64], seed: u64) -> Option<Finding> {
 }
 
 /// Outliers: the value is the share of runs that lie more than 5 standard deviations from the
-/// median, the deviation taken from the median distance. The chance is the binomial one of so many
-/// when one in a hundred is. No outlier is ever left out for being one: many of them are a mode or
-/// a disturbance to be told. `None` with fewer than 8 runs.
+/// median, estimated from the median absolute deviation. The p value is binomial, with one outlier
+/// in a hundred runs expected. No outlier is removed: many outliers are a mode or a disturbance,
+/// which has to be reported. `None` with fewer than 8 runs.
 #[must_use]
 pub fn outliers(times: &[f64]) -> Option<Finding> {
     let logs = logs_of_enough(times)?;
@@ -104,11 +104,11 @@ pub fn outliers(times: &[f64]) -> Option<Finding> {
     Some(Finding { value: outside as f64 / logs.len() as f64, p })
 }
 
-/// A slow mode that one of two variants has and the other has not: the value is the share of its
-/// runs beyond the 95th percentile of all runs of both. The chance is the binomial one of as many
-/// of those beyond belonging to it when they belong to either by their numbers of runs. It sees
-/// modes that lie too close to the rest to be [`outliers`]. `None` when either arm has fewer than 8
-/// runs.
+/// A slow mode that one of two variants has and the other does not: the value is the share of its
+/// runs beyond the 95th percentile of all runs of both. The p value is binomial: if neither variant
+/// has the mode, the runs beyond that percentile belong to the two in proportion to their numbers
+/// of runs. This detects modes that lie too close to the other runs to be [`outliers`]. `None` when
+/// either variant has fewer than 8 runs.
 #[must_use]
 pub fn slow_mode_beside(times: &[f64], other: &[f64]) -> Option<Finding> {
     if times.len().min(other.len()) < RUNS_MIN {
@@ -127,13 +127,14 @@ fn logs_of_enough(times: &[f64]) -> Option<Vec<f64>> {
     (times.len() >= RUNS_MIN).then(|| times.iter().map(|time| time.ln()).collect())
 }
 
-/// The share of draws, with the sample itself counted as one, that are as large as `seen`. Drawing
-/// ends as soon as enough are to show that noise makes as much: the share so far is then a p like
-/// any other (Besag and Clifford, Biometrika 78, 1991), and most samples show nothing.
+/// The share of draws, the sample itself included, that are at least `seen`. Drawing ends once
+/// enough of them are, since noise then explains the sample; the share so far is a valid p value
+/// (Besag and Clifford, Biometrika 78, 1991). This saves time, because most samples have no
+/// artefact.
 fn share_of_draws(seen: f64, mut draw: impl FnMut() -> f64) -> f64 {
     let mut as_large = 0;
     for drawn in 1..=DRAWS {
-        // Sums in another order differ in their last digits.
+        // Floating-point sums in another order differ in their last digits.
         as_large += u32::from(draw() >= seen - 1e-12 * seen.abs());
         if as_large == ENOUGH {
             return f64::from(as_large) / f64::from(drawn);
@@ -142,7 +143,8 @@ fn share_of_draws(seen: f64, mut draw: impl FnMut() -> f64) -> f64 {
     (f64::from(as_large) + 1.0) / (f64::from(DRAWS) + 1.0)
 }
 
-/// Uniform values in ascending order, by the spacing of arrivals: no sorting.
+/// Uniform values in ascending order, up to a factor: sums of exponential spacings, which need no
+/// sorting.
 fn sorted_uniforms(rng: &mut fastrand::Rng, count: usize) -> Vec<f64> {
     let mut sum = 0.0;
     (0..count)
@@ -153,7 +155,7 @@ fn sorted_uniforms(rng: &mut fastrand::Rng, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Ranks around their mean, 0; equal values share theirs.
+/// Ranks less their mean. Equal values have the same rank, the mean of their places.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -169,7 +171,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Spearman's correlation with the order, but for a factor that is the same in every order.
+/// Spearman's correlation with the run order, up to a factor that all permutations share.
 fn order_score<'a>(ranks: impl Iterator<Item = &'a f64>) -> f64 {
     ranks.enumerate().map(|(place, rank)| place as f64 * rank).sum()
 }
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
     use crate::stats::normal;
 
-    /// Times whose logarithms vary by 3 % with a memory from run to run.
+    /// Times whose logarithms vary by 3 % and are autocorrelated from run to run.
     fn noise(rng: &mut fastrand::Rng, count: usize, memory: f64) -> Vec<f64> {
         let mut state = normal(rng);
         (0..count)
@@ -190,7 +192,7 @@ mod tests {
             .collect()
     }
 
-    /// In what share of samples, made by `sample`, `detector` finds something.
+    /// The share of samples from `sample` in which `detector` has a finding.
     fn found(
         samples: u32,
         mut sample: impl FnMut(&mut fastrand::Rng) -> Vec<f64>,
@@ -222,7 +224,7 @@ mod tests {
             seldom("drift", found(150, |rng| noise(rng, count, 0.0), |it| drift(it, 1)));
             seldom("outliers", found(1000, |rng| noise(rng, count, 0.0), outliers));
         }
-        // Runs that take after each other are no drift.
+        // Autocorrelated runs are no drift.
         let taken = found(150, |rng| noise(rng, 40, 0.5), |it| drift(it, 1));
         assert!(taken <= 0.08, "{taken}");
     }

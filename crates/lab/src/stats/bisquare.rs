@@ -1,28 +1,29 @@
-//! A mean that knows outliers by what is usual elsewhere.
+//! A robust mean of small groups, with a scale from all groups together.
 
 use super::median;
 
-/// Where a value has no weight left, in standard deviations of normal values: 95 % of the mean's
-/// efficiency when nothing is disturbed (Beaton and Tukey, Technometrics 16, 1974).
+/// The cutoff beyond which a value has weight 0, in standard deviations of normal values. It gives
+/// 95 % of the mean's efficiency on normal values (Beaton and Tukey, Technometrics 16, 1974).
 const CUTOFF_SDS: f64 = 4.685;
 
-/// Steps from the median towards the mean; after five the next would change nothing that matters.
+/// Steps of the iteration from the median. Further steps change the result negligibly.
 const STEPS: usize = 5;
 
-/// The median of the distance from the median, as a share of a normal standard deviation.
+/// The median absolute deviation of a normal distribution, as a share of its standard deviation.
 const MEDIAN_DEVIATION_OF_NORMAL: f64 = 0.6745;
 
-/// The bisquare-weighted mean of each group, in order; a group's own median where all else lies too
-/// far from it. The scale is the median distance of all values from the medians of their groups:
-/// three values alone cannot tell which of them is off, but forty groups of three can tell what
-/// "off" means.
+/// The bisquare-weighted mean of each group, in order; the group's median where all other values
+/// have weight 0. The scale is the median distance of all values from the medians of their groups:
+/// three values alone do not show which of them is an outlier, but forty groups of three show how
+/// far values usually lie from their median.
 ///
 /// # Panics
 /// When a group is empty.
 pub(super) fn means(groups: &[Vec<f64>]) -> Vec<f64> {
     let medians: Vec<f64> =
         groups.iter().map(|group| median(group).expect("a group has values")).collect();
-    // The middle one of an odd number is its own median and says nothing about the scale.
+    // Distances of 0 are left out: the middle value of an odd number is the median itself and shows
+    // nothing about the scale.
     let distances: Vec<f64> = groups
         .iter()
         .zip(&medians)
@@ -51,9 +52,9 @@ fn mean(group: &[f64], middle: f64, cutoff: f64) -> f64 {
     mean
 }
 
-/// The variance that a bisquare mean of values distributed as `remainders` around it has, times
-/// their number: the mean square of their influence over the square of its mean slope (Huber,
-/// Annals of Mathematical Statistics 35, 1964). `None` when it cannot be told.
+/// The variance of a bisquare mean of values distributed as `remainders` around it, times their
+/// number: the mean square of the influence function over the square of its mean slope (Huber,
+/// Annals of Mathematical Statistics 35, 1964). `None` where the slope is not positive.
 pub(super) fn variance(remainders: &[f64]) -> Option<f64> {
     let distances: Vec<f64> = remainders.iter().map(|it| it.abs()).collect();
     let cutoff = CUTOFF_SDS * median(&distances)? / MEDIAN_DEVIATION_OF_NORMAL;
@@ -66,7 +67,7 @@ pub(super) fn variance(remainders: &[f64]) -> Option<f64> {
     (slopes > 0.0).then(|| squares * remainders.len() as f64 / (slopes * slopes))
 }
 
-/// Tukey's bisquare: 1 in the middle, 0 from the cutoff (1) on.
+/// Tukey's bisquare weight: 1 at 0, and 0 from the cutoff (1) on.
 pub(super) fn weight(distance: f64) -> f64 {
     if distance.abs() >= 1.0 { 0.0 } else { (1.0 - distance * distance).powi(2) }
 }
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_off_elsewhere_is_off_in_a_small_group() {
+    fn the_pooled_scale_shows_the_outliers_of_small_groups() {
         let groups: Vec<Vec<f64>> = (0..9)
             .map(|group| {
                 let base = f64::from(group);
@@ -93,7 +94,7 @@ mod tests {
     fn few_or_equal_values_keep_their_median() {
         assert_eq!(means(&[vec![2.0], vec![5.0]]), [2.0, 5.0]);
         assert_eq!(means(&[vec![2.0; 4], vec![5.0; 3]]), [2.0, 5.0]);
-        // Both values lie beyond the cutoff from the middle between them.
+        // Both values lie farther than the cutoff from the median between them.
         let apart = means(&[vec![0.0, 0.1], vec![0.0, 0.1], vec![0.0, 0.1], vec![-50.0, 50.0]]);
         assert_eq!(apart[3], 0.0);
     }

@@ -2,11 +2,11 @@
 
 use super::{Interval, quantile};
 
-/// Resamples drawn: enough for the 2.5 % quantiles to be steady in their second digit.
+/// The number of resamples: enough for 2.5 % quantiles that are stable to two digits.
 const RESAMPLES: usize = 2000;
 
-/// Values drawn in all resamples together, beyond which there are fewer of them, yet at least
-/// [`RESAMPLES_MIN`]: the interval of so many values is narrow, and its ends need not be as steady.
+/// The most values drawn in all resamples together. Larger samples have fewer resamples, but at
+/// least [`RESAMPLES_MIN`]: their interval is narrow, and its ends need not be as precise.
 const DRAWS: usize = 2_000_000;
 
 /// The fewest resamples.
@@ -14,10 +14,10 @@ const RESAMPLES_MIN: usize = 400;
 
 /// The 95 % percentile bootstrap interval of the median of all values, which come in `groups`
 /// (sessions of rounds): groups are drawn with replacement first and then the values within each
-/// drawn group, so that values of one session are not taken for independent ones. With a single
-/// group it is the plain bootstrap. The same seed gives the same interval; `None` without values.
+/// drawn group, since values of one session are not independent. With a single group it is the
+/// plain bootstrap. The same seed gives the same interval; `None` without values.
 ///
-/// With few values it is too narrow (three values can promise 75 % at best), hence it describes a
+/// With few values it is too narrow (three values give 75 % at most), so it is shown beside a
 /// median and decides nothing.
 #[must_use]
 pub fn median_interval(groups: &[&[f64]], seed: u64) -> Option<Interval> {
@@ -41,8 +41,8 @@ pub fn median_interval(groups: &[&[f64]], seed: u64) -> Option<Interval> {
     Some(Interval { low: quantile(&medians, 0.025)?, high: quantile(&medians, 0.975)? })
 }
 
-/// The median of values that may change their order, in a time that grows as their number: sorting
-/// thousands of resamples is most of what a report of many samples would wait for.
+/// The median of values that may be reordered, in linear time. Sorting thousands of resamples would
+/// take most of the time of a report of many samples.
 fn median_of(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
     let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
@@ -51,7 +51,7 @@ fn median_of(values: &mut [f64]) -> f64 {
         return upper;
     }
     let lower = values[..count].iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // As the quantile does it, so that both give the same to the last digit.
+    // The same arithmetic as in `quantile`, so that both give the same value to the last digit.
     lower * 0.5 + upper * 0.5
 }
 
@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// How often the interval holds the true median, 0, in `trials` simulated experiments.
+    /// How often the interval contains the true median, 0, in `trials` simulated experiments.
     fn coverage(trials: u32, sessions: usize, rounds: usize, session_sd: f64) -> f64 {
         let mut rng = fastrand::Rng::with_seed(11);
         let held = (0..trials).filter(|&trial| {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_the_true_median_about_as_often_as_it_says() {
+    fn coverage_is_about_nominal() {
         let plain = coverage(200, 1, 25, 0.0);
         assert!((0.88..=0.99).contains(&plain), "{plain}");
         let hierarchical = coverage(200, 12, 6, 1.0);

@@ -1,21 +1,21 @@
-//! Taking out of log-ratios what the machine's speed just before the runs foretold.
+//! Adjusts log-ratios for the machine's speed just before the runs.
 
 use super::theil_sen;
 
-/// More points than this tell the slope no better, and the work grows with their square.
+/// The most points of a slope. More do not make it noticeably more precise, and the work grows with
+/// their square.
 const POINTS_MAX: usize = 600;
 
-/// Kendall's z under which none of the slope is believed: twice what chance
-/// gives on average.
-const BELIEVED_FROM_Z: f64 = 2.0;
+/// Below this value of Kendall's z the slope is taken as 0: twice its standard deviation by chance.
+const SLOPE_Z_MIN: f64 = 2.0;
 
-/// How far log-ratios of runs follow the log-ratios of probes of the machine's speed, made just
-/// before them, which know nothing of variants. 0 when there is no telling that they do.
+/// The slope of log-ratios of runs on log-ratios of probes of the machine's speed, which ran just
+/// before them and do not depend on the variant. 0 when no slope is shown.
 ///
-/// The slope is Theil and Sen's over all rounds of all sessions, each session's median taken off
-/// where it has three rounds or more, since what distinguishes sessions need not follow the probe
-/// as the rounds do. It is then shrunk by 1 - (2 / z)², where z is Kendall's: a probe that
-/// foretells nothing would only add its own noise.
+/// It is the Theil-Sen slope over all rounds of all sessions. The median of each session with three
+/// or more rounds is subtracted first, since the differences between sessions need not follow the
+/// probe as rounds do. The slope is then shrunk by the factor 1 - (2 / z)², where z is Kendall's: a
+/// probe without influence would only add its own noise.
 ///
 /// # Panics
 /// When the shapes of the two differ.
@@ -25,7 +25,7 @@ pub(super) fn slope(log_ratios: &[Vec<f64>], probes: &[Vec<f64>]) -> f64 {
     assert!(same, "each round has a log-ratio of runs and one of probes");
     let (y, x) = (thinned(&centered(log_ratios)), thinned(&centered(probes)));
     let Some(line) = theil_sen(&x, &y) else { return 0.0 };
-    line.slope * (1.0 - (BELIEVED_FROM_Z / line.kendall_z).powi(2)).max(0.0)
+    line.slope * (1.0 - (SLOPE_Z_MIN / line.kendall_z).powi(2)).max(0.0)
 }
 
 fn centered(groups: &[Vec<f64>]) -> Vec<f64> {

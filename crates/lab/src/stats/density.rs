@@ -1,19 +1,19 @@
-//! The shape of a distribution of times.
+//! Kernel densities and percentiles of times.
 
 use std::f64::consts::{PI, SQRT_2};
 
 use super::quantile;
 
-/// How far beyond the outermost values a density is drawn, in bandwidths: at 3 it is a hundredth of
-/// what it is at the value.
+/// How far beyond the outermost values a density extends, in bandwidths: at 3 it is a hundredth of
+/// that at the value.
 const REACH_BANDWIDTHS: f64 = 3.0;
 
-/// The values from which the bandwidth is found: the work grows with the square of their number,
-/// and evenly chosen ones of an ordered sample have its shape.
+/// The most values that determine the bandwidth, since the work grows with the square of their
+/// number. Evenly spaced values of an ordered sample represent its shape.
 const BANDWIDTH_VALUES_MAX: usize = 500;
 
-/// A kernel density of the logarithms of values, for violins on a logarithmic axis: on a linear one
-/// the slow runs of a distribution that spans decades would be a thin needle.
+/// A kernel density of the logarithms of values, for violin plots on a logarithmic axis, since
+/// times may span several orders of magnitude.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Density {
     /// Points of the outline, ascending.
@@ -25,17 +25,17 @@ pub struct Density {
 /// A point of a density.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DensityPoint {
-    /// In the unit of the values.
+    /// The position, in the unit of the values.
     pub value: f64,
-    /// For one unit of the natural logarithm; the area over the logarithmic axis is 1.
+    /// The density per unit of the natural logarithm. The area over the logarithmic axis is 1.
     pub density: f64,
 }
 
 impl Density {
     /// The density of `values` with normal kernels, on `points_max` points at equal distances of
     /// their logarithms. The bandwidth is Sheather and Jones's (Journal of the Royal Statistical
-    /// Society B 53, 1991), which two modes do not make too wide, solved for by bisection; where it
-    /// has no solution, Silverman's robust rule. `None` when fewer than two values differ.
+    /// Society B 53, 1991), which two modes do not make too wide, solved by bisection; where it has
+    /// no solution, Silverman's robust rule. `None` when fewer than two values differ.
     ///
     /// # Panics
     /// When a value is not positive or `points_max` is less than 2.
@@ -61,8 +61,8 @@ impl Density {
     }
 }
 
-/// The percentiles that `count` values can tell: those with at least five values on their far side,
-/// the median always. Twenty runs have no 99th percentile.
+/// The percentiles that `count` values can estimate: those with at least five values beyond them,
+/// and always the median. Twenty runs have no 99th percentile.
 #[must_use]
 pub fn quantiles_supported(count: usize) -> Vec<f64> {
     let supported = |q: &f64| *q == 0.5 || (q.min(1.0 - q) * count as f64) >= 5.0 - 1e-9;
@@ -76,7 +76,7 @@ pub fn quantiles_supported(count: usize) -> Vec<f64> {
 }
 
 fn density_at(at: f64, logs: &[f64], bandwidth: f64) -> f64 {
-    // A kernel is nothing from 8 bandwidths on.
+    // A kernel is negligible from 8 bandwidths on.
     let from = logs.partition_point(|log| *log < at - 8.0 * bandwidth);
     let to = logs.partition_point(|log| *log <= at + 8.0 * bandwidth);
     let sum: f64 =
@@ -102,8 +102,7 @@ fn spread(logs: &[f64]) -> Option<f64> {
 /// The bandwidth h for which h = (R(φ) / (n · S(α(h))))^⅕, where S estimates the roughness of the
 /// second derivative at a bandwidth α that depends on h: Sheather and Jones's equations,
 /// with the quartile distance replaced by that of a normal sample of the robust spread. `None` when
-/// there is no such h between a hundredth of the largest that makes sense and 1.2 times
-/// that.
+/// there is no such h between 0.01 and 1.2 times the largest reasonable bandwidth.
 fn sheather_jones(sorted: &[f64]) -> Option<f64> {
     let count = sorted.len() as f64;
     let step = sorted.len().div_ceil(BANDWIDTH_VALUES_MAX);
@@ -123,7 +122,7 @@ fn sheather_jones(sorted: &[f64]) -> Option<f64> {
     // American Statistical Association 85, 1990).
     let largest = 1.144 * spread(&values)? * count.powf(-0.2);
     let (mut low, mut high) = (0.01 * largest, 1.2 * largest);
-    // Both are false when a power of a negative number made one of them no number.
+    // Both comparisons are false if a power of a negative number made a value NaN.
     if !(next(low) > low && next(high) < high) {
         return None;
     }
@@ -138,8 +137,8 @@ fn sheather_jones(sorted: &[f64]) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
-/// Sum over all pairs, each value with itself too, of a derivative of the normal density at their
-/// distance in bandwidths, over n (n - 1) and the bandwidth to `power`.
+/// The sum over all pairs, including each value with itself, of a derivative of the normal density
+/// at their distance in bandwidths, over n (n - 1) and the bandwidth to `power`.
 fn roughness(values: &[f64], bandwidth: f64, derivative: fn(f64) -> f64, power: i32) -> f64 {
     let mut sum = 0.0;
     for (index, a) in values.iter().enumerate() {
@@ -168,9 +167,9 @@ fn normal_density(square: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Quantiles of two normal heaps of times around 1 and 1.5 ms, as `known_answers.py` makes them
-    /// without a random number.
-    fn two_heaps() -> Vec<f64> {
+    /// Quantiles of two normal clusters of times around 1 and 1.5 ms, as `known_answers.py` makes
+    /// them without a random number.
+    fn two_clusters() -> Vec<f64> {
         (0..60)
             .map(|i| {
                 let place = (f64::from(i) * 0.618_033_988_749_894_9).fract() - 0.5;
@@ -184,7 +183,7 @@ mod tests {
     /// finder over whole matrices, the density by scipy's `gaussian_kde` with that bandwidth.
     #[test]
     fn agrees_with_scipy() {
-        let density = Density::of(&two_heaps(), 65).expect("values differ");
+        let density = Density::of(&two_clusters(), 65).expect("values differ");
         let check = |got: f64, expected: f64| {
             assert!((got / expected - 1.0).abs() < 1e-6, "{got} for {expected}");
         };
@@ -192,7 +191,7 @@ mod tests {
         check(density.points[20].value, KNOWN[1]);
         check(density.points[20].density, KNOWN[2]);
         check(density.points[50].density, KNOWN[3]);
-        let mut logs: Vec<f64> = two_heaps().iter().map(|it| it.ln()).collect();
+        let mut logs: Vec<f64> = two_clusters().iter().map(|it| it.ln()).collect();
         logs.sort_by(f64::total_cmp);
         check(silverman(&logs).expect("values"), KNOWN[4]);
     }
@@ -217,8 +216,8 @@ mod tests {
     }
 
     #[test]
-    fn two_heaps_have_two_peaks_and_an_area_of_one() {
-        let density = Density::of(&two_heaps(), 200).expect("values differ");
+    fn two_clusters_have_two_peaks_and_an_area_of_one() {
+        let density = Density::of(&two_clusters(), 200).expect("values differ");
         let peaks = peaks(&density);
         assert_eq!(peaks.len(), 2, "{peaks:?}");
         assert!((peaks[0] / 1e6 - 1.0).abs() < 0.02 && (peaks[1] / 1.5e6 - 1.0).abs() < 0.02);

@@ -1,9 +1,8 @@
-//! Hartigan's dip: how far a sample is from having one mode.
+//! Hartigan's dip: the distance of a sample from distributions with one mode.
 
 /// The dip of `values`: the largest distance between their distribution function and the closest
-/// one with a single mode (Hartigan and Hartigan, Annals of Statistics 13, 1985). Between
-/// 1 / (2 n) and 1/4; 0 when all
-/// values are the same.
+/// one with a single mode (Hartigan and Hartigan, Annals of Statistics 13, 1985). Between 1 / (2 n)
+/// and 1/4; 0 when all values are equal.
 pub(super) fn dip(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -16,8 +15,8 @@ pub(super) fn of_sorted(sorted: &[f64]) -> f64 {
     if steps.at.len() < 2 {
         return 0.0;
     }
-    // The interval in which the mode may lie shrinks as long as what lies outside of it, convex
-    // below and concave above, is not the farthest from the sample.
+    // The interval of possible modes shrinks until the largest distance to the sample lies outside
+    // of it, where the closest function is convex below and concave above.
     let (mut low, mut high) = (0, steps.at.len() - 1);
     let mut outside: f64 = 1.0;
     loop {
@@ -40,8 +39,8 @@ pub(super) fn of_sorted(sorted: &[f64]) -> f64 {
     outside / (2.0 * sorted.len() as f64)
 }
 
-/// An empirical distribution function: distinct values, and how many values lie before each and up
-/// to each.
+/// An empirical distribution function: distinct values, and for each the number of smaller values
+/// and of values that are not larger.
 struct Steps {
     at: Vec<f64>,
     before: Vec<f64>,
@@ -63,12 +62,12 @@ impl Steps {
         steps
     }
 
-    /// The corners of the greatest convex function under the steps, from `low` to `high`.
+    /// The corners of the greatest convex minorant of the steps, from `low` to `high`.
     fn minorant(&self, low: usize, high: usize) -> Vec<usize> {
         self.corners(low, high, |a, b, c| self.turn(&self.before, a, b, c) > 0.0)
     }
 
-    /// The corners of the least concave function over them.
+    /// The corners of their least concave majorant.
     fn majorant(&self, low: usize, high: usize) -> Vec<usize> {
         self.corners(low, high, |a, b, c| self.turn(&self.after, a, b, c) < 0.0)
     }
@@ -91,7 +90,7 @@ impl Steps {
         corners
     }
 
-    /// Positive when the way from a over b to c turns upwards.
+    /// Positive when the path from a over b to c turns upwards.
     fn turn(&self, heights: &[f64], a: usize, b: usize, c: usize) -> f64 {
         (self.at[b] - self.at[a]) * (heights[c] - heights[a])
             - (heights[b] - heights[a]) * (self.at[c] - self.at[a])
@@ -109,9 +108,9 @@ impl Steps {
         }
     }
 
-    /// How far the two lines are apart at most, which is at a corner of one of them, and the
-    /// corners around that place: the last of the minorant up to it, the first of the majorant from
-    /// it on.
+    /// The largest distance between the two lines, which is at a corner of one of them, and the
+    /// corners around that position: the last of the minorant up to it, and the first of the
+    /// majorant from it on.
     fn farthest(&self, minorant: &[usize], majorant: &[usize]) -> (f64, usize, usize) {
         let mut farthest = (0.0, minorant[0], majorant[majorant.len() - 1]);
         for &corner in minorant {
@@ -135,8 +134,9 @@ impl Steps {
 mod tests {
     use super::*;
 
-    /// The values of `known_answers.py`: fractions of multiples of the golden ratio, in two heaps.
-    fn two_heaps(count: u32, apart: f64, share: f64) -> Vec<f64> {
+    /// The values of `known_answers.py`: fractions of multiples of the golden ratio, in two
+    /// clusters.
+    fn two_clusters(count: u32, apart: f64, share: f64) -> Vec<f64> {
         (1..=count)
             .map(|i| {
                 let spread = (f64::from(i) * 0.618_033_988_749_894_9).fract();
@@ -157,7 +157,7 @@ mod tests {
             (333, 1.1, 0.4, KNOWN[4]),
         ];
         for (count, apart, share, expected) in cases {
-            let got = dip(&two_heaps(count, apart, share));
+            let got = dip(&two_clusters(count, apart, share));
             assert!((got - expected).abs() < 1e-9, "{count}: {got} for {expected}");
         }
         let tied = [1.0, 1.0, 1.0, 2.0, 2.0, 3.0, 7.0, 7.0, 7.0, 8.0];

@@ -1,8 +1,8 @@
 //! Many tests of one question at once.
 
 /// The p values adjusted by Holm's step-down method (Scandinavian Journal of Statistics 6, 1979),
-/// in the order given: rejecting those at or under α keeps the chance of any false rejection at or
-/// under α, for any dependence between them.
+/// in the order given. Rejecting those of at most α keeps the chance of any false rejection at or
+/// below α, for any dependence between the tests.
 #[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len();
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn never_exceeds_one_and_takes_none() {
+    fn never_exceeds_one_and_accepts_no_values() {
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
     }

@@ -1,61 +1,62 @@
-//! When to interim analysis at what was measured, and how sure to be at each interim analysis.
+//! When the samples of a comparison are analysed, and at what level.
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
-/// The share of the error that is spent: Student's intervals at the levels of normal ones were
-/// found to take the rest, in 600,000 simulated comparisons.
+/// The share of the error that is spent. Student's intervals at levels computed for normal
+/// estimates take the rest, as 600,000 simulated comparisons showed.
 const SPENT_SHARE: f64 = 0.97;
 
-/// Points of the integral between two boundaries; with 200 the levels are right to five digits.
+/// Points of the integral between two boundaries. 200 give the levels to five digits.
 const POINTS: usize = 240;
 
-/// InterimAnalyses at a comparison that is still being measured, fixed before it begins. Who stops
-/// at the first interim analysis that shows something, without correction, is wrong far more often
-/// than one interim analysis is: with five interim analyses one time in six rather than one in
+/// The interim analyses of a comparison, fixed before it starts.
+///
+/// Stopping at the first of several uncorrected analyses that shows a difference errs far more
+/// often than a single analysis: with five analyses, in one of six comparisons rather than one of
 /// twenty. Each interim analysis therefore has a stricter level of its own, such that all of them
 /// together err in 5 %.
 ///
-/// With 80 sessions at most and the first interim analysis after 5, a difference of 2.4 deviations
-/// of a session takes 8 sessions on average, one of 1.2 takes 16, one of 0.65 takes 34 and is
-/// always found; of differences of 0.41, which 80 sessions without interim analyses find in 95 %,
-/// 91 % are found, in 56. (Spending by the root of the sessions takes 6, 13, 32 and finds 88 %; by
-/// their square 11, 20, 39, and 93 %.) Equal arms were found to differ in 5.0 % of 600,000
-/// simulated comparisons without disturbances, and of 100,000 each in 4.2 % with a tenth of the
-/// runs slowed, in 4.9 % with two modes, and in 4.1 to 4.9 % when the time ended them after 33 or 7
-/// sessions.
+/// With at most 80 sessions and the first interim analysis after 5, a difference of 2.4 deviations
+/// of a session takes 8 sessions on average, one of 1.2 takes 16, one of 0.65 takes 34, and all of
+/// these are found. Of differences of 0.41, which 80 sessions without interim analyses find in
+/// 95 %, 91 % are found, in 56 sessions. (Spending by the root of the sessions takes 6, 13, 32 and
+/// finds 88 %; by their square 11, 20, 39, and 93 %.) Identical variants were found to differ in
+/// 5.0 % of 600,000 simulated comparisons without disturbances. In 100,000 each they were found to
+/// differ in 4.2 % with a tenth of the runs slowed, in 4.9 % with two modes, and in 4.1 to 4.9 %
+/// when the time ended the comparison after 33 or 7 sessions.
 ///
-/// The error is spent in proportion to the sessions measured (Lan and DeMets, Biometrika 70, 1983),
-/// and the levels follow by integrating over what earlier interim analyses left undecided
+/// The error is spent in proportion to the sessions measured (Lan and DeMets, Biometrika 70, 1983).
+/// The levels follow by integration over the sums that earlier interim analyses left undecided
 /// (Armitage, McPherson and Rowe, Journal of the Royal Statistical Society A 132, 1969). They are
-/// computed for normal estimates and used for Student's intervals, the significance level approach
-/// of Jennison and Turnbull (Group Sequential Methods, 2000).
+/// computed for normal estimates and used for Student's intervals, which is the significance level
+/// approach of Jennison and Turnbull (Group Sequential Methods, 2000).
 #[derive(Clone, Debug, PartialEq)]
 pub struct InterimAnalyses {
-    analyses: Vec<Look>,
+    analyses: Vec<InterimAnalysis>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Look {
+struct InterimAnalysis {
     sessions: u32,
     /// The two-sided level at this interim analysis.
     alpha: f64,
-    /// The level here when there will be no other interim analysis: all that is left is spent.
+    /// The level here if this is the last analysis, which spends all of the error that is left.
     alpha_last: f64,
 }
 
 impl InterimAnalyses {
-    /// InterimAnalyses after `first` sessions, after about twice as many each time, and after
-    /// `max_sessions`, that err together in 5 % of comparisons.
+    /// Interim analyses after `first` sessions, after about twice as many each time, and after
+    /// `max_sessions`, which together err in 5 % of comparisons.
     ///
     /// # Panics
-    /// When `first` is less than 2, which show nothing.
+    /// When `first` is less than 2: one session has no error estimate.
     #[must_use]
     pub fn new(max_sessions: u32, first: u32) -> InterimAnalyses {
         InterimAnalyses::with_error(max_sessions, first, 0.05)
     }
 
-    /// The same with another chance of being wrong than 5 %: for the comparisons of one family,
-    /// whose levels are to be shared out before they are spent.
+    /// The same with another error than 5 %, for comparisons of one family, which share the error
+    /// before it is spent.
     ///
     /// # Panics
     /// When `first` is less than 2, or `error` not between 0 and 1.
@@ -66,14 +67,14 @@ impl InterimAnalyses {
         InterimAnalyses { analyses: levels(&counts(max_sessions, first), error * SPENT_SHARE) }
     }
 
-    /// The session counts after which there is a interim analysis, ascending.
+    /// The session counts after which there is an interim analysis, ascending.
     pub fn sessions(&self) -> impl Iterator<Item = u32> {
         self.analyses.iter().map(|analysis| analysis.sessions)
     }
 
-    /// The level for the interim analysis after `sessions` sessions; `None` when there is no
-    /// interim analysis then. The intervals of all interim analyses, each at its level, hold the
-    /// true ratio together in 95 % of experiments, so that any rule may say when to stop.
+    /// The level of the interim analysis after `sessions` sessions; `None` when there is none then.
+    /// The intervals of all interim analyses, each at its level, jointly contain the true ratio in
+    /// 95 % of experiments, so that any rule may decide when to stop.
     #[must_use]
     pub fn alpha_at(&self, sessions: u32) -> Option<f64> {
         self.analyses
@@ -82,27 +83,26 @@ impl InterimAnalyses {
             .map(|analysis| analysis.alpha)
     }
 
-    /// The level for a final interim analysis that comes before the next regular one, after
-    /// `looks_done` of them, because the time is over: it spends all the error that is left. The
-    /// number of sessions does not enter; the level holds for any number up to that of the next
-    /// interim analysis. It must not be what the sessions show that ends them. After all interim
-    /// analyses, the level of the last one.
+    /// The level of a last analysis before the next regular one, after `analyses_done` of them,
+    /// because the time is over. It spends all of the error that is left. The level holds for any
+    /// number of sessions up to that of the next interim analysis, provided that the results of the
+    /// sessions are not the reason to end. After all interim analyses, the level of the last one.
     #[must_use]
-    pub fn alpha_last(&self, looks_done: usize) -> f64 {
+    pub fn alpha_last(&self, analyses_done: usize) -> f64 {
         let last = self.analyses.len() - 1;
-        self.analyses[looks_done.min(last)].alpha_last
+        self.analyses[analyses_done.min(last)].alpha_last
     }
 }
 
-/// The session counts of the interim analyses. A last interim analysis that would come soon after
-/// another takes its place.
+/// The session counts of the interim analyses. The last interim analysis replaces one that would
+/// come shortly before it.
 fn counts(max_sessions: u32, first: u32) -> Vec<u32> {
     let doubling = std::iter::successors(Some(first), |count| count.checked_mul(2));
     let early = doubling.take_while(|&count| u64::from(count) * 3 <= u64::from(max_sessions) * 2);
     early.chain([max_sessions.max(2)]).collect()
 }
 
-fn levels(counts: &[u32], error: f64) -> Vec<Look> {
+fn levels(counts: &[u32], error: f64) -> Vec<InterimAnalysis> {
     let max = f64::from(counts[counts.len() - 1]);
     let mut undecided = Undecided::default();
     let mut spent = 0.0;
@@ -112,16 +112,16 @@ fn levels(counts: &[u32], error: f64) -> Vec<Look> {
         let boundary = undecided.boundary(f64::from(sessions), by_now - spent);
         let last_boundary = undecided.boundary(f64::from(sessions), error - spent);
         let (alpha, alpha_last) = (two_sided_level(boundary), two_sided_level(last_boundary));
-        analyses.push(Look { sessions, alpha, alpha_last });
+        analyses.push(InterimAnalysis { sessions, alpha, alpha_last });
         undecided = undecided.after(f64::from(sessions), boundary);
         spent = by_now;
     }
     analyses
 }
 
-/// Where the sum of all sessions may be while no interim analysis has decided anything: a density
-/// on points, in standard deviations of one session. The interim analyses of one comparison see the
-/// same sessions, and this is what carries that from one to the next.
+/// The density of the sum of all sessions if no interim analysis has decided yet, on points, in
+/// standard deviations of one session. It carries the dependence between the interim analyses of
+/// one comparison, which share their sessions.
 #[derive(Default)]
 struct Undecided {
     sessions: f64,
@@ -130,7 +130,7 @@ struct Undecided {
 }
 
 impl Undecided {
-    /// The standard score at which a interim analysis after `sessions` decides with probability
+    /// The standard score at which an interim analysis after `sessions` decides with probability
     /// `spend`.
     fn boundary(&self, sessions: f64, spend: f64) -> f64 {
         let (mut low, mut high) = (0.0, 40.0);
@@ -237,9 +237,8 @@ mod tests {
         assert_eq!(InterimAnalyses::new(80, 5).alpha_at(6), None);
     }
 
-    /// In what share of simulated experiments something is found, at the first interim analysis
-    /// that shows it and after `end` sessions at the latest, and after how many sessions it is over
-    /// on average.
+    /// The share of simulated experiments that find a difference, at the first interim analysis
+    /// that shows it and after `end` sessions at the latest, and the mean number of their sessions.
     fn found(trials: u32, noise: Noise, effect: f64, end: u32) -> (f64, f64) {
         let analyses = InterimAnalyses::new(80, 5);
         let machine = Machine { noise, run_sd: 0.05, session_sd: 0.08 };

@@ -79,17 +79,17 @@ show("sessions", *(sessions(*case) for case in
                    ((0.18, 0.05, 0.05), (0.05, 0.05, 0.05), (0.02, 0.05, 0.05), (0.1, 0.02, 0.05),
                     (0.05, 0.05, 0.01), (0.01, 0.10, 0.05))))
 
-# diptest 0.12.0: fractions of multiples of the golden ratio, squared, in two heaps; then ties.
+# diptest 0.12.0: fractions of multiples of the golden ratio, squared, in two clusters; then ties.
 import diptest
 
 
-def two_heaps(count, apart, share):
+def two_clusters(count, apart, share):
     i = np.arange(1, count + 1)
     spread = np.modf(i * 0.6180339887498949)[0]
     return spread**2 + np.where(np.modf(i * 0.4142135623730951)[0] < share, apart, 0.0)
 
 
-show("dip", *(diptest.dipstat(two_heaps(*case)) for case in
+show("dip", *(diptest.dipstat(two_clusters(*case)) for case in
               ((20, 0, 0), (20, 2, 0.5), (50, 0.8, 0.3), (100, 3, 0.1), (333, 1.1, 0.4))),
      diptest.dipstat(np.array([1, 1, 1, 2, 2, 3, 7, 7, 7, 8.0])))
 

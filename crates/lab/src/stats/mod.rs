@@ -1,5 +1,5 @@
-//! Statistics without any I/O: ratios of paired runs and of sessions of them, when to look and what
-//! to answer, models of cost, artefacts, densities, predictions.
+//! Statistics without any I/O: ratios of paired runs and of sessions, interim analyses and answers,
+//! models of cost, artefacts, densities, predictions.
 
 mod answer;
 pub mod artefacts;

@@ -3,8 +3,8 @@
 use super::{Interval, trimmed::trimmed};
 
 /// Differences of logarithms, one a round in which both variants ran: ln(time / time of the other).
-/// The logarithm makes "twice as slow" and "twice as fast" the same distance; the pairing takes out
-/// whatever slowed a whole round down.
+/// Logarithms give "twice as slow" and "twice as fast" the same distance from 0. Pairing cancels
+/// disturbances that affect a whole round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paired {
     log_ratios: Vec<f64>,
@@ -13,9 +13,9 @@ pub struct Paired {
 /// An estimated ratio of times with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The estimate; over 1 is slower than the other.
+    /// The estimate. Above 1 the variant is slower than the other.
     pub estimate: f64,
-    /// Where the true ratio lies: 95 times in 100 unless another confidence was asked for.
+    /// The interval of the true ratio, of confidence 95 % unless another was asked for.
     pub interval: Interval,
 }
 
@@ -40,9 +40,9 @@ impl Paired {
         Some(Ratio::of_logs(mean.mean, mean.interval(0.05)))
     }
 
-    /// The chance of a mean ratio as high as this, or higher, were the true one at most
-    /// `1 + delta`: small when the variant is shown to be slower by more than `delta`. 1 with fewer
-    /// than two rounds, which show nothing.
+    /// The chance of a mean ratio as high as this, or higher, if the true one is at most
+    /// `1 + delta`. It is small when the variant is shown to be slower by more than `delta`. 1 with
+    /// fewer than two rounds, which have no error estimate.
     #[must_use]
     pub fn p_not_slower(&self, delta: f64) -> f64 {
         trimmed(&self.log_ratios).map_or(1.0, |mean| mean.p_at_most(delta.ln_1p()))
@@ -98,7 +98,7 @@ pub(crate) mod tests {
         [1.046_027_859_9, 1.024_233_766_7, 1.068_285_697_3, 0.012_706_496_5];
 
     #[test]
-    fn one_round_shows_nothing() {
+    fn one_round_has_no_ratio() {
         assert_eq!(Paired::new([(2.0, 1.0)]).ratio(), None);
         check(Paired::new([(2.0, 1.0)]).p_not_slower(0.02), 1.0);
     }
@@ -111,8 +111,8 @@ pub(crate) mod tests {
         check(Paired::new([(2.0, 1.0), (4.0, 2.0)]).p_not_slower(0.02), 0.0);
     }
 
-    /// How often the interval holds the true ratio, in 2000 simulated races of `rounds` rounds, a
-    /// tenth of whose runs are slowed down by a fifth.
+    /// How often the interval contains the true ratio, in 2000 simulated races of `rounds` rounds,
+    /// a tenth of whose runs are slowed down by a fifth.
     fn coverage(rounds: usize, outliers: bool) -> f64 {
         let mut rng = fastrand::Rng::with_seed(5);
         let mut time = || {
@@ -128,7 +128,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn holds_the_true_ratio_as_often_as_it_says() {
+    fn coverage_is_nominal() {
         for rounds in [3, 5, 8, 16, 30] {
             let clean = coverage(rounds, false);
             assert!((0.935..=0.97).contains(&clean), "{rounds} rounds: {clean}");

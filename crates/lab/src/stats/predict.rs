@@ -1,9 +1,9 @@
-//! How much measuring an effect takes, before it is done.
+//! Predicts how many sessions an effect needs.
 //!
 //! A session of R rounds has a log-ratio whose variance is between² + within² / R, and finding an
-//! effect takes about (2.8 · deviation / effect)² sessions, where showing that it exceeds δ leaves
-//! only what exceeds δ for effect. For a true ratio of 1.05, at the 5 % level in four experiments
-//! of five, by the formula of [`Pilot::to_find`]:
+//! effect takes about (2.8 · deviation / effect)² sessions. To show that it exceeds δ, only the
+//! part beyond δ counts as effect. For a true ratio of 1.05, at the 5 % level with a power of 80 %,
+//! by the formula of [`Pilot::to_find`]:
 //!
 //! | deviation of a session | sessions to show a difference | to show more than 2 % |
 //! |---|---|---|
@@ -13,10 +13,11 @@
 //! | 10 % | 35 | 96 |
 //! | 18 % | 109 | 305 |
 //!
-//! Halving the noise is worth four times the time. What halves it is not always more rounds: where
-//! the deviation of pairs comes from a tenth of the runs that something disturbed (20 to 100 %
-//! slower), the estimator leaves most of them out once a session has a few rounds to know them by.
-//! Simulated, sessions x rounds that show 1.05 to differ at all, and by more than 2 %:
+//! Half the noise needs a quarter of the time. More rounds do not always reduce it in proportion.
+//! Where the deviation of pairs comes from a tenth of the runs that were disturbed (20 to 100 %
+//! slower), the estimator gives these little weight once a session has enough rounds to recognise
+//! them. The table gives simulated numbers of sessions that show a ratio of 1.05 to differ from 1,
+//! and to exceed 1.02:
 //!
 //! | runs vary by, and | deviation of pairs | 1 round | 4 rounds | 10 rounds |
 //! |---|---|---|---|---|
@@ -27,37 +28,37 @@
 //! | 5 %, a tenth disturbed, sessions by 2 % | 22 % | 59, 128 | 13, 32 | 7, 18 |
 //! | 5 %, a tenth disturbed, sessions by 10 % | 24 % | 112, 321 | 59, 146 | 46, 128 |
 //!
-//! The plain mean would need (22 / 7)² = 10 times as many in the fourth line as in the first; this
-//! one needs 1.2 to 1.6 times as many from four rounds on. So sessions have at least four rounds,
-//! more as long as sessions differ little ([`rounds_per_session`]), and where they differ by 10 %
-//! only more sessions help.
+//! The plain mean would need (22 / 7)² = 10 times as many sessions in the fourth line as in the
+//! first; this estimator needs 1.2 to 1.6 times as many from four rounds on. So a session has at
+//! least four rounds, and more if sessions differ little ([`rounds_per_session`]). Where sessions
+//! differ by 10 %, only more sessions help.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Sessions, median, trimmed::t_quantile};
 
-/// How often an effect is to be found that is there.
+/// The power: the chance that an existing effect is found.
 const POWER: f64 = 0.8;
 
-/// The median distance of two normal values, in standard deviations: the root of 2 by 0.6745.
+/// The median distance between two normal values, in standard deviations: √2 · 0.6745.
 const MEDIAN_DISTANCE_OF_NORMALS: f64 = 0.953_87;
 
-/// Rounds of a session by which a disturbed one can be known.
+/// The fewest rounds of a session in which a disturbed one can be recognised.
 const ROUNDS_MIN: u32 = 4;
 
 /// No experiment has more sessions.
 const SESSIONS_MAX: u64 = 1_000_000_000;
 
-/// What a few sessions have shown of the noise and of what measuring costs.
+/// The noise and the cost of a session, estimated from a few sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pilot {
     /// The standard deviation of a session's log-ratio: [`super::Sessions::session_deviation`].
     pub session_sd: f64,
-    /// What a session takes, both arms and all that surrounds them.
+    /// The time of a session in nanoseconds: its runs and everything between them.
     pub session_ns: f64,
 }
 
-/// What it takes to find an effect.
+/// The cost of finding an effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Sessions in all.
@@ -67,10 +68,10 @@ pub struct Prediction {
 }
 
 impl Pilot {
-    /// What finding a ratio of 1 + `effect` takes, or of its inverse, in four experiments of five
-    /// when the level is `alpha`, two-sided. What has to be shown to exceed δ takes what an effect
-    /// of (1 + `effect`) / (1 + δ) - 1 takes: ask for that. The count is the least n for which
-    /// n ≥ ((t(1 - α/2) + t(0.8)) · sd / ln(1 + effect))² with n - 1 degrees of freedom, which is
+    /// The sessions that find a ratio of 1 + `effect`, or its inverse, with a power of 80 % at the
+    /// two-sided level `alpha`. To show that an effect exceeds δ takes as many sessions as an
+    /// effect of (1 + `effect`) / (1 + δ) - 1: pass that one. The count is the least n for which n
+    /// ≥ ((t(1 - α/2) + t(0.8)) · sd / ln(1 + effect))² with n - 1 degrees of freedom, which is
     /// within one session of the exact answer by the noncentral t. `None` when it is beyond 10⁹.
     ///
     /// # Panics
@@ -98,8 +99,8 @@ impl Pilot {
         Some(Prediction { sessions: enough, elapsed_ns: enough as f64 * self.session_ns })
     }
 
-    /// The smallest effect, as a share, that `sessions` sessions find in four experiments of five:
-    /// the inverse of [`Pilot::to_find`].
+    /// The smallest effect, as a share, that `sessions` sessions find with a power of 80 %: the
+    /// inverse of [`Pilot::to_find`].
     ///
     /// # Panics
     /// When there are fewer than two sessions, or `alpha` is not between 0 and 1.
@@ -112,7 +113,7 @@ impl Pilot {
     fn smallest_log_ratio(&self, sessions: u64, alpha: f64) -> f64 {
         assert!(alpha > 0.0 && alpha < 1.0, "a level of {alpha} is none");
         let freedom = (sessions - 1) as f64;
-        // Beyond so many degrees of freedom Student's t is normal.
+        // With so many degrees of freedom Student's t is nearly normal.
         let quantile = |p| {
             if freedom > 1e6 { Normal::standard().inverse_cdf(p) } else { t_quantile(p, freedom) }
         };
@@ -120,11 +121,11 @@ impl Pilot {
     }
 }
 
-/// How many rounds a session should have: as many as make the error smallest for the time, the root
-/// of (what a session costs besides its rounds / what a round costs) · (variance of rounds within
-/// sessions / variance between sessions), and at least 4, or a disturbed one cannot be known
-/// (Cochran, Sampling Techniques, 1977). When sessions differ no more than their rounds explain, it
-/// is as many as `rounds_max`.
+/// The number of rounds a session that minimises the error for a given time (Cochran, Sampling
+/// Techniques, 1977): the root of (cost of a session without its rounds / cost of a round) ·
+/// (variance of rounds within sessions / variance between sessions). It is at least 4, since fewer
+/// rounds do not show which one was disturbed, and `rounds_max` if sessions differ no more than
+/// their rounds explain.
 #[must_use]
 pub fn rounds_per_session(
     session_overhead_ns: f64,
@@ -134,13 +135,13 @@ pub fn rounds_per_session(
 ) -> u32 {
     let Deviations { within, between } = deviations;
     let rounds = (session_overhead_ns / round_ns).sqrt() * within / between;
-    // A float is cut to the integer's range, and 0 / 0 to 0.
+    // The cast saturates at the range of the integer and makes 0 of NaN (0 / 0).
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let rounds = rounds.round() as u32;
     rounds.clamp(ROUNDS_MIN.min(rounds_max), rounds_max)
 }
 
-/// Two parts of the noise, as standard deviations of log-ratios.
+/// The two components of the noise, as standard deviations of log-ratios.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Deviations {
     /// From round to round of a session.
@@ -150,10 +151,10 @@ pub struct Deviations {
 }
 
 impl Sessions {
-    /// The two parts of the noise so far. Within sessions it is the median distance between rounds
-    /// of one session, scaled as for normal values, so that a few disturbed rounds do not count;
-    /// between them, what remains of the deviation of sessions. `None` with fewer than two sessions
-    /// or when none has two rounds.
+    /// The two components of the noise so far. The one within sessions is the median distance
+    /// between rounds of one session, scaled as for normal values, which a few disturbed rounds do
+    /// not affect. The one between sessions is the remainder of the deviation of sessions. `None`
+    /// with fewer than two sessions, or when no session has two rounds.
     #[must_use]
     pub fn deviations(&self) -> Option<Deviations> {
         let distances: Vec<f64> = self.log_ratios().iter().flat_map(|it| distances(it)).collect();
@@ -242,7 +243,7 @@ mod tests {
     }
 
     /// The least number of sessions of `rounds` after which the interval of a ratio of 1.05 lies
-    /// over 1 + `delta` in four of five simulated experiments.
+    /// above 1 + `delta` in four of five simulated experiments.
     fn sessions_that_find(machine: Machine, rounds: usize, delta: f64) -> usize {
         let finds = |sessions: usize| {
             let mut rng = fastrand::Rng::with_seed(47);

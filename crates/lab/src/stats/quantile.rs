@@ -1,7 +1,7 @@
 //! Quantiles of a sample.
 
 /// The `q` quantile of `values`, 0 <= q <= 1, interpolated between neighbours (type 7 of Hyndman
-/// and Fan, The American Statistician 50, 1996: what R, numpy and spreadsheets give unasked).
+/// and Fan, The American Statistician 50, 1996: the default of R, numpy and spreadsheets).
 /// `None` without values.
 ///
 /// # Panics
@@ -22,7 +22,7 @@ pub(super) fn median_in_place(values: &mut [f64]) -> Option<f64> {
     of_any_order(values, 0.5)
 }
 
-/// Selects the neighbours rather than sort: there may be very many values, and two are wanted.
+/// Selects the two neighbours without sorting, since there may be very many values.
 fn of_any_order(values: &mut [f64], q: f64) -> Option<f64> {
     assert!((0.0..=1.0).contains(&q), "a quantile lies between 0 and 1, {q} does not");
     let last = values.len().checked_sub(1)?;

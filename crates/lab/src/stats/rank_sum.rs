@@ -1,12 +1,13 @@
-//! The usual test of two groups of runs, which takes every run for an independent one.
+//! The usual test of two groups of runs, which assumes that all runs are independent.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// The two-sided p of the rank-sum test of Wilcoxon, Mann and Whitney by its normal approximation,
 /// with the correction for ties and for continuity. 1 when either group is empty, or all are equal.
 ///
-/// It is here to show what becomes of it: it asks whether two groups of runs differ, and the runs
-/// of one program before and after lunch do. What compares variants is [`super::Sessions`].
+/// It decides nothing here, and only shows how the usual test errs: it tests whether two groups of
+/// runs differ, and the runs of one program at two times of a day do. [`super::Sessions`] compares
+/// variants.
 #[must_use]
 pub fn rank_sum_p(one: &[f64], other: &[f64]) -> f64 {
     let (n, m) = (one.len() as f64, other.len() as f64);
@@ -47,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_or_equals_show_nothing() {
+    fn empty_or_equal_groups_have_p_1() {
         assert_eq!(rank_sum_p(&[], &[1.0]), 1.0);
         assert_eq!(rank_sum_p(&[2.0, 2.0], &[2.0, 2.0, 2.0]), 1.0);
     }

@@ -1,14 +1,14 @@
-//! A share of cells, and what it says about the share of all cells there might be.
+//! A share of cells, and the interval of the share of all possible cells.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Beta, ContinuousCDF};
 
-/// How many of how many.
+/// A count out of a total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Those for which it holds.
+    /// The cells for which the condition holds.
     pub count: u64,
-    /// All.
+    /// All cells.
     pub of: u64,
 }
 
@@ -23,14 +23,14 @@ impl Share {
         share
     }
 
-    /// Count by all; `None` of none.
+    /// The count over the total; `None` without cells.
     #[must_use]
     pub fn value(&self) -> Option<f64> {
         (self.of > 0).then(|| self.count as f64 / self.of as f64)
     }
 
-    /// The interval of Clopper and Pearson (Biometrika 26, 1934): it holds the true share in at
-    /// least 95 % of cases. From 0 to 1 of none.
+    /// The interval of Clopper and Pearson (Biometrika 26, 1934), which contains the true share in
+    /// at least 95 % of cases. 0 to 1 without cells.
     #[must_use]
     pub fn interval(&self) -> super::Interval {
         let (count, of) = (self.count as f64, self.of as f64);

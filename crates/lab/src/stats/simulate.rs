@@ -1,22 +1,22 @@
-//! Sessions of rounds as noisy machines give them, for the tests by simulation.
+//! Simulated sessions of rounds on noisy machines, for tests.
 
 use super::normal;
 
-/// What disturbs the runs, beyond a normal deviation of `Machine::run_sd`.
+/// The disturbances of runs, besides a normal deviation of `Machine::run_sd`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Noise {
-    /// Nothing does.
+    /// None.
     Clean,
     /// A tenth of the runs takes 20 to 100 % longer.
     Contaminated,
-    /// A tenth of the runs is 30 % slower; within the modes they vary less.
+    /// A tenth of the runs is 30 % slower; runs of one mode vary less.
     TwoModes,
     /// The machine drifts by about 30 % over a session; the order within rounds is shuffled.
     Drift,
-    /// Slow stretches of four runs or so, a tenth of all runs.
+    /// Slow periods of about four runs, a tenth of all runs.
     Bursts,
     /// In a tenth of the sessions the two variants differ four times as much as in others.
-    WildSessions,
+    OutlyingSessions,
 }
 
 pub(super) const NOISES: [Noise; 6] = [
@@ -25,21 +25,22 @@ pub(super) const NOISES: [Noise; 6] = [
     Noise::TwoModes,
     Noise::Drift,
     Noise::Bursts,
-    Noise::WildSessions,
+    Noise::OutlyingSessions,
 ];
 
-/// How the runs of two variants vary whose true ratio is 1. Deviations are of logarithms of times.
+/// How the runs of two variants vary around their true ratio. Deviations are those of logarithms of
+/// times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Machine {
     pub(super) noise: Noise,
     /// Of single runs.
     pub(super) run_sd: f64,
-    /// Of a session's true ratio: what differs between variants from one process to the next.
+    /// Of a session's true ratio: the difference between variants varies between processes.
     pub(super) session_sd: f64,
 }
 
 impl Machine {
-    /// The log-ratios of `sessions` of `rounds`, the true one being `effect`.
+    /// The log-ratios of `sessions` of `rounds`; the true log-ratio is `effect`.
     pub(super) fn measure(
         &self,
         rng: &mut fastrand::Rng,
@@ -51,8 +52,8 @@ impl Machine {
     }
 
     fn session(&self, rng: &mut fastrand::Rng, rounds: usize, effect: f64) -> Vec<f64> {
-        let wild = self.noise == Noise::WildSessions && rng.u8(..10) == 0;
-        let shift = self.session_sd * normal(rng) * if wild { 4.0 } else { 1.0 };
+        let outlying = self.noise == Noise::OutlyingSessions && rng.u8(..10) == 0;
+        let shift = self.session_sd * normal(rng) * if outlying { 4.0 } else { 1.0 };
         let drift = 0.3 * normal(rng) / (2 * rounds) as f64;
         let mut slow = false;
         let mut runs = 0.0;
@@ -60,7 +61,7 @@ impl Machine {
             runs += 1.0;
             let own = self.run_sd * normal(rng);
             own + match self.noise {
-                Noise::Clean | Noise::WildSessions => 0.0,
+                Noise::Clean | Noise::OutlyingSessions => 0.0,
                 Noise::Contaminated if rng.u8(..10) == 0 => (1.2 + 0.8 * rng.f64()).ln(),
                 Noise::Contaminated => 0.0,
                 Noise::TwoModes if rng.u8(..10) == 0 => 1.3_f64.ln() - 0.6 * own,

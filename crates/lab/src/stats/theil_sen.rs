@@ -1,22 +1,22 @@
-//! A line that a third of the points cannot move.
+//! A robust line: up to 29 % of the points can be outliers.
 
 use super::{median, quantile::median_in_place};
 
-/// A line, and how surely it is not level.
+/// A line, and the significance of its slope.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// In units of y for one of x.
     pub slope: f64,
     /// At x = 0.
     pub intercept: f64,
-    /// Kendall's S over its standard deviation if x and y had nothing to do with each other: beyond
-    /// ±2 is unlikely by chance (Kendall, Biometrika 30, 1938; without correction for ties).
+    /// Kendall's S over its standard deviation for independent x and y. Values beyond ±2 are
+    /// unlikely by chance (Kendall, Biometrika 30, 1938; without correction for ties).
     pub kendall_z: f64,
 }
 
 /// The line whose slope is the median of the slopes of all pairs of points (Theil 1950; Sen,
 /// Journal of the American Statistical Association 63, 1968), through the medians of x and y.
-/// `None` when all x are the same. The work grows with the square of the number of points.
+/// `None` when all x are equal. The work grows with the square of the number of points.
 ///
 /// # Panics
 /// When `x` and `y` differ in length.

@@ -1,15 +1,15 @@
-//! The trimmed mean and how far it may be off.
+//! The trimmed mean and its error.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::Interval;
 
-/// The share trimmed from each end of the values: none of fewer than eight. One in eight that
-/// something else disturbed then does not decide, and few values keep all they have.
+/// The share trimmed from each end. One disturbed value in eight then does not determine the mean.
+/// Nothing is trimmed from fewer than eight values.
 const TRIMMED_SHARE: usize = 8;
 
-/// A trimmed mean and what its error is made of, with the degrees of freedom of Student's t that go
-/// with it: Winsorized variance (Yuen, Biometrika 61, 1974).
+/// A trimmed mean with its error from the Winsorized variance, and the degrees of freedom of
+/// Student's t (Yuen, Biometrika 61, 1974).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Trimmed {
     pub(super) mean: f64,
@@ -19,7 +19,7 @@ pub(super) struct Trimmed {
     pub(super) cut: usize,
 }
 
-/// The trimmed mean of `values`; `None` with fewer than two, whose error is unknown.
+/// The trimmed mean of `values`; `None` with fewer than two, which have no error estimate.
 pub(super) fn trimmed(values: &[f64]) -> Option<Trimmed> {
     let count = values.len();
     if count < 2 {
@@ -44,28 +44,28 @@ pub(super) fn trimmed(values: &[f64]) -> Option<Trimmed> {
 }
 
 impl Trimmed {
-    /// The same with the error as large as normal values show it to be. Yuen's is a little small
-    /// for few values: in 200,000 draws each, 5.5 % of intervals of 95 % missed with 8 or 9 values,
-    /// 5.2 % with 16, 5.1 % with 40, and of 99 % 1.2, 1.1 and 1.1 %. A factor of 1 + 1.4 g / h²,
-    /// for g trimmed at each end and h kept, takes both back to what they promise.
+    /// The same with a larger error. Yuen's is slightly too small for few normal values: in 200,000
+    /// draws each, 5.5 % of 95 % intervals missed with 8 or 9 values, 5.2 % with 16, and 5.1 % with
+    /// 40; of 99 % intervals 1.2, 1.1 and 1.1 %. The factor 1 + 1.4 g / h², for g values trimmed at
+    /// each end and h kept, makes both nominal.
     pub(super) fn widened(self) -> Trimmed {
         let kept = self.freedom + 1.0;
         let factor = 1.0 + 1.4 * self.cut as f64 / (kept * kept);
         Trimmed { standard_error: self.standard_error * factor, ..self }
     }
 
-    /// The interval that holds the true mean with confidence 1 - `alpha`.
+    /// The interval of the true mean with confidence 1 - `alpha`.
     pub(super) fn interval(&self, alpha: f64) -> Interval {
         let half = self.standard_error * t_quantile(1.0 - alpha / 2.0, self.freedom);
         Interval { low: self.mean - half, high: self.mean + half }
     }
 
-    /// The chance of a mean as high as this, or higher, were the true one at most `mean`.
+    /// The chance of a mean as high as this, or higher, if the true one is at most `mean`.
     pub(super) fn p_at_most(&self, mean: f64) -> f64 {
         upper_tail(self.mean - mean, self.standard_error, self.freedom)
     }
 
-    /// The chance of a mean as low as this, or lower, were the true one at least `mean`.
+    /// The chance of a mean as low as this, or lower, if the true one is at least `mean`.
     pub(super) fn p_at_least(&self, mean: f64) -> f64 {
         upper_tail(mean - self.mean, self.standard_error, self.freedom)
     }
@@ -93,7 +93,7 @@ mod tests {
     use crate::stats::normal;
 
     #[test]
-    fn widened_intervals_miss_as_often_as_they_say() {
+    fn the_coverage_of_widened_intervals_is_nominal() {
         let mut rng = fastrand::Rng::with_seed(31);
         for count in [8, 16] {
             let quantile = t_quantile(0.975, (count - 2 * (count / TRIMMED_SHARE) - 1) as f64);
@@ -107,8 +107,8 @@ mod tests {
         }
     }
 
-    /// Known answers, computed by `known_answers.py` beside this file: the tails matter, since
-    /// early looks test at small levels.
+    /// Known answers, computed by `known_answers.py` beside this file. The tails matter, since
+    /// early interim analyses test at small levels.
     #[test]
     fn students_quantiles_agree_with_scipy() {
         for (probability, freedom, expected) in [

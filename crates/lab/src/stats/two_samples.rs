@@ -1,12 +1,13 @@
-//! Two arms that did not run in the same rounds: two runs of one experiment, days apart.
+//! Compares two samples of sessions that share no rounds, such as two runs of one experiment on
+//! different days.
 
 use super::trimmed::{Trimmed, trimmed};
 use super::{Interval, Ratio};
 
 /// The trimmed means of two independent samples of logarithms of times, one value a session, and
 /// their difference: the test of Yuen (Biometrika 61, 1974), Welch's with trimmed means and
-/// Winsorized variances. Nothing ties a session of the one to a session of the other, so what the
-/// machine was like on either day is in the ratio and not in its interval.
+/// Winsorized variances. The sessions are not paired, so a change of the machine between the two
+/// samples biases the ratio, and the interval does not include that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoSamples {
     difference: Trimmed,
@@ -24,7 +25,7 @@ impl TwoSamples {
     /// The ratio of the one to the other with its interval of confidence 1 - `alpha`.
     #[must_use]
     pub fn ratio(&self, alpha: f64) -> Ratio {
-        // Samples that do not vary at all have no freedom, and leave no doubt.
+        // Samples without variance have 0 degrees of freedom, and the interval is a point.
         let mean = self.difference.mean;
         let interval = match self.difference.standard_error {
             0.0 => Interval { low: mean, high: mean },
@@ -33,21 +34,20 @@ impl TwoSamples {
         Ratio::of_logs(mean, interval)
     }
 
-    /// The chance of an estimate as high as this, or higher, were the true ratio at most `ratio`.
+    /// The chance of an estimate as high as this, or higher, if the true ratio is at most `ratio`.
     #[must_use]
     pub fn p_at_most(&self, ratio: f64) -> f64 {
         self.difference.p_at_most(ratio.ln())
     }
 
-    /// The chance of an estimate as low as this, or lower, were the true ratio at least `ratio`.
+    /// The chance of an estimate as low as this, or lower, if the true ratio is at least `ratio`.
     #[must_use]
     pub fn p_at_least(&self, ratio: f64) -> f64 {
         self.difference.p_at_least(ratio.ln())
     }
 }
 
-/// The difference of two means that have nothing to do with each other, with Welch's degrees of
-/// freedom.
+/// The difference of two independent means, with Welch's degrees of freedom.
 fn difference(one: Trimmed, other: Trimmed) -> Trimmed {
     let [variance, other_variance] = [one, other].map(|mean| mean.standard_error.powi(2));
     let sum = variance + other_variance;
@@ -86,7 +86,7 @@ mod tests {
         [4.615_904_583_7, 10.889_861_514_5, 0.040_811_365_6, 0.115_379_110_6, 0.000_765_177_2];
 
     #[test]
-    fn holds_the_true_ratio_as_often_as_it_says() {
+    fn coverage_is_nominal() {
         let mut rng = fastrand::Rng::with_seed(47);
         for (count, other_count, other_sd) in [(5, 5, 0.05), (8, 30, 0.05), (10, 10, 0.2)] {
             let mut sample = |count: usize, sd: f64| -> Vec<f64> {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{Ratio, Runs, Sessions, TwoSamples};
 
-/// How much longer `one` takes than `other`, with the interval of confidence 1 - `alpha`, where
-/// they have no rounds in common: sizes, states, numbers of runs at once. Each arm has the mean of
-/// its sessions' values as in [`Sessions`], and the two are compared as [`TwoSamples`]. What the
-/// machine did while the one ran and not the other is not taken out, so the interval is wider than
-/// that of paired runs. `None` when either has fewer than two sessions.
+/// The ratio of the times of `one` to those of `other`, with the interval of confidence 1 -
+/// `alpha`, where they have no rounds in common: different sizes, states, or numbers of runs at
+/// once. The value of each session is computed as in [`Sessions`], and the two samples of sessions
+/// are compared as [`TwoSamples`]. Changes of the machine between the two are not cancelled, so the
+/// interval is wider than that of paired runs. `None` when either has fewer than two sessions.
 ///
 /// # Panics
 /// When a time is not positive.
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_holds_the_true_ratio() {
+    fn the_interval_contains_the_true_ratio() {
         let mut rng = fastrand::Rng::with_seed(5);
         let mut held = 0;
         for _ in 0..400 {
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn one_session_shows_nothing() {
+    fn one_session_has_no_interval() {
         let mut rng = fastrand::Rng::with_seed(5);
         let (one, other) = (runs(&mut rng, 1, 300.0), runs(&mut rng, 12, 200.0));
         assert_eq!(unpaired(&one, &other, 0.05), None);

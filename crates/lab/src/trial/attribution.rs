@@ -17,20 +17,20 @@ pub(crate) struct Attribution {
 /// The attempts at one span: cheap enough to be noted inside the timed part.
 #[derive(Debug)]
 pub(crate) struct Attempts<'v> {
-    ways: &'v [Variant],
+    variants: &'v [Variant],
     own: Option<Moved>,
     last_resort: Option<Moved>,
 }
 
 impl<'v> Attempts<'v> {
-    /// Those of `ways`, one after another; what else is tried is the last resort.
-    pub(crate) fn of(ways: &'v [Variant]) -> Attempts<'v> {
-        Attempts { ways, own: None, last_resort: None }
+    /// Attempts of `variants`, one after another. Every other variant is the last resort.
+    pub(crate) fn of(variants: &'v [Variant]) -> Attempts<'v> {
+        Attempts { variants, own: None, last_resort: None }
     }
 
     /// For the chain's observer.
     pub(crate) fn note(&mut self, tried: &Variant, moved: Moved) {
-        let slot = match self.ways.contains(tried) {
+        let slot = match self.variants.contains(tried) {
             true => &mut self.own,
             false => &mut self.last_resort,
         };

@@ -56,7 +56,7 @@ impl Digests {
         Digests { parts: vec![blocks.collect()] }
     }
 
-    /// In what way `copy` differs from part `index` of the load; `None` when it is equal.
+    /// How `copy` differs from part `index` of the load; `None` when it is equal.
     ///
     /// # Errors
     /// When the copy cannot be read.

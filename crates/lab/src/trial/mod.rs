@@ -66,16 +66,16 @@ pub enum Outcome {
 
 /// A variant with its buffers, ring or pipe allocated.
 pub struct Runner {
-    /// What it is called: the variant, or the one of several that the others lead to.
+    /// The variant that it is started as; for another copier, the one that messages name.
     variant: Variant,
     /// What it does, in the order in which it is tried.
     tried: Vec<Variant>,
-    way: Way,
-    /// Each file is asked anew for what another refused.
+    kind: RunnerKind,
+    /// Whether each file tries again what was refused for another file.
     asks_again: bool,
 }
 
-enum Way {
+enum RunnerKind {
     Copier(Chain),
     Floor(Box<dyn Floor>),
 }
@@ -94,30 +94,30 @@ impl Runner {
     /// # Errors
     /// Why it cannot be started here, in words.
     pub fn start(variant: &Variant) -> Result<Runner, String> {
-        let way = match variant.engine.kind {
+        let kind = match variant.engine.kind {
             Kind::Copier { .. } => {
                 let mut chain = Chain::with_last_resort([variant.clone()]);
                 chain.start_first().map_err(|error| words_of(&error))?;
-                Way::Copier(chain)
+                RunnerKind::Copier(chain)
             }
             Kind::Floor { start } => {
-                Way::Floor(start(&variant.tuning).map_err(|error| words_of(&error))?)
+                RunnerKind::Floor(start(&variant.tuning).map_err(|error| words_of(&error))?)
             }
         };
         Ok(Runner {
             variant: variant.clone(),
             tried: vec![variant.clone()],
-            way,
+            kind,
             asks_again: false,
         })
     }
 
-    /// Another copier, which tries `ways` one after another with each file and remembers no
-    /// refusal. It goes by the name of `named`.
+    /// Another copier, which tries `variants` one after another with each file and remembers no
+    /// refusal. `named` names it.
     #[must_use]
-    pub fn of_ways(named: &Variant, ways: &[Variant]) -> Runner {
-        let way = Way::Copier(Chain::exactly(ways.iter().cloned()));
-        Runner { variant: named.clone(), tried: ways.to_vec(), way, asks_again: true }
+    pub fn of_variants(named: &Variant, variants: &[Variant]) -> Runner {
+        let kind = RunnerKind::Copier(Chain::exactly(variants.iter().cloned()));
+        Runner { variant: named.clone(), tried: variants.to_vec(), kind, asks_again: true }
     }
 }
 
@@ -139,12 +139,12 @@ impl Bench<'_> {
     /// When the source cannot be read or has changed, the destination cannot be written, the copy
     /// failed, or is not equal to the source: none of these is a sample.
     pub fn run(&self, runner: &mut Runner, task: &Task) -> Result<Outcome, Error> {
-        let Runner { variant, tried, way, asks_again } = runner;
-        match way {
-            Way::Copier(chain) => {
+        let Runner { variant, tried, kind, asks_again } = runner;
+        match kind {
+            RunnerKind::Copier(chain) => {
                 self.copy(Started { variant, tried, chain, asks_again: *asks_again }, task)
             }
-            Way::Floor(floor) => {
+            RunnerKind::Floor(floor) => {
                 let mut spent = Spent::default();
                 let result = self.clock.time(&mut spent, || floor.run(task.load.bytes));
                 if let Err(error) = result {
@@ -165,7 +165,7 @@ impl Bench<'_> {
     /// # Errors
     /// When the source cannot be opened or the destination not written.
     pub fn count_calls(&self, runner: &mut Runner, task: &Task) -> Result<Option<u64>, Error> {
-        let Way::Copier(chain) = &mut runner.way else { return Ok(None) };
+        let RunnerKind::Copier(chain) = &mut runner.kind else { return Ok(None) };
         let meter = Meter::default();
         for part in &task.load.parts {
             let src = self.source.open_file(part.file)?;
@@ -349,7 +349,7 @@ impl Bench<'_> {
     }
 
     /// Removing a copy takes its dirty pages with it, so that nothing of it is left to be written
-    /// during the next run. It waits for pages that are on their way to the device already.
+    /// during the next run. It waits for pages that are already being written to the device.
     fn remove(&self, load: &Load) -> Result<(), Error> {
         (0..load.parts.len()).try_for_each(|index| self.dst.remove_file(&index.to_string()))
     }

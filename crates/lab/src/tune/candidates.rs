@@ -9,8 +9,11 @@ use super::case::Case;
 use super::heuristics::{
     BASELINE_ROUNDS, DOUBTFUL, FINALISTS, KEPT_AFTER, NEARLY, ROUNDS_TO_SETTLE,
 };
-use crate::search::winner::{self, DELTA, Racer};
+use crate::search::winner::{self, CandidateTimes, DELTA};
 use crate::stats::Ratio;
+
+#[cfg(test)]
+mod tests;
 
 /// One variant in the search.
 #[derive(Clone, Debug)]
@@ -84,8 +87,8 @@ impl Candidate {
         times.get(times.len().checked_sub(1)? / 2).copied()
     }
 
-    pub(super) fn racer(&self) -> Racer {
-        Racer { variant: self.name.clone(), times_ns: self.finals_ns.clone() }
+    pub(super) fn times(&self) -> CandidateTimes {
+        CandidateTimes { variant: self.name.clone(), times_ns: self.finals_ns.clone() }
     }
 }
 
@@ -220,8 +223,9 @@ fn racing(candidates: &[Candidate]) -> Vec<usize> {
 /// The fastest of the final.
 pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
     let racing = racing(candidates);
-    let racers: Vec<Racer> = racing.iter().map(|&index| candidates[index].racer()).collect();
-    winner::best(&racers).map(|place| racing[place])
+    let times: Vec<CandidateTimes> =
+        racing.iter().map(|&index| candidates[index].times()).collect();
+    winner::best(&times).map(|place| racing[place])
 }
 
 /// Drops the candidates that the final shows to be slower, by an estimate of more than `margin`;
@@ -229,12 +233,13 @@ pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
 pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
     let Some(best) = best(candidates) else { return };
     let racing = racing(candidates);
-    let racers: Vec<Racer> = racing.iter().map(|&index| candidates[index].racer()).collect();
+    let times: Vec<CandidateTimes> =
+        racing.iter().map(|&index| candidates[index].times()).collect();
     let by_much = |place: &usize| {
         let ratio = ratio(&candidates[racing[*place]], &candidates[best]);
         ratio.is_some_and(|ratio| ratio.estimate > 1.0 + margin)
     };
-    let beaten: Vec<usize> = winner::beaten(&racers).into_iter().filter(by_much).collect();
+    let beaten: Vec<usize> = winner::beaten(&times).into_iter().filter(by_much).collect();
     for place in beaten {
         let candidate = &mut candidates[racing[place]];
         let known =
@@ -253,8 +258,8 @@ pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
     }
 }
 
-/// Whether more rounds would tell nothing that matters: each of those still racing is slower than
-/// the best by more than δ, or no further from it than that, and none waits to be tried.
+/// Whether more rounds would not change the choice: each candidate that still runs is shown to be
+/// slower than the best by more than δ, or within δ of it, and no candidate waits to be tried.
 pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
     let Some(best) = best(candidates) else { return false };
     let enough = |candidate: &Candidate| candidate.finals_ns.len() >= ROUNDS_TO_SETTLE;
@@ -273,7 +278,7 @@ pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
 
 /// The time of `candidate` over that of `best`, in the rounds that both ran.
 pub(super) fn ratio(candidate: &Candidate, best: &Candidate) -> Option<Ratio> {
-    candidate.racer().against(&best.racer()).ratio()
+    candidate.times().against(&best.times()).ratio()
 }
 
 /// The choice: the fastest, unless `preferred` (what a copy does by default) or a simpler variant
@@ -309,217 +314,4 @@ pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<us
 fn complexity(variant: &Variant) -> (usize, usize, usize) {
     let place = ENGINES.iter().position(|engine| engine.name == variant.engine.name);
     (variant.workers, place.unwrap_or(ENGINES.len()), variant.to_string().len())
-}
-
-#[cfg(test)]
-mod tests {
-    use engines::profile::{InFlight, Residency, Situation, SizeClass};
-
-    use super::*;
-
-    fn variant(text: &str) -> Variant {
-        text.parse().expect(text)
-    }
-
-    fn elimination_done(text: &str, role: Role, elimination_median_ns: f64) -> Candidate {
-        Candidate {
-            elimination_ns: vec![elimination_median_ns],
-            ..Candidate::new(variant(text), role)
-        }
-    }
-
-    fn raced(text: &str, role: Role, times: &[f64]) -> Candidate {
-        let finals_ns = (1..).zip(times.iter().copied()).collect();
-        Candidate { finals_ns, ..Candidate::new(variant(text), role) }
-    }
-
-    fn names(candidates: &[Candidate]) -> Vec<&str> {
-        candidates
-            .iter()
-            .filter(|candidate| candidate.runs())
-            .map(|candidate| candidate.name.as_str())
-            .collect()
-    }
-
-    #[test]
-    fn what_does_the_same_to_a_short_file_is_tried_once() {
-        let variants = ["read_write:4K", "read_write:64K", "mmap:8M", "mmap:8M,populate"];
-        let variants = variants.map(variant);
-        let of = |file_bytes| {
-            let baselines = vec![variant("read_write:256K")];
-            candidates(baselines, &variants, file_bytes).len()
-        };
-        assert_eq!(of(4 << 10), 3, "all buffers hold the whole file");
-        assert_eq!(of(64 << 10), 4);
-        assert_eq!(of(64 << 20), 5);
-    }
-
-    #[test]
-    fn the_slow_leave_and_baselines_stay() {
-        let mut candidates = vec![
-            elimination_done("read_write:256K", Role::Baseline, 900.0),
-            elimination_done("sendfile", Role::Contender, 100.0),
-            elimination_done("splice", Role::Contender, 290.0),
-            elimination_done("stdio:4K", Role::Contender, 310.0),
-        ];
-        drop_slow(&mut candidates, 1);
-        assert_eq!(names(&candidates), ["read_write:256K", "sendfile", "splice"]);
-        drop_slow(&mut candidates, 2);
-        assert_eq!(names(&candidates), ["read_write:256K", "sendfile"]);
-        // One that shares extents has no place among those that move bytes, and makes none slow.
-        candidates.push(Candidate {
-            shares_extents: true,
-            ..elimination_done("reflink", Role::Contender, 1.0)
-        });
-        drop_slow(&mut candidates, 3);
-        assert_eq!(names(&candidates), ["read_write:256K", "sendfile", "reflink"]);
-    }
-
-    #[test]
-    fn who_was_not_tried_waits_and_comes_to_a_new_final() {
-        let untried = Candidate::new(variant("copy_file_range"), Role::Contender);
-        let beaten =
-            |role| Candidate { status: Status::Beaten, ..raced("splice", role, &[9.0, 9.0]) };
-        let mut candidates = vec![
-            raced("direct", Role::Baseline, &[5.0; 6]),
-            Candidate {
-                elimination_ns: vec![5.0],
-                ..Candidate::new(variant("sendfile"), Role::Contender)
-            },
-            untried,
-            beaten(Role::Baseline),
-            beaten(Role::Contender),
-        ];
-        drop_slow(&mut candidates, 1);
-        assert_eq!(candidates[2].status, Status::Waiting, "nobody knows how fast it is");
-        assert_eq!(names(&candidates), ["direct", "sendfile"]);
-        candidates[1].status = Status::Slow;
-        assert!(!is_settled(&candidates), "one was not tried");
-        assert_eq!(admit_waiting(&mut candidates), [2]);
-        candidates[2].elimination_ns.push(1.0);
-        restart_final(&mut candidates);
-        assert_eq!(names(&candidates), ["direct", "copy_file_range", "splice"]);
-        assert!(candidates.iter().all(|candidate| candidate.finals_ns.is_empty()));
-        assert_eq!(candidates[0].elimination_ns, [5.0; 6], "no run is lost");
-        assert_eq!(candidates[4].status, Status::Beaten);
-    }
-
-    #[test]
-    fn one_quick_run_makes_no_winner() {
-        let candidate = |times: &[f64]| Candidate {
-            elimination_ns: times.to_vec(),
-            ..Candidate::new(variant("splice"), Role::Contender)
-        };
-        for (times, expected) in [
-            (&[][..], None),
-            (&[5.0], Some(5.0)),
-            (&[7.0, 5.0], Some(5.0)),
-            (&[7.0, 2.0, 5.0], Some(5.0)),
-            (&[7.0, 2.0, 6.0, 5.0], Some(5.0)),
-        ] {
-            assert_eq!(candidate(times).elimination_median_ns(), expected, "{times:?}");
-        }
-    }
-
-    #[test]
-    fn only_so_many_go_on() {
-        let mut candidates: Vec<Candidate> = (1..40)
-            .map(|n| {
-                elimination_done(&format!("read_write:{n}K"), Role::Contender, 100.0 + f64::from(n))
-            })
-            .collect();
-        drop_slow(&mut candidates, 1);
-        assert_eq!(names(&candidates).len(), 16);
-        drop_slow(&mut candidates, 2);
-        assert_eq!(names(&candidates).len(), 8);
-        admit_to_final(&mut candidates);
-        assert_eq!(
-            names(&candidates),
-            ["read_write:1K", "read_write:2K", "read_write:3K", "read_write:4K"]
-        );
-    }
-
-    #[test]
-    fn the_search_goes_on_around_the_best() {
-        let candidates = [
-            elimination_done("read_write:256K@2", Role::Contender, 100.0),
-            elimination_done("read_write:512K@2", Role::Contender, 110.0),
-        ];
-        let case = |in_flight| {
-            let size = SizeClass::of(64 << 20);
-            let residency = Residency::Resident;
-            Case::of(Situation { size, residency, in_flight, no_cache: false })
-        };
-        let found = |in_flight, workers_max| {
-            let found = neighbours(&candidates, &case(in_flight), workers_max, false);
-            found.iter().map(|candidate| candidate.name.clone()).collect::<Vec<_>>()
-        };
-        let (half, one, four) = ("read_write:128K@2", "read_write:256K", "read_write:256K@4");
-        assert_eq!(found(InFlight::One, 4), [half, one, four]);
-        assert_eq!(found(InFlight::One, 2), [half, one], "no more workers than there are");
-        assert_eq!(found(InFlight::Several, 4), [one], "each has a file of its own");
-        // At first around another engine too, if it is near.
-        let around = |ns: f64, first: bool| {
-            let other = elimination_done("splice:1M,pipe=1M", Role::Contender, ns);
-            let candidates = [candidates[0].clone(), candidates[1].clone(), other];
-            let found = neighbours(&candidates, &case(InFlight::One), 2, first);
-            found.iter().any(|candidate| candidate.name == "splice:1M,pipe=1M@2")
-        };
-        assert!(around(120.0, true) && !around(120.0, false) && !around(140.0, true));
-    }
-
-    #[test]
-    fn a_choice_has_to_gain_something() {
-        let preferred = variant("read_write:256K");
-        let chosen = |candidates: &[Candidate]| {
-            choose(candidates, &preferred)
-                .map(|index| candidates[index].name.clone())
-                .expect("a choice")
-        };
-        let noise = [0.0, 1.0, -1.0, 0.5, -0.5, 0.2];
-        let around = |middle: f64| noise.map(|n| middle + n);
-        let default = |middle| raced("read_write:256K", Role::Baseline, &around(middle));
-        // A gain of a fifth, and one of a hundredth.
-        let faster = raced("sendfile", Role::Contender, &around(100.0));
-        assert_eq!(chosen(&[default(120.0), faster.clone()]), "sendfile");
-        assert_eq!(chosen(&[default(101.0), faster.clone()]), "read_write:256K");
-        // Noise that could be a gain.
-        let wild = raced("splice", Role::Contender, &[50.0, 200.0, 90.0, 120.0, 60.0, 150.0]);
-        assert_eq!(chosen(&[default(103.0), wild.clone()]), "read_write:256K");
-        // A loss that is likelier than not.
-        assert_eq!(chosen(&[default(130.0), wild]), "splice");
-        // Of equals that are both better, the simpler.
-        let shared = raced("splice@2", Role::Contender, &around(99.9));
-        assert_eq!(chosen(&[default(150.0), shared, faster]), "sendfile");
-        // Another program's way and shared extents are nothing that can be chosen.
-        let other_copier = Candidate {
-            role: Role::OtherCopier,
-            ..raced("sendfile", Role::OtherCopier, &around(10.0))
-        };
-        let clone =
-            Candidate { shares_extents: true, ..raced("reflink", Role::Contender, &around(1.0)) };
-        assert_eq!(chosen(&[default(150.0), other_copier, clone]), "read_write:256K");
-    }
-
-    #[test]
-    fn it_is_settled_when_nothing_is_left_to_tell() {
-        let times = |middle: f64, spread: f64| {
-            [0.0, 1.0, -1.0, 0.5, -0.5, 0.2].map(|n| middle + spread * n)
-        };
-        let one = raced("sendfile", Role::Contender, &times(100.0, 0.1));
-        let slower = raced("splice", Role::Contender, &times(120.0, 0.1));
-        let equal = raced("read_write:256K", Role::Baseline, &times(100.2, 0.1));
-        let open =
-            raced("copy_file_range", Role::Baseline, &[90.0, 130.0, 95.0, 99.0, 140.0, 80.0]);
-        assert!(is_settled(&[one.clone(), slower.clone(), equal.clone()]));
-        assert!(!is_settled(&[one.clone(), open]));
-        let few = raced("read_write:256K", Role::Baseline, &[120.0, 121.0]);
-        assert!(!is_settled(&[one.clone(), few]));
-        assert!(!is_settled(&[]));
-        let mut candidates = [one, slower, equal];
-        drop_beaten(&mut candidates, 0.25);
-        assert_eq!(names(&candidates).len(), 3, "it is slower, and not by so much");
-        drop_beaten(&mut candidates, 0.0);
-        assert_eq!(names(&candidates), ["sendfile", "read_write:256K"]);
-    }
 }

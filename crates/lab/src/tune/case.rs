@@ -120,7 +120,7 @@ impl Case {
 
     /// Bytes that one run copies in each copy slot.
     #[must_use]
-    pub fn lane_bytes(&self) -> u64 {
+    pub fn slot_bytes(&self) -> u64 {
         self.file_bytes * u64::from(self.files)
     }
 
@@ -131,7 +131,7 @@ impl Case {
     #[must_use]
     pub fn copies_kept(&self) -> usize {
         #[allow(clippy::cast_possible_truncation)] // At most `KEPT_MAX`.
-        let kept = (KEPT_BYTES_MAX / self.lane_bytes().max(1)).clamp(1, KEPT_MAX) as usize;
+        let kept = (KEPT_BYTES_MAX / self.slot_bytes().max(1)).clamp(1, KEPT_MAX) as usize;
         kept
     }
 

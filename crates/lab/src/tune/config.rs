@@ -11,7 +11,7 @@ pub struct Config<'c> {
     /// Time for everything.
     pub time: Duration,
     /// When the time began.
-    pub begun: Instant,
+    pub started: Instant,
     /// The seed of all orders.
     pub seed: u64,
     /// Copies in flight where there are several.

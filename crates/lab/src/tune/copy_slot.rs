@@ -183,8 +183,8 @@ impl CopySlot {
 ///
 /// # Errors
 /// When a source cannot be read or has changed, a destination cannot be written, or a copy is
-/// wrong. A copy that failed is a refusal and not an error: another variant may work. Unless it
-/// failed for want of room.
+/// wrong. A copy that failed is a refusal and not an error, since another variant may work; but a
+/// full disk is an error.
 pub(super) fn run(
     case: &Case,
     prover: &Prover,
@@ -208,7 +208,7 @@ pub(super) fn run(
         match outcome {
             Ok(Outcome::Measured(measured)) => all.push(measured),
             Ok(Outcome::Refused(why)) => return Ok(Run::Refused(why)),
-            // A full disk says nothing about the variant, which would be rejected for good.
+            // A full disk says nothing about the variant, which would otherwise count as refused.
             Err(failed @ Error::CopyFailed { errno, .. }) if !is_of_the_disk(errno) => {
                 return Ok(Run::Refused(failed.to_string()));
             }
@@ -216,7 +216,7 @@ pub(super) fn run(
         }
     }
     let bytes = match length {
-        Length::Whole => case.lane_bytes() as f64,
+        Length::Whole => case.slot_bytes() as f64,
         Length::Short => SHORT_BYTES as f64,
     };
     let instead = all.iter().find(|m| m.last_resort_bytes as f64 > LAST_RESORT_SHARE_MAX * bytes);
@@ -364,8 +364,8 @@ mod tests {
 
     use super::*;
 
-    /// Three threads at a gate, of which the last comes as far as `last_passes` says: none waits
-    /// for ever, and nobody passes before those that still come.
+    /// Three threads pass a gate, of which the last leaves after `last_passes` passes. No thread
+    /// waits for ever, and none passes before the threads that still take part.
     fn check(last_passes: usize) {
         let gate = Gate::new(3);
         let (ready, behind) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_one_who_left() {
+    fn a_slot_that_left_is_not_waited_for() {
         (0..=2).for_each(check);
     }
 }

@@ -58,11 +58,11 @@ impl<'l> CopySlots<'l> {
         }
         let seed = self.seed ^ u64::from(self.renewed) << 32;
         let made = self.made.entry(files).or_default();
-        let begun = Instant::now();
+        let started = Instant::now();
         while made.slots.len() < number {
             made.slots.push(CopySlot::make(case, made.slots.len(), self.scratches, seed)?);
         }
-        made.took += begun.elapsed();
+        made.took += started.elapsed();
         made.dropped |= wants_dropped;
         Ok(&made.slots[..number])
     }

@@ -130,7 +130,7 @@ pub fn run(
         date,
         environment: serde_json::to_value(environment).expect("plain data"),
         seconds_allowed: config.time.as_secs_f64(),
-        seconds: config.begun.elapsed().as_secs_f64(),
+        seconds: config.started.elapsed().as_secs_f64(),
         at_once: config.at_once,
         delta: DELTA,
         refused: refused(&tuning.searches),
@@ -146,14 +146,14 @@ fn gnu_cp() -> OtherCopier {
     OtherCopier {
         name: "gnu_cp",
         main: variant("copy_file_range"),
-        ways: ["reflink", "copy_file_range", "read_write:128K"].map(variant).into(),
+        variants: ["reflink", "copy_file_range", "read_write:128K"].map(variant).into(),
     }
 }
 
 /// What is known to be provable, by the class of a source and its state.
 type Provers = BTreeMap<(SizeClass, Residency), Prover>;
 
-/// A search under way.
+/// A running search.
 struct Tuning<'t, 'c> {
     config: &'t Config<'c>,
     slots: CopySlots<'t>,
@@ -166,7 +166,7 @@ struct Tuning<'t, 'c> {
 
 impl Tuning<'_, '_> {
     fn left(&self) -> Duration {
-        self.config.time.saturating_sub(self.config.begun.elapsed())
+        self.config.time.saturating_sub(self.config.started.elapsed())
     }
 
     /// The time that is kept for later visits. With little time each situation gets one visit, and
@@ -235,7 +235,7 @@ impl Tuning<'_, '_> {
 
     /// Starts or continues search `place` for about `share` of time.
     fn search(&mut self, place: usize, share: Duration) -> Result<(), Error> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let case = self.searches[place].case;
         let (left, later) = (self.left(), self.later());
         let slots = self.slots.of(&case, case.slots(self.config.at_once), left)?;
@@ -244,7 +244,7 @@ impl Tuning<'_, '_> {
             self.searches[place].why_not = why;
             return Ok(());
         }
-        let (number, of, limit) = (place + 1, self.of, self.config.begun + self.config.time);
+        let (number, of, limit) = (place + 1, self.of, self.config.started + self.config.time);
         let seed = self.config.seed ^ (number as u64) << 48;
         let left = match self.searches[place].visits {
             0 => left.saturating_sub(later),
@@ -254,9 +254,9 @@ impl Tuning<'_, '_> {
         let mut context = SearchContext {
             slots,
             prover: &prover,
-            deadline: (begun + share).min(limit),
-            most: (begun + left.mul_f64(MOST)).min(limit),
-            grace: (begun + share.mul_f64(1.0 + GRACE)).min(limit),
+            deadline: (started + share).min(limit),
+            most: (started + left.mul_f64(MOST)).min(limit),
+            grace: (started + share.mul_f64(1.0 + GRACE)).min(limit),
             plan: RunOrder { seed },
             workers_max: self.config.workers_max,
             started: StartedRunners::new(Some(&self.other_copier)),

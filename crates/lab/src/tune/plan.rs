@@ -65,7 +65,7 @@ impl Plan {
             .collect();
         for planned in &mut cases {
             let case = planned.case;
-            let together = 2 * case.lane_bytes() * case.slots(config.at_once) as u64;
+            let together = 2 * case.slot_bytes() * case.slots(config.at_once) as u64;
             let resident = case.situation.residency == Residency::Resident;
             if resident && together as f64 > MEMORY_SHARE * memory_bytes as f64 {
                 planned.why_not = Some(format!(
@@ -135,7 +135,7 @@ fn free_bytes(dir: &Path) -> Result<u64, Error> {
 /// Space for the sources and for the copies of those that are measured.
 fn room(cases: &[Planned], at_once: usize) -> (u64, u64) {
     let with_slack = |case: &Case, slots: usize| {
-        let bytes = case.lane_bytes() + case.lane_bytes() / 50 + 8192 * u64::from(case.files);
+        let bytes = case.slot_bytes() + case.slot_bytes() / 50 + 8192 * u64::from(case.files);
         bytes * slots as u64
     };
     let measured = || cases.iter().filter(|planned| planned.why_not.is_none());
@@ -204,7 +204,7 @@ mod tests {
     fn plan(seconds: u64, space: &Space, memory_bytes: u64) -> Plan {
         let config = Config {
             time: Duration::from_secs(seconds),
-            begun: Instant::now(),
+            started: Instant::now(),
             seed: 1,
             at_once: 2,
             workers_max: 2,

@@ -29,7 +29,7 @@ pub struct Records {
 /// The searches between two directories.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// When it was begun, in UTC.
+    /// When it was started, in UTC.
     pub date: String,
     /// The machine, the file systems and the program: the object of
     /// [`Environment`](crate::environment::Environment).
@@ -85,7 +85,7 @@ pub struct Finding {
     /// What it does without any, built in or not; only the copier knows, and it may not have said.
     #[serde(default)]
     pub rule: Option<String>,
-    /// Whether more rounds would have told nothing that matters.
+    /// Whether more rounds would not have changed the choice.
     pub settled: bool,
     /// Rounds of the final.
     pub rounds: u32,
@@ -98,7 +98,8 @@ pub struct Finding {
     /// What it costs always to use copy_file_range.
     pub copy_file_range_loss: Option<Loss>,
     /// Every variant that was tried, fastest first.
-    pub ways: Vec<VariantResult>,
+    #[serde(rename = "ways")]
+    pub variants: Vec<VariantResult>,
     /// In a [summary](Record::summary) those of them that left in the elimination rounds: the time
     /// of the median elimination round of a variant over that of the best.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -193,10 +194,10 @@ impl Record {
     pub fn summary(mut self) -> Record {
         for finding in &mut self.situations {
             finding.left = finding.left();
-            finding.ways.retain(|way| way.file_ns_median.is_some());
-            for way in &mut finding.ways {
-                way.elimination_ns.clear();
-                way.rounds_ns.clear();
+            finding.variants.retain(|result| result.file_ns_median.is_some());
+            for result in &mut finding.variants {
+                result.elimination_ns.clear();
+                result.rounds_ns.clear();
             }
         }
         self
@@ -240,7 +241,7 @@ impl Finding {
             copy_file_range_loss: loss(&|candidate| {
                 candidate.name == "copy_file_range" && candidate.role != Role::OtherCopier
             }),
-            ways: ways(search, best, chosen),
+            variants: variant_results(search, best, chosen),
             left: BTreeMap::new(),
         }
     }
@@ -256,24 +257,27 @@ impl Finding {
 
     /// What those that left in the elimination rounds took there, against the best, to thousandths.
     fn left(&self) -> BTreeMap<String, f64> {
-        let median_ns = |way: &VariantResult| median(&way.elimination_ns);
-        let best = self.best.as_deref().and_then(|best| self.way(best));
+        let median_ns = |result: &VariantResult| median(&result.elimination_ns);
+        let best = self.best.as_deref().and_then(|best| self.variant_result(best));
         let Some(best_ns) = best.and_then(median_ns) else { return BTreeMap::new() };
-        let left = self.ways.iter().filter(|way| way.file_ns_median.is_none());
+        let left = self.variants.iter().filter(|result| result.file_ns_median.is_none());
         let ratio =
-            |way: &VariantResult| Some((median_ns(way)? / best_ns * 1000.0).round() / 1000.0);
-        left.filter_map(|way| Some((way.name.clone(), ratio(way)?))).collect()
+            |result: &VariantResult| Some((median_ns(result)? / best_ns * 1000.0).round() / 1000.0);
+        left.filter_map(|result| Some((result.name.clone(), ratio(result)?))).collect()
     }
 
     /// The variant called `name`.
     #[must_use]
-    pub fn way(&self, name: &str) -> Option<&VariantResult> {
-        self.ways.iter().find(|way| way.name == name)
+    pub fn variant_result(&self, name: &str) -> Option<&VariantResult> {
+        self.variants.iter().find(|result| result.name == name)
     }
 
     /// The names of all variants with results.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.ways.iter().map(|way| way.name.as_str()).chain(self.left.keys().map(String::as_str))
+        self.variants
+            .iter()
+            .map(|result| result.name.as_str())
+            .chain(self.left.keys().map(String::as_str))
     }
 
     /// The ratio of the variant called `name` to the best: by the final, or, of those that left in
@@ -281,8 +285,8 @@ impl Finding {
     /// extents.
     #[must_use]
     pub fn ratio_to_best(&self, name: &str) -> Option<f64> {
-        match self.way(name) {
-            Some(way) => way.ratio_to_best.filter(|_| !way.shares_extents),
+        match self.variant_result(name) {
+            Some(result) => result.ratio_to_best.filter(|_| !result.shares_extents),
             None => self.left.get(name).copied(),
         }
     }
@@ -290,25 +294,25 @@ impl Finding {
     /// The variant to use.
     #[must_use]
     pub fn chosen(&self) -> Option<&VariantResult> {
-        self.way(self.choice.as_deref()?)
+        self.variant_result(self.choice.as_deref()?)
     }
 
     /// Its line of a profile.
     fn line(&self, date: &str) -> Option<Line> {
         let chosen = self.chosen()?;
         let own = chosen.ratio_to_best.unwrap_or(1.0);
-        let compared = |way: &&VariantResult| {
-            way.name != chosen.name
-                && !way.shares_extents
-                && way.name.parse::<engines::Variant>().is_ok()
+        let compared = |result: &&VariantResult| {
+            result.name != chosen.name
+                && !result.shares_extents
+                && result.name.parse::<engines::Variant>().is_ok()
         };
-        let raced = self.ways.iter().filter(compared);
-        let others = raced.filter_map(|way| {
+        let raced = self.variants.iter().filter(compared);
+        let others = raced.filter_map(|result| {
             // Against the choice; the interval is that against the best, which it is as good as.
             let ratio = |ratio: Option<f64>| Some(ratio? / own);
             let (ratio, low, high) =
-                (ratio(way.ratio_to_best)?, ratio(way.ratio_low)?, ratio(way.ratio_high)?);
-            Some(Other { variant: way.name.clone(), ratio, low, high })
+                (ratio(result.ratio_to_best)?, ratio(result.ratio_low)?, ratio(result.ratio_high)?);
+            Some(Other { variant: result.name.clone(), ratio, low, high })
         });
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A time, positive.
         let median_ns = chosen.file_ns_median.map(|ns| ns.round() as u64);
@@ -344,10 +348,14 @@ impl Loss {
     }
 }
 
-fn ways(search: &Search, best: Option<usize>, chosen: Option<usize>) -> Vec<VariantResult> {
+fn variant_results(
+    search: &Search,
+    best: Option<usize>,
+    chosen: Option<usize>,
+) -> Vec<VariantResult> {
     let candidates = &search.candidates;
     let files = f64::from(search.case.files);
-    let mut ways: Vec<VariantResult> = Vec::new();
+    let mut results: Vec<VariantResult> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
         let times: Vec<f64> = candidate.finals_ns.values().copied().collect();
         let file_ns_median = median(&times).map(|ns| ns / files);
@@ -366,7 +374,7 @@ fn ways(search: &Search, best: Option<usize>, chosen: Option<usize>) -> Vec<Vari
             Status::Refused(why) => ("refused", why.as_str()),
         };
         let moved = file_ns_median.filter(|_| !candidate.shares_extents);
-        ways.push(VariantResult {
+        results.push(VariantResult {
             name: candidate.name.clone(),
             standing: standing.to_owned(),
             reason: reason.to_owned(),
@@ -380,13 +388,13 @@ fn ways(search: &Search, best: Option<usize>, chosen: Option<usize>) -> Vec<Vari
             rounds_ns: candidate.finals_ns.iter().map(|(&round, &ns)| (round, ns)).collect(),
         });
     }
-    let order = |way: &VariantResult| {
-        let least_ns = way.elimination_ns.iter().copied().min_by(f64::total_cmp);
-        (way.ratio_to_best.unwrap_or(f64::INFINITY), least_ns.unwrap_or(f64::INFINITY))
+    let order = |result: &VariantResult| {
+        let least_ns = result.elimination_ns.iter().copied().min_by(f64::total_cmp);
+        (result.ratio_to_best.unwrap_or(f64::INFINITY), least_ns.unwrap_or(f64::INFINITY))
     };
-    ways.sort_by(|a, b| {
+    results.sort_by(|a, b| {
         let ((one, one_ns), (other, other_ns)) = (order(a), order(b));
         one.total_cmp(&other).then(one_ns.total_cmp(&other_ns))
     });
-    ways
+    results
 }

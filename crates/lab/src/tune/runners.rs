@@ -10,9 +10,10 @@ use crate::trial::Runner;
 /// What another copier does with each file.
 pub(super) struct OtherCopier {
     pub(super) name: &'static str,
-    /// The variant that it leads to where nothing can be shared.
+    /// The variant that copies where extents cannot be shared.
     pub(super) main: Variant,
-    pub(super) ways: Vec<Variant>,
+    /// The variants that it tries with each file, in order.
+    pub(super) variants: Vec<Variant>,
 }
 
 /// The runners that a search has started. They take memory, so they are dropped when it pauses.
@@ -58,7 +59,7 @@ impl<'f> StartedRunners<'f> {
         if slot.is_none() {
             let start = |_| match (candidate.role, self.other_copier) {
                 (Role::OtherCopier, Some(other_copier)) => {
-                    Ok(Runner::of_ways(&other_copier.main, &other_copier.ways))
+                    Ok(Runner::of_variants(&other_copier.main, &other_copier.variants))
                 }
                 _ => Runner::start(&candidate.variant),
             };

@@ -241,7 +241,7 @@ mod tests {
         let verdict = verdict(&made);
         assert_eq!((verdict.unresolved().of, verdict.parts[0].counts()), (0, String::new()));
         let said = &verdict.parts[0].sentence;
-        assert!(said.contains("splice seems to take 2."), "{said}");
+        assert!(said.contains("Measured one after another, splice takes 2."), "{said}");
     }
 
     #[test]

@@ -203,8 +203,8 @@ impl PartVerdict {
         let family = definition.comparisons(part) as f64;
         let delta_of = |place: usize| delta.shares.of(cells[place].cell.state);
         let mut compared = Vec::new();
-        // Ratios of runs one after another tell the method from its turn as little as an answer
-        // would.
+        // Runs one after another do not separate the variant from its position in the order, so
+        // they get neither a ratio nor an answer.
         let shuffled = part.order == Order::Shuffled;
         for (place, run) in cells.iter().enumerate().filter(|_| shuffled) {
             for (one, other) in run.compared(part) {

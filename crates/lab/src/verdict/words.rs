@@ -86,8 +86,8 @@ impl PartVerdict {
             for variant in part.compared() {
                 let Some(median) = median_of(cell, variant) else { continue };
                 sentences.push(format!(
-                    "Run one after another, {variant} seems to take {} x the time of {} at {}; this \
-                     way of measuring cannot tell the method from its turn.",
+                    "Measured one after another, {variant} takes {} x the time of {} at {}. This \
+                     protocol cannot separate the variant from its position in the order.",
                     words::three_digits(median / base),
                     part.baseline,
                     cell.cell

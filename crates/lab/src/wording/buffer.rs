@@ -19,7 +19,7 @@ impl Buffer {
                 "smallest costs",
             ],
         )
-        .told_apart_by(3);
+        .keyed_by(3);
         for sweep in &self.sweeps {
             let bytes = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), size);
             let smallest = &sweep.buffers[0];
@@ -38,8 +38,8 @@ impl Buffer {
             ]);
         }
         sheet.say(format!(
-            "Flat: every buffer from there up to the fastest is shown to be within {} of it; perhaps: \
-             none is shown not to be. Between the two more sessions would tell.",
+            "Flat: every buffer from there up to the fastest is shown to be within {} of it. \
+             Perhaps: no buffer is shown to be slower. More sessions would decide between the two.",
             in_both_states(Deltas { warm: self.epsilon, cold: self.epsilon_cold })
         ));
         sheet.drop_if_uniform("state");

@@ -32,7 +32,7 @@ impl Page {
             "From one size to the next",
             &["variant", "state", "from", "to", "before", "after", "ratio"],
         )
-        .told_apart_by(4);
+        .keyed_by(4);
         for step in &self.steps {
             sheet.row(vec![
                 step.variant.clone(),

@@ -27,7 +27,7 @@ impl PerCall {
                 "then",
             ],
         )
-        .told_apart_by(3);
+        .keyed_by(3);
         for cell in &self.cells {
             let file =
                 format!("{} {}", size(cell.file_bytes), circumstances(cell.state, cell.at_once));

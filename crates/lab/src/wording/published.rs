@@ -28,7 +28,7 @@ impl Published {
         let mut sheet =
             if self.rows.len() <= ROWS_MAX { self.every_row() } else { self.a_row_a_cell() };
         sheet.title = format!("Then and now: {}", self.source);
-        if let Some(said) = self.ways_in_words() {
+        if let Some(said) = self.directions_in_words() {
             sheet.say(said);
         }
         if sheet.columns.iter().any(|column| column == KERNEL_NOW) {
@@ -66,7 +66,7 @@ impl Published {
                 KERNEL_NOW,
             ],
         )
-        .told_apart_by(2);
+        .keyed_by(2);
         let none = || "-".to_owned();
         for row in &self.rows {
             let ratio = |ratio: Option<f64>| ratio.map_or_else(none, words::three_digits);
@@ -125,8 +125,8 @@ impl Published {
         sheet
     }
 
-    /// How often it is the same way round now.
-    fn ways_in_words(&self) -> Option<String> {
+    /// How many ratios lie on the same side of 1 now as then.
+    fn directions_in_words(&self) -> Option<String> {
         let both: Vec<(f64, Estimated)> =
             self.rows.iter().filter_map(|row| Some((row.then_ratio?, row.now_ratio?))).collect();
         if both.is_empty() {
@@ -144,12 +144,12 @@ impl Published {
             return Some(match (same, other) {
                 (1, _) => format!("The ratio to {baseline} lies on the same side of 1 as then."),
                 (_, 1) => format!("The ratio to {baseline} lies on the other side of 1 than then."),
-                _ => format!("The ratio to {baseline} is not told from 1 now."),
+                _ => format!("The ratio to {baseline} is not distinguishable from 1 now."),
             });
         }
         Some(format!(
             "Of {} ratios to {baseline}, {same} lie on the same side of 1 as then, {other} on the other, and {} \
-             are not told from 1 now.",
+             are not distinguishable from 1 now.",
             both.len(),
             both.len() - same - other
         ))

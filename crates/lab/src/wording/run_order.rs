@@ -24,7 +24,7 @@ impl OrderOfRuns {
             "What the order of runs would have made of it",
             &["variant", "cell", "one after another", "interleaved"],
         )
-        .told_apart_by(2);
+        .keyed_by(2);
         for naive in &self.one_after_another {
             sheet.row(vec![
                 naive.variant.clone(),
@@ -61,7 +61,7 @@ impl OrderOfRuns {
 impl Unproved {
     pub(crate) fn in_words(&self) -> String {
         let mut said = format!(
-            "{} with a page cache that nobody looked at took {} at {}",
+            "{} with an unproved page cache state took {} at {}",
             self.variant,
             words::nanoseconds(self.median_ns),
             self.cell
@@ -90,7 +90,7 @@ impl Shortcut {
         let worst = self.worst.as_ref()?;
         Some(format!(
             "{what} would have given a ratio outside the interval, and off by more than {}, in {} of \
-             {} comparisons, and one the wrong way round in {}; farthest off {} at {}: {} instead of \
+             {} comparisons, and with the opposite direction in {}; farthest off {} at {}: {} instead of \
              {}.",
             in_both_states(deltas),
             self.off,

@@ -10,7 +10,7 @@ impl Scaling {
             "How the rate grows",
             &["variant", "file", "state", "with", "time", "each", "together", "times as fast"],
         )
-        .told_apart_by(4);
+        .keyed_by(4);
         for step in &self.steps {
             let of = match (step.of, step.count) {
                 (Of::AtOnce, _) => "at once",

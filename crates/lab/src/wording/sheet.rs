@@ -10,8 +10,8 @@ pub struct Sheet {
     pub title: String,
     /// The heads of the columns; the first stands over names.
     pub columns: Vec<String>,
-    /// So many of the first columns tell a row from the others.
-    pub telling: usize,
+    /// So many of the first columns identify a row.
+    pub key_columns: usize,
     /// The rows, with a value for each column.
     pub rows: Vec<Vec<String>>,
     /// What it means.
@@ -23,14 +23,14 @@ impl Sheet {
         Sheet {
             title: title.to_owned(),
             columns: columns.iter().map(|&column| column.to_owned()).collect(),
-            telling: 1,
+            key_columns: 1,
             ..Sheet::default()
         }
     }
 
-    /// The same, with rows that the first `telling` columns together tell apart.
-    pub(crate) fn told_apart_by(self, telling: usize) -> Sheet {
-        Sheet { telling, ..self }
+    /// The same, with rows that the first `key_columns` columns together identify.
+    pub(crate) fn keyed_by(self, key_columns: usize) -> Sheet {
+        Sheet { key_columns, ..self }
     }
 
     /// Adds a row.
@@ -54,7 +54,7 @@ impl Sheet {
     pub(crate) fn drop(&mut self, name: &str) {
         if let Some(at) = self.columns.iter().position(|column| column == name) {
             self.columns.remove(at);
-            self.telling -= usize::from(at < self.telling);
+            self.key_columns -= usize::from(at < self.key_columns);
             self.rows.iter_mut().for_each(|row| {
                 row.remove(at);
             });

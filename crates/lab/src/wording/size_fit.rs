@@ -4,8 +4,8 @@ use super::sheet::{Sheet, circumstances, cost, percent, rate, size};
 use crate::analysis::size_fit::{FittedLine, SizeFit};
 use crate::definition::cell::Destination;
 
-/// A deviation from the line that a reader should know of.
-const MISFIT_WORTH_TELLING: f64 = 0.1;
+/// Larger deviations from the line are reported.
+const MISFIT_REPORTED_MIN: f64 = 0.1;
 
 impl SizeFit {
     pub(crate) fn sheet(&self) -> Sheet {
@@ -22,7 +22,7 @@ impl SizeFit {
                 "off by",
             ],
         )
-        .told_apart_by(2);
+        .keyed_by(2);
         for line in &self.lines {
             let state = match line.destination {
                 Destination::Fresh => circumstances(line.state, line.at_once),
@@ -42,14 +42,14 @@ impl SizeFit {
                 format!("{} at {}", percent(line.misfit_largest), size(line.misfit_at_bytes)),
             ]);
         }
-        let off = |line: &&FittedLine| line.misfit_largest.abs() > MISFIT_WORTH_TELLING;
+        let off = |line: &&FittedLine| line.misfit_largest.abs() > MISFIT_REPORTED_MIN;
         let bad = self.lines.iter().filter(off).count();
         if bad > 0 {
             sheet.say(format!(
-                "{bad} of {} lines are off by more than {:.0} % at some size: there the two costs \
-                 describe the times badly, and the cells themselves are to be believed.",
+                "{bad} of {} lines miss the median by more than {:.0} % at some size. There, use the \
+                 times of the cells, not the fitted costs.",
                 self.lines.len(),
-                MISFIT_WORTH_TELLING * 100.0
+                MISFIT_REPORTED_MIN * 100.0
             ));
         }
         sheet.drop_if_uniform("state");

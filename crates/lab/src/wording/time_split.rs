@@ -27,7 +27,7 @@ impl Split {
                 "major",
             ],
         )
-        .told_apart_by(2);
+        .keyed_by(2);
         for parts in of_largest() {
             let state = circumstances(parts.state, parts.at_once);
             sheet.row(vec![

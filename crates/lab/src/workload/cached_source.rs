@@ -20,7 +20,7 @@ pub(crate) struct CachedSource {
 
 /// A run whose source has its state and whose counters were read.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct StartedRun {
     reached: Reached,
     counters: Counters,
 }
@@ -35,38 +35,43 @@ impl CachedSource {
     }
 
     /// Sets the state and proves it.
-    pub(crate) fn begin(&self) -> Result<Begun, Error> {
+    pub(crate) fn begin(&self) -> Result<StartedRun, Error> {
         let reached = self.prover.reach(self.state, &self.source, &self.load)?;
-        Ok(Begun { reached, counters: Counters::read() })
+        Ok(StartedRun { reached, counters: Counters::read() })
     }
 
     /// Fills in what a run took and its state. `verified` and what concerns a destination is the
     /// caller's.
-    pub(crate) fn end(&self, begun: Begun, spent: &Spent) -> Result<Measurement, Error> {
-        let mut measured = self.took(&begun, spent)?;
-        self.judge(begun, &mut measured, false);
+    pub(crate) fn end(&self, started: StartedRun, spent: &Spent) -> Result<Measurement, Error> {
+        let mut measured = self.took(&started, spent)?;
+        self.judge(started, &mut measured, false);
         Ok(measured)
     }
 
     /// Fills in what a run took, without its state.
-    pub(crate) fn took(&self, begun: &Begun, spent: &Spent) -> Result<Measurement, Error> {
+    pub(crate) fn took(&self, started: &StartedRun, spent: &Spent) -> Result<Measurement, Error> {
         let mut measured = Measurement::default();
-        begun.counters.fill_since(&mut measured);
+        started.counters.fill_since(&mut measured);
         spent.fill(&mut measured);
         if self.state != State::Warm {
             // Kernel threads may serve the device, and it may be they that the run waited for.
             measured.processor_wait_ns = None;
         }
-        measured.src_resident_bytes_before = begun.reached.resident_bytes;
+        measured.src_resident_bytes_before = started.reached.resident_bytes;
         measured.src_resident_bytes_after = self.prover.resident_bytes(&self.source, &self.load)?;
         Ok(measured)
     }
 
     /// Fills in the state of a run. `measured` says whether extents were shared; for
     /// `bypasses_cache` see [`Prover::disagrees`].
-    pub(crate) fn judge(&self, begun: Begun, measured: &mut Measurement, bypasses_cache: bool) {
+    pub(crate) fn judge(
+        &self,
+        started: StartedRun,
+        measured: &mut Measurement,
+        bypasses_cache: bool,
+    ) {
         let on_medium_bytes = self.source.allocated_bytes(&self.load);
-        self.prover.judge(measured, begun.reached, on_medium_bytes, bypasses_cache);
+        self.prover.judge(measured, started.reached, on_medium_bytes, bypasses_cache);
     }
 
     /// An error when another process has written to the source.

@@ -172,7 +172,7 @@ fn clock_ns() -> u64 {
 impl ReadyVariant for Calls {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let opened = self.output.open()?;
-        let begun = self.cached.begin()?;
+        let started = self.cached.begin()?;
         let src = self.cached.source.open_file(self.cached.load.parts[0].file)?;
         (self.reads.calls, self.writes.calls) = (0, 0);
         let clock_ns = clock_ns();
@@ -186,7 +186,7 @@ impl ReadyVariant for Calls {
             Error::Unknown(format!("buffer of {}: {side}: {why}", self.text))
         })?;
         self.output.sync(&opened, &mut spent)?;
-        let mut measured = self.cached.end(begun, &spent)?;
+        let mut measured = self.cached.end(started, &spent)?;
         self.output.end(&self.text, opened, &self.expected, &mut measured)?;
         let (read, write) = (OpTimes::of(self.reads.taken()), OpTimes::of(self.writes.taken()));
         measured.calls = Some(read.calls() + write.calls());

@@ -14,7 +14,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::fs::{Access, MemfdFlags};
 
-use super::cached_source::{Begun, CachedSource};
+use super::cached_source::{CachedSource, StartedRun};
 use super::interface::{Needs, ReadyVariant, Setting, Started, Workload};
 use super::tree::Tree;
 use crate::clock::{Clock, Spent, now_ns};
@@ -54,7 +54,7 @@ impl Line {
         }
         for (place, what) in [("{src}", "source"), ("{dst}", "destination")] {
             if !words.iter().skip(1).any(|word| word.contains(place)) {
-                return Err(format!("it lacks {place}, where its {what} stands"));
+                return Err(format!("{place} is missing: the {what} goes there"));
             }
         }
         Ok(Line { words })
@@ -193,7 +193,7 @@ impl Commanding {
 
 impl Commanding {
     /// Derives from what happened what is not known of a command beforehand.
-    fn judge(&self, begun: Begun, measured: &mut Measurement) {
+    fn judge(&self, started: StartedRun, measured: &mut Measurement) {
         let bytes = self.cached.load.bytes;
         measured.shares_extents = measured.dst_resident_bytes_after == Some(0)
             && measured.device_written_bytes.is_some_and(|written| written < bytes / 2);
@@ -202,7 +202,7 @@ impl Commanding {
         let all = Some(bytes);
         let bypasses_cache =
             measured.src_resident_bytes_before == all && measured.src_resident_bytes_after == all;
-        self.cached.judge(begun, measured, bypasses_cache);
+        self.cached.judge(started, measured, bypasses_cache);
     }
 }
 
@@ -231,13 +231,13 @@ impl ReadyVariant for Commanding {
             Destination::Fresh => Some(0),
             Destination::Overwritten => self.tree.resident_bytes(&self.dst),
         };
-        let begun = self.cached.begin()?;
+        let started = self.cached.begin()?;
         let mut spent = Spent::default();
         let Some(status) = self.execute(clock, &mut spent, &caught)? else {
             return Ok(Outcome::Refused(no_such_program(&self.words[0])));
         };
         self.sync(&mut spent)?;
-        let mut measured = self.cached.took(&begun, &spent)?;
+        let mut measured = self.cached.took(&started, &spent)?;
         // The waiting of this thread is not that of the command, and may be for the command.
         measured.processor_wait_ns = None;
         if !status.success() {
@@ -260,7 +260,7 @@ impl ReadyVariant for Commanding {
         measured.dst_resident_bytes_before = dst_before.filter(|_| counted);
         measured.dst_resident_bytes_after = dst_after.filter(|_| counted);
         measured.verified = true;
-        self.judge(begun, &mut measured);
+        self.judge(started, &mut measured);
         remove(&self.dst)?;
         Ok(Outcome::Measured(Box::new(measured)))
     }
@@ -295,9 +295,9 @@ mod tests {
             &COMMAND,
             &[
                 ("", "there is no command"),
-                ("cp {src}", "it lacks {dst}, where its destination stands"),
-                ("cp a {dst}", "it lacks {src}, where its source stands"),
-                ("{src} {dst}", "it lacks {src}"),
+                ("cp {src}", "{dst} is missing: the destination goes there"),
+                ("cp a {dst}", "{src} is missing: the source goes there"),
+                ("{src} {dst}", "{src} is missing"),
                 ("cp '{src} {dst}", "a quote is not closed"),
             ],
         );

@@ -22,7 +22,7 @@ pub(crate) static CREATE: Workload = Workload {
     name: "create",
     about: "create a file of computed bytes by mapping it or by writing",
     variants: "write:64K or mmap:8M, the latter with populate",
-    check: |variant| Way::parse(variant).map(drop),
+    check: |variant| Method::parse(variant).map(drop),
     start,
     needs,
     has_state: false,
@@ -31,7 +31,7 @@ pub(crate) static CREATE: Workload = Workload {
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Method {
     Write { buffer_bytes: usize },
     Mmap { window_bytes: usize, populate: bool },
 }
@@ -39,8 +39,8 @@ enum Way {
 /// The most bytes of a buffer or window.
 const PIECE_BYTES_MAX: u64 = 1 << 30;
 
-impl Way {
-    fn parse(text: &str) -> Result<Way, String> {
+impl Method {
+    fn parse(text: &str) -> Result<Method, String> {
         let (how, rest) = text.split_once(':').unwrap_or((text, ""));
         let (size, option) = match rest.split_once(',') {
             Some((size, option)) => (size, Some(option)),
@@ -49,12 +49,12 @@ impl Way {
         match (how, option) {
             ("mmap", None | Some("populate")) => {
                 let window_bytes = parameters::window_bytes_of(size, PIECE_BYTES_MAX)?;
-                Ok(Way::Mmap { window_bytes, populate: option.is_some() })
+                Ok(Method::Mmap { window_bytes, populate: option.is_some() })
             }
             ("write", None) => {
                 let buffer_bytes = parameters::bytes_of(size, PIECE_BYTES_MAX)?;
                 match buffer_bytes as u64 % pattern::WORD_BYTES {
-                    0 => Ok(Way::Write { buffer_bytes }),
+                    0 => Ok(Method::Write { buffer_bytes }),
                     _ => Err(format!("'{size}' is no multiple of 8, the bytes of a word")),
                 }
             }
@@ -70,7 +70,7 @@ fn needs(cell: &Cell) -> Needs {
 
 struct Creating {
     text: String,
-    way: Way,
+    method: Method,
     bytes: u64,
     /// Written once, so that its first use causes no page faults; empty for mmap.
     buffer: Buffer,
@@ -79,14 +79,14 @@ struct Creating {
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let parsed = parameters::one_file(setting.cell).and_then(|()| Way::parse(text));
-    let way = match parsed {
-        Ok(way) => way,
+    let parsed = parameters::one_file(setting.cell).and_then(|()| Method::parse(text));
+    let method = match parsed {
+        Ok(method) => method,
         Err(why) => return Ok(Err(why)),
     };
-    let buffer = parameters::touched(match way {
-        Way::Write { buffer_bytes } => buffer_bytes,
-        Way::Mmap { .. } => 0,
+    let buffer = parameters::touched(match method {
+        Method::Write { buffer_bytes } => buffer_bytes,
+        Method::Mmap { .. } => 0,
     });
     let buffer = match buffer {
         Ok(buffer) => buffer,
@@ -95,7 +95,7 @@ fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
     let bytes = setting.cell.file_bytes;
     Ok(Ok(Box::new(Creating {
         text: text.to_owned(),
-        way,
+        method,
         bytes,
         buffer,
         output: Output::new(setting, bytes)?,
@@ -157,9 +157,9 @@ impl ReadyVariant for Creating {
         let guard = Guard::new();
         let counters = Counters::read();
         let mut spent = Spent::default();
-        let made = match self.way {
-            Way::Write { .. } => clock.time(&mut spent, || by_writing(fd, buffer, bytes)),
-            Way::Mmap { window_bytes, populate } => {
+        let made = match self.method {
+            Method::Write { .. } => clock.time(&mut spent, || by_writing(fd, buffer, bytes)),
+            Method::Mmap { window_bytes, populate } => {
                 let window = (window_bytes, populate);
                 clock.time(&mut spent, || by_mapping(fd, &guard, window, bytes))
             }
@@ -241,7 +241,7 @@ mod tests {
         let setting = trial.setting();
         let mut creating = Creating {
             text: "write:8K".to_owned(),
-            way: Way::Write { buffer_bytes: 8192 },
+            method: Method::Write { buffer_bytes: 8192 },
             bytes: 100_000,
             buffer: parameters::touched(8192).expect("memory"),
             output: Output::new(&setting, 100_000).expect("opened"),

@@ -347,13 +347,13 @@ fn hex(digest: &[u8]) -> String {
 
 impl ReadyVariant for Digesting {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
-        let begun = self.cached.begin()?;
+        let started = self.cached.begin()?;
         let mut spent = Spent::default();
         let mut calls = 0;
         for index in 0..self.cached.load.parts.len() {
             calls += self.digest_part(index, clock, &mut spent)?;
         }
-        let mut measured = self.cached.end(begun, &spent)?;
+        let mut measured = self.cached.end(started, &spent)?;
         measured.verified = true;
         measured.calls = Some(calls);
         Ok(Outcome::Measured(Box::new(measured)))

@@ -42,7 +42,7 @@ enum Parsed {
     Engine(Variant),
 }
 
-enum Way {
+enum Method {
     Mmap { window_bytes: usize, populate: bool },
     Engine(SocketCopy),
 }
@@ -84,7 +84,7 @@ fn needs(cell: &Cell) -> Needs {
 
 struct Receiving {
     text: String,
-    way: Way,
+    method: Method,
     bytes: u64,
     sender: Peer,
     output: Output,
@@ -92,21 +92,21 @@ struct Receiving {
 }
 
 fn start(setting: &Setting<'_>, text: &str) -> Result<Started, Error> {
-    let way =
+    let method =
         parameters::one_file(setting.cell).and_then(|()| Parsed::of(text)).and_then(|parsed| {
             Ok(match parsed {
-                Parsed::Mmap { window_bytes, populate } => Way::Mmap { window_bytes, populate },
-                Parsed::Engine(variant) => Way::Engine(SocketCopy::start(&variant)?),
+                Parsed::Mmap { window_bytes, populate } => Method::Mmap { window_bytes, populate },
+                Parsed::Engine(variant) => Method::Engine(SocketCopy::start(&variant)?),
             })
         });
-    let way = match way {
-        Ok(way) => way,
+    let method = match method {
+        Ok(method) => method,
         Err(why) => return Ok(Err(why)),
     };
     let bytes = setting.cell.file_bytes;
     Ok(Ok(Box::new(Receiving {
         text: text.to_owned(),
-        way,
+        method,
         bytes,
         sender: Peer::start(Role::Sender, bytes)?,
         output: Output::new(setting, bytes)?,
@@ -158,8 +158,8 @@ impl Receiving {
                 Error::Unknown(format!("cannot have the other end begin: {error}"))
             })
         };
-        match &mut self.way {
-            Way::Mmap { window_bytes, populate } => {
+        match &mut self.method {
+            Method::Mmap { window_bytes, populate } => {
                 let window = (*window_bytes, *populate);
                 let bytes = self.bytes;
                 let received = clock.time(spent, || {
@@ -172,7 +172,7 @@ impl Receiving {
                 })?;
                 Ok((None, Some(calls)))
             }
-            Way::Engine(chained) => {
+            Method::Engine(chained) => {
                 let span = Span { src: Pos::Here, dst: Pos::At(0), len: self.bytes };
                 let pair = Pair::new(src, dst);
                 let share = chained.run_after(begin, pair, span, clock, spent)?;

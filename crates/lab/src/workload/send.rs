@@ -120,7 +120,7 @@ impl ReadyVariant for Sending {
     fn run(&mut self, clock: Clock<'_>) -> Result<Outcome, Error> {
         let mut connection = self.receiver.connect()?;
         let src = self.cached.source.open_file(0)?;
-        let begun = self.cached.begin()?;
+        let started = self.cached.begin()?;
         let mut spent = Spent::default();
         let pair = Pair::new(src.as_fd(), connection.as_fd());
         let span = self.span();
@@ -128,7 +128,7 @@ impl ReadyVariant for Sending {
         let acknowledged = connection.read_exact(&mut [0]);
         spent.synced_ns = Some(now_ns() - spent.ended_ns);
         acknowledged.map_err(|error| Error::Unknown(format!("no acknowledgement: {error}")))?;
-        let mut measured = self.cached.end(begun, &spent)?;
+        let mut measured = self.cached.end(started, &spent)?;
         drop(connection);
         self.check()?;
         if share.own_bytes == 0 {

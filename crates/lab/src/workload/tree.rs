@@ -71,7 +71,7 @@ impl Tree {
         self.files().map(resident).sum()
     }
 
-    /// In what way `root` is not this tree; `None` when it is.
+    /// How `root` differs from this tree; `None` when it is equal.
     pub(crate) fn difference(&self, root: &Path) -> Result<Option<String>, Error> {
         if root.symlink_metadata().is_err() {
             return Ok(Some("it made no destination".to_owned()));

@@ -107,7 +107,7 @@ fn panel(cell: &CellSummary<'_>, points_max: usize) -> (Panel, Counts) {
             .iter()
             .map(|record| {
                 let value = value_ns(&record.measured, cell.part.measure);
-                [order.at(record.measured.begun_ns), value / variant.median_ns]
+                [order.at(record.measured.started_ns), value / variant.median_ns]
             })
             .collect();
         counts.all += points.len();
@@ -138,7 +138,7 @@ impl Order {
         let mut rounds: BTreeMap<(u32, u32, u32), Vec<u64>> = BTreeMap::new();
         for record in cell.variants.iter().flat_map(|variant| &variant.all) {
             let round = rounds.entry((record.session, record.round, record.repeat)).or_default();
-            round.push(record.measured.begun_ns);
+            round.push(record.measured.started_ns);
         }
         let mut rounds: Vec<Vec<u64>> = rounds.into_values().collect();
         rounds.iter_mut().for_each(|round| round.sort_unstable());
@@ -155,14 +155,14 @@ impl Order {
     }
 
     /// The place of the run that began then.
-    fn at(&self, begun_ns: u64) -> f64 {
-        let index = self.places.partition_point(|(at, _)| *at < begun_ns);
+    fn at(&self, started_ns: u64) -> f64 {
+        let index = self.places.partition_point(|(at, _)| *at < started_ns);
         self.places.get(index).or(self.places.last()).map_or(1.0, |(_, place)| *place)
     }
 
     /// The beginning of that run's round.
-    fn round_at(&self, begun_ns: u64) -> f64 {
-        self.at(begun_ns).floor()
+    fn round_at(&self, started_ns: u64) -> f64 {
+        self.at(started_ns).floor()
     }
 }
 
@@ -182,10 +182,10 @@ fn thinned(mut points: Vec<[f64; 2]>, most: usize) -> Vec<[f64; 2]> {
 }
 
 fn sessions(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
-    let mut begun: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut started: BTreeMap<u32, u64> = BTreeMap::new();
     for record in cell.variants.iter().flat_map(|variant| &variant.all) {
-        let at = begun.entry(record.session).or_insert(u64::MAX);
-        *at = record.measured.begun_ns.min(*at);
+        let at = started.entry(record.session).or_insert(u64::MAX);
+        *at = record.measured.started_ns.min(*at);
     }
     let rule = |at: u64| Shape::Rule {
         cuts: Along::X,
@@ -193,24 +193,24 @@ fn sessions(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
         text: String::new(),
         stroke: Stroke::Thin,
     };
-    if begun.len() > SESSIONS_MAX {
+    if started.len() > SESSIONS_MAX {
         return Vec::new();
     }
-    begun.into_values().map(|at| Mark::neutral("session", rule(at))).collect()
+    started.into_values().map(|at| Mark::neutral("session", rule(at))).collect()
 }
 
 /// Rounds that a gate found disturbed. Consecutive ones are one band.
 fn disturbed(cell: &CellSummary<'_>, order: &Order) -> Vec<Mark> {
-    let mut begun: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
+    let mut started: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
     for record in cell.variants.iter().flat_map(|variant| &variant.all) {
-        let at = record.measured.begun_ns;
+        let at = record.measured.started_ns;
         let key = (record.session, record.round, record.repeat);
-        let ends = begun.entry(key).or_insert((at, at));
+        let ends = started.entry(key).or_insert((at, at));
         *ends = (ends.0.min(at), ends.1.max(at));
     }
     let mut bands: Vec<(f64, f64, Vec<String>)> = Vec::new();
     for round in cell.rounds.iter().filter(|round| !round.gate.breach.is_empty()) {
-        let Some((first, last)) = begun.get(&(round.session, round.round, round.repeat)) else {
+        let Some((first, last)) = started.get(&(round.session, round.round, round.repeat)) else {
             continue;
         };
         let what = if round.again { "disturbed, run again" } else { "disturbed" };
@@ -249,7 +249,7 @@ fn probe(cell: &CellSummary<'_>, order: &Order, most: usize) -> Option<Mark> {
     let middle = median(&probes)?;
     let points = runs
         .iter()
-        .map(|it| [order.at(it.measured.begun_ns), it.probe_ns as f64 / middle])
+        .map(|it| [order.at(it.measured.started_ns), it.probe_ns as f64 / middle])
         .collect();
     let points = thinned(points, most.max(40));
     let line = Shape::Line { points, stroke: Stroke::Thin };
@@ -262,7 +262,7 @@ fn drift(cell: &CellSummary<'_>) -> Option<f64> {
     let mut runs: Vec<(u64, f64)> = Vec::new();
     for variant in &cell.variants {
         let values = variant.counted.iter().zip(&variant.values_ns);
-        runs.extend(values.map(|(it, ns)| (it.measured.begun_ns, ns / variant.median_ns)));
+        runs.extend(values.map(|(it, ns)| (it.measured.started_ns, ns / variant.median_ns)));
     }
     runs.sort_by_key(|(at, _)| *at);
     let third = runs.len() / 3;

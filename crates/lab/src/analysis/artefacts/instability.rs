@@ -15,8 +15,8 @@ const SERIES_MAX: usize = 200;
 /// How often a detector finds something in noise.
 const BY_CHANCE: f64 = 0.01;
 
-/// How often noise alone causes so many findings that they are reported.
-const TOLD_BY_CHANCE: f64 = 0.02;
+/// Findings are reported if chance causes as many with at most this probability.
+const REPORT_P_MAX: f64 = 0.02;
 
 /// The seed of detectors that simulate.
 const SEED: u64 = 1;
@@ -33,9 +33,9 @@ pub(crate) fn of(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
                 .step_by(cell.counted[index].len().div_ceil(SERIES_MAX).max(1))
                 .collect();
             let at = || format!("{variant} at {}", cell.cell.id());
-            // How far from no drift, in either direction.
-            let ways = |value: f64| value.ln().abs();
-            drift.add(artefacts::drift(&times, SEED), ways, at);
+            // The distance from no drift, whatever its direction.
+            let magnitude = |value: f64| value.ln().abs();
+            drift.add(artefacts::drift(&times, SEED), magnitude, at);
             modes.add(artefacts::modes(&times, SEED), |_| spread(&times), at);
             outliers.add(artefacts::outliers(&times), |share| share, at);
         }
@@ -78,14 +78,14 @@ fn spread(times: &[f64]) -> f64 {
 
 /// The findings of a detector over many variants and cells.
 struct Found {
-    arms: u64,
+    series: u64,
     found: u64,
     most: Option<(f64, String)>,
 }
 
 impl Found {
     fn new() -> Found {
-        Found { arms: 0, found: 0, most: None }
+        Found { series: 0, found: 0, most: None }
     }
 
     fn add(
@@ -95,7 +95,7 @@ impl Found {
         at: impl Fn() -> String,
     ) {
         let Some(finding) = finding else { return };
-        self.arms += 1;
+        self.series += 1;
         if finding.is_beyond_noise() {
             self.found += 1;
             let size = size(finding.value);
@@ -108,10 +108,10 @@ impl Found {
     /// Reported only if there are more than chance explains.
     fn in_words(&self, said: impl Fn(f64, &str) -> String) -> Option<String> {
         let (size, at) = self.most.as_ref()?;
-        let chance = Binomial::new(BY_CHANCE, self.arms).expect("a share");
-        if chance.sf(self.found - 1) > TOLD_BY_CHANCE {
+        let chance = Binomial::new(BY_CHANCE, self.series).expect("a share");
+        if chance.sf(self.found - 1) > REPORT_P_MAX {
             return None;
         }
-        Some(format!("in {} of {} series of runs {}", self.found, self.arms, said(*size, at)))
+        Some(format!("in {} of {} series of runs {}", self.found, self.series, said(*size, at)))
     }
 }

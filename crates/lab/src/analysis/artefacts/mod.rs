@@ -29,14 +29,15 @@ const FAULTS_STRAY: f64 = 16.0;
 /// The reading of the clock may be this share of a time.
 const CLOCK_SHARE: f64 = 0.02;
 
-/// What is to be said of the samples in `views`, which are all parts of an experiment.
+/// The warnings about the samples in `views`, which are all parts of an experiment.
 #[must_use]
 pub fn of(views: &[View<'_>], machine: MachineFacts) -> Vec<String> {
     let cells: Vec<(&View<'_>, &CellView<'_>)> =
         views.iter().flat_map(|view| view.cells.iter().map(move |cell| (view, cell))).collect();
     let mut warnings = Vec::new();
     if !machine.optimized_build {
-        warnings.push("this program was built without optimisation, and is slow for it".to_owned());
+        warnings
+            .push("this program was built without optimisation and is therefore slow".to_owned());
     }
     let cold = views.iter().any(|view| view.part.states.contains(&State::Cold));
     if cold && machine.virtual_machine {
@@ -66,7 +67,7 @@ pub fn of(views: &[View<'_>], machine: MachineFacts) -> Vec<String> {
 }
 
 /// Whether page faults belong to what a variant does.
-fn faults_are_due(workload: &str, variant: &str) -> bool {
+fn faults_are_expected(workload: &str, variant: &str) -> bool {
     workload == "command"
         || ["mmap", "untouched", "stdio"].iter().any(|word| variant.contains(word))
 }
@@ -78,7 +79,7 @@ fn faults(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
             let of = |record: &Record| Some(record.measured.minor_faults as f64);
             let Some(faults) = cell.median_of(index, of) else { continue };
             let stray = FAULTS_STRAY * f64::from(workers_of(variant).1 * cell.cell.at_once);
-            if faults > stray && !faults_are_due(&cell.cell.workload, variant) {
+            if faults > stray && !faults_are_expected(&cell.cell.workload, variant) {
                 found.entry(variant).or_default().push((faults, cell.cell.id()));
             }
         }
@@ -89,8 +90,8 @@ fn faults(cells: &[(&View<'_>, &CellView<'_>)]) -> Vec<String> {
             cells.sort_by(|a, b| b.0.total_cmp(&a.0));
             let (most, cell) = &cells[0];
             format!(
-                "{variant} met page faults inside its time where none are due, {most:.0} a run at \
-                 {cell}{}: what they cost is in its figures",
+                "{variant} had page faults in the timed part where none are expected, {most:.0} a run \
+                 at {cell}{}: their cost is included",
                 and_more(cells.len())
             )
         })
@@ -104,7 +105,7 @@ fn and_more(cells: usize) -> String {
     }
 }
 
-/// Times so short that looking at the clock shows in them.
+/// Times so short that reading the clock is a noticeable share of them.
 fn clock(cells: &[(&View<'_>, &CellView<'_>)], clock_ns: f64) -> Option<String> {
     let short: Vec<String> = cells
         .iter()
@@ -118,7 +119,7 @@ fn clock(cells: &[(&View<'_>, &CellView<'_>)], clock_ns: f64) -> Option<String> 
         .collect();
     (!short.is_empty()).then(|| {
         format!(
-            "in {} some times are so short that the look at the clock, {clock_ns:.0} ns, is more than \
+            "in {} some times are so short that reading the clock, {clock_ns:.0} ns, is more than \
              {:.0} % of them",
             named(&short),
             CLOCK_SHARE * 100.0

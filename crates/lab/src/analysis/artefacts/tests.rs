@@ -15,7 +15,7 @@ fn quiet(variants: &[&str]) -> Synthetic {
 fn quiet_samples_give_no_sign() {
     let mut made = quiet(&["sendfile", "mmap:8M"]);
     made.measure_with(10, 4, |_, variant, record| {
-        // Which are due.
+        // A mapping has page faults, and so they are expected.
         record.measured.minor_faults = if variant == "mmap:8M" { 256 } else { 2 };
         record.measured.state_proved = Proof::Warm;
         1e6
@@ -32,9 +32,10 @@ fn each_sign_is_told() {
                 record.measured.minor_faults = 63;
                 1e6
             },
-            "sendfile met page faults inside its time where none are due, 63 a run at part/1M:",
+            "sendfile had page faults in the timed part where none are expected, 63 a run at part/1M: \
+             their cost is included",
         ),
-        (|_| 800.0, "the look at the clock, 25 ns, is more than 2 % of them"),
+        (|_| 800.0, "reading the clock, 25 ns, is more than 2 % of them"),
         (
             |record| {
                 record.measured.shares_extents = true;

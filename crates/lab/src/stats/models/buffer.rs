@@ -1,4 +1,4 @@
-//! How large a buffer has to be.
+//! The buffer size that a given overhead requires.
 
 use super::{
     curve::{Curve, Point},
@@ -7,13 +7,15 @@ use super::{
 };
 use crate::stats::Interval;
 
-/// The buffer, in bytes, from which on the calls cost no more than the share `overhead` of what the
-/// bytes cost: B ≥ (c_r + c_w) / (ε (f_r + f_w)), with c the cost of a read or write call and f of
-/// a byte, each from the line through `reads` and `writes` (single calls, of one state of the
-/// cache). Sessions are left out of both at once for the interval, and it is taken of the
-/// logarithm. When calls cost nothing that can be seen, the value is 0 with no interval, and when
-/// they would not without some session, there is none either. `None` when either has fewer than
-/// three sizes, or bytes cost nothing.
+/// The buffer, in bytes, from which on the calls cost at most the share `overhead` (ε) of the cost
+/// of the bytes: B ≥ (c_r + c_w) / (ε (f_r + f_w)). c is the cost of a read or write call and f
+/// that of a byte, each from the line through `reads` and `writes` (single calls in one state of
+/// the cache).
+///
+/// The interval is that of the logarithm, by a jackknife that leaves a session out of both lines at
+/// once. The value is 0 without interval when the cost of calls is too small to be measured; there
+/// is no interval either when that is so without some session. `None` when either line has fewer
+/// than three sizes, or the cost of bytes is not positive.
 ///
 /// # Panics
 /// When `overhead`, bytes or a time are not positive.

@@ -1,18 +1,18 @@
-//! From times of many sessions to one time a size.
+//! Reduces the times of many sessions to one time a size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::stats::{bisquare, median};
 
-/// What so many bytes took.
+/// The time of one run or call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Bytes; positive.
     pub bytes: f64,
     /// Nanoseconds; positive.
     pub elapsed_ns: f64,
-    /// The session in which it was measured. With one session only, its rounds may stand for
-    /// sessions, and what differs between sessions is then not in the intervals.
+    /// The session in which it was measured. With one session only, its rounds may be passed as
+    /// sessions; the intervals then lack the variation between sessions.
     pub session: u32,
 }
 
@@ -23,15 +23,15 @@ pub(super) struct Curve {
     pub(super) bytes: Vec<f64>,
     /// For each size.
     pub(super) logs: Vec<f64>,
-    /// What remains of each session's value when the size's and the session's own are taken off.
+    /// The residuals: each session's value less the effects of its size and of its session.
     remainders: Vec<f64>,
     sessions: usize,
 }
 
 impl Curve {
-    /// The median of each session at each size; their bisquare mean over the sessions, each moved
-    /// by what distinguishes it at all sizes, so that a session of which some sizes are missing
-    /// does not bend the curve.
+    /// The bisquare mean over sessions of the median of each session at each size. Each session is
+    /// first shifted by its mean difference from the others at all sizes, so that a session without
+    /// some sizes does not bend the curve.
     ///
     /// # Panics
     /// When bytes or a time are not positive.
@@ -71,8 +71,8 @@ impl Curve {
         Curve { logs, ..self.clone() }
     }
 
-    /// The standard error of a size's value and its degrees of freedom, from how differently the
-    /// sessions bend; `None` when none is left, as with one session.
+    /// The standard error of a size's value and its degrees of freedom, from the residuals of the
+    /// sessions. `None` when no degree of freedom is left, as with one session.
     pub(super) fn error(&self) -> Option<(f64, f64)> {
         let sessions = self.sessions as f64;
         let freedom = (self.remainders.len() as f64) - self.bytes.len() as f64 - sessions + 1.0;
@@ -85,7 +85,7 @@ impl Curve {
     }
 }
 
-/// By how much each session is slower at all sizes than sessions are, so that they add up to 0.
+/// How much slower each session is at all sizes than the mean session. The values add up to 0.
 fn shifts(sizes: &BTreeMap<u64, Vec<(u32, f64)>>) -> BTreeMap<u32, f64> {
     let mut distances: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for size in sizes.values() {

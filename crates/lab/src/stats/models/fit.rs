@@ -1,15 +1,15 @@
-//! A robust fit of a line, or of two that meet, to logarithms of times.
+//! A robust fit of a line, or of two lines that meet, to logarithms of times.
 
 use super::curve::Curve;
 use crate::stats::{bisquare, median};
 
-/// Steps after which a fit that still moves is left where it is.
+/// The most steps of a fit. A fit that has not converged by then is used as it is.
 const STEPS_MAX: usize = 40;
 
 /// See `stats::bisquare`.
 const CUTOFF_SDS: f64 = 4.685;
 
-/// No scale is smaller: a fit through all points has no outliers.
+/// The smallest scale: a fit through all points has residuals of 0 and no outliers.
 const SCALE_MIN: f64 = 1e-9;
 
 /// A line t = c + f n, or two that meet at `break_bytes`: t = c + f min(n, b) + g max(n - b, 0).
@@ -18,14 +18,14 @@ pub(super) struct Fit {
     /// c in ns, f in ns a byte, and g in ns a byte where there is a break.
     pub(super) costs: Vec<f64>,
     pub(super) break_bytes: Option<f64>,
-    /// Logarithms of time less those of the fit, in the order of the curve.
+    /// The residuals: logarithms of time less those of the fit, in the order of the curve.
     pub(super) residuals: Vec<f64>,
 }
 
 impl Fit {
-    /// Fits `curve` by bisquare-weighted least squares of the residuals' logarithms, from the fit
-    /// of least squared relative errors; their scale is `scale`, or found from the residuals.
-    /// `None` when there are no more sizes than costs, or they cannot be told apart.
+    /// Fits `curve` by bisquare-weighted least squares of the residuals, starting at the fit of
+    /// least squared relative errors. The scale is `scale`, or estimated from the residuals. `None`
+    /// when there are no more sizes than costs, or the costs are not identifiable.
     pub(super) fn of(curve: &Curve, break_bytes: Option<f64>, scale: Option<f64>) -> Option<Fit> {
         let rows: Vec<Vec<f64>> =
             curve.bytes.iter().map(|&bytes| row(bytes, break_bytes)).collect();
@@ -47,7 +47,7 @@ impl Fit {
             let scale = scale.unwrap_or_else(|| deviation(&residuals, unknowns));
             let weights: Vec<f64> =
                 residuals.iter().map(|it| bisquare::weight(it / (CUTOFF_SDS * scale))).collect();
-            // The logarithm of the fit changes by its change over the fit.
+            // The derivative of the logarithm of the fit is that of the fit over the fit.
             let slopes: Vec<Vec<f64>> = rows
                 .iter()
                 .map(|row| {
@@ -69,7 +69,7 @@ impl Fit {
         Some(Fit { costs, break_bytes, residuals })
     }
 
-    /// Without a positive fit to start from (a wild curve): proportional to the bytes.
+    /// The start where no positive fit exists: times proportional to the bytes.
     fn through_the_end(rows: &[Vec<f64>], logs: &[f64], break_bytes: Option<f64>) -> Option<Fit> {
         let bytes: Vec<f64> = rows.iter().map(|row| row[1..].iter().sum()).collect();
         let costs: Vec<f64> =
@@ -87,7 +87,7 @@ impl Fit {
     }
 
     /// Twice the bisquare loss at a scale: about the sum of squares of residuals over their scale,
-    /// none counting more than (4.685)² / 3.
+    /// with at most 4.685² / 3 from each residual.
     pub(super) fn loss(&self, scale: f64) -> f64 {
         let loss = |residual: &f64| {
             let share = (residual / (CUTOFF_SDS * scale)).abs().min(1.0);
@@ -104,7 +104,7 @@ fn row(bytes: f64, break_bytes: Option<f64>) -> Vec<f64> {
     }
 }
 
-/// Half a step, a quarter and so on where a whole one would make a time negative.
+/// A step, halved until no time is negative.
 fn stepped(
     rows: &[Vec<f64>],
     logs: &[f64],
@@ -142,8 +142,8 @@ fn deviation(residuals: &[f64], unknowns: usize) -> f64 {
     (median(&distances).expect("residuals") / 0.6745 * spent).max(SCALE_MIN)
 }
 
-/// Solves the weighted normal equations, columns scaled to a length of 1: bytes and calls differ by
-/// nine orders of magnitude. `None` when they have no single solution.
+/// Solves the weighted normal equations. Columns are scaled to a length of 1, because bytes and
+/// calls differ by nine orders of magnitude. `None` when the equations have no unique solution.
 fn least_squares(rows: &[Vec<f64>], wanted: &[f64], weights: &[f64]) -> Option<Vec<f64>> {
     let unknowns = rows.first()?.len();
     let weighted = |f: &dyn Fn(usize) -> f64| -> f64 {
@@ -160,9 +160,9 @@ fn least_squares(rows: &[Vec<f64>], wanted: &[f64], weights: &[f64]) -> Option<V
         })
         .collect();
     for pivot in 0..unknowns {
-        // The matrix is positive definite: no rows need to change places.
+        // The matrix is positive definite, so no pivoting is needed.
         let head = matrix[pivot].clone();
-        // A column of zeros makes it no number.
+        // A column of zeros makes it NaN.
         if head[pivot].is_nan() || head[pivot] <= 1e-12 {
             return None;
         }
@@ -205,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn a_few_wild_sizes_do_not_move_it() {
-        let wild = |n: f64| {
+    fn a_few_outlying_sizes_do_not_move_it() {
+        let outlying = |n: f64| {
             let time = 300.0 + 0.25 * n;
             if n == 4096.0 || n == 1_048_576.0 {
                 7.0 * time
@@ -214,7 +214,7 @@ mod tests {
                 time * (1.0 + 0.01 * (n.ln() * 3.0).sin())
             }
         };
-        let fit = Fit::of(&curve(&sizes(), wild), None, None).expect("a fit");
+        let fit = Fit::of(&curve(&sizes(), outlying), None, None).expect("a fit");
         assert!((fit.costs[0] / 300.0 - 1.0).abs() < 0.02, "{fit:?}");
         assert!((fit.costs[1] / 0.25 - 1.0).abs() < 0.02, "{fit:?}");
     }
@@ -231,8 +231,8 @@ mod tests {
     #[test]
     fn agrees_with_scipy() {
         let noisy = |n: f64| (300.0 + 0.25 * n) * (0.05 * (n.log2() * 7.0).sin()).exp();
-        let wild = |n: f64| noisy(n) * if n == 8192.0 { 1.6 } else { 1.0 };
-        let fit = Fit::of(&curve(&sizes(), wild), None, Some(0.05)).expect("a fit");
+        let outlying = |n: f64| noisy(n) * if n == 8192.0 { 1.6 } else { 1.0 };
+        let fit = Fit::of(&curve(&sizes(), outlying), None, Some(0.05)).expect("a fit");
         assert!((fit.costs[0] / KNOWN[0] - 1.0).abs() < 1e-6, "{fit:?}");
         assert!((fit.costs[1] / KNOWN[1] - 1.0).abs() < 1e-6, "{fit:?}");
     }

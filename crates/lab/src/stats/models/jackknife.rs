@@ -1,22 +1,22 @@
-//! How far an estimate may be off that has no formula for it.
+//! Intervals for estimates whose error has no formula.
 
 use std::collections::BTreeSet;
 
 use super::curve::{Point, sessions};
 use crate::stats::{Interval, trimmed::t_quantile};
 
-/// A value with the interval that holds the true one in 95 of 100 experiments.
+/// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
-    /// `None` when there are too few sessions to tell: three or more are needed.
+    /// `None` with fewer than three sessions.
     pub interval: Option<Interval>,
 }
 
-/// The values that `of` finds from all points, each with its interval from how they change when one
-/// session is left out: Tukey's jackknife over sessions, with Student's t of one degree of freedom
-/// less than there are sessions. Drawing few sessions with replacement gives intervals that are too
+/// The values that `of` computes from all points, each with its interval by Tukey's jackknife over
+/// sessions: from the changes when one session is left out, with Student's t of one degree of
+/// freedom less than there are sessions. A bootstrap of few sessions gives intervals that are too
 /// narrow, as it does for ratios ([`crate::stats::Sessions`]).
 pub(super) fn jackknife<const N: usize>(
     samples: &[&[Point]],

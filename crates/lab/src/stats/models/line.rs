@@ -1,4 +1,4 @@
-//! What a call and what a byte costs.
+//! The cost of a call and of a byte, as a line through times by size.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
@@ -11,39 +11,39 @@ use super::{
 /// t(n) = c + f n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostLine {
-    /// c, the cost of a call apart from its bytes, in nanoseconds. It may come out negative when it
-    /// is too small to be seen.
+    /// c, the cost of a call without its bytes, in nanoseconds. The estimate may be negative when
+    /// the cost is too small to be measured.
     pub call_ns: Estimate,
-    /// f, what a byte costs, in nanoseconds.
+    /// f, the cost of a byte, in nanoseconds.
     pub byte_ns: Estimate,
     /// How well the line fits.
     pub misfit: Misfit,
 }
 
-/// How far a model is from what was measured.
+/// The distance between a model and the measured times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Misfit {
     /// The largest difference between a size's typical time and the model, as a share of the model;
-    /// negative when the model is too slow.
+    /// negative when the model predicts too long a time.
     pub largest: f64,
-    /// The size at which that is.
+    /// The size of that difference, in bytes.
     pub at_bytes: f64,
-    /// The chance of differences as large if the model were true, from how much sessions differ:
-    /// the F test for lack of fit with a robust error. `None` with one session. With many
-    /// sessions no model of a machine is true; `largest` says whether it matters.
+    /// The p value of the F test for lack of fit, with a robust error from the differences between
+    /// sessions. `None` with one session. With many sessions the test rejects every model of a
+    /// machine; `largest` shows whether the misfit matters.
     pub p: Option<f64>,
 }
 
-/// The line through `points`, robust against a few sessions and a few sizes that are off: session
-/// medians, bisquare means over sessions, and a bisquare fit of relative errors over the sizes,
-/// which all count the same however many bytes they have. Cold and warm, or calls of different
-/// kinds, are different lines: give one at a time. `None` with fewer than three sizes.
+/// The line through `points`, robust against a few outlying sessions and sizes: session medians,
+/// bisquare means over sessions, and a bisquare fit of relative errors over the sizes, which all
+/// have the same weight whatever their bytes. Pass the points of one line only: cold and warm runs,
+/// or calls of different kinds, have different lines. `None` with fewer than three sizes.
 ///
-/// The intervals of c, of f and of the buffer that follows from them held the truth in 94 to 98 %
-/// of simulated experiments of 5 or 12 sessions of 15 sizes, a tenth of whose runs were slowed by
-/// 20 to 100 % and whose sessions differed by 5 %. In these, 1 to 4 % of true lines were said not
-/// to fit at 5 %, 96 to 100 % of breaks at which a byte comes to cost 1.7 times as much were found,
-/// and none of 400 lines was taken for broken.
+/// The intervals of c, of f and of the buffer that follows from them contained the true values in
+/// 94 to 98 % of simulated experiments of 5 or 12 sessions of 15 sizes, with a tenth of the runs
+/// slowed by 20 to 100 % and sessions that differed by 5 %. In these, the test at 5 % rejected 1 to
+/// 4 % of true lines. 96 to 100 % of breaks at which the cost of a byte rises by the factor 1.7
+/// were found, and none of 400 lines without a break had one.
 ///
 /// # Panics
 /// When bytes or a time are not positive.
@@ -64,7 +64,7 @@ impl Misfit {
         let residuals = curve.bytes.iter().zip(&fit.residuals);
         let (&at_bytes, &largest) =
             residuals.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs())).expect("sizes");
-        // A break counts as an unknown like the costs.
+        // The position of the break is a parameter like the costs.
         let unknowns = fit.costs.len() + usize::from(fit.break_bytes.is_some());
         let freedom = (fit.residuals.len() - unknowns) as f64;
         let p = curve.error().filter(|_| freedom > 0.0).map(|(error, error_freedom)| {

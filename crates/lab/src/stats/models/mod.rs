@@ -1,7 +1,7 @@
-//! Models of what a call and a byte cost, and what follows from them.
+//! Models of the costs of a call and of a byte, and the buffer sizes that follow from them.
 //!
-//! Sizes span from bytes to gibibytes, so errors are taken as shares: logarithms of times are
-//! fitted, and a residual of 0.01 is one percent.
+//! Sizes range from bytes to gibibytes, so errors are relative: the models fit logarithms of times,
+//! and a residual of 0.01 is one percent.
 
 mod buffer;
 mod curve;

@@ -1,4 +1,4 @@
-//! From which buffer on a larger one gains nothing.
+//! The buffer size from which on a larger buffer gains nothing.
 
 use crate::stats::{Runs, Sessions};
 
@@ -14,23 +14,22 @@ pub struct Setting {
     pub runs: Runs,
 }
 
-/// Where a sweep over buffers becomes flat.
+/// Where the times of a sweep over buffers become flat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plateau {
     /// The buffer whose runs are the fastest, within rounds.
     pub best_bytes: u64,
-    /// From here up to the best, every buffer is within ε of it: the upper end of each ratio's
-    /// interval is. The best itself when no smaller one is shown to be.
+    /// From here up to the best, every buffer is shown to be within ε of it, by the upper end of
+    /// the ratio's interval. The best itself when no smaller one is shown to be.
     pub shown_from_bytes: u64,
-    /// The plateau may begin here: from here up to the best, no buffer is shown to be slower by
-    /// more than ε. The true beginning lies between this and `shown_from_bytes`.
+    /// The smallest buffer at which the plateau may start: from here up to the best, no buffer is
+    /// shown to be slower by more than ε. The true start lies between this and `shown_from_bytes`.
     pub possible_from_bytes: u64,
 }
 
 /// Where the times of `settings` are within the share `epsilon` of the best. Buffers are compared
-/// with the best one after the other downwards, and the first that fails ends it: this order, fixed
-/// before, is why no correction for their number is due. `None` unless one of them has two
-/// sessions.
+/// with the best in descending order until one fails. This is a fixed sequence of tests, which
+/// needs no correction for their number. `None` unless one of the buffers has two sessions.
 ///
 /// # Panics
 /// When a time is not positive.

@@ -1,4 +1,4 @@
-//! One line, or two that meet.
+//! Tests whether one line or two lines that meet describe times by size.
 
 use super::{
     curve::{Curve, Point},
@@ -8,67 +8,67 @@ use super::{
 };
 use crate::stats::{Interval, trimmed::t_quantile};
 
-/// Sizes on each side of a break, at the least: two make a line, the third tests it.
+/// The fewest sizes on each side of a break: two define a line, and the third tests it.
 const SIDE_SIZES_MIN: usize = 3;
 
-/// Places tried for a break between two neighbouring sizes.
+/// Positions tried for a break between two neighbouring sizes.
 const PLACES_A_GAP: usize = 6;
 
-/// Curves drawn to learn how much a break helps where there is none.
+/// Simulated curves without a break, which give the distribution of the gain from one.
 const DRAWS: u32 = 199;
 
-/// Curves drawn for which a break helps as much, after which there need be no more: even of all
-/// draws they are more than the level allows.
+/// The simulation ends after this many curves with as large a gain: even of all draws they are a
+/// larger share than the level.
 const ENOUGH: u32 = 5;
 
-/// Places tried for a break in each of these draws, and in the sample when it is compared with
-/// them.
+/// Positions tried for a break in each simulated curve, and in the sample when it is compared with
+/// these.
 const TEST_PLACES_MAX: usize = 12;
 
-/// The level at which a break is believed.
+/// The level of the test for a break.
 const LEVEL: f64 = 0.01;
 
-/// A line, and two that meet where they fit best.
+/// A fit of one line, and of two that meet where they fit best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Segments {
     /// The one line.
     pub one: CostLine,
     /// The two lines.
     pub two: Broken,
-    /// The chance that two lines fit so much better than one when there is only one: the largest
-    /// likelihood ratio over all places of the break, against that of curves drawn from the one
-    /// line with the residuals of the two.
+    /// The p value of the hypothesis of one line: the largest likelihood ratio over all positions
+    /// of the break, compared with that of curves simulated from the one line with the residuals of
+    /// the two.
     pub p: f64,
 }
 
 /// Two lines that meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Broken {
-    /// What a call costs, in nanoseconds.
+    /// The cost of a call, in nanoseconds.
     pub call_ns: Estimate,
-    /// What a byte up to the break costs, in nanoseconds.
+    /// The cost of a byte up to the break, in nanoseconds.
     pub below_byte_ns: Estimate,
-    /// Where they meet, in bytes. The interval holds all places at which the fit is not
-    /// significantly worse (profile likelihood), as far as they were tried: the break may also lie
-    /// nearer to the ends than the third size from them, where it cannot be told.
+    /// Where they meet, in bytes. The interval contains all positions tried at which the fit is not
+    /// significantly worse (profile likelihood). A break nearer to an end than the third size is
+    /// not detectable and not in the interval.
     pub break_bytes: Estimate,
-    /// What a byte beyond the break costs, in nanoseconds.
+    /// The cost of a byte beyond the break, in nanoseconds.
     pub above_byte_ns: Estimate,
     /// How well they fit.
     pub misfit: Misfit,
 }
 
 impl Segments {
-    /// Whether there is a break: by chance it looks so in one of a hundred lines.
+    /// Whether there is a break. One of a hundred lines without a break has one by chance.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.p <= LEVEL
     }
 }
 
-/// Fits one line and two that meet to `points`, as [`cost_line`] does, and tests which it takes.
-/// The break is estimated and never assumed; the intervals of the costs take it as given. `None`
-/// with fewer than six sizes.
+/// Fits one line and two that meet to `points`, as [`cost_line`] does, and tests whether one
+/// suffices. The break is estimated from the points; the intervals of the costs are conditional on
+/// it. `None` with fewer than six sizes.
 ///
 /// # Panics
 /// When bytes or a time are not positive.
@@ -96,7 +96,7 @@ pub fn segments(points: &[Point], seed: u64) -> Option<Segments> {
     Some(Segments { one: cost_line(points)?, two, p: p_of_break(&curve, &fit, seed)? })
 }
 
-/// Where a break can be: at sizes and between them, with enough sizes on both sides.
+/// The possible positions of a break: at sizes and between them, with enough sizes on both sides.
 fn places(bytes: &[f64]) -> Option<Vec<f64>> {
     let inner = bytes.get(SIDE_SIZES_MIN - 1..=bytes.len().checked_sub(SIDE_SIZES_MIN)?)?;
     let between = |pair: &[f64]| -> Vec<f64> {
@@ -108,8 +108,8 @@ fn places(bytes: &[f64]) -> Option<Vec<f64>> {
     Some(inner.windows(2).flat_map(between).chain([last]).collect())
 }
 
-/// The best fit with a break at one of `places`, and the scale of its residuals. The first choice
-/// is by the sum of distances, which gives the scale; the second by the loss at that scale.
+/// The best fit with a break at one of `places`, and the scale of its residuals. A first choice by
+/// the sum of absolute residuals gives the scale; the final choice is by the loss at that scale.
 fn best(curve: &Curve, places: &[f64]) -> Option<(Fit, f64)> {
     let distance = |fit: &Fit| fit.residuals.iter().map(|it| it.abs()).sum::<f64>();
     let first = places
@@ -135,7 +135,7 @@ fn break_interval(curve: &Curve, places: &[f64], best: &Fit, scale: f64) -> Inte
             Some(place) == best.break_bytes || fit.is_some_and(|fit| fit.loss(scale) <= allowed)
         })
         .collect();
-    // The ends lie between a place that is held and the next, which is not.
+    // The ends lie between the outermost position in the interval and the next one outside.
     let first = held.iter().position(|&held| held).expect("the best is held");
     let last = held.iter().rposition(|&held| held).expect("the best is held");
     Interval {
@@ -158,7 +158,7 @@ fn p_of_break(curve: &Curve, broken: &Fit, seed: u64) -> Option<f64> {
         });
         let with_noise = curve.with_logs(logs.collect());
         as_large += u32::from(gain(&with_noise, &places).is_some_and(|gain| gain >= seen));
-        // So many show that noise alone breaks lines as much: see `artefacts::share_of_draws`.
+        // Noise alone explains the gain: see `artefacts::share_of_draws`.
         if as_large == ENOUGH {
             return Some(f64::from(as_large) / f64::from(drawn));
         }
@@ -166,7 +166,7 @@ fn p_of_break(curve: &Curve, broken: &Fit, seed: u64) -> Option<f64> {
     Some((f64::from(as_large) + 1.0) / (f64::from(DRAWS) + 1.0))
 }
 
-/// By how much a break makes the loss smaller, in units of the residuals it leaves.
+/// How much a break reduces the loss, in units of the remaining residuals.
 fn gain(curve: &Curve, places: &[f64]) -> Option<f64> {
     let (two, scale) = best(curve, places)?;
     Some(Fit::of(curve, None, Some(scale))?.loss(scale) - two.loss(scale))

@@ -42,8 +42,8 @@ fn broken(bytes: f64) -> f64 {
     300.0 + 0.15 * bytes.min(BREAK_BYTES) + 0.25 * (bytes - BREAK_BYTES).max(0.0)
 }
 
-/// How often intervals of (c, f, the buffer for 1 %) hold the truth, and how often the true line is
-/// said not to fit at 5 %.
+/// How often intervals of (c, f, the buffer for 1 %) contain the true values, and how often the
+/// test at 5 % rejects the true line.
 fn coverage(trials: u32, sessions: u32, rounds: usize) -> [f64; 4] {
     let mut rng = fastrand::Rng::with_seed(3);
     let mut sums = [0.0; 4];
@@ -64,7 +64,7 @@ fn coverage(trials: u32, sessions: u32, rounds: usize) -> [f64; 4] {
 }
 
 #[test]
-fn intervals_hold_the_costs_as_often_as_they_say() {
+fn the_coverage_of_intervals_of_costs_is_nominal() {
     let [call, byte, buffer, misfit] = coverage(60, 6, 2);
     assert!(call >= 0.88 && byte >= 0.88 && buffer >= 0.88, "{call} {byte} {buffer}");
     assert!(misfit <= 0.1, "{misfit}");
@@ -121,7 +121,7 @@ fn few_points_have_no_model_or_no_interval() {
     assert_eq!(segments(&one_session, 1), None);
     let buffer = buffer_for_overhead(&one_session, &one_session, 0.01).expect("a buffer");
     assert!((buffer.value / 120_000.0 - 1.0).abs() < 1e-3, "{buffer:?}");
-    // Calls that cost nothing take no buffer.
+    // Calls without cost need no buffer.
     let free: Vec<Point> = one_session
         .iter()
         .map(|point| Point { elapsed_ns: 0.25 * point.bytes - 1.0, ..*point })

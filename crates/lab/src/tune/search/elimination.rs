@@ -15,22 +15,22 @@ use crate::tune::heuristics::{
 
 impl Search {
     /// Drops candidates until only those that may be the best are left for the final. The visit
-    /// began at `begun`.
+    /// began at `started`.
     ///
     /// # Errors
     /// When files cannot be made or read, have changed, or a copy is wrong.
     pub(super) fn eliminate(
         &mut self,
         context: &mut SearchContext<'_>,
-        begun: Instant,
+        started: Instant,
     ) -> Result<(), Error> {
         candidates::admit_waiting(&mut self.candidates);
-        context.extend(begun, context.started.cost_of(0).unwrap_or_default() * RUNS_WANTED);
-        let share = context.deadline.saturating_duration_since(begun);
-        self.drop_far_slower(context, begun + share.mul_f64(SHORT_SHARE))?;
-        self.run_elimination(context, begun + share.mul_f64(ELIMINATION_SHARE))?;
+        context.extend(started, context.started.cost_of(0).unwrap_or_default() * RUNS_WANTED);
+        let share = context.deadline.saturating_duration_since(started);
+        self.drop_far_slower(context, started + share.mul_f64(SHORT_SHARE))?;
+        self.run_elimination(context, started + share.mul_f64(ELIMINATION_SHARE))?;
         self.keep_one_default();
-        self.search_around(context, begun + share.mul_f64(SEARCH_SHARE))?;
+        self.search_around(context, started + share.mul_f64(SEARCH_SHARE))?;
         candidates::admit_to_final(&mut self.candidates);
         Ok(())
     }
@@ -43,7 +43,7 @@ impl Search {
     pub(super) fn try_waiting(
         &mut self,
         context: &mut SearchContext<'_>,
-        begun: Instant,
+        started: Instant,
     ) -> Result<bool, Error> {
         let mut waiting = candidates::admit_waiting(&mut self.candidates);
         if waiting.is_empty() {
@@ -52,8 +52,8 @@ impl Search {
         waiting.sort_by_key(|&index| {
             (context.started.costs[index].is_none(), context.started.costs[index])
         });
-        let share = context.deadline.saturating_duration_since(begun);
-        let end = begun + share.mul_f64(SEARCH_SHARE);
+        let share = context.deadline.saturating_duration_since(started);
+        let end = started + share.mul_f64(SEARCH_SHARE);
         for repeat in 1..=2 {
             for index in waiting.iter().copied().chain(candidates::best(&self.candidates)) {
                 // One more is tried in each visit, so that there is an end to it.
@@ -104,13 +104,13 @@ impl Search {
     ) -> Result<Option<f64>, Error> {
         let Some(times) = context.slots[0].times_short() else { return Ok(None) };
         let known = context.started.costs[index];
-        let begun = Instant::now();
+        let started = Instant::now();
         let run = self.run_length(context, index, (Stage::WarmUp, 0), Length::Short)?;
         context.started.misses = 0;
         let Some(measured) = run else { return Ok(None) };
         let own = Duration::from_secs_f64(measured.elapsed_ns * times / 1e9);
         // The time outside the timed part grows less than the timed part.
-        context.started.costs[index] = known.or(Some(own + begun.elapsed()));
+        context.started.costs[index] = known.or(Some(own + started.elapsed()));
         Ok(Some(measured.elapsed_ns))
     }
 
@@ -120,10 +120,10 @@ impl Search {
         context: &mut SearchContext<'_>,
         end: Instant,
     ) -> Result<(), Error> {
-        let begun = Instant::now();
-        let share = end.saturating_duration_since(begun) / narrow(ELIMINATION_ROUNDS);
+        let started = Instant::now();
+        let share = end.saturating_duration_since(started) / narrow(ELIMINATION_ROUNDS);
         for round in 1..=ELIMINATION_ROUNDS {
-            let own_end = begun + share * narrow(round);
+            let own_end = started + share * narrow(round);
             for repeat in 1..=REPEATS {
                 let running: Vec<usize> = (0..self.candidates.len())
                     .filter(|&index| self.candidates[index].runs())

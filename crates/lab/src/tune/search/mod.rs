@@ -30,11 +30,11 @@ pub(super) struct Search {
     pub(super) defaults: Vec<Variant>,
     /// What was chosen before, if anything was.
     present: Option<Variant>,
-    /// Rounds of the final that were begun.
+    /// Rounds of the final that were started.
     pub(super) rounds: u32,
     /// The same with those of finals that were restarted.
     pub(super) rounds_ever: u32,
-    /// Whether more rounds would tell nothing that matters.
+    /// Whether more rounds would not change the choice.
     pub(super) settled: bool,
     /// Why there is no answer; empty as long as there may be one.
     pub(super) why_not: String,
@@ -45,7 +45,7 @@ pub(super) struct Search {
     /// What the last run of each took in all.
     costs: Vec<Option<Duration>>,
     elimination_done: bool,
-    /// Whether it was for want of time that there is no answer.
+    /// Whether there is no answer because the time was too short.
     lacks_time: bool,
 }
 
@@ -78,9 +78,9 @@ pub(super) struct SearchContext<'s> {
 }
 
 impl SearchContext<'_> {
-    /// Extends the deadline of a visit that began at `begun` to what it wants, within the limits.
-    fn extend(&mut self, begun: Instant, wanted: Duration) {
-        self.deadline = self.deadline.max((begun + wanted).min(self.most));
+    /// Extends the deadline of a visit that began at `started` to what it wants, within the limits.
+    fn extend(&mut self, started: Instant, wanted: Duration) {
+        self.deadline = self.deadline.max((started + wanted).min(self.most));
         self.grace = self.grace.max(self.deadline);
     }
 }
@@ -195,20 +195,20 @@ impl Search {
     /// # Errors
     /// When files cannot be made or read, have changed, or a copy is wrong.
     pub(super) fn search(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.visits += 1;
         self.costs.resize(self.candidates.len(), None);
         context.started.expect_costs(std::mem::take(&mut self.costs));
-        let result = self.search_with(context, begun);
+        let result = self.search_with(context, started);
         self.costs = std::mem::take(&mut context.started.costs);
-        self.took += begun.elapsed();
+        self.took += started.elapsed();
         result
     }
 
     fn search_with(
         &mut self,
         context: &mut SearchContext<'_>,
-        begun: Instant,
+        started: Instant,
     ) -> Result<(), Error> {
         if !self.elimination_done {
             self.why_not.clear();
@@ -216,7 +216,7 @@ impl Search {
             if !self.why_not.is_empty() {
                 return Ok(());
             }
-            self.eliminate(context, begun)?;
+            self.eliminate(context, started)?;
             let tried = |candidate: &Candidate| {
                 candidate.role == Role::Contender && !candidate.elimination_ns.is_empty()
             };
@@ -225,7 +225,7 @@ impl Search {
             self.warm_up_again(context)?;
         }
         let (candidates, rounds) = (self.candidates.clone(), self.rounds);
-        if self.visits > 1 && self.try_waiting(context, begun)? {
+        if self.visits > 1 && self.try_waiting(context, started)? {
             candidates::restart_final(&mut self.candidates);
             self.rounds = 0;
         }
@@ -267,7 +267,7 @@ impl Search {
             }
         }
         if missed.is_empty() {
-            "none of the ways works here".clone_into(&mut missed);
+            "no variant works here".clone_into(&mut missed);
         }
         self.why_not = missed;
         Ok(())
@@ -288,12 +288,12 @@ impl Search {
     /// Runs shuffled rounds of the remaining candidates, until there is an answer or the visit has
     /// had its rounds.
     fn finals(&mut self, context: &mut SearchContext<'_>) -> Result<(), Error> {
-        let (begun, before) = (Instant::now(), self.rounds);
+        let (started, before) = (Instant::now(), self.rounds);
         let last = (before + SHORT_ROUNDS_A_VISIT).min(ROUNDS_MAX);
         let margin = if self.visits == 1 { MARGIN_AT_FIRST } else { 0.0 };
         while self.rounds < last {
             let round = self.rounds + 1;
-            if self.rounds - before >= ROUNDS_A_VISIT && begun.elapsed() > SHORT_VISIT {
+            if self.rounds - before >= ROUNDS_A_VISIT && started.elapsed() > SHORT_VISIT {
                 return Ok(());
             }
             // With fewer rounds there is no answer at all.
@@ -362,7 +362,7 @@ impl Search {
         length: Length,
     ) -> Result<Option<Measured>, Error> {
         (context.watch)(self, stage, round);
-        let begun = Instant::now();
+        let started = Instant::now();
         let run = match context.started.runners(&self.candidates[index], index, context.slots.len())
         {
             Ok(runners) => {
@@ -378,7 +378,7 @@ impl Search {
                 Ok(None)
             }
             Run::Measured(measured) => {
-                context.started.costs[index] = Some(begun.elapsed());
+                context.started.costs[index] = Some(started.elapsed());
                 context.started.misses += u32::from(!measured.counted);
                 candidate.shares_extents = measured.shares_extents;
                 Ok(Some(measured))
