@@ -79,7 +79,7 @@ fn slow_splice(candidate: usize, _: f64, _: u64, random: &mut Random) -> f64 {
 
 /// read_write@2, the best by its median, is four times slower in a third of all intervals of 100 ms.
 fn slow_moments(candidate: usize, elapsed: f64, _: u64, _: &mut Random) -> f64 {
-    let is_slow = (elapsed * 10.0) as u64 % 3 == 1;
+    let is_slow = (1.0..2.0).contains(&(elapsed * 10.0 % 3.0));
     if candidate == 3 && is_slow { 4.0 } else { 1.0 }
 }
 
