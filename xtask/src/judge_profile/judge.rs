@@ -333,7 +333,8 @@ mod tests {
         serde_json::from_value(record).expect("a record")
     }
 
-    const LARGE: (&str, u64) = ("16M to 256M", 64 << 20);
+    /// Below the size from which a copy measures its engine.
+    const LARGE: (&str, u64) = ("16M to 256M", 32 << 20);
     const SMALL: (&str, u64) = ("up to 4K", 4 << 10);
 
     /// Times around `middle` with the same variation from round to round.
