@@ -69,8 +69,8 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 /// The least bytes that a worker takes at a time, where several share a piece.
 const STRIPE_BYTES_MIN: u64 = 512 << 10;
 
-/// The most. Workers stay close to each other, which suits readahead and the allocator.
-const STRIPE_BYTES_MAX: u64 = 8 << 20;
+/// The most. At the end of a piece a worker waits for half a stripe on average.
+const STRIPE_BYTES_MAX: u64 = 2 << 20;
 
 /// Stripes of a piece for each worker. With more of them workers end closer together; with fewer they take
 /// the locks of the file less often.

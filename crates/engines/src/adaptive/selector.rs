@@ -4,8 +4,12 @@
 //! The method is successive elimination (Even-Dar, Mannor, Mansour: "Action Elimination and Stopping
 //! Conditions for the Multi-Armed Bandit and Reinforcement Learning Problems", JMLR 7, 2006) with a budget:
 //!
+//! 0. **Start.** The first candidate copies until it is known how long the rest takes. There is no trial while
+//!    that is less than [`TRIAL_PAYS`] times a piece of a trial: it could not repay one.
 //! 1. **Trial.** Each remaining candidate copies one piece a round, in shuffled order. After a round, a
-//!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped.
+//!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped. The
+//!    first round only finds the length of later pieces: its pieces are short, and the first use of
+//!    threads, buffers and pipes is part of them.
 //! 2. **Use.** The best remaining candidate copies larger pieces.
 //! 3. **Watch.** A new trial of all candidates starts when the candidate in use becomes slower or faster than
 //!    it was in the trial, and from time to time while trials have cost little. What slow pieces cost a
@@ -13,9 +17,9 @@
 //!    with a slow mode is judged by its mean, not by its best times.
 //!
 //! The regret of a trial is the time that its pieces took beyond what the best candidate would have taken. After
-//! each round the trial ends if the regret of all trials has reached [`REGRET_SHARE`] of the time of the
+//! the second and each later round the trial ends if the regret of all trials has reached [`REGRET_SHARE`] of the time of the
 //! whole copy plus [`REGRET_SECONDS`]. A round that has begun is completed, so the bound on the cost of
-//! trials is that, plus one piece of each candidate.
+//! trials is that, plus two pieces of each candidate.
 
 /// How long pieces are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,15 +32,19 @@ pub(crate) struct PieceSizes {
 }
 
 impl PieceSizes {
-    /// For a source in the page cache. 1 MiB is large against the cost of a call, and a candidate that is ten
-    /// times slower than the best loses some milliseconds with it. 2 ms are ten times as long as what
-    /// another virtual machine takes when it gets the processor.
-    pub(crate) const CACHED: PieceSizes = PieceSizes { first_bytes: 1 << 20, trial_seconds: 2e-3 };
+    /// For a source in the page cache. A candidate that is ten times slower than the best loses some
+    /// milliseconds with 1 MiB. A piece of 1 ms is ten times as long as the start of a thread, and several
+    /// times as long as what another virtual machine takes when it gets the processor.
+    pub(crate) const CACHED: PieceSizes = PieceSizes { first_bytes: 1 << 20, trial_seconds: 1e-3 };
 
     /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
     /// disks, for the candidate before: a piece is twice that, so that half of it is the candidate's own.
     pub(crate) const COLD: PieceSizes = PieceSizes { first_bytes: 16 << 20, trial_seconds: 16e-3 };
 }
+
+/// A trial of some candidates costs a few pieces. It starts if the rest of the copy takes at least this many
+/// times as long as one piece: then it costs some percent of the copy at most.
+const TRIAL_PAYS: f64 = 45.0;
 
 /// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
 const USE_SECONDS: f64 = 10e-3;
@@ -45,9 +53,10 @@ const USE_SECONDS: f64 = 10e-3;
 const PIECE_BYTES_MAX: u64 = 64 << 20;
 
 /// The margin of each round: a candidate whose time for a byte is this share higher than the lowest is
-/// dropped. The first round is for the grossly slow, as its pieces are short. After the last round the
-/// candidate with the lowest time for a byte wins.
-const MARGINS: [f64; 5] = [0.6, 0.3, 0.18, 0.12, 0.08];
+/// dropped. The first is for the grossly slow. After the last round the candidate with the lowest time for a
+/// byte wins. On a Zen 5, where 1 MiB takes 0.1 ms, a first margin of 0.6 dropped the best candidate in four
+/// of ten copies.
+const MARGINS: [f64; 6] = [3.0, 0.35, 0.2, 0.12, 0.08, 0.05];
 
 /// The regret that all trials may cause, as a share of the time of the whole copy.
 const REGRET_SHARE: f64 = 0.02;
@@ -136,7 +145,9 @@ struct Candidate {
     refused: bool,
     /// It takes part in this trial.
     in_trial: bool,
-    /// Its pieces since this trial started, or in use since then.
+    /// Its piece of the first round.
+    first: Cost,
+    /// Its pieces of later rounds, and in use since then.
     cost: Cost,
     /// The same of the trial before.
     before: Cost,
@@ -146,6 +157,8 @@ struct Candidate {
 
 #[derive(Clone, Debug)]
 enum Phase {
+    /// The first candidate copies; these are its pieces.
+    Start(Cost),
     Trial {
         round: usize,
         /// The candidates of this round without a piece; the last is the next.
@@ -180,7 +193,12 @@ impl Cost {
 impl Candidate {
     /// Seconds for a byte by which candidates are compared.
     fn per_byte(&self) -> f64 {
-        self.cost.per_byte() + self.penalty
+        self.measured().per_byte() + self.penalty
+    }
+
+    /// Its pieces, those of the first round if there are no others.
+    fn measured(&self) -> Cost {
+        if self.cost.bytes > 0.0 { self.cost } else { self.first }
     }
 }
 
@@ -192,10 +210,10 @@ impl Selector {
     /// Without a candidate.
     pub(crate) fn new(candidates: usize, sizes: PieceSizes, seed: u64) -> Selector {
         assert!(candidates > 0, "a selector needs a candidate");
-        let mut selector = Selector {
+        Selector {
             sizes,
             candidates: vec![Candidate::default(); candidates],
-            phase: Phase::Trial { round: 0, queue: Vec::new(), cost: Cost::default() },
+            phase: Phase::Start(Cost::default()),
             random: fastrand::Rng::with_seed(seed),
             elapsed: 0.0,
             regret: 0.0,
@@ -207,9 +225,7 @@ impl Selector {
             last_used: (0, f64::INFINITY),
             #[cfg(test)]
             trials: 0,
-        };
-        selector.start_trial(0);
-        selector
+        }
     }
 
     /// Starts the next file: pieces of different files are not compared as if they followed each other.
@@ -223,6 +239,15 @@ impl Selector {
     pub(crate) fn next(&mut self, bytes_left: u64) -> Option<Piece> {
         loop {
             let (candidate, seconds) = match &self.phase {
+                Phase::Start(cost) => {
+                    let rest_seconds = bytes_left as f64 * cost.per_byte();
+                    let pays = rest_seconds >= TRIAL_PAYS * self.sizes.trial_seconds;
+                    if cost.bytes > 0.0 && pays && self.has_others(0) {
+                        self.start_trial(0);
+                        continue;
+                    }
+                    (0, USE_SECONDS)
+                }
                 Phase::Use { candidate, .. } => (*candidate, USE_SECONDS),
                 Phase::Trial { queue, .. } => match queue.last() {
                     Some(&candidate) => (candidate, self.sizes.trial_seconds),
@@ -257,8 +282,11 @@ impl Selector {
             return;
         }
         let bytes = bytes as f64;
-        self.candidates[candidate].cost.add(bytes, seconds);
+        let measured = &mut self.candidates[candidate];
+        let is_first = matches!(self.phase, Phase::Trial { round: 0, .. });
+        if is_first { &mut measured.first } else { &mut measured.cost }.add(bytes, seconds);
         match &mut self.phase {
+            Phase::Start(cost) => cost.add(bytes, seconds),
             Phase::Trial { queue, cost, .. } => {
                 cost.add(bytes, seconds);
                 if queue.last() == Some(&candidate) {
@@ -307,6 +335,7 @@ impl Selector {
     /// The candidate in use; during a trial the best so far.
     pub(crate) fn best(&self) -> usize {
         match self.phase {
+            Phase::Start(_) => 0,
             Phase::Use { candidate, .. } => candidate,
             Phase::Trial { .. } => self.lowest().unwrap_or(self.last_used.0),
         }
@@ -314,8 +343,8 @@ impl Selector {
 
     /// Bytes a second of a candidate's last pieces; `None` without one.
     pub(crate) fn rate(&self, candidate: usize) -> Option<f64> {
-        let Candidate { cost, before, .. } = &self.candidates[candidate];
-        let known = if cost.bytes > 0.0 { cost } else { before };
+        let found = &self.candidates[candidate];
+        let known = if found.measured().bytes > 0.0 { found.measured() } else { found.before };
         (known.seconds > 0.0).then(|| known.bytes / known.seconds)
     }
 
@@ -343,10 +372,10 @@ impl Selector {
         }
         for candidate in &mut self.candidates {
             candidate.in_trial = !candidate.refused;
-            if candidate.cost.bytes > 0.0 {
-                candidate.before = candidate.cost;
+            if candidate.measured().bytes > 0.0 {
+                candidate.before = candidate.measured();
             }
-            candidate.cost = Cost::default();
+            (candidate.first, candidate.cost) = (Cost::default(), Cost::default());
             candidate.penalty *= PENALTY_DECAY;
         }
         let mut queue = self.shuffled();
@@ -369,7 +398,7 @@ impl Selector {
     fn end_round(&mut self, bytes_left: u64) {
         let Phase::Trial { round, cost, .. } = &self.phase else { return };
         let (round, cost) = (*round, *cost);
-        if round == 0 {
+        if round == 1 {
             self.penalise();
         }
         let best = self.lowest().expect("a candidate of the trial has copied a piece");
@@ -378,7 +407,7 @@ impl Selector {
         for candidate in &mut self.candidates {
             candidate.in_trial &= candidate.per_byte() <= lowest * (1.0 + margin);
         }
-        let fastest = self.candidates[best].cost.per_byte();
+        let fastest = self.candidates[best].measured().per_byte();
         let regret = (cost.seconds - cost.bytes * fastest).max(0.0);
         let whole_seconds = self.elapsed + bytes_left as f64 * fastest;
         let allowed = REGRET_SHARE * whole_seconds + REGRET_SECONDS;
@@ -386,7 +415,7 @@ impl Selector {
         let next_round_bytes = self.sizes.trial_seconds / fastest * remaining as f64;
         let is_over = remaining < 2
             || round + 1 == MARGINS.len()
-            || self.regret + regret >= allowed
+            || round > 0 && self.regret + regret >= allowed
             // The rest of the copy could not repay another round.
             || (bytes_left as f64) < 2.0 * next_round_bytes;
         if !is_over {
@@ -406,7 +435,7 @@ impl Selector {
     fn penalise(&mut self) {
         let Some((watched, in_use)) = self.watched.take() else { return };
         let slowdown = |(index, it): (usize, &Candidate)| {
-            let factor = it.cost.per_byte() / it.before.per_byte();
+            let factor = it.measured().per_byte() / it.before.per_byte();
             (index != watched && factor.is_finite() && factor > 0.0).then_some(factor)
         };
         let mut others: Vec<f64> =
@@ -414,7 +443,7 @@ impl Selector {
         others.sort_by(f64::total_cmp);
         let median = others.get(others.len() / 2).copied().unwrap_or(1.0);
         let candidate = &mut self.candidates[watched];
-        let lost = in_use.per_byte() - candidate.cost.per_byte();
+        let lost = in_use.per_byte() - candidate.measured().per_byte();
         if median < CHANGE && lost.is_finite() && lost > candidate.penalty {
             candidate.penalty = lost;
         }
@@ -433,7 +462,7 @@ impl Selector {
     fn replace_refused(&mut self, refused: usize) {
         match &mut self.phase {
             Phase::Trial { queue, .. } => queue.retain(|&candidate| candidate != refused),
-            Phase::Use { .. } => {
+            Phase::Start(_) | Phase::Use { .. } => {
                 let next = self.candidates.iter().position(|it| !it.refused).unwrap_or(refused);
                 self.start_trial(next);
             }
@@ -441,14 +470,17 @@ impl Selector {
     }
 
     fn piece_bytes(&self, candidate: usize, seconds: f64) -> u64 {
-        let Candidate { cost, before, .. } = &self.candidates[candidate];
+        let found = &self.candidates[candidate];
         let in_use = matches!(self.phase, Phase::Use { .. });
         // In a new trial the old rate may be that of another time: the first piece is short again.
-        let known = if in_use && cost.bytes == 0.0 { before } else { cost };
+        let is_start = matches!(self.phase, Phase::Start(_));
+        let is_unknown = found.measured().bytes == 0.0;
+        let known = if in_use && is_unknown { found.before } else { found.measured() };
         let first = self.sizes.first_bytes;
         let per_byte = known.per_byte();
         if !per_byte.is_finite() || per_byte <= 0.0 {
-            return first;
+            // The start tells how long the copy takes, so it is longer than the first use of threads.
+            return if is_start { 4 * first } else { first };
         }
         let pieces = (seconds / per_byte / first as f64).round();
         let most = (PIECE_BYTES_MAX / first) as f64;

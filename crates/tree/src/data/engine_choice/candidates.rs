@@ -6,8 +6,7 @@ use super::profiles::processors;
 use super::rule::{RuleVariants, WorkerLoad, may_offload, workers};
 use crate::request::Options;
 
-/// A file with less data is copied by one variant. In the simulation of `engines::Adaptive` the trials of a
-/// first file of 16 MiB cost a sixth of its time, those of one of 64 MiB a twelfth
+/// A file with less data is copied by one variant: it takes a fast processor less time than a trial pays for
 /// (docs/design/engine-selection.md).
 const MEASURED_BYTES_MIN: u64 = 64 << 20;
 
