@@ -42,9 +42,10 @@ impl PieceSizes {
     pub(crate) const COLD: PieceSizes = PieceSizes { first_bytes: 16 << 20, trial_seconds: 16e-3 };
 }
 
-/// A trial of some candidates costs a few pieces. It starts if the rest of the copy takes at least this many
-/// times as long as one piece: then it costs some percent of the copy at most.
-const TRIAL_PAYS: f64 = 45.0;
+/// A trial of some candidates costs a few pieces, and a wrong choice is noticed after a rest only. It starts if
+/// the rest of the copy takes at least this many times as long as one piece: then a trial costs a percent of the
+/// copy, and there is time to correct it.
+const TRIAL_PAYS: f64 = 300.0;
 
 /// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
 const USE_SECONDS: f64 = 10e-3;
@@ -91,6 +92,10 @@ const REST_SECONDS: (f64, f64) = (0.05, 1.0);
 /// the regret within half of its bound: the last trial may have met another process. The time doubles up to
 /// the second figure with each trial that confirms the candidate in use.
 const REPEAT_SECONDS: (f64, f64) = (0.2, 10.0);
+
+/// Another candidate replaces the one in use only if that takes this many times as long. In pieces of 1 ms
+/// splice@2 was as fast as read_write@2 on a Zen 5, and took twice as long in a whole copy.
+const SWITCH_GAIN: f64 = 1.12;
 
 /// What a candidate lost by slow pieces counts less in each later trial by this factor.
 const PENALTY_DECAY: f64 = 0.5;
@@ -427,7 +432,11 @@ impl Selector {
         self.last_regret = regret;
         let (least, most) = REST_SECONDS;
         self.rest_until = self.elapsed + (REST_FACTOR * regret).clamp(least, most);
-        self.start_use(best, fastest);
+        let in_use = self.last_used.0;
+        let incumbent = &self.candidates[in_use];
+        let keeps = !incumbent.refused && incumbent.per_byte() <= SWITCH_GAIN * lowest;
+        let chosen = if keeps { in_use } else { best };
+        self.start_use(chosen, self.candidates[chosen].measured().per_byte());
     }
 
     /// Counts the slow pieces of the candidate that was in use against it: its time for a byte becomes the

@@ -186,15 +186,17 @@ fn check(machine: &Machine, bounds: [(u64, f64); 4]) {
 #[test]
 fn the_best_candidate_is_found_on_each_machine() {
     for machine in MACHINES {
+        // A copy that is too short for a trial is made by the first candidate.
         let bounds = match machine.name {
-            // A candidate that becomes slow is noticed after a piece, which costs more the shorter the rest is.
-            "the best has slow moments" | "the best becomes the worst" => {
-                [(128, 1.05), (256, 1.06), (1024, 1.20), (16384, 1.09)]
+            "Zen 3" | "Zen 5" | "all equal" => {
+                [(128, 1.03), (256, 1.03), (1024, 1.03), (16384, 1.03)]
             }
+            // A candidate that becomes slow is noticed after a piece, which costs more the shorter the rest is.
+            "the best has slow moments" => [(128, 1.05), (256, 1.05), (1024, 1.30), (16384, 1.06)],
+            "the best becomes the worst" => [(128, 1.05), (256, 1.05), (1024, 2.40), (16384, 1.05)],
             // A choice that was right in the first milliseconds is tried again after 0.2 s only.
-            "a disturbance at the start" => [(128, 1.35), (256, 1.42), (1024, 1.45), (16384, 1.07)],
-            "every second piece is slow" => [(128, 1.38), (256, 1.30), (1024, 1.10), (16384, 1.06)],
-            _ => [(128, 1.15), (256, 1.09), (1024, 1.07), (16384, 1.06)],
+            "a disturbance at the start" => [(128, 1.10), (256, 1.10), (1024, 1.45), (16384, 1.07)],
+            _ => [(128, 1.65), (256, 1.65), (1024, 1.12), (16384, 1.06)],
         };
         check(machine, bounds);
     }
