@@ -3,6 +3,7 @@
 
 use std::fs::{create_dir, create_dir_all, read, read_dir, remove_dir_all, write};
 use std::os::unix::fs::{MetadataExt, lchown, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,6 +50,29 @@ fn attack(root: &Path, traps: &Path, names: &[&str], stop: &AtomicBool) -> usize
     exchanges
 }
 
+/// Calls `copy_and_check` [`COPIES`] times while another thread attacks. Returns how often names were
+/// exchanged. If it panics, the attack ends and the panic continues.
+fn copy_during_attack(
+    root: &Path,
+    traps: &Path,
+    names: &[&str],
+    mut copy_and_check: impl FnMut(),
+) -> usize {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let attacker = scope.spawn(|| attack(root, traps, names, &stop));
+        let outcome = catch_unwind(AssertUnwindSafe(|| (0..COPIES).for_each(|_| copy_and_check())));
+        stop.store(true, Ordering::Relaxed);
+        let exchanges = attacker.join().expect("the attacker only attacks");
+        outcome.map_or_else(|panic| resume_unwind(panic), |()| exchanges)
+    })
+}
+
+/// Copies all attributes of `src`. The copy may fail with a diagnostic.
+fn copy_archive(src: &Path, dst: &Path) {
+    let _ = copy_exactly(src, dst, &Options::archive(), &Recorder::default());
+}
+
 fn source(root: &Path) {
     for dir in ["a", "b", "a/c"] {
         create_dir_all(root.join(dir)).expect("a directory");
@@ -74,25 +98,14 @@ fn nothing_is_written_through_links_swapped_into_the_destination() {
     for name in ["a-f0", "b-f1"] {
         symlink(at("outside/victim"), at("traps").join(name)).expect("a trap");
     }
-    let stop = AtomicBool::new(false);
     let names = ["a", "b", "a/c", "a/f0", "b/f1"];
-    let exchanges = std::thread::scope(|scope| {
-        let attacker = scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
-        for _ in 0..COPIES {
-            // A link in a pre-existing destination is written through, so start without one.
-            while at("dst").symlink_metadata().is_ok() {
-                let _ = remove_dir_all(at("dst"));
-            }
-            // The copy may fail with a diagnostic.
-            let recorder = Recorder::default();
-            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
-            if outside.state() != before {
-                stop.store(true, Ordering::Relaxed);
-                panic!("something escaped: {:?}", outside.state());
-            }
+    let exchanges = copy_during_attack(&at("dst"), &at("traps"), &names, || {
+        // A link in a pre-existing destination is written through, so start without one.
+        while at("dst").symlink_metadata().is_ok() {
+            let _ = remove_dir_all(at("dst"));
         }
-        stop.store(true, Ordering::Relaxed);
-        attacker.join().expect("the attacker only attacks")
+        copy_archive(&at("src"), &at("dst"));
+        assert_eq!(outside.state(), before, "something escaped");
     });
     assert!(exchanges > 0, "the attacker never got in");
 }
@@ -111,21 +124,11 @@ fn nothing_is_read_through_links_swapped_into_the_source() {
         symlink(at("secret"), at("traps").join(name)).expect("a trap");
     }
     symlink(at("secret/f0"), at("traps/a-f0")).expect("a trap");
-    let stop = AtomicBool::new(false);
     let names = ["a", "b", "a/f0"];
-    let exchanges = std::thread::scope(|scope| {
-        let attacker = scope.spawn(|| attack(&at("src"), &at("traps"), &names, &stop));
-        for _ in 0..COPIES {
-            let _ = remove_dir_all(at("dst"));
-            let recorder = Recorder::default();
-            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
-            if holds_secret(&at("dst")) {
-                stop.store(true, Ordering::Relaxed);
-                panic!("a secret was copied");
-            }
-        }
-        stop.store(true, Ordering::Relaxed);
-        attacker.join().expect("the attacker only attacks")
+    let exchanges = copy_during_attack(&at("src"), &at("traps"), &names, || {
+        let _ = remove_dir_all(at("dst"));
+        copy_archive(&at("src"), &at("dst"));
+        assert!(!holds_secret(&at("dst")), "a secret was copied");
     });
     assert!(exchanges > 0, "the attacker never got in");
 }
@@ -258,26 +261,17 @@ fn another_users_link_in_an_existing_destination_is_not_written_through() {
     let root = at("outside");
     let outside = Outside::make(&root);
     let before = outside.state();
-    let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &Recorder::default());
+    copy_archive(&at("src"), &at("dst"));
     create_dir(at("traps")).expect("a directory");
     for name in ["a-f0", "b-f1", "a-victim"] {
         let trap = at("traps").join(name);
         symlink(at("outside/victim"), &trap).expect("a trap");
         lchown(&trap, Some(65_534), Some(65_534)).expect("another owner");
     }
-    let stop = AtomicBool::new(false);
     let names = ["a/f0", "b/f1", "a/victim"];
-    std::thread::scope(|scope| {
-        scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
-        for _ in 0..COPIES {
-            let recorder = Recorder::default();
-            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
-            if outside.state() != before {
-                stop.store(true, Ordering::Relaxed);
-                panic!("something escaped: {:?}", outside.state());
-            }
-        }
-        stop.store(true, Ordering::Relaxed);
+    copy_during_attack(&at("dst"), &at("traps"), &names, || {
+        copy_archive(&at("src"), &at("dst"));
+        assert_eq!(outside.state(), before, "something escaped");
     });
 }
 
@@ -382,20 +376,11 @@ fn another_name_of_somebodys_fifo_is_not_given_away() {
         lchown(at("src").join(name), Some(65_534), Some(65_534)).expect("another owner");
         std::fs::hard_link(at("victim"), at("traps").join(name)).expect("another name");
     }
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| attack(&at("dst"), &at("traps"), &names, &stop));
-        for _ in 0..COPIES {
-            let _ = remove_dir_all(at("dst"));
-            let recorder = Recorder::default();
-            let _ = copy_exactly(&at("src"), &at("dst"), &Options::archive(), &recorder);
-            let victim = at("victim").metadata().expect("a fifo");
-            if victim.uid() != 0 {
-                stop.store(true, Ordering::Relaxed);
-                panic!("the victim's owner is {}", victim.uid());
-            }
-        }
-        stop.store(true, Ordering::Relaxed);
+    copy_during_attack(&at("dst"), &at("traps"), &names, || {
+        let _ = remove_dir_all(at("dst"));
+        copy_archive(&at("src"), &at("dst"));
+        let victim = at("victim").metadata().expect("a fifo");
+        assert_eq!(victim.uid(), 0, "the victim has another owner");
     });
 }
 
