@@ -31,6 +31,7 @@ mod span;
 mod splice;
 mod status_flags;
 mod stdio;
+mod stripes;
 pub mod sys;
 mod table;
 mod tuning;

@@ -1,16 +1,14 @@
 //! Several workers on one file: a composition over spans, not an engine. It works with every engine
 //! whose facts include positions.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use crate::engine::{Copier, StatusFlags};
 use crate::presized::Presized;
 use crate::span::Pos;
+use crate::stripes::Stripes;
 use crate::{Moved, Pair, Side, Span, Stop};
 
 /// Bytes that a worker takes at a time. Workers stay close to one another, which suits readahead
-/// and the block allocator. A faster worker takes more stripes.
+/// and the block allocator.
 const STRIPE_BYTES: u64 = 8 << 20;
 
 /// Copiers that share the stripes of each span.
@@ -65,39 +63,18 @@ impl Copier for Parallel {
     }
 }
 
-/// Moves the stripes of `span` with all `copiers`. Only the unbroken prefix counts: the first
-/// stripe that fell short ends it.
+/// Copies the stripes of `span` with all `copiers`. Only the unbroken prefix counts.
 fn share(copiers: &mut [Box<dyn Copier>], pair: Pair<'_>, span: Span) -> Moved {
-    let next_stripe = AtomicU64::new(0);
-    let stopped = AtomicBool::new(false);
-    let shortest: Mutex<Option<(u64, Moved)>> = Mutex::new(None);
-    let work = |copier: &mut Box<dyn Copier>| {
-        while !stopped.load(Ordering::Relaxed) {
-            let start = next_stripe.fetch_add(1, Ordering::Relaxed) * STRIPE_BYTES;
-            if start >= span.len {
-                return;
-            }
-            let stripe = Span { len: STRIPE_BYTES.min(span.len - start), ..span.after(start) };
-            let moved = copier.copy(pair, stripe);
-            if moved.stop != Stop::Done {
-                stopped.store(true, Ordering::Relaxed);
-                let mut shortest = shortest.lock().expect("no worker panics with the lock held");
-                if shortest.is_none_or(|(earlier, _)| start < earlier) {
-                    *shortest = Some((start, moved));
-                }
-            }
-        }
-    };
+    let stripes = Stripes::new(span, STRIPE_BYTES);
     let (first, others) = copiers.split_first_mut().expect("never without a copier");
     std::thread::scope(|scope| {
         for copier in others {
+            let stripes = &stripes;
             // If a thread cannot be created, the other workers take its stripes.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, || work(copier));
+            let _ = std::thread::Builder::new()
+                .spawn_scoped(scope, move || stripes.work(pair, copier.as_mut()));
         }
-        work(first);
+        stripes.work(pair, first.as_mut());
     });
-    match shortest.into_inner().expect("no worker panics with the lock held") {
-        None => Moved { bytes: span.len, stop: Stop::Done },
-        Some((start, moved)) => Moved { bytes: start + moved.bytes, stop: moved.stop },
-    }
+    stripes.outcome()
 }

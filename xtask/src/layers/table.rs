@@ -71,7 +71,10 @@ const ENGINES: &[Layer] = &[
     layer("probe", "whether a variant works between two files"),
     layer("variant", "an engine with its parameters, and how it is started"),
     layer("parallel status_flags", "copiers around a copier"),
-    layer("cursor positions presized until_done", "steps that several engines have in common"),
+    layer(
+        "cursor positions presized stripes until_done",
+        "steps that several engines have in common",
+    ),
     layer("engine", "the contract of an engine"),
     layer("tuning", "parameters and their values"),
     layer("sys", "raw system calls and raw memory"),

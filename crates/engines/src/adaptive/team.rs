@@ -1,24 +1,19 @@
 //! Threads that help to copy one span after another, stripe by stripe.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 
 use super::copiers::WorkerCopiers;
 use crate::engine::Copier;
-use crate::{Moved, Pair, Span, Stop, Variant};
+use crate::stripes::Stripes;
+use crate::{Moved, Pair, Span, Variant};
 
-/// A span that several workers copy. Each takes the next stripe when it has copied one.
+/// A span that workers copy by one candidate.
 struct Job {
     candidate: usize,
-    span: Span,
-    stripe_bytes: u64,
     /// Workers that may take stripes, the caller included.
     workers: usize,
-    next_stripe: AtomicU64,
-    stopped: AtomicBool,
-    /// The first stripe, by its offset in the span, that was not copied completely.
-    shortest: Mutex<Option<(u64, Moved)>>,
+    stripes: Stripes,
 }
 
 /// What the helpers wait for.
@@ -70,18 +65,11 @@ impl Team {
         span: Span,
         stripe_bytes: u64,
     ) -> Moved {
-        let job = Arc::new(Job {
-            candidate,
-            span,
-            stripe_bytes,
-            workers,
-            next_stripe: AtomicU64::new(0),
-            stopped: AtomicBool::new(false),
-            shortest: Mutex::new(None),
-        });
+        let stripes = Stripes::new(span, stripe_bytes);
+        let job = Arc::new(Job { candidate, workers, stripes });
         self.board.lock().job = Some(job.clone());
         self.board.changed.notify_all();
-        job.work(pair, copier);
+        job.stripes.work(pair, copier);
         let mut state = self.board.lock();
         // A helper that wakes up from here on finds nothing to do, and is not waited for.
         state.job = None;
@@ -89,7 +77,7 @@ impl Team {
             state = self.board.wait(state);
         }
         drop(state);
-        job.outcome()
+        job.stripes.outcome()
     }
 }
 
@@ -128,7 +116,7 @@ impl Board {
                 let _active = Active { board: self, job: &job };
                 // A helper whose copier cannot be started leaves the stripes to the others.
                 if let Ok(copier) = copiers.get(job.candidate, &variants[job.candidate]) {
-                    job.work(pair, copier);
+                    job.stripes.work(pair, copier);
                 }
             }
             state = self.lock();
@@ -153,39 +141,9 @@ struct Active<'b> {
 impl Drop for Active<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.job.stopped.store(true, Ordering::Relaxed);
+            self.job.stripes.stop();
         }
         self.board.lock().active -= 1;
         self.board.changed.notify_all();
-    }
-}
-
-impl Job {
-    /// Copies stripes until none is left, or one was not copied completely.
-    fn work(&self, pair: Pair<'_>, copier: &mut dyn Copier) {
-        while !self.stopped.load(Ordering::Relaxed) {
-            let start = self.next_stripe.fetch_add(1, Ordering::Relaxed) * self.stripe_bytes;
-            if start >= self.span.len {
-                return;
-            }
-            let len = self.stripe_bytes.min(self.span.len - start);
-            let moved = copier.copy(pair, Span { len, ..self.span.after(start) });
-            if moved.stop != Stop::Done {
-                self.stopped.store(true, Ordering::Relaxed);
-                let mut shortest = self.shortest.lock().unwrap_or_else(PoisonError::into_inner);
-                if shortest.is_none_or(|(earlier, _)| start < earlier) {
-                    *shortest = Some((start, moved));
-                }
-            }
-        }
-    }
-
-    /// The unbroken prefix that was copied: the first stripe that fell short ends it. Each stripe before
-    /// it was taken before it, and so was copied completely.
-    fn outcome(&self) -> Moved {
-        match *self.shortest.lock().unwrap_or_else(PoisonError::into_inner) {
-            None => Moved { bytes: self.span.len, stop: Stop::Done },
-            Some((start, moved)) => Moved { bytes: start + moved.bytes, stop: moved.stop },
-        }
     }
 }
