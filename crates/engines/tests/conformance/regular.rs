@@ -16,7 +16,7 @@ const SIZES: &[usize] = &[0, 1, 4095, 4096, 4097, (1 << 20) + 1];
 /// A length that two workers share: two stripes and a remainder.
 const SHARED_BYTES: usize = (16 << 20) + 4097;
 
-/// The content of a destination that is not empty: a value that no source has everywhere.
+/// The byte that fills a destination that is not empty. No source consists of this byte alone.
 const FILLING: u8 = 0xa5;
 
 #[test]
