@@ -7,12 +7,15 @@
 //! | which numbers are compared | `search.rs` |
 //! | thresholds | `heuristics.rs` |
 //! | bounds | `limits.rs` |
+//! | how many workers share one large file | `processor_use.rs` |
 
 mod controller;
 mod heuristics;
 mod limits;
 mod monitor;
+mod processor_use;
 mod search;
 
 pub(crate) use controller::{ConcurrencyController, EntryCost, OpenOnDrop, Permit};
 pub(crate) use limits::WorkerLimits;
+pub(crate) use processor_use::{Helpers, ProcessorUse};

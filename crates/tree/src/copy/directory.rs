@@ -1,14 +1,14 @@
 //! A directory itself: [`enter_directory`] creates or opens it on both sides, and [`finish`] sets
 //! its attributes and times after the last entry in it is copied.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
 
 use super::context::CopyContext;
 use super::directory_pair::DirectoryPair;
@@ -29,10 +29,12 @@ use crate::request::Follow;
 use crate::security::open_through_symlink;
 use crate::shared::CreationLock;
 
-/// Whether the walk has to enter a directory.
+/// What the walk has to do after an entry.
 pub(crate) enum Next {
     Done,
     Enter(Arc<DirectoryPair>, Listing),
+    /// The entry is a large file, of which nothing was done yet. Another worker may copy it.
+    Give(CString, FileType),
 }
 
 /// Creates or opens the destination of a directory, and opens the source. A repeated operand is

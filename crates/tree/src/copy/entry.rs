@@ -20,7 +20,7 @@ use crate::entry::{
     Entry, ListedEntry, OpenSource, Prepared, bytes_to_copy, copies_data, elapsed_ns,
     open_listed_source,
 };
-use crate::fs::{FileId, Trust, is_directory, is_symlink, kind};
+use crate::fs::{FileId, Trust, data_bytes, is_directory, is_symlink, kind};
 use crate::metadata::kept;
 use crate::report::{Action, Announcement, Diagnostic, Method, Result, failed};
 use crate::request::Make;
@@ -85,6 +85,9 @@ fn try_copy(
             (src_stat, opened, None)
         }
     };
+    if bytes_to_copy(cx.options, &src_stat).min(data_bytes(&src_stat)) >= listed.give_from_bytes {
+        return Ok(Next::Give(listed.src.name.to_owned(), listed.listed_as));
+    }
     let entry = &Entry::new(listed, src_stat);
     worker.data.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
     if cx.options.record == Some(FileId::of(&src_stat)) {

@@ -29,7 +29,7 @@ pub(crate) fn copy_data(
     let src = worker.endpoint(files.src, src_dev);
     let dst = worker.endpoint(files.dst, dst_dev);
     let reliable = src.fs_type.is_some_and(is_reliable);
-    let others_busy = worker.others_busy;
+    let helpers = worker.processors.helpers();
     let counters = worker.progress.counters();
     let meter = counters.as_ref().map(|counters| &counters.meter);
     let (pair, buffer, permit) = worker.parts(cx.options, src, dst);
@@ -49,7 +49,7 @@ pub(crate) fn copy_data(
         permit,
         reliable,
         may_block: !reliable || !dst.fs_type.is_some_and(is_reliable),
-        others_busy,
+        helpers,
         footprint: cx.options.no_cache.then(|| Footprint::of(files)),
         meter,
         metered_before: meter.map_or(0, Meter::get),

@@ -13,7 +13,7 @@ use super::engine_choice::chains::{ChainId, VariantChains};
 use super::files::Files;
 use super::journal::Journal;
 use super::page_cache::{Footprint, residency};
-use crate::concurrency::Permit;
+use crate::concurrency::{Helpers, Permit};
 use crate::fs::{BTRFS, EXT4, Endpoint, TMPFS, XFS, data_bytes, file_bytes, is_pseudo, is_regular};
 use crate::report::{Attempt, DataReport, Reporter};
 use crate::request::Sparse;
@@ -65,8 +65,8 @@ pub(super) struct DataCopy<'c, 'r, 'f> {
     pub(super) reliable: bool,
     /// One of the file systems may block, such as a network file system.
     pub(super) may_block: bool,
-    /// No worker is idle.
-    pub(super) others_busy: bool,
+    /// Other workers of this file.
+    pub(super) helpers: Helpers,
     /// With `--no-cache`.
     pub(super) footprint: Option<Footprint<'f>>,
     /// Shows the progress to other threads, and its value before this file.

@@ -7,10 +7,12 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::data_copy::{BUFFER_BYTES, DataCopy, buffer_bytes, observer};
 use super::engine_choice::chains::{ChainId, File};
-use super::engine_choice::rule::may_offload;
+use super::engine_choice::profiles::EngineContext;
+use super::engine_choice::rule::{WorkerLoad, may_offload, workers};
 use super::holes;
 use super::page_cache;
 use super::zeros::copy_without_zeros;
+use crate::concurrency::Helpers;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Result, SparseDetection, failed};
 use crate::request::Sparse;
@@ -23,22 +25,21 @@ const PIECE_BYTES: u64 = 64 << 20;
 /// its count only when it returns.
 const FINE_PIECE_BYTES: u64 = 8 << 20;
 
+/// The same for a worker that copies a file alone and may get helpers later. A processor that has
+/// become idle waits for half of it on average.
+const ALONE_PIECE_BYTES: u64 = 16 << 20;
+
 /// A shorter extent is not read past the page cache, unless it is a whole file.
 const PAST_CACHE_BYTES_MIN: u64 = 4 << 20;
 
 impl DataCopy<'_, '_, '_> {
-    /// Copies up to the offset `end`, or to the end of the source.
-    fn copy_to(&mut self, end: u64, chain: ChainId) -> Result<()> {
-        while self.at < end {
-            let len = self.next_piece(end, chain)?;
-            let moved = self.span(Span::at(self.at, len), chain);
-            self.count(moved.bytes);
-            self.record_progress();
-            if self.check_stop(moved)? == Ended::Yes {
-                break;
-            }
-        }
-        Ok(())
+    /// Copies the next piece of data that ends at the offset `end`.
+    fn copy_piece(&mut self, end: u64, chain: ChainId) -> Result<Ended> {
+        let len = self.next_piece(end, chain)?;
+        let moved = self.span(Span::at(self.at, len), chain);
+        self.count(moved.bytes);
+        self.record_progress();
+        self.check_stop(moved)
     }
 
     fn record_progress(&mut self) {
@@ -53,15 +54,48 @@ impl DataCopy<'_, '_, '_> {
         if bytes == 0 {
             return Ok(());
         }
+        self.adjust_helpers(bytes);
+        let mut chain = self.chain_for(bytes);
+        while self.copy_piece(end, chain)? == Ended::No && self.at < end {
+            if self.adjust_helpers(bytes) {
+                chain = self.chain_for(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The chain for an extent of `bytes`.
+    fn chain_for(&mut self, bytes: u64) -> ChainId {
         if let Some(chain) = self.adaptive_chain(bytes) {
-            return self.copy_to(end, chain);
+            return chain;
         }
         let line = self.line_chain();
-        let chain = match line.filter(|&chain| self.is_long_enough(chain, bytes)) {
-            Some(chain) => chain,
-            None => self.chains.by_rule(&self.cx.engines, bytes, self.others_busy),
-        };
-        self.copy_to(end, chain)
+        if let Some(chain) = line.filter(|&chain| self.is_long_enough(chain, bytes)) {
+            return chain;
+        }
+        let jobs = file_workers(&self.cx.engines, &self.helpers);
+        let others_busy = self.others_busy();
+        self.chains.by_rule(bytes, WorkerLoad { others_busy, jobs: &jobs })
+    }
+
+    /// Takes processors that other workers do not use for an extent of `bytes`, or returns them.
+    /// Returns whether the chain has to be chosen again.
+    fn adjust_helpers(&mut self, bytes: u64) -> bool {
+        if !self.chains.may_split(bytes) {
+            return false;
+        }
+        let engines = &self.cx.engines;
+        let most = workers(engines.jobs()) - 1;
+        let has_changed = self.helpers.adjust(most, engines.processors());
+        if has_changed {
+            (self.by_line, self.adaptive) = (None, None);
+        }
+        has_changed
+    }
+
+    /// Whether other workers use all processors.
+    fn others_busy(&self) -> bool {
+        self.helpers.are_refused(|| self.cx.engines.processors())
     }
 
     /// Whether an extent of `bytes` is long enough for a chain that was measured with a whole file:
@@ -79,10 +113,12 @@ impl DataCopy<'_, '_, '_> {
         }
         let (src, bytes) = (self.files.src, file_bytes(self.files.src_stat));
         let bytes_to_move = self.bytes_to_move();
-        let (may_block, others_busy) = (self.may_block, self.others_busy);
-        let file = File { bytes, bytes_to_move, may_block, others_busy };
+        let file = File { bytes, bytes_to_move, may_block: self.may_block };
         let look = || page_cache::residency(src, bytes, bytes_to_move < bytes);
-        let chain = self.chains.by_line(&self.cx.engines, self.endpoints, file, look);
+        let engines = &self.cx.engines;
+        let jobs = file_workers(engines, &self.helpers);
+        let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
+        let chain = self.chains.by_line(engines, self.endpoints, file, load, look);
         self.by_line = Some(chain);
         chain
     }
@@ -102,7 +138,9 @@ impl DataCopy<'_, '_, '_> {
         let (src, all) = (self.files.src, file_bytes(self.files.src_stat));
         let bytes_to_move = self.bytes_to_move();
         let look = || page_cache::residency(src, all, bytes_to_move < all);
-        let chain = self.chains.adaptive(&self.cx.engines, (bytes, self.others_busy), line, look);
+        let jobs = file_workers(engines, &self.helpers);
+        let load = WorkerLoad { others_busy: self.others_busy(), jobs: &jobs };
+        let chain = self.chains.adaptive(engines, (bytes, load), line, look);
         self.adaptive = Some(chain);
         chain
     }
@@ -287,6 +325,9 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn next_piece(&mut self, end: u64, chain: ChainId) -> Result<u64> {
         let at_once = self.fine_grained && self.chains.get(chain).offloads;
         let mut piece_bytes = if at_once { FINE_PIECE_BYTES } else { PIECE_BYTES };
+        if self.helpers.may_come() {
+            piece_bytes = piece_bytes.min(ALONE_PIECE_BYTES);
+        }
         if let Some(rate_limit) = &self.cx.rate_limit {
             rate_limit.wait(|| self.cx.report.interrupted());
             piece_bytes = piece_bytes.min(rate_limit.piece_bytes());
@@ -323,6 +364,11 @@ impl DataCopy<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// How many workers may share the file. Processors are counted when it is called.
+fn file_workers<'c>(engines: &'c EngineContext<'_>, helpers: &'c Helpers) -> impl Fn() -> usize {
+    || helpers.taken().map_or_else(|| engines.jobs(), |helpers| 1 + helpers)
 }
 
 /// Whether the source has ended.

@@ -10,7 +10,7 @@ use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::RuleVariants;
 use super::page_cache::PendingDrops;
 use super::sync::PendingSyncs;
-use crate::concurrency::Permit;
+use crate::concurrency::{Permit, ProcessorUse};
 use crate::fs::{Endpoint, FileId, FsTypes, Place};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
@@ -35,8 +35,8 @@ pub(crate) struct DataWorker {
     pub(crate) fs_types: FsTypes,
     /// Allocated when it is first used. Most copies need no buffer.
     buffer: Option<Buffer>,
-    /// No worker is idle.
-    pub(crate) others_busy: bool,
+    /// What the workers of the run leave for a large file.
+    pub(crate) processors: ProcessorUse,
     pub(crate) permit: Permit,
     pending_syncs: PendingSyncs,
     pub(super) pending_drops: PendingDrops,
@@ -54,7 +54,7 @@ impl DataWorker {
             pairs: Vec::new(),
             fs_types: FsTypes::default(),
             buffer: None,
-            others_busy: false,
+            processors: ProcessorUse::default(),
             permit: Permit::default(),
             pending_syncs: PendingSyncs::default(),
             pending_drops: PendingDrops::default(),
@@ -62,6 +62,16 @@ impl DataWorker {
             failed_data: None,
             progress: WorkerProgress::new(cx.report.observer.progress()),
         }
+    }
+
+    /// Copies with other workers from now on.
+    pub(crate) fn start_sharing(&mut self, permit: Permit, processors: &ProcessorUse) {
+        (self.permit, self.processors) = (permit, processors.clone());
+    }
+
+    /// Copies alone from now on.
+    pub(crate) fn end_sharing(&mut self) {
+        (self.permit, self.processors) = <_>::default();
     }
 
     /// Closes a complete destination; with `--durable` after it was synced.

@@ -39,6 +39,8 @@ pub(crate) struct ListedEntry<'a> {
     pub(crate) inherits_acl: bool,
     /// No other user may create or remove names in the destination's directory.
     pub(crate) private: bool,
+    /// A file of at least as many bytes is not copied, but given to another worker.
+    pub(crate) give_from_bytes: u64,
     /// When the copy of the entry started, if receipts are kept.
     pub(crate) started: Option<Instant>,
 }

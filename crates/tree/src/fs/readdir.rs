@@ -49,6 +49,12 @@ impl Listing {
         Listing { ended: true, ..Listing::default() }
     }
 
+    /// The listing of one name, which was read before.
+    pub(crate) fn of_name(name: CString, kind: FileType) -> Listing {
+        let batch = VecDeque::from([Name { name, kind, cookie: 0 }]);
+        Listing { batch, ended: true, ..Listing::default() }
+    }
+
     /// Whether there are no more names.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended && self.batch.is_empty()

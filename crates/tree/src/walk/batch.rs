@@ -98,7 +98,7 @@ impl TreeWalk<'_> {
         lock_wait += filling - locking;
         let mut next = Next::Done;
         for (index, BatchItem { name, listed_as, mut prepared }) in items.into_iter().enumerate() {
-            let entry = self.child(pair, &name, listed_as);
+            let entry = self.child_to_copy(frame, &name, listed_as);
             if self.cx.report.interrupted() {
                 if let Some(prepared) = prepared {
                     prepared.remove_created(&entry);

@@ -366,6 +366,7 @@ impl OperandEntry<'_> {
         let src_shown = DisplayPath::Operand(&operand.src);
         let dst_shown = DisplayPath::Operand(&operand.dst);
         let entry = ListedEntry {
+            give_from_bytes: u64::MAX,
             src: Place::new(CWD, &src_name, src_shown, Trust::Operand),
             dst: Place::new(self.dir, &dst_name, dst_shown, self.trust),
             dst_dir: self.dst_dir,

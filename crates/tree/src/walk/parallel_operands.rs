@@ -18,14 +18,18 @@ use rustix::io::Errno;
 
 use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::SingleWorkerPhase;
+use super::tree_walk::LARGE_FILE_BYTES;
 use super::worker::Worker;
-use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit};
+use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, ProcessorUse};
 use crate::copy::context::CopyContext;
 use crate::entry::source_name;
-use crate::fs::{c_name, is_regular, last_component};
+use crate::fs::{c_name, data_bytes, is_regular, last_component};
 
 /// Independent operands in a row that are worth starting threads (docs/design/work-sharing.md).
 const PARALLEL_MIN: usize = 32;
+
+/// The same if the first of them is a large file.
+const PARALLEL_LARGE_MIN: usize = 2;
 
 /// Copies one operand with one worker.
 type CopyOperand<'c> = &'c (dyn Fn(&mut Worker, &OsStr) + Sync);
@@ -40,7 +44,7 @@ pub(crate) fn copy_each(
 ) {
     let phase = SingleWorkerPhase::first(cx.options, worker);
     let mut rest = sources;
-    let mut may_share = sources.len() > PARALLEL_MIN
+    let mut may_share = sources.len() >= PARALLEL_LARGE_MIN
         && !cx.options.copies_in_order()
         && !cx.options.parents
         && !cx.options.dry_run;
@@ -49,13 +53,18 @@ pub(crate) fn copy_each(
         if is_long {
             cx.report.deferred_init();
         }
+        let parallel_min = match may_share && rest.len() >= PARALLEL_LARGE_MIN {
+            true if is_large(cx, &rest[0]) => PARALLEL_LARGE_MIN,
+            true if is_long => PARALLEL_MIN,
+            _ => usize::MAX,
+        };
         let mut parallel = 0;
-        if may_share && is_long && rest.len() >= PARALLEL_MIN {
+        if rest.len() >= parallel_min {
             may_share = may_create_in(target);
             parallel = if may_share { count_independent(cx, target, rest) } else { 0 };
         }
         let (now, later) = rest.split_at(parallel.max(1));
-        if parallel < PARALLEL_MIN {
+        if parallel < parallel_min {
             copy_in_order(cx, worker, now, copy);
         } else {
             copy_in_parallel(cx, worker, now, copy);
@@ -91,7 +100,8 @@ fn copy_in_parallel(
     let limits = worker_limits(cx.options);
     let workers = ResourceLimits::of_process(cx.options, limits.most).workers.min(sources.len());
     let controller = Arc::new(ConcurrencyController::new(limits.within(workers)));
-    let shared = Shared { cx, sources, copy, next: AtomicUsize::new(0), controller };
+    let (next, processors) = (AtomicUsize::new(0), ProcessorUse::counted());
+    let shared = Shared { cx, sources, copy, next, controller, processors };
     thread::scope(|scope| {
         let _open_guard = OpenOnDrop(&shared.controller);
         shared.work(worker, scope);
@@ -99,7 +109,6 @@ fn copy_in_parallel(
     // And messages about these before those about later ones.
     worker.copy.data.sync(cx.data);
     cx.report.order.flush(cx.report.observer);
-    worker.copy.data.others_busy = false;
 }
 
 /// Operands that several workers copy.
@@ -110,13 +119,15 @@ struct Shared<'s> {
     /// Index of the next operand that no worker has taken.
     next: AtomicUsize,
     controller: Arc<ConcurrencyController>,
+    processors: ProcessorUse,
 }
 
 impl Shared<'_> {
     /// Copies one operand after the other, and starts other workers where the controller wants
     /// them.
     fn work<'scope>(&'scope self, worker: &mut Worker, scope: &'scope Scope<'scope, '_>) {
-        worker.copy.data.permit = Permit::new(&self.controller);
+        let _busy = self.processors.busy();
+        worker.copy.data.start_sharing(Permit::new(&self.controller), &self.processors);
         loop {
             self.spawn_workers(scope);
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -124,8 +135,6 @@ impl Shared<'_> {
             if self.cx.report.interrupted() {
                 break;
             }
-            // Idle workers may share a large file among the last operands.
-            worker.copy.data.others_busy = self.next.load(Ordering::Relaxed) < self.sources.len();
             worker.entries += 1;
             worker.copy.data.permit.acquire();
             let moved_before = worker.copy.data.moved_bytes;
@@ -133,9 +142,9 @@ impl Shared<'_> {
             report.order.for_operand(report.observer, index, || (self.copy)(worker, source));
             let data = &worker.copy.data;
             let cost = EntryCost { bytes: data.moved_bytes - moved_before, created: false };
-            data.permit.record(cost, !data.others_busy);
+            data.permit.record(cost, self.next.load(Ordering::Relaxed) >= self.sources.len());
         }
-        worker.copy.data.permit = Permit::default();
+        worker.copy.data.end_sharing();
     }
 
     fn spawn_workers<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
@@ -145,6 +154,13 @@ impl Shared<'_> {
             worker.copy.data.release(self.cx.data);
         });
     }
+}
+
+/// Whether a source is a large file.
+fn is_large(cx: &CopyContext<'_>, source: &OsStr) -> bool {
+    let Ok(source) = c_name(source_name(cx.options, source)) else { return false };
+    let found = statat(CWD, &*source, AtFlags::SYMLINK_NOFOLLOW);
+    found.is_ok_and(|stat| is_regular(&stat) && data_bytes(&stat) >= LARGE_FILE_BYTES)
 }
 
 /// Whether files can be created in `target`. If not, errors are reported in the order of operands.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::work_pool::ShareGuard;
+use super::work_pool::{ShareGuard, WorkShare};
 use crate::copy::context::CopyContext;
 use crate::copy::directory::report_failure;
 use crate::copy::directory_pair::DirectoryPair;
@@ -21,12 +21,26 @@ pub(super) struct Frame<'p> {
     pub(super) listing: Listing,
     /// The directory could not be opened again; nothing more can be done in it.
     pub(super) lost: bool,
+    /// The only name is that of a large file, which another worker gave to this one.
+    pub(super) is_large_file: bool,
     /// Set if the names are another worker's. That worker is told when this is dropped, and `pair`
     /// must be dropped by then: fields are dropped in this order.
     pub(super) share_guard: Option<ShareGuard<'p>>,
 }
 
-impl Frame<'_> {
+impl<'p> Frame<'p> {
+    /// For all names in a directory.
+    pub(super) fn of_directory(pair: Arc<DirectoryPair>, listing: Listing) -> Frame<'p> {
+        Frame { pair, listing, lost: false, is_large_file: false, share_guard: None }
+    }
+
+    /// For names in a directory of another worker.
+    pub(super) fn of_share(share: WorkShare, share_guard: ShareGuard<'p>) -> Frame<'p> {
+        let WorkShare { pair, names, is_large_file } = share;
+        let share_guard = Some(share_guard);
+        Frame { pair, listing: names, lost: false, is_large_file, share_guard }
+    }
+
     /// The directory, unless other workers have names from it.
     pub(super) fn unshared(&mut self) -> Option<&mut DirectoryPair> {
         Arc::get_mut(&mut self.pair)
@@ -44,11 +58,18 @@ pub(super) struct Stack<'w> {
     pub(super) frames: Vec<Frame<'w>>,
     /// Levels too far above to stay open, which other workers still have names from.
     unclosed: Vec<usize>,
+    /// Large files that other workers will copy, as soon as there are any.
+    pub(super) given: Vec<WorkShare>,
 }
 
 impl Stack<'_> {
     pub(super) fn names_buffered(&self) -> u64 {
         self.frames.iter().map(|frame| frame.listing.buffered() as u64).sum()
+    }
+
+    /// Whether this worker has further names, or directories to read further.
+    pub(super) fn has_names(&self) -> bool {
+        self.frames.iter().any(|frame| !frame.lost && !frame.listing.has_ended())
     }
 
     /// Closes the directory that is now one level too many, and those that could not be closed

@@ -27,6 +27,7 @@ use crate::copy::directory_pair::DirectoryPair;
 use crate::entry::{Operand, is_left_out};
 use crate::fs::{BTRFS, FileId, Listing, XFS, file_system};
 use crate::report::{Action, Diagnostic};
+use crate::request::{Make, Reflink};
 
 /// Copies everything below `root`.
 pub(crate) fn walk(
@@ -38,13 +39,16 @@ pub(crate) fn walk(
     let device = cx.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
     let open_levels = ResourceLimits::of_process(cx.options, 1).open_levels;
     let pool;
-    let single = TreeWalk { cx, operand, device, open_levels, batch_files: 1, pool: None };
+    let gives_files = may_give_files(cx);
+    let single =
+        TreeWalk { cx, operand, device, open_levels, batch_files: 1, gives_files, pool: None };
     let mut stack = Stack::default();
-    stack.frames.push(Frame { pair: root, listing, lost: false, share_guard: None });
+    stack.frames.push(Frame::of_directory(root, listing));
     let phase = SingleWorkerPhase::first(cx.options, worker);
     single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
-    if let Some(phase) =
-        SingleWorkerPhase::for_last_names(cx.options, worker, stack.names_buffered())
+    let names = stack.names_buffered();
+    if stack.given.is_empty()
+        && let Some(phase) = SingleWorkerPhase::for_last_names(cx.options, worker, names)
     {
         single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
     }
@@ -60,7 +64,7 @@ pub(crate) fn walk(
         resources.grow_descriptor_table(limits.most, top.src.fd());
     }
     cx.report.deferred_init();
-    if limits.most == 1 {
+    if limits.most == 1 && stack.given.is_empty() {
         return single.copy_frames(worker, &mut stack, |_| true);
     }
     let fs_type = cx.options.jobs.is_none().then(|| file_system(top.dst.fd())).flatten();
@@ -75,7 +79,7 @@ pub(crate) fn walk(
         _ => limits,
     };
     let ResourceLimits { open_levels, batch_files, .. } = resources;
-    if fs_type == Some(BTRFS) {
+    if fs_type == Some(BTRFS) && stack.given.is_empty() {
         // Threads are started only when there is enough to copy to measure whether they help.
         let phase = SingleWorkerPhase::contended(worker);
         let longer = TreeWalk { open_levels, batch_files, ..single };
@@ -85,18 +89,29 @@ pub(crate) fn walk(
         }
     }
     pool = WorkPool::new(limits);
+    stack.given.drain(..).for_each(|share| pool.give(share));
     let shared = TreeWalk { pool: Some(&pool), open_levels, batch_files, ..single };
     thread::scope(|scope| {
         shared.spawn_workers(scope);
         // If this worker panics, the others must not wait for it.
         let _close_guard = CloseOnDrop(&pool);
-        worker.copy.data.permit = Permit::new(&pool.controller);
+        let _busy = pool.processors.busy();
+        worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
         shared.copy_frames(worker, &mut stack, |_| {
             shared.spawn_workers(scope);
             true
         });
-        worker.copy.data.permit = Permit::default();
+        worker.copy.data.end_sharing();
     });
+}
+
+/// Whether another worker may copy a large file.
+fn may_give_files(cx: &CopyContext<'_>) -> bool {
+    let options = cx.options;
+    options.make == Make::Copy
+        && !options.dry_run
+        && !options.copies_in_order()
+        && options.jobs.is_none_or(|jobs| jobs.get() > 1)
 }
 
 struct CloseOnDrop<'p>(&'p WorkPool);
@@ -119,7 +134,8 @@ impl<'w> TreeWalk<'w> {
     fn run_worker<'scope>(&'scope self, pool: &WorkPool, scope: &'scope Scope<'scope, '_>) {
         let mut worker = Worker::new(self.cx);
         let mut stack = Stack::default();
-        worker.copy.data.permit = Permit::new(&pool.controller);
+        let _busy = pool.processors.busy();
+        worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
         while self.take_share(&mut worker, &mut stack, || false) {
             self.copy_frames(&mut worker, &mut stack, |_| {
                 self.spawn_workers(scope);
@@ -143,12 +159,12 @@ impl<'w> TreeWalk<'w> {
         let Some((share, share_guard)) = self.pool.and_then(|pool| pool.take(is_needless)) else {
             return false;
         };
-        let (pair, listing) = (share.pair, share.names);
-        stack.frames.push(Frame { pair, listing, lost: false, share_guard: Some(share_guard) });
+        stack.frames.push(Frame::of_share(share, share_guard));
         true
     }
 
-    /// Copies until `stack` is empty or `may_continue` returns false.
+    /// Copies until `stack` is empty, `may_continue` returns false, or a file is to be given to a
+    /// worker that does not exist yet.
     fn copy_frames(
         &self,
         worker: &mut Worker,
@@ -156,17 +172,15 @@ impl<'w> TreeWalk<'w> {
         may_continue: impl Fn(&Worker) -> bool,
     ) {
         // Leaving a directory whose entries are copied needs no other worker.
-        while let Some(frame) = stack.frames.last_mut()
+        while stack.given.is_empty()
+            && let Some(frame) = stack.frames.last_mut()
             && (frame.listing.has_ended() || may_continue(worker))
         {
             let Some((name, listed_as)) = self.next_name(worker, frame) else {
                 self.leave_directory(worker, stack);
                 continue;
             };
-            if let Some(pool) = self.pool {
-                worker.copy.data.others_busy = pool.idle_workers() == 0;
-            }
-            let entry = self.child(&frame.pair, &name, listed_as);
+            let entry = self.child_to_copy(frame, &name, listed_as);
             if is_left_out(self.cx.options, self.cx.report, &entry) {
                 continue;
             }
@@ -176,9 +190,13 @@ impl<'w> TreeWalk<'w> {
             } else {
                 self.copy_one(worker, &entry, None)
             };
-            if let Next::Enter(pair, listing) = next {
-                stack.frames.push(Frame { pair, listing, lost: false, share_guard: None });
-                stack.close_far_above(self.open_levels);
+            match next {
+                Next::Done => (),
+                Next::Enter(pair, listing) => {
+                    stack.frames.push(Frame::of_directory(pair, listing));
+                    stack.close_far_above(self.open_levels);
+                }
+                Next::Give(name, listed_as) => self.give_file(worker, stack, name, listed_as),
             }
             self.share_names(stack);
         }
@@ -198,15 +216,59 @@ impl<'w> TreeWalk<'w> {
         })
     }
 
+    /// Gives a large file to another worker, if this one has other names. If not, copies it.
+    fn give_file(
+        &self,
+        worker: &mut Worker,
+        stack: &mut Stack<'w>,
+        name: CString,
+        listed_as: FileType,
+    ) {
+        let may_give = match self.pool {
+            Some(pool) => pool.has_room(),
+            None => worker_limits(self.cx.options).workers > 1,
+        };
+        let gives = may_give && stack.has_names();
+        let Some(frame) = stack.frames.last_mut() else { return };
+        if !gives || self.clones(&frame.pair) {
+            let entry = self.child(&frame.pair, &name, listed_as);
+            self.copy_one(worker, &entry, None);
+            return;
+        }
+        let names = Listing::of_name(name, listed_as);
+        let share = WorkShare { pair: frame.pair.clone(), names, is_large_file: true };
+        match self.pool {
+            Some(pool) => pool.give(share),
+            None => stack.given.push(share),
+        }
+    }
+
+    /// Whether files are copied as clones, which takes no time that could be shared.
+    fn clones(&self, pair: &DirectoryPair) -> bool {
+        let is_one_fs = FileId::of(&pair.src_stat).dev == FileId::of(&pair.dst_stat).dev;
+        is_one_fs
+            && self.cx.options.reflink != Reflink::Never
+            && self.cx.options.engine.is_none()
+            && matches!(file_system(pair.dst.fd()), Some(BTRFS | XFS))
+    }
+
     /// Gives half of the buffered names to an idle worker, from the directory nearest to the top
     /// that has any.
     fn share_names(&self, stack: &mut Stack<'_>) {
-        let Some(pool) = self.pool.filter(|pool| pool.idle_workers() > 0) else { return };
-        let Some(top) = stack.frames.len().checked_sub(1) else { return };
+        if let Some(pool) = self.pool.filter(|pool| pool.idle_workers() > 0)
+            && let Some(share) = self.half_of_names(stack)
+        {
+            pool.give(share);
+        }
+    }
+
+    /// Takes half of the buffered names out of the directory nearest to the top that has any.
+    fn half_of_names(&self, stack: &mut Stack<'_>) -> Option<WorkShare> {
+        let top = stack.frames.len().checked_sub(1)?;
         // Most directories between the first and these are closed.
         let near = top.saturating_sub(self.open_levels).max(1);
         for level in std::iter::once(0).chain(near..=top) {
-            let Some(frame) = stack.frames.get_mut(level) else { return };
+            let frame = stack.frames.get_mut(level)?;
             let is_open = frame.pair.src.is_open() && frame.pair.dst.is_open();
             // This worker keeps one name, unless it has a directory to continue with.
             let kept = usize::from(level == top);
@@ -214,16 +276,24 @@ impl<'w> TreeWalk<'w> {
                 continue;
             }
             let names = frame.listing.give_half(kept);
-            return pool.give(WorkShare { pair: frame.pair.clone(), names });
+            return Some(WorkShare { pair: frame.pair.clone(), names, is_large_file: false });
         }
+        None
     }
 
     /// Leaves the directory on top of the stack and sets its attributes. As long as other workers
-    /// have names from it, this worker takes some of theirs instead.
+    /// have names from it, this worker copies names from directories above, or takes some of
+    /// theirs.
     fn leave_directory(&self, worker: &mut Worker, stack: &mut Stack<'w>) {
         let Some(frame) = stack.frames.last_mut() else { return };
         if frame.share_guard.is_none() && frame.unshared().is_none() {
             let pair = frame.pair.clone();
+            if let Some(pool) = self.pool.filter(|pool| pool.has_room())
+                && let Some(share) = self.half_of_names(stack)
+            {
+                stack.frames.push(Frame::of_share(share, pool.count_own()));
+                return;
+            }
             // Two references are left when no other worker has it: the frame's and this clone.
             self.take_share(worker, stack, || Arc::strong_count(&pair) == 2);
             return;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rustix::fs::FileType;
 
+use super::stack::Frame;
 use super::work_pool::WorkPool;
 use super::worker::Worker;
 use crate::concurrency::EntryCost;
@@ -14,6 +15,9 @@ use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::entry::copy_entry;
 use crate::entry::{ListedEntry, Operand, Prepared};
 use crate::fs::{DisplayPath, Place, Trust};
+
+/// A file with as much data is given to another worker, which may have to be started for it.
+pub(super) const LARGE_FILE_BYTES: u64 = 8 << 20;
 
 /// The walk through the tree of one operand.
 #[derive(Clone, Copy)]
@@ -26,6 +30,8 @@ pub(super) struct TreeWalk<'w> {
     pub(super) open_levels: usize,
     /// How many files a worker creates before it fills the first.
     pub(super) batch_files: usize,
+    /// Whether a worker with other names gives large files to others.
+    pub(super) gives_files: bool,
     /// `None` as long as there is one worker.
     pub(super) pool: Option<&'w WorkPool>,
 }
@@ -42,11 +48,26 @@ impl TreeWalk<'_> {
         let created = prepared.as_ref().is_some_and(|prepared| prepared.created.is_some());
         let moved_before = worker.copy.data.moved_bytes;
         let next = copy_entry(self.cx, &mut worker.copy, entry, prepared);
-        if let Some(pool) = self.pool {
+        if let Some(pool) = self.pool
+            && !matches!(next, Next::Give(..))
+        {
             let cost = EntryCost { bytes: worker.copy.data.moved_bytes - moved_before, created };
             worker.copy.data.permit.record(cost, pool.idle_workers() > 0);
         }
         next
+    }
+
+    /// The entry `name` of the directory of `frame`, unless it is a large file that another worker
+    /// may copy.
+    pub(super) fn child_to_copy<'s>(
+        &'s self,
+        frame: &'s Frame<'_>,
+        name: &'s CString,
+        listed_as: FileType,
+    ) -> ListedEntry<'s> {
+        let gives = self.gives_files && !frame.is_large_file;
+        let give_from_bytes = if gives { LARGE_FILE_BYTES } else { u64::MAX };
+        ListedEntry { give_from_bytes, ..self.child(&frame.pair, name, listed_as) }
     }
 
     /// The entry `name` of `pair`.
@@ -70,6 +91,7 @@ impl TreeWalk<'_> {
             device: self.device,
             inherits_acl: pair.children_inherit_acl,
             private: pair.private,
+            give_from_bytes: u64::MAX,
             started: self.cx.report.keeps_receipts().then(Instant::now),
         }
     }

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use crate::concurrency::{ConcurrencyController, WorkerLimits};
+use crate::concurrency::{ConcurrencyController, ProcessorUse, WorkerLimits};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::Listing;
 use crate::lock::lock;
@@ -17,6 +17,8 @@ use crate::lock::lock;
 pub(crate) struct WorkShare {
     pub(crate) pair: Arc<DirectoryPair>,
     pub(crate) names: Listing,
+    /// The only name is that of a large file, which the next worker copies itself.
+    pub(crate) is_large_file: bool,
 }
 
 /// The shares of the workers of one walk.
@@ -27,6 +29,7 @@ pub(crate) struct WorkPool {
     /// without the lock.
     idle_workers: AtomicUsize,
     pub(crate) controller: Arc<ConcurrencyController>,
+    pub(crate) processors: ProcessorUse,
 }
 
 #[derive(Default)]
@@ -53,12 +56,27 @@ impl WorkPool {
             changed: Condvar::new(),
             idle_workers: AtomicUsize::new(0),
             controller: Arc::new(ConcurrencyController::new(limits)),
+            processors: ProcessorUse::counted(),
         }
     }
 
     /// How many workers wait for a share that is not there yet.
     pub(crate) fn idle_workers(&self) -> usize {
         self.idle_workers.load(Ordering::Relaxed)
+    }
+
+    /// Whether a share may be given although no worker waits for one.
+    pub(crate) fn has_room(&self) -> bool {
+        let state = lock(&self.state);
+        state.outstanding < state.outstanding_max
+    }
+
+    /// Counts a share that the caller has taken from its own names.
+    pub(crate) fn count_own(&self) -> ShareGuard<'_> {
+        let mut state = lock(&self.state);
+        state.outstanding += 1;
+        self.update_idle(&state);
+        ShareGuard(self)
     }
 
     pub(crate) fn give(&self, share: WorkShare) {
@@ -88,7 +106,9 @@ impl WorkPool {
             }
             state.waiting += 1;
             self.update_idle(&state);
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .processors
+                .idle_during(|| self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
             state.waiting -= 1;
             self.update_idle(&state);
         }

@@ -9,6 +9,7 @@ mod deep;
 mod file_types;
 mod full_disk;
 mod identity;
+mod large_files;
 mod old_contents;
 mod page_cache;
 mod rate_limit;

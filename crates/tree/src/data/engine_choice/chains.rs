@@ -22,8 +22,8 @@ pub(crate) struct VariantChains {
     data: VariantChain,
     /// For the first data of a process, by index in [`EARLY_VARIANTS`].
     early: [Option<VariantChain>; EARLY_VARIANTS.len()],
-    /// For a large file that idle workers share.
-    split: Option<VariantChain>,
+    /// For a large file that some workers share, and their number.
+    split: Option<(usize, VariantChain)>,
     /// By read(2) and write(2).
     read_write: VariantChain,
     /// The variants of the rule, which also follow a measured one.
@@ -74,8 +74,6 @@ pub(crate) struct File {
     pub(crate) bytes_to_move: u64,
     /// Its file system may block.
     pub(crate) may_block: bool,
-    /// No worker is idle.
-    pub(crate) others_busy: bool,
 }
 
 impl VariantChains {
@@ -103,14 +101,14 @@ impl VariantChains {
         &mut self,
         cx: &EngineContext<'_>,
         (src, dst): (Endpoint<'_>, Endpoint<'_>),
-        File { bytes, bytes_to_move, may_block, others_busy }: File,
+        File { bytes, bytes_to_move, may_block }: File,
+        load: WorkerLoad<'_>,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<ChainId> {
         if self.lines.is_none() && cx.is_worth_reading(bytes_to_move, may_block) {
             self.lines = Some(cx.lines_between(src, dst));
         }
         let lines = self.lines.as_ref()?;
-        let load = WorkerLoad { others_busy, jobs: &|| cx.jobs() };
         let choice = lines.choose(bytes, load, &self.rule, look)?;
         let line = lines.line(choice);
         cx.report_stale(line);
@@ -120,6 +118,11 @@ impl VariantChains {
             self.by_line.push((choice, VariantChain::new(variants, line.by.clone())));
             self.by_line.len() - 1
         })))
+    }
+
+    /// Whether `bytes` of data may be split among workers.
+    pub(crate) fn may_split(&self, bytes: u64) -> bool {
+        self.rule.may_split(bytes)
     }
 
     /// Whether `bytes` of data are enough to measure their engine.
@@ -132,7 +135,7 @@ impl VariantChains {
     pub(crate) fn adaptive(
         &mut self,
         cx: &EngineContext<'_>,
-        (bytes, others_busy): (u64, bool),
+        (bytes, load): (u64, WorkerLoad<'_>),
         line: Option<ChainId>,
         look: impl FnOnce() -> Option<Residency>,
     ) -> Option<ChainId> {
@@ -142,7 +145,6 @@ impl VariantChains {
         let own = own.map(|chosen| chosen.variant.clone());
         // That a measurement was the best says nothing about the first candidate.
         let first = own.filter(|variant| variant.engine.name != "adaptive");
-        let load = WorkerLoad { others_busy, jobs: &|| cx.jobs() };
         // A source that is in the page cache in part, or of which that is unknown, is read through it.
         let is_cold = || look() == Some(Residency::Absent);
         let candidates = Candidates::of(cx.options, &self.rule, (bytes, load), first, is_cold)?;
@@ -159,13 +161,7 @@ impl VariantChains {
     }
 
     /// The chain for `bytes` of data if nothing was measured or no profile was read.
-    pub(crate) fn by_rule(
-        &mut self,
-        cx: &EngineContext<'_>,
-        bytes: u64,
-        others_busy: bool,
-    ) -> ChainId {
-        let load = WorkerLoad { others_busy, jobs: &|| cx.jobs() };
+    pub(crate) fn by_rule(&mut self, bytes: u64, load: WorkerLoad<'_>) -> ChainId {
         if self.lines.is_none()
             && let Some(at) = self.rule.early(bytes)
         {
@@ -176,8 +172,9 @@ impl VariantChains {
         if !self.rule.splits(bytes, load) {
             return ChainId::Data;
         }
-        if self.split.is_none() {
-            self.split = Some(VariantChain::new(self.rule.split(cx.jobs()), ChosenBy::Rule));
+        let jobs = (load.jobs)();
+        if self.split.as_ref().is_none_or(|(known, _)| *known != jobs) {
+            self.split = Some((jobs, VariantChain::new(self.rule.split(jobs), ChosenBy::Rule)));
         }
         ChainId::Split
     }
@@ -188,7 +185,7 @@ impl VariantChains {
         match id {
             ChainId::Data => &mut self.data,
             ChainId::Early(at) => self.early[at].as_mut().expect("it was made when it was chosen"),
-            ChainId::Split => self.split.as_mut().expect("it was made when it was chosen"),
+            ChainId::Split => &mut self.split.as_mut().expect("it was made when it was chosen").1,
             ChainId::ReadWrite => &mut self.read_write,
             ChainId::Line(at) => &mut self.by_line[at].1,
             ChainId::Adaptive(at) => &mut self.adaptive[at].1,

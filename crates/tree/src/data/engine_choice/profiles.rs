@@ -31,7 +31,7 @@ pub(crate) struct EngineContext<'r> {
     pub(super) options: &'r Options,
     report: &'r Reporter<'r>,
     start: Instant,
-    jobs: OnceLock<usize>,
+    processors: OnceLock<usize>,
     /// The lines of the user's profile for this machine, once they were read.
     user: OnceLock<Vec<PairChoices>>,
     /// By the device numbers of source and destination: a handful at most.
@@ -46,7 +46,7 @@ impl<'r> EngineContext<'r> {
             options,
             report,
             start: Instant::now(),
-            jobs: OnceLock::new(),
+            processors: OnceLock::new(),
             user: OnceLock::new(),
             pairs: Mutex::default(),
             stale_reported: AtomicBool::new(false),
@@ -61,7 +61,12 @@ impl<'r> EngineContext<'r> {
     /// How many workers may share a file. Counting processors takes as long as copying some small
     /// files, so they are counted when several workers may have work.
     pub(crate) fn jobs(&self) -> usize {
-        *self.jobs.get_or_init(|| self.options.jobs.unwrap_or_else(processors).get())
+        self.options.jobs.map_or_else(|| self.processors(), NonZeroUsize::get)
+    }
+
+    /// How many processors this process may use.
+    pub(crate) fn processors(&self) -> usize {
+        *self.processors.get_or_init(|| processors().get())
     }
 
     /// Whether profiles are worth reading for a file of `bytes`, which may be on a file system that

@@ -40,9 +40,9 @@ pub(crate) struct RuleVariants {
 /// The workers for a file. Processors are counted only when their number matters.
 #[derive(Clone, Copy)]
 pub(crate) struct WorkerLoad<'c> {
-    /// No worker is idle.
+    /// Other workers use all processors.
     pub(crate) others_busy: bool,
-    /// The number of workers.
+    /// How many workers may share the file.
     pub(crate) jobs: &'c dyn Fn() -> usize,
 }
 
@@ -74,8 +74,12 @@ impl RuleVariants {
 
     /// Whether `bytes` of data are split among workers.
     pub(crate) fn splits(&self, bytes: u64, load: WorkerLoad<'_>) -> bool {
-        let may_split = self.may_split && !load.others_busy && bytes >= SPLIT_BYTES_MIN;
-        may_split && workers((load.jobs)()) > 1
+        self.may_split(bytes) && !load.others_busy && workers((load.jobs)()) > 1
+    }
+
+    /// The same, if there are workers.
+    pub(crate) fn may_split(&self, bytes: u64) -> bool {
+        self.may_split && bytes >= SPLIT_BYTES_MIN
     }
 
     /// The index in [`EARLY_VARIANTS`] of the variant for `bytes` of data, if there is one.

@@ -1,0 +1,132 @@
+//! Large files among other work: several at the same time, and one with all idle workers.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{create_dir, create_dir_all, read_dir, remove_dir_all, write};
+use std::path::Path;
+use std::sync::{Condvar, Mutex};
+use std::thread::{ThreadId, available_parallelism, current};
+use std::time::Duration;
+
+use testfs::{Aspects, each_fs, random_bytes, skip, test_name, tree_differences};
+use tree::{Destination, Options, Reflink, Request};
+
+use crate::recorder::{Recorder, copy_exactly};
+use crate::workers::with_jobs;
+
+/// More than what makes a file a large one.
+const LARGE: usize = 20 << 20;
+
+/// Threads that have copied a piece. The first one waits for a second.
+#[derive(Default)]
+struct Threads {
+    seen: Mutex<HashSet<ThreadId>>,
+    changed: Condvar,
+}
+
+impl Threads {
+    fn meet(&self) {
+        let mut seen = self.seen.lock().expect("a set");
+        seen.insert(current().id());
+        self.changed.notify_all();
+        let alone = |seen: &mut HashSet<ThreadId>| seen.len() < 2;
+        let limit = Duration::from_secs(20);
+        drop(self.changed.wait_timeout_while(seen, limit, alone).expect("a set"));
+    }
+
+    fn number(&self) -> usize {
+        self.seen.lock().expect("a set").len()
+    }
+}
+
+/// Makes large files with these names, which may have directories.
+fn make_files(src: &Path, names: &[&str], content: &[u8]) {
+    for (number, name) in names.iter().enumerate() {
+        let path = src.join(name);
+        create_dir_all(path.parent().expect("it has one")).expect("a directory");
+        // No two of them are equal.
+        write(path, &content[number..]).expect("a file");
+    }
+}
+
+fn moving(jobs: usize) -> Options {
+    with_jobs(jobs, Options { reflink: Reflink::Never, ..Options::archive() })
+}
+
+#[test]
+fn large_files_of_a_tree_are_copied_at_the_same_time() {
+    let content = random_bytes(LARGE, 1);
+    each_fs(|kind, dir| {
+        let one_directory = ["a", "b", "c"].as_slice();
+        let a_directory_each = ["1/a", "2/b", "3/c"].as_slice();
+        let below_each_other = ["1/a", "1/2/b", "1/2/3/c"].as_slice();
+        for (case, names) in [one_directory, a_directory_each, below_each_other].iter().enumerate()
+        {
+            let (src, dst) = (dir.join("s"), dir.join("t"));
+            make_files(&src, names, &content);
+            let threads = Threads::default();
+            let recorder = Recorder::with_meanwhile(|| threads.meet());
+            let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
+            assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}, {case}");
+            assert_eq!(threads.number(), 2, "{kind}, {case}");
+            let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
+            assert_eq!(differences, [""; 0], "{kind}, {case}");
+            // Every entry once: the files, and the directories above them.
+            let receipts = recorder.receipts.lock().expect("a list").len();
+            assert_eq!(receipts, 3 + [1, 4, 4][case], "{kind}, {case}");
+            remove_dir_all(&src).expect("the source");
+            remove_dir_all(&dst).expect("the copy");
+        }
+    });
+}
+
+#[test]
+fn a_few_large_operands_are_copied_at_the_same_time() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    make_files(&src, &["a", "b"], &random_bytes(LARGE, 1));
+    create_dir(&dst).expect("a directory");
+    let threads = Threads::default();
+    let recorder = Recorder::with_meanwhile(|| threads.meet());
+    let sources = vec![src.join("a").into(), src.join("b").into()];
+    let request = Request { sources, destination: Destination::Directory(OsString::from(&dst)) };
+    assert_eq!(tree::copy(&request, &moving(2), &recorder).failures, 0);
+    assert_eq!(threads.number(), 2);
+    let aspects = Aspects { mtimes: false, ..Aspects::ALL };
+    assert_eq!(tree_differences(&src, &dst, aspects).expect("both are there"), [""; 0]);
+}
+
+#[test]
+fn a_worker_without_work_joins_a_large_file() {
+    if available_parallelism().is_ok_and(|processors| processors.get() < 2) {
+        return skip(&test_name(), "one processor is not shared");
+    }
+    let content = random_bytes(5 * LARGE, 1);
+    each_fs(|kind, dir| {
+        if kind.name() == "tmpfs" {
+            // Files on tmpfs are not shared.
+            return;
+        }
+        let (src, dst) = (dir.join("s"), dir.join("t"));
+        create_dir(&src).expect("a directory");
+        write(src.join("large"), &content).expect("a file");
+        for number in 0..20 {
+            write(src.join(format!("empty{number}")), "").expect("a file");
+        }
+        // Each piece takes long enough for the empty files.
+        let recorder = Recorder::with_meanwhile(|| std::thread::sleep(Duration::from_millis(20)));
+        let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
+        assert_eq!((outcome.failures, recorder.reported()), (0, vec![]), "{kind}");
+        let receipts = recorder.receipts.into_inner().expect("a list");
+        let large = receipts.iter().find(|receipt| receipt.src.ends_with("large"));
+        let attempts = &large.expect("it was copied").attempts;
+        let workers = attempts.iter().map(|attempt| attempt.variant.workers);
+        let workers: Vec<_> = workers.collect();
+        assert!(workers.contains(&2), "{kind}: {workers:?}");
+        let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
+        assert_eq!(differences, [""; 0], "{kind}");
+        assert_eq!(read_dir(&dst).expect("a directory").count(), 21, "{kind}");
+        remove_dir_all(&src).expect("the source");
+        remove_dir_all(&dst).expect("the copy");
+    });
+}
