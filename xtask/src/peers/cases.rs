@@ -30,6 +30,8 @@ pub(crate) enum Job {
     Plain,
     /// `cp --reflink=never`.
     NoReflink,
+    /// `cp --reflink=never` of each file of the source into one directory.
+    Operands,
 }
 
 impl Job {
@@ -39,7 +41,7 @@ impl Job {
             Job::Archive | Job::ArchiveSparse => &["-a"],
             Job::Recursive => &["-r"],
             Job::Plain => &[],
-            Job::NoReflink => &["--reflink=never"],
+            Job::NoReflink | Job::Operands => &["--reflink=never"],
         }
     }
 
@@ -120,6 +122,36 @@ pub(crate) const CASES: &[Case] = &[
         ..PLAIN_CASE
     },
     Case { name: "mixed", about: "200 files of 1 to 16 MiB", build: mixed, ..PLAIN_CASE },
+    Case {
+        name: "few-large",
+        about: "four files of 200 MiB in one directory",
+        job: Job::Recursive,
+        build: few_large,
+        sharing: Sharing::Absent,
+        ..PLAIN_CASE
+    },
+    Case {
+        name: "dirs-large",
+        about: "eight directories, a file of 100 MiB and three small ones in each",
+        job: Job::Recursive,
+        build: dirs_large,
+        sharing: Sharing::Absent,
+        ..PLAIN_CASE
+    },
+    Case {
+        name: "beside",
+        about: "one file of 700 MiB beside 20,000 files of 100 bytes to 4 KiB",
+        build: beside,
+        sharing: Sharing::Absent,
+        ..PLAIN_CASE
+    },
+    Case {
+        name: "operands",
+        about: "20 operands of 30 MiB",
+        job: Job::Operands,
+        build: operands,
+        ..PLAIN_CASE
+    },
     Case {
         name: "large",
         about: "one file of 1 GiB, its bytes moved",
@@ -275,6 +307,39 @@ fn mixed(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
         let bytes = builder.log_uniform(MIB, 16 * MIB);
         builder.file_in_any_dir(bytes)
     })
+}
+
+fn few_large(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
+    builder.dir("")?;
+    (0..4).try_for_each(|_| builder.file_in_last_dir(scaled(200 * MIB, scale)))
+}
+
+fn dirs_large(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
+    for number in 0..8 {
+        builder.dir(&format!("dir-{number}"))?;
+        builder.file_in_last_dir(scaled(100 * MIB, scale))?;
+        (0..3).try_for_each(|_| builder.file_in_last_dir(KIB))?;
+    }
+    Ok(())
+}
+
+fn beside(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
+    for number in 0..200 {
+        builder.dir(&format!("dir-{number}"))?;
+        for _ in 0..scaled(100, scale) {
+            let bytes = builder.uniform(100, 4 * KIB);
+            builder.file_in_last_dir(bytes)?;
+        }
+        if number == 100 {
+            builder.file_in_last_dir(scaled(700 * MIB, scale))?;
+        }
+    }
+    Ok(())
+}
+
+fn operands(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
+    builder.dir("")?;
+    (0..scaled(20, scale)).try_for_each(|_| builder.file_in_last_dir(30 * MIB))
 }
 
 fn large(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {

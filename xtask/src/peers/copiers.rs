@@ -1,6 +1,8 @@
 //! The programs that are compared, and their options for each job.
 
 use std::ffi::OsString;
+use std::fs::create_dir;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -48,7 +50,7 @@ const PEERS: &[Kind] = &[
             // By default it sets modes and times, unlike `cp -r`.
             Job::Recursive => vec!["--no-progress", "-r", "--no-perms", "--no-timestamps"],
             Job::Plain => vec!["--no-progress", "--no-perms", "--no-timestamps"],
-            Job::NoReflink => {
+            Job::NoReflink | Job::Operands => {
                 vec!["--no-progress", "--no-perms", "--no-timestamps", "--reflink=never"]
             }
         },
@@ -63,7 +65,7 @@ const PEERS: &[Kind] = &[
             Job::ArchiveSparse => vec!["-aHAXS", "--whole-file"],
             // Without `l` it omits symbolic links.
             Job::Recursive => vec!["-rl", "--whole-file", "--inplace"],
-            Job::Plain | Job::NoReflink => vec!["--whole-file", "--inplace"],
+            Job::Plain | Job::NoReflink | Job::Operands => vec!["--whole-file", "--inplace"],
         },
         slash: true,
         note: |_| "",
@@ -71,7 +73,7 @@ const PEERS: &[Kind] = &[
 ];
 
 fn note_of_one_without_options(job: Job) -> &'static str {
-    if job == Job::NoReflink { "has no --reflink=never" } else { "" }
+    if matches!(job, Job::NoReflink | Job::Operands) { "has no --reflink=never" } else { "" }
 }
 
 /// The names that `--peers` takes.
@@ -120,21 +122,29 @@ impl Copier {
         notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
-    /// The command that copies `src` to `dst`, which does not exist.
-    pub(crate) fn command(&self, job: Job, src: &Path, dst: &Path) -> Command {
-        let mut src_argument = OsString::from(src);
-        if self.kind.slash && src.is_dir() {
-            src_argument.push("/");
+    /// The command that copies `src` to `dst`, which does not exist yet: for operands it is made.
+    ///
+    /// # Errors
+    /// If `src` cannot be read, or `dst` not be made.
+    pub(crate) fn command(&self, job: Job, src: &Path, dst: &Path) -> io::Result<Command> {
+        let mut operands = vec![OsString::from(src)];
+        if job == Job::Operands {
+            let paths = src.read_dir()?.map(|entry| Ok(entry?.path().into_os_string()));
+            operands = paths.collect::<io::Result<_>>()?;
+            operands.sort();
+            create_dir(dst)?;
+        } else if self.kind.slash && src.is_dir() {
+            operands[0].push("/");
         }
         let mut command = Command::new(&self.program);
         command
             .args((self.kind.options)(job))
-            .arg(src_argument)
+            .args(operands)
             .arg(dst)
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        command
+        Ok(command)
     }
 
     /// The first line of `--version`. Empty if there is none.
@@ -160,7 +170,7 @@ mod tests {
     use super::*;
 
     fn line(copier: &Copier, job: Job, src: &Path) -> String {
-        let command = copier.command(job, src, Path::new("/dst"));
+        let command = copier.command(job, src, Path::new("/dst")).expect("nothing is made");
         let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
         args.join(" ")
     }
@@ -173,6 +183,20 @@ mod tests {
             assert_eq!(line(&ours, job, Path::new("/src")), expected);
         }
         assert_eq!(line(&cp, Job::NoReflink, Path::new("/src")), "--reflink=never /src /dst");
+    }
+
+    #[test]
+    fn each_file_of_the_source_is_an_operand() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for name in ["b", "a"] {
+            std::fs::write(dir.path().join(name), "").expect("a file");
+        }
+        let (src, dst) = (dir.path(), dir.path().join("dst"));
+        let command = Copier::cp("/bin/cp".into()).command(Job::Operands, src, &dst);
+        let command = command.expect("the directory is made");
+        let expected = ["--reflink=never".into(), src.join("a"), src.join("b"), dst.clone()];
+        assert_eq!(command.get_args().map(PathBuf::from).collect::<Vec<_>>(), expected);
+        assert!(dst.is_dir());
     }
 
     #[test]

@@ -169,8 +169,10 @@ impl Bench<'_> {
         let mut words = tempfile::tempfile().context("a file for the output of copiers")?;
         let mut commands = Vec::new();
         for process in 0..self.case.processes {
-            let mut command =
-                copier.command(self.case.job, &self.src, &dir.join(process.to_string()));
+            let dst = dir.join(process.to_string());
+            let mut command = copier
+                .command(self.case.job, &self.src, &dst)
+                .with_context(|| dst.display().to_string())?;
             command.stderr(words.try_clone()?);
             commands.push(command);
         }
