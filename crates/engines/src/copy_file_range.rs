@@ -7,6 +7,7 @@
 
 use std::io;
 
+use rustix::fs::fstatfs;
 use rustix::io::Errno;
 
 use crate::engine::{Copier, Engine, Facts, Kind};
@@ -26,29 +27,54 @@ pub(crate) static COPY_FILE_RANGE: Engine = Engine {
         first_call_excuses: &[Errno::ACCESS, Errno::NOENT, Errno::IO],
         ..Facts::REGULAR
     },
-    params: &[Param {
-        name: "chunk",
-        kind: ParamKind::Bytes { default: CALL_BYTES_MAX, min: 1, max: CALL_BYTES_MAX },
-        about: "bytes asked of one call",
-    }],
+    params: &[
+        Param {
+            name: "chunk",
+            kind: ParamKind::Bytes { default: CALL_BYTES_MAX, min: 1, max: CALL_BYTES_MAX },
+            about: "bytes asked of one call",
+        },
+        Param {
+            name: "unshared",
+            kind: ParamKind::Flag,
+            about: "refused where the file system might share extents",
+        },
+    ],
     lab_variants: &["copy_file_range", "copy_file_range@2"],
     kind: Kind::Copier { probe: |pair| probe_by_copy(&COPY_FILE_RANGE, pair), start },
 };
 
+/// File systems that cannot share extents, by the numbers of linux/magic.h: ext2 to ext4, tmpfs,
+/// ramfs, f2fs, vfat and exfat.
+const UNSHARED: &[u64] = &[0xef53, 0x0102_1994, 0x8584_58f6, 0xf2f5_2010, 0x4d44, 0x2011_bab0];
+
 struct CopyFileRange {
     chunk_bytes: usize,
+    /// It must not share extents.
+    unshared: bool,
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
-    Ok(Box::new(CopyFileRange { chunk_bytes: tuning.bytes("chunk") }))
+    let (chunk_bytes, unshared) = (tuning.bytes("chunk"), tuning.flag("unshared"));
+    Ok(Box::new(CopyFileRange { chunk_bytes, unshared }))
 }
 
 impl Copier for CopyFileRange {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        if self.unshared && might_share(pair) {
+            return Moved::refused(Errno::OPNOTSUPP);
+        }
         until_done(pair, span, self.chunk_bytes, Errors::MayRefuse, |src, dst, want| {
             Step::of_one_call(call(pair, src, dst, want), Side::Pair)
         })
     }
+}
+
+/// Whether the two files might share extents after the call. Between file systems of two types the
+/// kernel copies. A server's file system is unknown.
+fn might_share(pair: Pair<'_>) -> bool {
+    let fs_type = |fd| fstatfs(fd).ok().map(|statfs| statfs.f_type as u64 & 0xffff_ffff);
+    let (src, dst) = (fs_type(pair.src), fs_type(pair.dst));
+    src == dst && !src.is_some_and(|fs_type| UNSHARED.contains(&fs_type))
 }
 
 fn call(pair: Pair<'_>, src: Pos, dst: Pos, want: usize) -> rustix::io::Result<usize> {

@@ -73,7 +73,8 @@ impl Tuning {
     ///
     /// # Panics
     /// When the engine has no such parameter.
-    pub(crate) fn with(mut self, name: &str, value: u64) -> Tuning {
+    #[must_use]
+    pub fn with(mut self, name: &str, value: u64) -> Tuning {
         let (index, _) = self.find(name);
         self.set[index] = Some(value);
         self

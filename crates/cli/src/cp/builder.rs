@@ -201,6 +201,10 @@ impl<'e> Builder<'e> {
         if self.options.reflink == Reflink::Always && self.options.sparse != Sparse::Auto {
             return Err(UsageError::ReflinkWithSparse);
         }
+        let engine = self.options.engine.as_ref().map(|variant| variant.engine.name);
+        if self.options.reflink == Reflink::Never && engine == Some("reflink") {
+            return Err(UsageError::ReflinkEngineForbidden);
+        }
         let backup = self.resolve_backup()?;
         if self.options.preserve.context == Keep::Required {
             if !self.environment.selinux {

@@ -14,6 +14,7 @@ mod old_contents;
 mod page_cache;
 mod rate_limit;
 mod recorder;
+mod reflink;
 mod sparse;
 mod swapped_symlinks;
 mod workers;

@@ -36,8 +36,9 @@ pub(super) static FLAGS: &[Flag] = &[
         }),
         help: "copy data by this variant, such as read_write:256K@2; see 'haulage engines'",
         details: "If the engine is refused, read(2) and write(2) take over, which \\fB--debug\\fR \
-                  reports. Holes are copied as without this option. With \\fB--reflink=auto\\fR \
-                  no blocks are shared, unless VARIANT is \\fBreflink\\fR.",
+                  reports. Holes are copied as without this option. Files are not cloned \
+                  first, unless VARIANT is \\fBreflink\\fR. With \\fB--reflink=never\\fR \
+                  \\fBcopy_file_range\\fR is refused where it might share blocks.",
         ..Flag::PLAIN
     },
     Flag {

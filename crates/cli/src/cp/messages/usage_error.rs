@@ -68,6 +68,8 @@ pub(crate) enum UsageError {
     DryRunWithReport,
     /// `--reflink=always` with `--sparse=always` or `--sparse=never`.
     ReflinkWithSparse,
+    /// `--reflink=never` with the engine that does nothing else.
+    ReflinkEngineForbidden,
     /// A second `-t`.
     SeveralTargets,
     /// `-t` with `-T`.
@@ -191,6 +193,9 @@ impl UsageError {
                 "--dry-run cannot be combined with --receipt or --stats"
             }
             UsageError::ReflinkWithSparse => "--reflink can be used only with --sparse=auto",
+            UsageError::ReflinkEngineForbidden => {
+                "cannot combine --reflink=never and --engine=reflink"
+            }
             UsageError::SeveralTargets => "multiple target directories specified",
             UsageError::TargetAndNone => {
                 "cannot combine --target-directory (-t) and --no-target-directory (-T)"

@@ -147,6 +147,11 @@ const MISTAKES: &[(&str, Gnu, &str)] = &[
         Gnu::Same,
         "--reflink can be used only with --sparse=auto",
     ),
+    (
+        "--reflink=never --engine=reflink a b",
+        Gnu::Newer,
+        "cannot combine --reflink=never and --engine=reflink",
+    ),
 ];
 
 /// Those that point to no help.

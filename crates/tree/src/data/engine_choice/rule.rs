@@ -60,7 +60,7 @@ impl RuleVariants {
             return RuleVariants { clone, data, has_early: false, is_local, may_split };
         }
         let first = match &options.engine {
-            Some(forced) => Some(forced.clone()),
+            Some(forced) => Some(within_reflink(options, forced.clone())),
             // A server copies its files without sending them. A local file system that cannot share
             // blocks copies through a pipe, which is slower than through memory.
             None => (may_offload(options) && !is_local).then(|| variant("copy_file_range")),
@@ -112,6 +112,15 @@ impl RuleVariants {
 /// How many of `jobs` workers share one file.
 pub(crate) fn workers(jobs: usize) -> usize {
     jobs.min(WORKERS_MAX)
+}
+
+/// `forced`, with the flag by which its engine shares no extents if the options forbid that.
+fn within_reflink(options: &Options, mut forced: Variant) -> Variant {
+    let has_flag = forced.engine.params.iter().any(|param| param.name == "unshared");
+    if options.reflink == Reflink::Never && has_flag {
+        forced.tuning = forced.tuning.with("unshared", 1);
+    }
+    forced
 }
 
 /// Whether the options allow copy_file_range(2).
