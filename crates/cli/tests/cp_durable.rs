@@ -129,10 +129,10 @@ fn without_the_option_a_loss_of_power_shows() {
     }
 }
 
-fn strace(dir: &Path, inject: Option<&str>, args: &[&str]) -> Option<Output> {
+fn strace(dir: &Path, inject: &[&str], args: &[&str]) -> Option<Output> {
     let mut command = Command::new("strace");
     command.args(["-f", "-o", "trace"]);
-    if let Some(inject) = inject {
+    for inject in inject {
         command.args(["-e", inject]);
     }
     let output = command.arg(haulage()).arg("cp").args(args).current_dir(dir).output();
@@ -150,7 +150,7 @@ fn a_file_is_synced_before_it_gets_its_name_and_its_directory_after() {
     write(dir.path().join("old"), "old").expect("a file");
     for (dst, naming) in [("old", "renameat("), ("new", "linkat(")] {
         let args = ["--durable", "--atomic", "a", dst];
-        let Some(output) = strace(dir.path(), None, &args) else { return };
+        let Some(output) = strace(dir.path(), &[], &args) else { return };
         assert!(output.status.success(), "{output:?}");
         let trace = std::fs::read_to_string(dir.path().join("trace")).expect("a trace");
         let at = |text: &str| trace.lines().position(|line| line.contains(text));
@@ -175,10 +175,11 @@ fn what_cannot_be_synced_is_named() {
         (&["--durable", "--atomic", "a", "old"], 1, words("old")),
         // The third is that of the directory, which was open for search only.
         (&["--durable", "a", "b"], 3, words(".")),
-        (&["--durable", "--jobs=1", "-r", "s", "t"], 1, words("t")),
+        // The directory comes after its files.
+        (&["--durable", "--jobs=1", "-r", "s", "t"], 3, words("t")),
     ] {
         let inject = format!("inject=fsync:error=EIO:when={number}");
-        let Some(output) = strace(dir.path(), Some(&inject), args) else { return };
+        let Some(output) = strace(dir.path(), &[&inject], args) else { return };
         let all = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(all, said, "{args:?}");
         assert_eq!(output.status.code(), Some(1), "{args:?}");
@@ -190,14 +191,27 @@ fn what_cannot_be_synced_is_named() {
 #[test]
 fn what_cannot_be_synced_is_named_in_the_order_of_the_operands() {
     let dir = tempfile::tempdir().expect("a directory");
-    create_dir(dir.path().join("t")).expect("a directory");
     let names: Vec<String> = (0..400).map(|number| format!("f{number}")).collect();
     for name in &names {
         write(dir.path().join(name), "new").expect("a file");
     }
     let mut args = vec!["--durable", "--stats", "--jobs=4", "-t", "t"];
     args.extend(names.iter().map(String::as_str));
-    let Some(output) = strace(dir.path(), Some("inject=fsync:error=EIO"), &args) else { return };
+    for inject in [
+        // Files are asked for their errors after syncfs(2).
+        &["inject=sync_file_range:error=EIO", "inject=fsync:error=EIO"][..],
+        // After an error of the file system each file is synced.
+        &["inject=syncfs:error=EIO", "inject=fsync:error=EIO"],
+    ] {
+        let _ = std::fs::remove_dir_all(dir.path().join("t"));
+        create_dir(dir.path().join("t")).expect("a directory");
+        let Some(output) = strace(dir.path(), inject, &args) else { return };
+        check_names(&output, &names);
+    }
+}
+
+/// Whether all of the 400 operands are named in their order, and the directory last.
+fn check_names(output: &Output, names: &[String]) {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let words = |name: &str| format!("cp: error syncing '{name}': Input/output error");
     let of_files = names.iter().map(|name| words(&format!("t/{name}")));
@@ -207,4 +221,45 @@ fn what_cannot_be_synced_is_named_in_the_order_of_the_operands() {
     assert_eq!(complaints, due);
     assert!(!summary.is_empty() && said.ends_with(&(summary.join("\n") + "\n")), "{said}");
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// A disk that has no room for what the file system on it was promised, as thin storage may.
+#[test]
+fn a_file_whose_writeback_failed_is_named() {
+    let Some(scratch) = fs(FsKind::Tmpfs) else { return };
+    if !is_root() {
+        return skip(&test_name(), "to mount an image needs root");
+    }
+    let small = scratch.join("small");
+    create_dir(&small).expect("a directory");
+    let size = ["-t", "tmpfs", "-o", "size=60m", "tmpfs"];
+    done(Command::new("mount").args(size).arg(&small)).expect("mounted");
+    let unmount = UnmountOnDrop(small.clone());
+    let disk = match Crashable::new(FsKind::Ext4, &small) {
+        Ok(disk) => disk,
+        Err(why) => return skip(&test_name(), &why),
+    };
+    let src = scratch.join("src");
+    create_dir(&src).expect("a directory");
+    for number in 0..120 {
+        write(src.join(format!("f{number}")), random_bytes(1 << 20, number)).expect("a file");
+    }
+    let mut command = testfs::command(haulage());
+    let output = command.args(["cp", "-r", "--durable"]).arg(&src).arg(disk.join("t")).output();
+    let output = output.expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    // 60 MiB have room for at most 60 of them.
+    let named = said.lines().filter(|line| line.starts_with("cp: error syncing '")).count();
+    assert!(named >= 60, "{named}: {said}");
+    drop(disk);
+    drop(unmount);
+}
+
+struct UnmountOnDrop(PathBuf);
+
+impl Drop for UnmountOnDrop {
+    fn drop(&mut self) {
+        let _ = done(Command::new("umount").arg("-l").arg(&self.0));
+    }
 }

@@ -44,7 +44,7 @@ pub use mincore::mincore;
 pub use perf::{Event as PerfEvent, PerfCount, PerfCounter};
 pub use program_entry::enter;
 pub use signal_mask::{block_signal, unblock_signal};
-pub use sync_range::{begin_writing_back, write_back};
+pub use sync_range::{begin_writing_back, wait_for_writeback, write_back};
 pub use usage::{Usage, Whose, usage};
 pub use window::Window;
 pub use xfs_geometry::{XfsGeometry, xfs_geometry};

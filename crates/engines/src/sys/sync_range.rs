@@ -31,6 +31,16 @@ pub fn write_back(fd: BorrowedFd<'_>, offset_bytes: u64, len_bytes: u64) -> rust
     sync_file_range(fd, offset_bytes, len_bytes, flags)
 }
 
+/// Waits for the writeback that has begun, of the whole file: `sync_file_range` with
+/// SYNC_FILE_RANGE_WAIT_BEFORE. Begins none.
+///
+/// # Errors
+/// Those of sync_file_range(2), and errors of earlier writeback: `IO`, `NOSPC`. The kernel reports
+/// such an error once for each open file description, so the caller must pass it on.
+pub fn wait_for_writeback(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    sync_file_range(fd, 0, 0, libc::SYNC_FILE_RANGE_WAIT_BEFORE)
+}
+
 /// `int sync_file_range(int fd, off64_t offset, off64_t nbytes, unsigned int flags)`
 fn sync_file_range(
     fd: BorrowedFd<'_>,
@@ -61,6 +71,18 @@ mod tests {
         assert_eq!(write_back(file.as_fd(), 0, 10_000), Ok(()));
         if let Ok(counted) = cachestat(file.as_fd(), 0, 0) {
             assert_eq!((counted.dirty_pages, counted.writeback_pages), (0, 0));
+        }
+    }
+
+    #[test]
+    fn nothing_is_waited_for_where_no_writeback_has_begun() {
+        let mut file = tempfile::tempfile().expect("a scratch file");
+        assert_eq!(wait_for_writeback(file.as_fd()), Ok(()));
+        file.write_all(&[7; 10_000]).expect("written");
+        assert_eq!(begin_writing_back(file.as_fd(), 0, 10_000), Ok(()));
+        assert_eq!(wait_for_writeback(file.as_fd()), Ok(()));
+        if let Ok(counted) = cachestat(file.as_fd(), 0, 0) {
+            assert_eq!(counted.writeback_pages, 0);
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
 
-use super::context::CopyContext;
+use super::context::{CopyContext, CopyWorker};
 use super::directory_pair::DirectoryPair;
 use super::finish::skipped;
 use super::make_directory::{OTHERS_WRITE, OpenDirectory, create_and_open};
@@ -340,7 +340,7 @@ fn hold(entry: &Entry<'_>, dst: &OpenDirectory) -> Result<Anchor> {
 }
 
 /// Sets the attributes of a directory, after the last entry in it was copied.
-pub(crate) fn finish(cx: &CopyContext<'_>, pair: &DirectoryPair) {
+pub(crate) fn finish(cx: &CopyContext<'_>, worker: &mut CopyWorker, pair: &DirectoryPair) {
     if cx.options.dry_run {
         return;
     }
@@ -359,14 +359,12 @@ pub(crate) fn finish(cx: &CopyContext<'_>, pair: &DirectoryPair) {
         mode: pair.mode,
     };
     let lost = apply(cx.metadata(), source, target);
-    let synced = cx.data.syncer.try_sync_directory(pair.dst.fd(), || pair.dst.dir_path.path());
-    if let Err(diagnostic) = synced {
-        report_failure(cx, &pair.failures, diagnostic);
-    }
-    if cx.report.keeps_receipts() {
+    let receipt = cx.report.keeps_receipts().then(|| {
         let kept = kept(cx.options, kind(&pair.src_stat), &lost);
-        cx.report.observer.finished(Receipt { kept, lost, ..receipt(pair) });
-    }
+        Receipt { kept, lost, ..receipt(pair) }
+    });
+    let dir = (pair.dst.fd(), FileId::of(&pair.dst_stat).dev);
+    worker.data.finish_directory(cx.data, dir, || pair.dst.dir_path.path(), receipt);
 }
 
 /// Ends a directory that could not be opened again, without its attributes.

@@ -1,16 +1,16 @@
 //! `--durable`: everything is synced before the run ends with success (docs/design/durable.md).
 //!
-//! A file is synced through the descriptor that wrote it, which gets every writeback error, so that
-//! the error has a file name. Syncing each file at once would commit the file system's journal for
-//! each; so writeback is started, and several files are waited for together. A directory is synced
-//! after its last entry.
+//! What a worker writes is kept open and synced many files and directories at a time. Where they are
+//! on a local file system, one syncfs(2) writes all of them and commits the journal once. Each file
+//! is then asked for its writeback errors through the descriptor that wrote it, so that an error has
+//! a file name. Elsewhere, and for few files, each is synced alone.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use engines::sys::{begin_writing_back, close};
+use engines::sys::{begin_writing_back, close, wait_for_writeback};
 use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
@@ -19,48 +19,77 @@ use crate::lock::lock;
 use crate::report::{Action, PendingMessages, Receipt, Reporter, Result, failed_at};
 use crate::request::Options;
 
-/// Files that a worker syncs together. More were not faster.
-const FILES_MAX: usize = 32;
+/// Files and directories that a worker syncs together, if the process may have enough descriptors.
+const FILES_MAX: usize = 1024;
+
+/// The least, where they are few.
+const FILES_MIN: usize = 32;
+
+/// One of so many descriptors may be kept by each worker, of which there are sixteen or more.
+const DESCRIPTORS_A_FILE: u64 = 32;
 
 /// With fewer descriptors files are synced one by one.
 const DESCRIPTORS_MIN: u64 = 256;
 
+/// Fewer files are synced one by one: syncfs(2) also waits for what other processes have written.
+const SYNCFS_FILES_MIN: usize = 16;
+
+/// The writeback of a file of as many bytes starts when it is complete. That of shorter files, one
+/// by one, takes longer than that of all of them by syncfs(2).
+const EARLY_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
+
 /// How many files a worker keeps open to sync them, if the process may have `descriptors`.
 pub(crate) fn files_kept(options: &Options, descriptors: u64) -> usize {
-    if options.durable && descriptors >= DESCRIPTORS_MIN { FILES_MAX } else { 0 }
+    if !options.durable || descriptors < DESCRIPTORS_MIN {
+        return 0;
+    }
+    let share = usize::try_from(descriptors / DESCRIPTORS_A_FILE).unwrap_or(FILES_MAX);
+    share.clamp(FILES_MIN, FILES_MAX)
 }
 
-/// The files that a worker has written and not yet synced.
+/// The files and directories that a worker has written and not yet synced.
 #[derive(Default)]
 pub(crate) struct PendingSyncs {
-    files: Vec<Written>,
+    files: Vec<Pending>,
     /// How many are kept, once that is known.
     files_max: Option<usize>,
 }
 
-struct Written {
-    fd: OwnedFd,
-    path: PathBuf,
+/// A file or directory that was written.
+pub(crate) struct Written {
+    pub(crate) fd: OwnedFd,
+    pub(crate) path: PathBuf,
+    pub(crate) is_directory: bool,
+    /// Bytes of a file.
+    pub(crate) bytes: u64,
+    /// The device of its file system, if that is one on which syncfs(2) can be relied.
+    pub(crate) local_dev: Option<u64>,
     /// Passed to the observer after the sync.
-    receipt: Option<Receipt>,
+    pub(crate) receipt: Option<Receipt>,
+}
+
+struct Pending {
+    written: Written,
     /// Holds back messages about later operands until the sync.
-    pending: PendingMessages,
+    messages: PendingMessages,
 }
 
 impl PendingSyncs {
-    /// Adds a file that was written. Errors are reported when it is synced.
-    pub(crate) fn add(&mut self, report: &Reporter<'_>, fd: OwnedFd, path: PathBuf) {
-        // A hint: if it is refused, the sync takes longer.
-        let _ = begin_writing_back(fd.as_fd(), 0, 0);
-        self.files.push(Written { fd, path, receipt: None, pending: report.order.hold() });
+    /// Adds a file or directory. Errors are reported when it is synced.
+    pub(crate) fn add(&mut self, report: &Reporter<'_>, written: Written) {
+        if written.bytes >= EARLY_WRITEBACK_BYTES_MIN {
+            // A hint: if it is refused, the sync takes longer.
+            let _ = begin_writing_back(written.fd.as_fd(), 0, 0);
+        }
+        self.files.push(Pending { written, messages: report.order.hold() });
     }
 
     /// Keeps the receipt of the file that was added last until it is synced. Returns the receipt of
     /// another file.
     pub(crate) fn keep(&mut self, receipt: Receipt) -> Option<Receipt> {
-        match self.files.last_mut().filter(|last| last.path == receipt.dst) {
+        match self.files.last_mut().filter(|last| last.written.path == receipt.dst) {
             Some(last) => {
-                last.receipt = Some(receipt);
+                last.written.receipt = Some(receipt);
                 None
             }
             None => Some(receipt),
@@ -77,16 +106,52 @@ impl PendingSyncs {
 
     /// Syncs all of them.
     pub(crate) fn sync(&mut self, report: &Reporter<'_>) {
-        for Written { fd, path, receipt, pending } in self.files.drain(..) {
-            let synced = sync_file(fd.as_fd());
-            let results = [(Action::Sync, synced), (Action::Close, close(fd))];
+        let synced = self.sync_file_systems();
+        for Pending { written, messages } in self.files.drain(..) {
+            let Written { fd, path, is_directory, local_dev, receipt, .. } = written;
+            let is_synced = local_dev.is_some_and(|dev| synced.contains(&dev));
+            let result = match (is_directory, is_synced) {
+                (true, true) => Ok(()),
+                (true, false) => sync_directory(fd.as_fd()),
+                (false, true) => writeback_errors(fd.as_fd()),
+                (false, false) => sync_file(fd.as_fd()),
+            };
+            let results = [(Action::Sync, result), (Action::Close, close(fd))];
             let failed = results.map(|(action, result)| result.err().map(failed_at(action, &path)));
             let failures: Vec<_> = failed.into_iter().flatten().collect();
-            report.report_pending(pending, failures.clone());
+            report.report_pending(messages, failures.clone());
             if let Some(receipt) = receipt {
                 report.observer.finished(receipt.failed_by(failures));
             }
         }
+    }
+
+    /// Syncs each file system that many of the files are on. Returns the devices of those that
+    /// report no error. If there is one, the files are synced one by one, which tells whose it is.
+    fn sync_file_systems(&self) -> Vec<u64> {
+        let mut files: HashMap<u64, (usize, BorrowedFd<'_>)> = HashMap::new();
+        for Pending { written: Written { fd, local_dev, is_directory, .. }, .. } in &self.files {
+            if let Some(dev) = *local_dev {
+                // A directory may be open for search only, and then names no file system.
+                let (number, kept) = files.entry(dev).or_insert((0, fd.as_fd()));
+                *number += 1;
+                if !is_directory {
+                    *kept = fd.as_fd();
+                }
+            }
+        }
+        let many = files.into_iter().filter(|(_, (number, _))| *number >= SYNCFS_FILES_MIN);
+        let synced = many.filter(|(_, (_, fd))| retry_on_intr(|| syncfs(fd)).is_ok());
+        synced.map(|(dev, _)| dev).collect()
+    }
+}
+
+/// Errors of the writeback of a file whose file system was synced.
+fn writeback_errors(fd: BorrowedFd<'_>) -> io::Result<()> {
+    match wait_for_writeback(fd) {
+        // The call is not available, and has consumed no error.
+        Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => sync_file(fd),
+        result => result,
     }
 }
 
@@ -95,6 +160,20 @@ pub(crate) fn sync_file(fd: BorrowedFd<'_>) -> io::Result<()> {
     match retry_on_intr(|| fsync(fd)) {
         // Pipes and terminals cannot be synced.
         Err(Errno::INVAL) if !is_regular(&fstat(fd)?) => Ok(()),
+        result => result,
+    }
+}
+
+/// Syncs the names in a directory and its attributes.
+fn sync_directory(dir: BorrowedFd<'_>) -> io::Result<()> {
+    let synced = match retry_on_intr(|| fsync(dir)) {
+        // It is open with O_PATH.
+        Err(Errno::BADF) => open_readable(dir).and_then(|dir| retry_on_intr(|| fsync(&dir))),
+        result => result,
+    };
+    match synced {
+        // Some FUSE file systems cannot sync directories.
+        Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
         result => result,
     }
 }
@@ -130,16 +209,7 @@ impl<'r> Syncer<'r> {
         if !self.durable {
             return Ok(());
         }
-        let synced = match retry_on_intr(|| fsync(dir)) {
-            // It is open with O_PATH.
-            Err(Errno::BADF) => open_readable(dir).and_then(|dir| retry_on_intr(|| fsync(&dir))),
-            result => result,
-        };
-        match synced {
-            // Some FUSE file systems cannot sync directories.
-            Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(failed_at(Action::Sync, &path())(errno)),
-        }
+        sync_directory(dir).map_err(|errno| failed_at(Action::Sync, &path())(errno))
     }
 
     /// Records the file system of `fd` to be synced as a whole.

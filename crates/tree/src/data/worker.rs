@@ -1,17 +1,20 @@
 //! What a worker keeps from file to file for copying data.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use engines::sys::{Buffer, close};
+use rustix::fs::fstat;
+use rustix::io::fcntl_dupfd_cloexec;
 
 use super::clone_over::CloneOverPolicy;
 use super::context::DataContext;
 use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::RuleVariants;
 use super::page_cache::PendingDrops;
-use super::sync::PendingSyncs;
+use super::sync::{PendingSyncs, Written};
 use crate::concurrency::{Permit, ProcessorUse};
-use crate::fs::{Endpoint, FileId, FsTypes, Place};
+use crate::fs::{Endpoint, FileId, FsTypes, Place, file_bytes};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
 
@@ -84,8 +87,46 @@ impl DataWorker {
         if !cx.options.durable {
             return close(fd).map_err(failed(Action::Close, place));
         }
-        self.pending_syncs.add(cx.report, fd, place.path());
+        let stat = fstat(&fd).map_err(failed(Action::Fstat, place))?;
+        let local_dev = self.local_dev(fd.as_fd(), FileId::of(&stat).dev);
+        let path = place.path();
+        let bytes = file_bytes(&stat);
+        let written = Written { fd, path, is_directory: false, bytes, local_dev, receipt: None };
+        self.pending_syncs.add(cx.report, written);
         Ok(())
+    }
+
+    /// Passes the receipt of a directory to the observer; with `--durable` after the directory was
+    /// synced.
+    pub(crate) fn finish_directory(
+        &mut self,
+        cx: &DataContext<'_>,
+        (dir, dev): (BorrowedFd<'_>, u64),
+        path: impl Fn() -> PathBuf,
+        receipt: Option<Receipt>,
+    ) {
+        let mut failures = Vec::new();
+        if cx.options.durable {
+            let local_dev = self.local_dev(dir, dev);
+            if local_dev.is_some()
+                && let Ok(fd) = fcntl_dupfd_cloexec(dir, 0)
+            {
+                let (path, is_directory, bytes) = (path(), true, 0);
+                let written = Written { fd, path, is_directory, bytes, local_dev, receipt };
+                self.pending_syncs.add(cx.report, written);
+                return self.sync_if_many(cx);
+            }
+            failures.extend(cx.syncer.try_sync_directory(dir, path).err());
+        }
+        failures.iter().for_each(|diagnostic| cx.report.report(diagnostic.clone()));
+        if let Some(receipt) = receipt {
+            cx.report.observer.finished(receipt.failed_by(failures));
+        }
+    }
+
+    /// The device, if syncfs(2) can be relied on there.
+    fn local_dev(&mut self, fd: BorrowedFd<'_>, dev: u64) -> Option<u64> {
+        self.fs_types.is_reliable(fd, dev).then_some(dev)
     }
 
     /// Passes a receipt to the observer; with `--durable` after the file was synced.

@@ -309,7 +309,7 @@ impl<'w> TreeWalk<'w> {
         if frame.lost {
             directory::give_up(self.cx, &frame.pair);
         } else {
-            directory::finish(self.cx, &frame.pair);
+            directory::finish(self.cx, &mut worker.copy, &frame.pair);
         }
     }
 }
