@@ -11,6 +11,7 @@ mod check;
 mod default_profile;
 mod file_systems;
 mod judge_profile;
+mod judge_selection;
 mod layers;
 mod namespace;
 mod packages;
@@ -24,6 +25,8 @@ const USAGE: &str = "usage:
                                derive the built-in profile from the measurements in record/
   cargo xtask judge-profile [--help]
                                compare the choices of haulage tune and the built-in profile with a long search
+  cargo xtask judge-selection [--help]
+                               compare the default of haulage cp with each variant, on one large file
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
 ";
 
@@ -33,6 +36,7 @@ enum Task {
     Peers(Box<peers::Args>),
     DefaultProfile(Box<default_profile::Args>),
     JudgeProfile(Box<judge_profile::Args>),
+    JudgeSelection(Box<judge_selection::Args>),
     Layers(Box<layers::Args>),
 }
 
@@ -53,6 +57,9 @@ impl Task {
             [task, ..] if task == "judge-profile" => {
                 Some(Task::JudgeProfile(Box::new(judge_profile::Args::parse_from(args))))
             }
+            [task, ..] if task == "judge-selection" => {
+                Some(Task::JudgeSelection(Box::new(judge_selection::Args::parse_from(args))))
+            }
             [task, ..] if task == "layers" => {
                 Some(Task::Layers(Box::new(layers::Args::parse_from(args))))
             }
@@ -65,6 +72,7 @@ impl Task {
         match self {
             Task::Peers(args) => args.needs_no_mounts(),
             Task::DefaultProfile(args) => args.needs_no_mounts(),
+            Task::JudgeSelection(args) => args.needs_no_mounts(),
             Task::JudgeProfile(_) | Task::Layers(_) => true,
             Task::Test | Task::WithFs(_) => false,
         }
@@ -74,6 +82,7 @@ impl Task {
         match self {
             Task::Peers(args) => file_systems::mount_only(&args.kinds(), args.scale),
             Task::DefaultProfile(args) => file_systems::mount_only(&args.kinds(), 1.0),
+            Task::JudgeSelection(args) => file_systems::mount_only(&args.kinds(), 1.0),
             Task::JudgeProfile(_) | Task::Layers(_) => Ok(FileSystems::none()),
             Task::Test | Task::WithFs(_) => file_systems::mount(),
         }
@@ -85,6 +94,7 @@ impl Task {
             Task::Peers(args) => peers::run(args, file_systems),
             Task::DefaultProfile(args) => default_profile::run(args, file_systems),
             Task::JudgeProfile(args) => judge_profile::run(args),
+            Task::JudgeSelection(args) => judge_selection::run(args, file_systems),
             Task::Layers(args) => layers::run(args),
             Task::WithFs(command) => {
                 file_systems.announce();

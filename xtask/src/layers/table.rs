@@ -177,6 +177,7 @@ const XTASK: &[Layer] = &[
     layer("check", "everything that a change has to pass"),
     layer("layers", "which file of a crate may import which"),
     layer("judge_profile", "how good the profiles are"),
+    layer("judge_selection", "how good the default is without a profile"),
     layer("default_profile", "derives the built-in profile from the measurements"),
     layer("peers", "times haulage cp against other copiers"),
     layer("file_systems", "the file systems that tests copy on"),

@@ -71,7 +71,7 @@ impl Sharing {
     }
 }
 
-const PLAIN_CASE: Case = Case {
+pub(crate) const PLAIN_CASE: Case = Case {
     name: "",
     about: "",
     job: Job::Archive,

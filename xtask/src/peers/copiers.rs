@@ -15,6 +15,8 @@ pub(crate) struct Copier {
     pub(crate) name: String,
     pub(crate) program: PathBuf,
     kind: &'static Kind,
+    /// Options in addition to those of the job.
+    options: Vec<String>,
 }
 
 /// How a program is called.
@@ -84,12 +86,17 @@ pub(crate) fn peer_names() -> impl Iterator<Item = &'static str> {
 impl Copier {
     /// GNU cp at `program`.
     pub(crate) fn cp(program: PathBuf) -> Copier {
-        Copier { name: CP.name.to_owned(), program, kind: &CP }
+        Copier { name: CP.name.to_owned(), program, kind: &CP, options: Vec::new() }
     }
 
     /// A build of haulage.
     pub(crate) fn haulage(name: &str, program: PathBuf) -> Copier {
-        Copier { name: name.to_owned(), program, kind: &HAULAGE }
+        Copier::haulage_with(name, program, Vec::new())
+    }
+
+    /// A build of haulage with further options.
+    pub(crate) fn haulage_with(name: &str, program: PathBuf, options: Vec<String>) -> Copier {
+        Copier { name: name.to_owned(), program, kind: &HAULAGE, options }
     }
 
     /// The other copiers called `names` that are on the PATH.
@@ -99,7 +106,7 @@ impl Copier {
             .filter(|kind| names.iter().any(|name| name == kind.name))
             .filter_map(|kind| {
                 let program = on_path(kind.name)?;
-                Some(Copier { name: kind.name.to_owned(), program, kind })
+                Some(Copier { name: kind.name.to_owned(), program, kind, options: Vec::new() })
             })
             .collect()
     }
@@ -139,9 +146,12 @@ impl Copier {
         let mut command = Command::new(&self.program);
         command
             .args((self.kind.options)(job))
+            .args(&self.options)
             .args(operands)
             .arg(dst)
             .env("LC_ALL", "C")
+            // What haulage does on a machine that was not tuned.
+            .env("HAULAGE_PROFILE", "")
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         Ok(command)
@@ -202,7 +212,8 @@ mod tests {
     #[test]
     fn only_directories_get_the_slash() {
         let kind = PEERS.iter().find(|kind| kind.slash).expect("one of them");
-        let copier = Copier { name: kind.name.to_owned(), program: "/r".into(), kind };
+        let (name, options) = (kind.name.to_owned(), Vec::new());
+        let copier = Copier { name, program: "/r".into(), kind, options };
         assert!(line(&copier, Job::Archive, Path::new("/proc")).ends_with(" /proc/ /dst"));
         let file = Path::new("/proc/version");
         assert!(line(&copier, Job::Archive, file).ends_with(" /proc/version /dst"));

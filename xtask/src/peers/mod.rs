@@ -13,13 +13,13 @@ use copiers::Copier;
 use place::Place;
 use rounds::Settings;
 
-mod cases;
-mod copiers;
-mod outcome;
-mod place;
-mod rounds;
-mod source_tree;
-mod table;
+pub(crate) mod cases;
+pub(crate) mod copiers;
+pub(crate) mod outcome;
+pub(crate) mod place;
+pub(crate) mod rounds;
+pub(crate) mod source_tree;
+pub(crate) mod table;
 
 /// The default file systems and pairs.
 const PLACES: &str = "ext4,xfs,btrfs,tmpfs,ext4:xfs,tmpfs:ext4,ext4:tmpfs";
@@ -28,6 +28,7 @@ const PLACES: &str = "ext4,xfs,btrfs,tmpfs,ext4:xfs,tmpfs:ext4,ext4:tmpfs";
 ///
 /// Each round runs every copier once, in shuffled order, into a fresh destination. Each copy is
 /// compared with the source once. The ratios are to GNU cp with the same options, within rounds.
+/// haulage uses no profile of the user.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask peers", bin_name = "cargo xtask peers")]
 pub(crate) struct Args {
@@ -85,24 +86,7 @@ impl Args {
 
     /// The kinds of file system to mount.
     pub(crate) fn kinds(&self) -> Vec<&str> {
-        self.fs.iter().flat_map(|pair| [pair.src.as_str(), pair.dst.as_str()]).collect()
-    }
-
-    fn places(&self, file_systems: &FileSystems) -> anyhow::Result<Vec<Place>> {
-        if let Some(on) = &self.on {
-            let (src, dst) = split_dirs(on);
-            return Ok(vec![Place::new(None, &src, &dst)?]);
-        }
-        let mut places = Vec::new();
-        for FsPair { src, dst } in &self.fs {
-            let name = if src == dst { src.clone() } else { format!("{src} to {dst}") };
-            match (file_systems.dir(src), file_systems.dir(dst)) {
-                (Ok(src), Ok(dst)) => places.push(Place::new(Some(name), src, dst)?),
-                (Err(why), _) | (_, Err(why)) => eprintln!("xtask: {name} LEFT OUT: {why}"),
-            }
-        }
-        ensure!(!places.is_empty(), "there is no file system to copy on; --on DIR names one");
-        Ok(places)
+        kinds(&self.fs)
     }
 
     /// All copiers to time. Builds of haulage are installed in `bin`.
@@ -127,6 +111,33 @@ impl Args {
     }
 }
 
+/// The kinds of file system of all `pairs`.
+pub(crate) fn kinds(pairs: &[FsPair]) -> Vec<&str> {
+    pairs.iter().flat_map(|pair| [pair.src.as_str(), pair.dst.as_str()]).collect()
+}
+
+/// The places to copy at: `on`, or the mounted file systems of `pairs`.
+pub(crate) fn places(
+    on: Option<&Path>,
+    pairs: &[FsPair],
+    file_systems: &FileSystems,
+) -> anyhow::Result<Vec<Place>> {
+    if let Some(on) = on {
+        let (src, dst) = split_dirs(on);
+        return Ok(vec![Place::new(None, &src, &dst)?]);
+    }
+    let mut places = Vec::new();
+    for FsPair { src, dst } in pairs {
+        let name = if src == dst { src.clone() } else { format!("{src} to {dst}") };
+        match (file_systems.dir(src), file_systems.dir(dst)) {
+            (Ok(src), Ok(dst)) => places.push(Place::new(Some(name), src, dst)?),
+            (Err(why), _) | (_, Err(why)) => eprintln!("xtask: {name} LEFT OUT: {why}"),
+        }
+    }
+    ensure!(!places.is_empty(), "there is no file system to copy on; --on DIR names one");
+    Ok(places)
+}
+
 /// Runs every case at every place where it applies.
 pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
     if args.list {
@@ -147,7 +158,7 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
     }
     let settings = Settings { rounds: args.rounds, seed: args.seed, scale: args.scale };
     let mut ours_is_right = true;
-    for place in args.places(file_systems)? {
+    for place in places(args.on.as_deref(), &args.fs, file_systems)? {
         for case in CASES {
             let named = args.cases.iter().any(|one| one.name == case.name);
             if !named && !args.cases.is_empty() {
@@ -172,7 +183,7 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
 }
 
 /// A fresh directory for programs, on a file system that allows to execute them.
-fn bin() -> anyhow::Result<TempDir> {
+pub(crate) fn bin() -> anyhow::Result<TempDir> {
     let own = std::env::current_exe().context("this program's own path")?;
     let dir = own.parent().context("this program is in no directory")?;
     tempfile::Builder::new()
@@ -185,7 +196,7 @@ fn bin() -> anyhow::Result<TempDir> {
 /// mapping, so the page cache holds it in single pages. A program written in large pieces is mapped
 /// with fewer page faults: 7 % of the time of a process that copies one small file. The other
 /// copiers are installed, too.
-fn install(program: &Path, name: &str, bin: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn install(program: &Path, name: &str, bin: &Path) -> anyhow::Result<PathBuf> {
     ensure!(program.is_file(), "'{}' is no program", program.display());
     let installed = bin.join(name);
     let copied = std::fs::copy(program, &installed).and_then(|_| {

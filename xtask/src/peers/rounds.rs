@@ -24,12 +24,12 @@ use super::place::Place;
 use super::source_tree::Builder;
 
 /// The settings of a case.
-pub(super) struct Settings {
+pub(crate) struct Settings {
     /// Rounds, after one more to warm up.
-    pub(super) rounds: u32,
-    pub(super) seed: u64,
+    pub(crate) rounds: u32,
+    pub(crate) seed: u64,
     /// Multiplies the number of files, or the size of the single one.
-    pub(super) scale: f64,
+    pub(crate) scale: f64,
 }
 
 /// One case with its source, ready to be run.
