@@ -4,6 +4,7 @@
 //! cell and variant. Each file of [`figure`] makes one figure of a summary, as the plain data of
 //! [`plot`]. [`page`], [`static_figures`] and [`text`] draw that data, so they agree.
 
+mod canvas;
 pub mod certificate;
 mod escape;
 pub mod figure;
@@ -18,7 +19,6 @@ pub mod scale;
 pub mod source;
 pub mod static_figures;
 pub mod summary;
-mod svg;
 pub mod text;
 
 pub use report::Report;

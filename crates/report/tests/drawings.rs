@@ -48,14 +48,18 @@ fn each_figure_is_drawn_as_svg_and_png() {
         assert_eq!(of_it, figure.groups.len(), "{}", figure.id);
     }
     for drawing in &drawings {
-        let png = static_figures::png(&drawing.svg, 0.5).unwrap_or_else(|why| {
+        let png = drawing.png(0.5).unwrap_or_else(|why| {
             panic!("{}: {why}", drawing.name);
         });
         assert!(png.starts_with(b"\x89PNG"), "{}", drawing.name);
-        assert!(!drawing.svg.contains("NaN") && !drawing.svg.contains("inf"), "{}", drawing.name);
+        assert!(
+            !drawing.svg().contains("NaN") && !drawing.svg().contains("inf"),
+            "{}",
+            drawing.name
+        );
     }
     let again = static_figures::drawings(&Report::of(&*SMALL, EPSILON));
-    let same = drawings.iter().zip(&again).all(|(one, other)| one.svg == other.svg);
+    let same = drawings.iter().zip(&again).all(|(one, other)| one.svg() == other.svg());
     assert!(same, "the same samples give the same drawings");
 }
 
@@ -89,9 +93,9 @@ fn names_from_a_run_are_text_in_drawings_and_terminals() {
     let report = Report::of(&sources, EPSILON);
     for drawing in static_figures::drawings(&report) {
         for tag in ["<img", "<script", "<a ", "<iframe"] {
-            assert!(!drawing.svg.contains(tag), "{tag} in {}", drawing.name);
+            assert!(!drawing.svg().contains(tag), "{tag} in {}", drawing.name);
         }
-        if let Err(why) = static_figures::png(&drawing.svg, 0.2) {
+        if let Err(why) = drawing.png(0.2) {
             panic!("{} is no SVG: {why}", drawing.name);
         }
     }
@@ -119,9 +123,9 @@ fn what_was_tuned_is_told_and_drawn() {
     let named = format!(">{way}</text>");
     let bars = report.figures[0].groups[0].panels[0].marks.iter().filter(|it| it.name == way);
     let expected = bars.count() + 1;
-    let found = drawings[0].svg.matches(&named).count();
+    let found = drawings[0].svg().matches(&named).count();
     assert_eq!(found, expected, "{way} stands at its bars, and once in the legend");
-    static_figures::png(&drawings[0].svg, 0.5).expect("a drawing");
+    drawings[0].png(0.5).expect("a drawing");
 }
 
 /// The most that a page may have, in bytes.

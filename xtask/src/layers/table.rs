@@ -129,7 +129,7 @@ const REPORT: &[Layer] = &[
     layer("figure", "one figure, as plain data"),
     layer("summary", "samples by cell and variant"),
     layer("source certificate machine", "a run directory, as it was written"),
-    layer("svg scale palette", "SVG elements, ticks and colours"),
+    layer("canvas scale palette", "the shapes of a drawing, ticks and colours"),
     layer("plot", "the plain data of all figures: panels, axes, marks, tables"),
     layer("escape in_order", "texts and lists"),
 ];

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use lab::tune::record::{Record, Records};
-use report::static_figures::{self, Drawing};
+use report::static_figures;
 use report::{Report, Source};
 
 use crate::terminal::{command, output};
@@ -73,12 +73,14 @@ fn draw(report: &Report<'_>, args: &Args) -> anyhow::Result<()> {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make '{}'", dir.display()))?;
     }
     let drawings = static_figures::drawings(report);
-    for Drawing { name, svg } in &drawings {
+    for drawing in &drawings {
+        let name = &drawing.name;
         if let Some(dir) = &args.svg {
-            write(&dir.join(format!("{name}.svg")), svg.as_bytes())?;
+            write(&dir.join(format!("{name}.svg")), drawing.svg().as_bytes())?;
         }
         if let Some(dir) = &args.png {
-            let png = static_figures::png(svg, PNG_SCALE)
+            let png = drawing
+                .png(PNG_SCALE)
                 .map_err(|why| anyhow::anyhow!("cannot draw {name} as PNG: {why}"))?;
             write(&dir.join(format!("{name}.png")), &png)?;
         }

@@ -1,10 +1,10 @@
 //! The legend above a drawing.
 
 use super::frame::{INK, TEXT_PX, WIDTH, style};
+use crate::canvas::{Anchor, Canvas, DOTS, Pen, Type, dashes};
 use crate::in_order::distinct;
 use crate::plot::{Figure, Group, Look};
 use crate::report::Report;
-use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 
 /// The colour of the keys that apply to all variants.
 const NEUTRAL: &str = "#4a545e";
@@ -14,7 +14,7 @@ const LINE: f64 = 15.0;
 
 /// Draws the legend from `y` on, and returns where it ends.
 pub(super) fn draw(
-    svg: &mut Svg,
+    canvas: &mut Canvas,
     figure: &Figure,
     group: &Group,
     report: &Report<'_>,
@@ -24,8 +24,8 @@ pub(super) fn draw(
     let words = Type { px: TEXT_PX - 1.0, bold: false, colour: INK, anchor: Anchor::Start };
     for key in figure.keys.iter().filter(|key| concerns(key.look, group)) {
         let [x, y] = pen.next(&key.text);
-        look(svg, key.look, x, y);
-        svg.text([x + 28.0, y + 3.5], &key.text, words, false);
+        look(canvas, key.look, x, y);
+        canvas.text([x + 28.0, y + 3.5], &key.text, words, false);
     }
     let marks = group.panels.iter().flat_map(|panel| &panel.marks);
     let listed = marks.filter(|mark| mark.legend && !mark.hidden);
@@ -34,12 +34,12 @@ pub(super) fn draw(
         let Some(style) = style(report, variant) else { continue };
         let [x, y] = pen.next(name);
         let dash = dashes(style.dash);
-        svg.line(
+        canvas.line(
             &[[x, y], [x + 24.0, y]],
             Pen { colour: style.light, width: 1.4, opacity: 1.0, dash },
         );
-        svg.symbol([x + 12.0, y], style.symbol, 3.0, style.light, false);
-        svg.text([x + 28.0, y + 3.5], name, words, false);
+        canvas.symbol([x + 12.0, y], style.symbol, 3.0, style.light, false);
+        canvas.text([x + 28.0, y + 3.5], name, words, false);
     }
     if pen.x > 0.0 { pen.y + LINE } else { pen.y.max(24.0) }
 }
@@ -86,33 +86,33 @@ fn concerns(look: Look, group: &Group) -> bool {
     marks.any(|mark| is(&mark.shape))
 }
 
-fn look(svg: &mut Svg, look: Look, x: f64, y: f64) {
+fn look(canvas: &mut Canvas, look: Look, x: f64, y: f64) {
     use crate::palette::Symbol;
-    let bar = |svg: &mut Svg, opacity: f64| {
+    let bar = |canvas: &mut Canvas, opacity: f64| {
         let [x0, x1] = [x + 3.0, x + 22.0];
         let corners = [[x0, y - 4.0], [x1, y - 4.0], [x1, y + 4.0], [x0, y + 4.0]];
-        svg.area(&corners, NEUTRAL, opacity, true);
+        canvas.area(&corners, NEUTRAL, opacity, true);
     };
     let across = [[x, y], [x + 24.0, y]];
     match look {
-        Look::Full => svg.symbol([x + 12.0, y], Symbol::Circle, 3.2, NEUTRAL, false),
-        Look::Hollow => svg.symbol([x + 12.0, y], Symbol::Circle, 3.2, NEUTRAL, true),
-        Look::Strong => bar(svg, 1.0),
-        Look::Medium => bar(svg, 0.55),
-        Look::Pale => bar(svg, 0.18),
-        Look::Band => svg.rect([x + 3.0, y - 5.0], [x + 22.0, y + 5.0], NEUTRAL, 0.2),
+        Look::Full => canvas.symbol([x + 12.0, y], Symbol::Circle, 3.2, NEUTRAL, false),
+        Look::Hollow => canvas.symbol([x + 12.0, y], Symbol::Circle, 3.2, NEUTRAL, true),
+        Look::Strong => bar(canvas, 1.0),
+        Look::Medium => bar(canvas, 0.55),
+        Look::Pale => bar(canvas, 0.18),
+        Look::Band => canvas.rect([x + 3.0, y - 5.0], [x + 22.0, y + 5.0], NEUTRAL, 0.2),
         Look::Warning => {
-            svg.rect([x + 3.0, y - 5.0], [x + 22.0, y + 5.0], super::marks::WARNING, 0.18);
+            canvas.rect([x + 3.0, y - 5.0], [x + 22.0, y + 5.0], super::marks::WARNING, 0.18);
         }
         Look::Rule => {
-            svg.line(&[[x + 12.0, y - 6.0], [x + 12.0, y + 6.0]], Pen::thin(NEUTRAL));
+            canvas.line(&[[x + 12.0, y - 6.0], [x + 12.0, y + 6.0]], Pen::thin(NEUTRAL));
         }
-        Look::Line => svg.line(&across, Pen { width: 1.4, ..Pen::thin(NEUTRAL) }),
-        Look::Fit => svg.line(&across, Pen { dash: "1.5 2", ..Pen::thin(NEUTRAL) }),
+        Look::Line => canvas.line(&across, Pen { width: 1.4, ..Pen::thin(NEUTRAL) }),
+        Look::Fit => canvas.line(&across, Pen { dash: DOTS, ..Pen::thin(NEUTRAL) }),
         Look::Tiles => {
             for (step, strength) in [0.06, 0.37, 0.69, 1.0].into_iter().enumerate() {
                 let from = x + 1.0 + 5.6 * step as f64;
-                svg.rect([from, y - 5.0], [from + 5.6, y + 5.0], super::marks::STRONG, strength);
+                canvas.rect([from, y - 5.0], [from + 5.6, y + 5.0], super::marks::STRONG, strength);
             }
         }
     }

@@ -1,13 +1,13 @@
-//! Draws marks as SVG.
+//! Draws marks.
 
 use unicode_width::UnicodeWidthStr;
 
 use super::frame::{Frame, INK, SOFT, TEXT_PX, style};
+use crate::canvas::{Anchor, Canvas, DOTS, Pen, Type, dashes};
 use crate::in_order::distinct;
 use crate::palette::{self, Style, Symbol};
 use crate::plot::{Along, Dot, Mark, Panel, Scale, Shape, Stroke};
 use crate::report::Report;
-use crate::svg::{Anchor, Pen, Svg, Type, dashes};
 
 /// The colour of rounds that the gates found disturbed.
 pub(super) const WARNING: &str = "#d55e00";
@@ -16,7 +16,7 @@ pub(super) const WARNING: &str = "#d55e00";
 pub(super) const STRONG: &str = "#b5451b";
 
 /// Draws the marks of a panel that are shown at first.
-pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<'_>) {
+pub(super) fn draw(canvas: &mut Canvas, panel: &Panel, frame: &Frame, report: &Report<'_>) {
     let violins: Vec<&str> = violins(panel);
     let mut ends: Vec<(f64, f64)> = Vec::new();
     for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
@@ -28,24 +28,24 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<
                 let half = half_width(panel, frame, *room, violins.len());
                 let violin =
                     Violin { x: frame.x(middle(*at)), half, outline, runs, median: *median };
-                violin.draw(svg, frame, colour);
+                violin.draw(canvas, frame, colour);
             }
             Shape::Line { points, stroke } => {
                 let own = *stroke == Stroke::Own;
                 let x = |value: f64| if own { middle(value) } else { value };
                 let points: Vec<[f64; 2]> =
                     points.iter().map(|[at, y]| [frame.x(x(*at)), frame.y(*y)]).collect();
-                svg.line(&points, pen(colour, *stroke, style));
+                canvas.line(&points, pen(colour, *stroke, style));
             }
             Shape::Dots { dots, along, hollow } => {
                 for dot in dots {
-                    draw_dot(svg, frame, dot, *along, *hollow, style);
+                    draw_dot(canvas, frame, dot, *along, *hollow, style);
                 }
             }
             Shape::Cloud { points } => {
                 let symbol = style.map_or(Symbol::Circle, |style| style.symbol);
                 for [x, y] in points {
-                    svg.symbol([frame.x(*x), frame.y(*y)], symbol, 1.4, colour, false);
+                    canvas.symbol([frame.x(*x), frame.y(*y)], symbol, 1.4, colour, false);
                 }
             }
             Shape::Bars { bars, strength, named, .. } => {
@@ -60,49 +60,49 @@ pub(super) fn draw(svg: &mut Svg, panel: &Panel, frame: &Frame, report: &Report<
                     let (x0, x1) = (frame.x(from), frame.x(from + length));
                     let (y0, y1) = (frame.y(row - 0.36), frame.y(row + 0.36));
                     let corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
-                    svg.area(&corners, colour, f64::from(*strength), true);
+                    canvas.area(&corners, colour, f64::from(*strength), true);
                     if *named {
-                        name(svg, &mark.name, [x0, x1, frame.y(*row)], colour);
+                        name(canvas, &mark.name, [x0, x1, frame.y(*row)], colour);
                     }
                 }
             }
             Shape::Heat { xs, ys, rows, scale, .. } => {
-                tiles(svg, panel, frame, (xs, ys, rows), *scale);
+                tiles(canvas, panel, frame, (xs, ys, rows), *scale);
             }
             Shape::Rule { cuts, at, text, stroke } => {
                 let width = if text.is_empty() { 0.7 } else { 1.3 };
                 let pen = Pen { width, opacity: 0.7, ..pen(colour, *stroke, style) };
-                svg.line(&across(frame, *cuts, *at), pen);
+                canvas.line(&across(frame, *cuts, *at), pen);
             }
             Shape::Band { cuts, from, to, warning, .. } => {
                 let (colour, opacity) = if *warning { (WARNING, 0.15) } else { (INK, band(panel)) };
                 let (first, last) = (across(frame, *cuts, *from), across(frame, *cuts, *to));
-                svg.rect(first[0], last[1], colour, opacity);
+                canvas.rect(first[0], last[1], colour, opacity);
             }
             Shape::Recommended { epsilon, call_ns, byte_ns, low_share, high_share } => {
                 let at = call_ns / (epsilon * byte_ns);
                 if let (Some(low), Some(high)) = (low_share, high_share) {
                     let (first, last) =
                         (across(frame, Along::X, at * low), across(frame, Along::X, at * high));
-                    svg.rect(first[0], last[1], INK, 0.1);
+                    canvas.rect(first[0], last[1], INK, 0.1);
                 }
-                svg.line(&across(frame, Along::X, at), Pen { width: 1.6, ..Pen::thin(STRONG) });
+                canvas.line(&across(frame, Along::X, at), Pen { width: 1.6, ..Pen::thin(STRONG) });
             }
         }
     }
 }
 
 /// Writes a name in its bar, or after it if the bar is too short.
-fn name(svg: &mut Svg, name: &str, [from, to, y]: [f64; 3], bar: &str) {
+fn name(canvas: &mut Canvas, name: &str, [from, to, y]: [f64; 3], bar: &str) {
     let px = TEXT_PX - 2.0;
     let inside = to - from > name.width() as f64 * px * 0.62 + 8.0;
     let (x, colour) = if inside { (from, palette::ink_on(bar)) } else { (to, INK) };
     let of = Type { px, bold: false, colour, anchor: Anchor::Start };
-    svg.text([x + 4.0, y + px * 0.36], name, of, false);
+    canvas.text([x + 4.0, y + px * 0.36], name, of, false);
 }
 
 /// Writes the texts of vertical lines, on the side that has room.
-pub(super) fn notes(svg: &mut Svg, panel: &Panel, frame: &Frame) {
+pub(super) fn notes(canvas: &mut Canvas, panel: &Panel, frame: &Frame) {
     for mark in panel.marks.iter().filter(|mark| !mark.hidden) {
         let (at, text) = match &mark.shape {
             Shape::Rule { cuts: Along::X, at, text, .. } if !text.is_empty() => (*at, text.clone()),
@@ -117,18 +117,18 @@ pub(super) fn notes(svg: &mut Svg, panel: &Panel, frame: &Frame) {
         let far = frame.x.share(at) > 0.55;
         let (anchor, aside) = if far { (Anchor::End, -4.0) } else { (Anchor::Start, 4.0) };
         let of = Type { px: TEXT_PX - 1.6, bold: false, colour: SOFT, anchor };
-        svg.text([frame.x(at) + aside, frame.y1 - 4.0], &text, of, false);
+        canvas.text([frame.x(at) + aside, frame.y1 - 4.0], &text, of, false);
     }
 }
 
-fn pen<'c>(colour: &'c str, stroke: Stroke, style: Option<&Style>) -> Pen<'c> {
+fn pen(colour: &'static str, stroke: Stroke, style: Option<&Style>) -> Pen {
     match stroke {
         Stroke::Own => Pen {
             width: 1.4,
-            dash: style.map_or("", |style| dashes(style.dash)),
+            dash: style.map_or(&[][..], |style| dashes(style.dash)),
             ..Pen::thin(colour)
         },
-        Stroke::Fit => Pen { dash: "1.5 2", ..Pen::thin(colour) },
+        Stroke::Fit => Pen { dash: DOTS, ..Pen::thin(colour) },
         Stroke::Thin => Pen { opacity: 0.8, ..Pen::thin(colour) },
     }
 }
@@ -189,7 +189,7 @@ struct Violin<'v> {
 }
 
 impl Violin<'_> {
-    fn draw(&self, svg: &mut Svg, frame: &Frame, colour: &str) {
+    fn draw(&self, canvas: &mut Canvas, frame: &Frame, colour: &'static str) {
         let side = |sign: f64| {
             self.outline
                 .iter()
@@ -197,19 +197,19 @@ impl Violin<'_> {
         };
         let points: Vec<[f64; 2]> = side(1.0).chain(side(-1.0).rev()).collect();
         if !points.is_empty() {
-            svg.area(&points, colour, 0.4, true);
+            canvas.area(&points, colour, 0.4, true);
         }
         for run in self.runs {
-            svg.symbol([self.x, frame.y(*run)], Symbol::Circle, 1.3, colour, false);
+            canvas.symbol([self.x, frame.y(*run)], Symbol::Circle, 1.3, colour, false);
         }
         let (y, tick) = (frame.y(self.median), self.half.clamp(2.0, 5.0));
         let pen = Pen { width: 1.8, ..Pen::thin(colour) };
-        svg.line(&[[self.x - tick, y], [self.x + tick, y]], pen);
+        canvas.line(&[[self.x - tick, y], [self.x + tick, y]], pen);
     }
 }
 
 fn draw_dot(
-    svg: &mut Svg,
+    canvas: &mut Canvas,
     frame: &Frame,
     dot: &Dot,
     along: Along,
@@ -224,21 +224,27 @@ fn draw_dot(
             Along::X => [frame.x(value), at[1]],
             Along::Y => [at[0], frame.y(value)],
         };
-        svg.line(&[place(low), place(high)], pen);
+        canvas.line(&[place(low), place(high)], pen);
         for [x, y] in [place(low), place(high)] {
             match along {
-                Along::X => svg.line(&[[x, y - 2.5], [x, y + 2.5]], pen),
-                Along::Y => svg.line(&[[x - 2.5, y], [x + 2.5, y]], pen),
+                Along::X => canvas.line(&[[x, y - 2.5], [x, y + 2.5]], pen),
+                Along::Y => canvas.line(&[[x - 2.5, y], [x + 2.5, y]], pen),
             }
         }
     }
-    svg.symbol(at, style.map_or(Symbol::Circle, |style| style.symbol), 3.4, colour, hollow);
+    canvas.symbol(at, style.map_or(Symbol::Circle, |style| style.symbol), 3.4, colour, hollow);
 }
 
 /// The values on both axes, and the rows of tiles.
 type Tiles<'t> = (&'t [f64], &'t [f64], &'t [Vec<Option<f64>>]);
 
-fn tiles(svg: &mut Svg, panel: &Panel, frame: &Frame, (xs, ys, rows): Tiles<'_>, scale: Scale) {
+fn tiles(
+    canvas: &mut Canvas,
+    panel: &Panel,
+    frame: &Frame,
+    (xs, ys, rows): Tiles<'_>,
+    scale: Scale,
+) {
     let edges = |index: usize| {
         let at = |index: usize| frame.x(xs[index]);
         let before = if index > 0 { at(index - 1) } else { 2.0 * at(0) - at(1.min(xs.len() - 1)) };
@@ -257,7 +263,7 @@ fn tiles(svg: &mut Svg, panel: &Panel, frame: &Frame, (xs, ys, rows): Tiles<'_>,
                 Scale::FromOne => (value.log2() / 2.0).clamp(0.0, 1.0),
             };
             let (left, right) = edges(index);
-            svg.rect([left, top], [right, bottom], STRONG, 0.06 + 0.94 * strength);
+            canvas.rect([left, top], [right, bottom], STRONG, 0.06 + 0.94 * strength);
         }
     }
 }

@@ -4,13 +4,15 @@
 mod frame;
 mod legend;
 mod marks;
+mod png;
+mod svg;
 
 use frame::{Frame, INK, SOFT, TEXT_PX, WIDTH};
 
+use crate::canvas::{Anchor, Canvas, Pen, Type};
 use crate::plot::{Axis, Figure, Group, Height, Panel, Unit};
 use crate::report::Report;
 use crate::scale::Range;
-use crate::svg::{Anchor, Pen, Svg, Type};
 
 /// The width on paper.
 const PAPER_MM: f64 = 174.0;
@@ -22,8 +24,25 @@ const GRID: &str = "#e3e6e9";
 pub struct Drawing {
     /// The name of the file, without its extension.
     pub name: String,
-    /// The SVG.
-    pub svg: String,
+    title: String,
+    canvas: Canvas,
+    high: f64,
+}
+
+impl Drawing {
+    /// The drawing as SVG.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        svg::file(&self.canvas, &self.title, PAPER_MM, [WIDTH, self.high])
+    }
+
+    /// The drawing as PNG, with `scale` pixels for each of its units, of which 96 are an inch.
+    ///
+    /// # Errors
+    /// If the size is invalid or there is no memory for it, with the reason in words.
+    pub fn png(&self, scale: f32) -> Result<Vec<u8>, String> {
+        png::file(&self.canvas, [WIDTH, self.high.round()], scale)
+    }
 }
 
 /// All figures of a report, a drawing for each group of panels.
@@ -34,18 +53,22 @@ pub fn drawings(report: &Report<'_>) -> Vec<Drawing> {
 
 fn of_figure(figure: &Figure, report: &Report<'_>) -> Vec<Drawing> {
     let single = figure.groups.len() == 1;
-    let drawing = |(index, group): (usize, &Group)| Drawing {
-        name: if single { figure.id.to_owned() } else { format!("{}-{}", figure.id, index + 1) },
-        svg: of_group(figure, group, report),
+    let drawing = |(index, group): (usize, &Group)| {
+        let name =
+            if single { figure.id.to_owned() } else { format!("{}-{}", figure.id, index + 1) };
+        let title = format!("{}: {}", figure.title, group.title);
+        let (canvas, high) = of_group(figure, group, report);
+        Drawing { name, title, canvas, high }
     };
     figure.groups.iter().enumerate().map(drawing).collect()
 }
 
-fn of_group(figure: &Figure, group: &Group, report: &Report<'_>) -> String {
-    let mut svg = Svg::default();
+/// The shapes of a group, and their height.
+fn of_group(figure: &Figure, group: &Group, report: &Report<'_>) -> (Canvas, f64) {
+    let mut canvas = Canvas::default();
     let bold = Type { px: TEXT_PX + 0.6, bold: true, colour: INK, anchor: Anchor::Start };
-    svg.text([0.0, 12.0], &format!("{}. {}", figure.title, group.title), bold, false);
-    let top = legend::draw(&mut svg, figure, group, report, 26.0);
+    canvas.text([0.0, 12.0], &format!("{}. {}", figure.title, group.title), bold, false);
+    let top = legend::draw(&mut canvas, figure, group, report, 26.0);
     let plan = Plan::of(group);
     let joined = common_range(group);
     for (index, panel) in group.panels.iter().enumerate() {
@@ -63,18 +86,17 @@ fn of_group(figure: &Figure, group: &Group, report: &Report<'_>) -> String {
         };
         if !panel.title.is_empty() {
             let bold = Type { px: TEXT_PX, bold: true, colour: INK, anchor: Anchor::Start };
-            svg.text([x0, y0 - 5.0], &panel.title, bold, false);
+            canvas.text([x0, y0 - 5.0], &panel.title, bold, false);
         }
-        axes(&mut svg, panel, &frame, column == 0 || !frame.rows);
+        axes(&mut canvas, panel, &frame, column == 0 || !frame.rows);
         let id = format!("{}-{index}", figure.id);
-        svg.clip(&id, [frame.x0 - 5.0, frame.y0 - 1.0], [frame.x1 + 5.0, frame.y1 + 5.0]);
-        marks::draw(&mut svg, panel, &frame, report);
-        svg.unclip();
-        marks::notes(&mut svg, panel, &frame);
+        canvas.clip(&id, [frame.x0 - 5.0, frame.y0 - 1.0], [frame.x1 + 5.0, frame.y1 + 5.0]);
+        marks::draw(&mut canvas, panel, &frame, report);
+        canvas.unclip();
+        marks::notes(&mut canvas, panel, &frame);
     }
     let lines = group.panels.len().div_ceil(plan.columns);
-    let high = top + lines as f64 * plan.line_height();
-    svg.finish(&format!("{}: {}", figure.title, group.title), PAPER_MM, WIDTH, high)
+    (canvas, top + lines as f64 * plan.line_height())
 }
 
 /// The arrangement of the panels of a group.
@@ -130,7 +152,7 @@ fn common_range(group: &Group) -> Option<Range> {
     group.panels.iter().map(Range::of_x).reduce(Range::joined)
 }
 
-fn axes(svg: &mut Svg, panel: &Panel, frame: &Frame, names: bool) {
+fn axes(canvas: &mut Canvas, panel: &Panel, frame: &Frame, names: bool) {
     let soft = |anchor: Anchor| Type { px: TEXT_PX - 1.0, bold: false, colour: SOFT, anchor };
     // Labels of ticks must not overlap.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -138,30 +160,30 @@ fn axes(svg: &mut Svg, panel: &Panel, frame: &Frame, names: bool) {
     let each = if panel.x.unit == Unit::Ratio { 30.0 } else { 50.0 };
     for (value, label) in ticks(&panel.x, frame.x, most(frame.x1 - frame.x0, each)) {
         let x = frame.x(value);
-        svg.line(&[[x, frame.y0], [x, frame.y1]], Pen::thin(GRID));
-        svg.text([x, frame.y1 + 12.0], &label, soft(Anchor::Middle), false);
+        canvas.line(&[[x, frame.y0], [x, frame.y1]], Pen::thin(GRID));
+        canvas.text([x, frame.y1 + 12.0], &label, soft(Anchor::Middle), false);
     }
     for (value, label) in ticks(&panel.y, frame.y, most(frame.y1 - frame.y0, 26.0)) {
         let y = frame.y(value);
-        svg.line(&[[frame.x0, y], [frame.x1, y]], Pen::thin(GRID));
+        canvas.line(&[[frame.x0, y], [frame.x1, y]], Pen::thin(GRID));
         if names {
-            svg.text([frame.x0 - 5.0, y + 3.5], &label, soft(Anchor::End), false);
+            canvas.text([frame.x0 - 5.0, y + 3.5], &label, soft(Anchor::End), false);
         }
     }
-    svg.line(&[[frame.x0, frame.y1], [frame.x1, frame.y1]], Pen::thin(SOFT));
+    canvas.line(&[[frame.x0, frame.y1], [frame.x1, frame.y1]], Pen::thin(SOFT));
     let label = title(&panel.x, frame.x);
     if panel.x.categories.is_empty() {
         let middle = (frame.x0 + frame.x1) / 2.0;
         let fits = label.chars().count() as f64 * 5.6 < frame.x1 - frame.x0 + 40.0;
         let label = if fits { label } else { panel.x.label.clone() };
-        svg.text([middle, frame.y1 + 25.0], &label, soft(Anchor::Middle), false);
+        canvas.text([middle, frame.y1 + 25.0], &label, soft(Anchor::Middle), false);
     }
     if panel.y.categories.is_empty() && names {
         let at = [frame.x0 - 50.0, (frame.y0 + frame.y1) / 2.0];
         let label = title(&panel.y, frame.y);
         let fits = label.chars().count() as f64 * 5.6 < frame.y1 - frame.y0 + 20.0;
         let label = if fits { label } else { panel.y.label.clone() };
-        svg.text(at, &label, soft(Anchor::Middle), true);
+        canvas.text(at, &label, soft(Anchor::Middle), true);
     }
 }
 
@@ -178,28 +200,3 @@ fn title(axis: &Axis, range: Range) -> String {
     let log = if range.log { " (log scale)" } else { "" };
     format!("{}{unit}{log}", axis.label)
 }
-
-/// A drawing as PNG, with `scale` pixels for each of its units.
-///
-/// # Errors
-/// If the SVG or the size is invalid, with the reason in words.
-pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, String> {
-    use resvg::{tiny_skia, usvg};
-    let mut options = usvg::Options { font_family: "DejaVu Sans".to_owned(), ..Default::default() };
-    // Only the embedded fonts, so that a drawing is the same on every machine.
-    for font in FONTS {
-        options.fontdb_mut().load_font_data(font.to_vec());
-    }
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|error| error.to_string())?;
-    let size = tree.size().to_int_size().scale_by(scale).ok_or("the drawing has no size")?;
-    let mut pixels =
-        tiny_skia::Pixmap::new(size.width(), size.height()).ok_or("the drawing is too large")?;
-    let turn = tiny_skia::Transform::from_scale(scale, scale);
-    resvg::render(&tree, turn, &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| error.to_string())
-}
-
-const FONTS: [&[u8]; 2] = [
-    include_bytes!("../../assets/DejaVuSans-subset.ttf"),
-    include_bytes!("../../assets/DejaVuSans-Bold-subset.ttf"),
-];
