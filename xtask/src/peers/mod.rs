@@ -207,15 +207,16 @@ pub(crate) fn install(program: &Path, name: &str, bin: &Path) -> anyhow::Result<
     Ok(installed)
 }
 
-/// Builds this tree's haulage with optimisation.
+/// Builds this tree's haulage with the profile that is installed.
 pub(crate) fn build_haulage() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let build = ["build", "--quiet", "--release", "--package", "haulage", "--bin", "haulage"];
+    let build =
+        ["build", "--quiet", "--profile", "dist", "--package", "haulage", "--bin", "haulage"];
     let status = Command::new(cargo).args(build).status().context("cargo build")?;
     ensure!(status.success(), "cargo build: {status}");
     let own = std::env::current_exe().context("this program's own path")?;
     let profiles = own.parent().and_then(Path::parent).context("this program is not in target/")?;
-    Ok(profiles.join("release/haulage"))
+    Ok(profiles.join("dist/haulage"))
 }
 
 /// `DIR` or `DIR:DIR`. A colon in the name of an existing directory is part of the name.

@@ -9,8 +9,10 @@ mod tables;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::io::Read;
 use std::path::Path;
 
+use flate2::read::GzDecoder;
 use serde::Serialize;
 
 use crate::escape::{escaped, json};
@@ -30,7 +32,7 @@ const JS: [&str; 5] = [
     include_str!("../../assets/controls.js"),
     include_str!("../../assets/page.js"),
 ];
-const PLOTLY: &str = include_str!("../../assets/plotly-cartesian-4.1.1.min.js");
+const PLOTLY_GZ: &[u8] = include_bytes!("../../assets/plotly-cartesian-4.1.1.min.js.gz");
 const PLOTLY_LICENSE: &str = include_str!("../../assets/plotly-LICENSE");
 
 /// What `page.js` reads.
@@ -47,10 +49,12 @@ struct Data<'r> {
 /// The page, for a file in the directory `home`. Links to samples are relative to it.
 #[must_use]
 pub fn render(report: &Report<'_>, home: &Path) -> String {
+    let plotly = plotly();
     // Only plotly is global.
     let js = format!("\"use strict\";\n(() => {{\n{}\n}})();\n", JS.join("\n"));
+    let mut page = String::with_capacity(TEMPLATE.len() + plotly.len() + (1 << 20));
     let parts = [
-        ("policy", policy::policy(&[PLOTLY, &js], &[CSS])),
+        ("policy", policy::policy(&[&plotly, &js], &[CSS])),
         ("title", escaped(&head::title(report))),
         ("head", head::head(report)),
         ("nav", nav(report)),
@@ -59,10 +63,9 @@ pub fn render(report: &Report<'_>, home: &Path) -> String {
         ("css", CSS.to_owned()),
         ("data", json(&data(report))),
         ("plotly_license", PLOTLY_LICENSE.to_owned()),
-        ("plotly", PLOTLY.to_owned()),
+        ("plotly", plotly),
         ("js", js),
     ];
-    let mut page = String::with_capacity(TEMPLATE.len() + PLOTLY.len() + (1 << 20));
     let mut rest = TEMPLATE;
     // Inserted text is not scanned again, so `{{` in it is no placeholder.
     while let Some((before, after)) = rest.split_once("{{") {
@@ -78,6 +81,14 @@ pub fn render(report: &Report<'_>, home: &Path) -> String {
     }
     page.push_str(rest);
     page
+}
+
+/// plotly. It is compressed in the program, of which it would be an eighth otherwise.
+fn plotly() -> String {
+    let mut text = String::new();
+    let read = GzDecoder::new(PLOTLY_GZ).read_to_string(&mut text);
+    read.expect("the embedded file is whole");
+    text
 }
 
 fn data<'r>(report: &'r Report<'_>) -> Data<'r> {
