@@ -86,7 +86,7 @@ fn run() -> ExitCode {
         Some(word) if word == lab::process::SUBCOMMAND.as_bytes() => bench::session(),
         None => bad_usage("a command is missing"),
         Some(b"--help" | b"-h" | b"help") => print(&help()),
-        Some(b"--version" | b"-V") => print(&format!("haulage {}\n", version::VERSION)),
+        Some(b"--version" | b"-V") => print(&version::text("haulage")),
         Some(word) => {
             let command = COMMANDS.iter().find(|command| command.name.as_bytes() == word);
             match command {

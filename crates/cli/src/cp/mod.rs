@@ -40,13 +40,15 @@ use progress::scan;
 use receipt::recorder::Recorder;
 use values::Generated;
 
+use crate::version;
+
 /// Runs `cp` with the arguments after the command's name. `subcommands` returns the names of
 /// haulage's commands, for the completion scripts.
 pub(crate) fn main(arguments: Vec<OsString>, subcommands: fn() -> Vec<&'static str>) -> ExitCode {
     let mut warn = |warning: Warning| put_stderr(warning.line().as_bytes());
     match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Help) => print(&help::text(&invocation::in_full())),
-        Ok(Command::Version) => print(&help::version()),
+        Ok(Command::Version) => print(&version::text("cp (haulage)")),
         Ok(Command::Generate(Generated::Man)) => print(&man::page()),
         Ok(Command::Generate(Generated::Completions(shell))) => {
             let names = subcommands();

@@ -1,4 +1,4 @@
-//! The texts of `--help` and `--version`.
+//! The text of `--help`.
 
 use crate::cp::flags::flag::{Flag, Origin};
 use crate::cp::flags::{gnu_in_help_order, own};
@@ -52,11 +52,6 @@ pub(crate) fn text(called: &str) -> String {
         text.push_str(&filled(note, 0));
     }
     text
-}
-
-/// The text of `--version`.
-pub(crate) fn version() -> String {
-    format!("cp (haulage) {}\n", env!("CARGO_PKG_VERSION"))
 }
 
 fn entry(flag: &Flag) -> String {

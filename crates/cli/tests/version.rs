@@ -1,0 +1,54 @@
+//! What `--version` says.
+
+use std::process::Command;
+
+use testfs::{skip, test_name};
+
+/// The lines that `--version` prints.
+fn version_lines(args: &[&str]) -> Vec<String> {
+    let program = env!("CARGO_BIN_EXE_haulage");
+    let output = testfs::command(program).args(args).output().expect("haulage runs");
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn version_names_commit_profile_and_target() {
+    for (args, name) in [
+        (&["--version"][..], "haulage"),
+        (&["-V"], "haulage"),
+        (&["cp", "--version"], "cp (haulage)"),
+    ] {
+        let lines = version_lines(args);
+        assert_eq!(lines[0], format!("{name} {}", env!("CARGO_PKG_VERSION")));
+        let [commit, profile, target] = lines[1].split(", ").collect::<Vec<_>>()[..] else {
+            panic!("three facts: {lines:?}");
+        };
+        assert!(commit.starts_with("commit "), "{commit}");
+        // The directory of the program is that of its profile.
+        let path = std::path::Path::new(env!("CARGO_BIN_EXE_haulage"));
+        let dir = path.parent().and_then(|dir| dir.file_name()).expect("a directory");
+        let expected = dir.to_str().expect("text").replace("debug", "dev");
+        assert_eq!(profile, format!("profile {expected}"));
+        assert!(target.starts_with(&format!("target {}-", std::env::consts::ARCH)), "{target}");
+        assert_eq!(lines.len(), 2);
+    }
+}
+
+#[test]
+fn the_commit_is_that_of_the_repository() {
+    let git = |args: &[&str]| {
+        let output =
+            Command::new("git").args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8(output.stdout).expect("text"))
+    };
+    // The directory may be in a repository of something else.
+    let own = git(&["ls-files", "--error-unmatch", "build.rs"]);
+    let Some(commit) = own.and_then(|_| git(&["rev-parse", "--short=12", "HEAD"])) else {
+        return skip(&test_name(), "this is not in its git repository");
+    };
+    let expected = format!("commit {}, ", commit.trim());
+    let lines = version_lines(&["--version"]);
+    assert!(lines[1].starts_with(&expected), "{lines:?}, not {expected}");
+}
