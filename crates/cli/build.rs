@@ -37,8 +37,12 @@ fn profile() -> String {
 }
 
 fn pass_commit() {
-    let Some(commit) = packaged_commit().or_else(repository_commit) else { return };
-    println!("cargo::rustc-env=HAULAGE_COMMIT={commit}");
+    if let Some(commit) = packaged_commit() {
+        println!("cargo::rustc-env=HAULAGE_COMMIT={commit}");
+    } else if let Some((commit, date)) = repository_commit() {
+        println!("cargo::rustc-env=HAULAGE_COMMIT={commit}");
+        println!("cargo::rustc-env=HAULAGE_COMMIT_DATE={date}");
+    }
 }
 
 /// The commit that `cargo package` wrote down.
@@ -48,19 +52,20 @@ fn packaged_commit() -> Option<String> {
     Some(after.get(..COMMIT_DIGITS)?.to_owned())
 }
 
-/// The commit of the repository. A source archive has none, and git may not be installed.
-fn repository_commit() -> Option<String> {
+/// The commit of the repository, and its date. A source archive has none, and git may not be installed.
+fn repository_commit() -> Option<(String, String)> {
     // Sources may have been unpacked inside a repository of something else.
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
     let digits = format!("--short={COMMIT_DIGITS}");
     let commit = git(&["rev-parse", &digits, "HEAD"])?;
+    let date = git(&["show", "--no-patch", "--format=%cs", "HEAD"])?;
     // A commit moves the branch, and appends to its log.
     for file in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--git-path", file]) {
             println!("cargo::rerun-if-changed={path}");
         }
     }
-    Some(commit)
+    Some((commit, date))
 }
 
 const COMMIT_DIGITS: usize = 12;

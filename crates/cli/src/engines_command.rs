@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use engines::{ENGINES, Engine, Pair, Verdict};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
@@ -49,6 +49,11 @@ struct Row {
 /// Runs the command. Exit status 1 if nothing could be tried, 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("engines", arguments, run)
+}
+
+/// Its arguments, for the manual and completions.
+pub(crate) fn arguments() -> clap::Command {
+    Args::command()
 }
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {

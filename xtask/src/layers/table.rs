@@ -102,7 +102,7 @@ const TREE: &[Layer] = &[
 const CLI: &[Layer] = &[
     layer("main", "the subcommands"),
     layer("cp", "runs the copier"),
-    layer("cp/docs", "help, manual page and completions, from the flag table"),
+    layer("cp/docs", "help, manual page and the table for completions, from the flag table"),
     layer("cp/parse", "arguments to options, by the flag table"),
     layer("cp/flags", "the flag table"),
     layer("cp/builder", "options in command-line order, and which take precedence"),
@@ -114,10 +114,14 @@ const CLI: &[Layer] = &[
     layer("cp/values", "the values of options"),
     layer("cp/messages", "diagnostics, questions and announcements as text"),
     layer("cp/invocation cp/units", "the program's name, and quantities as text"),
-    layer("certify compare engines_command race report tune", "one subcommand each"),
+    layer(
+        "certify compare completions_command engines_command man_command race report tune",
+        "one subcommand each",
+    ),
     layer("bench", "runs an experiment, for certify as well"),
     layer("scratch", "scratch directories, which are removed when a signal arrives"),
     layer("terminal", "arguments, and text on a terminal"),
+    layer("docs", "manual pages and completions, from tables of options"),
     layer("error_text signals version", "errors on one line, the signals that end a program"),
 ];
 

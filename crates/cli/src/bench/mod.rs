@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::CommandFactory;
 use lab::certificate::store::{Badge, StoredCertificate};
 use lab::conduct::Conductor;
 use lab::definition::Definition;
@@ -41,6 +42,11 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         output::print(&text)?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Its arguments, for the manual and completions.
+pub(crate) fn arguments() -> clap::Command {
+    Args::command()
 }
 
 /// One session of an experiment, or one copier of several at once: `bench` starts this program for it.

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::CommandFactory;
 use lab::certificate::Certificate;
 use lab::certificate::known_comparisons::{self, Choice};
 use lab::certificate::prover_check::{self, ProverCheck};
@@ -29,6 +30,11 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         output::print(&text)?;
         Ok(if kept.certificate.passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
+}
+
+/// Its arguments, for the manual and completions.
+pub(crate) fn arguments() -> clap::Command {
+    Args::command()
 }
 
 fn certify(args: &Args, guard: &ScratchGuard) -> anyhow::Result<(StoredCertificate, String)> {

@@ -6,6 +6,7 @@ mod text;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use lab::certificate::store::StoredCertificate;
 use lab::compare::Change;
 use lab::definition::deltas::{Deltas, LEAST};
@@ -18,6 +19,11 @@ use args::{Args, FailOn};
 /// is slower or nothing was compared. 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("compare", arguments, compare)
+}
+
+/// Its arguments, for the manual and completions.
+pub(crate) fn arguments() -> clap::Command {
+    Args::command()
 }
 
 fn compare(args: &Args) -> anyhow::Result<ExitCode> {

@@ -30,7 +30,8 @@ mod values;
 
 use command_line::{Command, CopyCommand};
 use console::{Console, ConsoleOptions, OutputError};
-use docs::{completions, help, man};
+pub(crate) use docs::table::table;
+use docs::{help, man};
 use environment::Environment;
 use interrupt::Interrupts;
 pub(crate) use invocation::is_cp;
@@ -40,23 +41,24 @@ use progress::scan;
 use receipt::recorder::Recorder;
 use values::Generated;
 
+use crate::docs::completions::{Completed, Shell, script};
 use crate::version;
 
-/// Runs `cp` with the arguments after the command's name. `subcommands` returns the names of
-/// haulage's commands, for the completion scripts.
-pub(crate) fn main(arguments: Vec<OsString>, subcommands: fn() -> Vec<&'static str>) -> ExitCode {
+/// Runs `cp` with the arguments after the command's name. `completions` returns the script for all of
+/// haulage.
+pub(crate) fn main(arguments: Vec<OsString>, completions: fn(Shell) -> String) -> ExitCode {
     let mut warn = |warning: Warning| put_stderr(warning.line().as_bytes());
     match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Help) => print(&help::text(&invocation::in_full())),
         Ok(Command::Version) => print(&version::text("cp (haulage)")),
-        Ok(Command::Generate(Generated::Man)) => print(&man::page()),
+        Ok(Command::Generate(Generated::Man)) => {
+            print(&if invocation::is_called_cp() { man::page(true, &[]) } else { page() })
+        }
         Ok(Command::Generate(Generated::Completions(shell))) => {
-            let names = subcommands();
-            let command = match invocation::is_called_cp() {
-                true => completions::Command::Cp,
-                false => completions::Command::Haulage(&names),
-            };
-            print(&completions::script(shell, command))
+            print(&match invocation::is_called_cp() {
+                true => script(shell, Completed::Program(&table())),
+                false => completions(shell),
+            })
         }
         Ok(Command::Copy(command)) => copy(*command),
         Err(error) => {
@@ -64,6 +66,11 @@ pub(crate) fn main(arguments: Vec<OsString>, subcommands: fn() -> Vec<&'static s
             ExitCode::FAILURE
         }
     }
+}
+
+/// The manual page of `haulage cp`.
+pub(crate) fn page() -> String {
+    man::page(false, &["haulage"])
 }
 
 fn copy(mut command: CopyCommand) -> ExitCode {

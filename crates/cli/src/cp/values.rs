@@ -8,6 +8,7 @@ use engines::{ParseError, Variant};
 use tree::{BackupKind, Existing, Filter, Reflink, Rule, Sparse};
 
 use crate::cp::messages::usage_error::UsageError;
+use crate::docs::completions::Shell;
 
 /// A type whose values have names on the command line.
 pub(crate) trait Choices: Copy + PartialEq + 'static {
@@ -180,17 +181,6 @@ impl Choices for Option<BackupKind> {
         ("numbered", Some(BackupKind::Numbered)),
         ("t", Some(BackupKind::Numbered)),
     ];
-}
-
-/// A shell that has completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shell {
-    /// GNU Bash.
-    Bash,
-    /// The Z shell.
-    Zsh,
-    /// The friendly interactive shell.
-    Fish,
 }
 
 /// The argument of `--generate`.

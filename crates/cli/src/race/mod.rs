@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::CommandFactory;
 use lab::race::config::Config;
 use lab::race::report::Report;
 use lab::sample::csv_rows::Rows;
@@ -34,6 +35,11 @@ const METADATA_BYTES: u64 = 16 << 20;
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let started = Instant::now();
     command::run("race", arguments, |args| run(args, started))
+}
+
+/// Its arguments, for the manual and completions.
+pub(crate) fn arguments() -> clap::Command {
+    Args::command()
 }
 
 fn run(args: &Args, started: Instant) -> anyhow::Result<ExitCode> {

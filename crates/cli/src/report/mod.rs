@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::CommandFactory;
 use lab::tune::record::{Record, Records};
 use report::static_figures;
 use report::{Report, Source};
@@ -17,6 +18,11 @@ use args::Args;
 /// Runs the command. Exit status 1 if a run cannot be read or a file cannot be written, 2 for bad usage.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("report", arguments, |args| make(args).map(|()| ExitCode::SUCCESS))
+}
+
+/// Its arguments, for the manual and completions.
+pub(crate) fn arguments() -> clap::Command {
+    Args::command()
 }
 
 fn make(args: &Args) -> anyhow::Result<()> {

@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use engines::profile::Profile;
 use lab::tune::Event;
 use lab::tune::plan::Plan;
@@ -42,6 +43,11 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         }
         .map(|()| ExitCode::SUCCESS)
     })
+}
+
+/// Its arguments, for the manual and completions.
+pub(crate) fn arguments() -> clap::Command {
+    Args::command()
 }
 
 fn plan(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {

@@ -2,17 +2,18 @@
 
 use crate::cp::flags::flag::Flag;
 use crate::cp::flags::{gnu_in_help_order, own};
+use crate::docs::roff::{dashes, see_also, title};
 
 const HEAD: &str = r#".SH NAME
-cp \- copy files and directories
+@PAGE@ \- copy files and directories
 .SH SYNOPSIS
-.B cp
+.B @CALLED@
 [\fIOPTION\fR]... [\fB\-T\fR] \fISOURCE\fR \fIDEST\fR
 .br
-.B cp
+.B @CALLED@
 [\fIOPTION\fR]... \fISOURCE\fR... \fIDIRECTORY\fR
 .br
-.B cp
+.B @CALLED@
 [\fIOPTION\fR]... \fB\-t\fR \fIDIRECTORY\fR \fISOURCE\fR...
 .SH DESCRIPTION
 Copies \fISOURCE\fR to \fIDEST\fR, or each \fISOURCE\fR into \fIDIRECTORY\fR.
@@ -55,19 +56,21 @@ The suffix of simple backups.
 .TP
 .B VERSION_CONTROL
 The kind of backups, unless \fB\-\-backup=\fICONTROL\fR is given.
-.SH SEE ALSO
-.BR copy_file_range (2),
-.BR ioctl_ficlone (2)
 "#;
 
-/// The whole page.
-pub(crate) fn page() -> String {
-    let mut page = format!(".TH CP 1 \"\" \"haulage {}\"\n", env!("CARGO_PKG_VERSION"));
-    page.push_str(HEAD);
+/// The whole page, for a program that is called cp or for the command of haulage. `others` are pages
+/// to see besides.
+pub(crate) fn page(is_called_cp: bool, others: &[&str]) -> String {
+    let (name, called) = if is_called_cp { ("cp", "cp") } else { ("haulage-cp", "haulage cp") };
+    let mut page = title(name);
+    page.push_str(&HEAD.replace("@PAGE@", &dashes(name)).replace("@CALLED@", called));
     gnu_in_help_order().for_each(|flag| page.push_str(&entry(flag)));
     page.push_str(".SS Options that GNU cp does not have\n");
     own().for_each(|flag| page.push_str(&entry(flag)));
     page.push_str(TAIL);
+    let others = others.iter().map(|page| ((*page).to_owned(), 1));
+    let calls = ["copy_file_range", "ioctl_ficlone"].map(|page| (page.to_owned(), 2));
+    page.push_str(&see_also(&others.chain(calls).collect::<Vec<_>>()));
     page
 }
 
@@ -108,44 +111,16 @@ fn sentence(help: &str) -> String {
     letters.iter().chain(".\n".chars().collect::<Vec<_>>().iter()).collect()
 }
 
-/// Escapes `-`, which roff would print as a hyphen, and a dot at the start of a word, which would be a
-/// request if the line were broken before it.
-fn dashes(text: &str) -> String {
-    text.replace('-', "\\-").replace(" .", " \\&.")
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::process::{Command, Stdio};
-
     use super::*;
 
     #[test]
     fn every_option_has_an_entry() {
-        let page = page();
+        let page = page(false, &[]);
         for flag in gnu_in_help_order().chain(own()) {
             let plain = ["\\fB", "\\fI", "\\fR"].iter().fold(page.clone(), |p, f| p.replace(f, ""));
             assert!(plain.contains(&dashes(&flag.label())), "{} is missing", flag.label());
         }
-    }
-
-    #[test]
-    fn groff_takes_the_page_without_a_warning() {
-        let groff = Command::new("groff")
-            .args(["-man", "-Tascii", "-ww", "-z"])
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let Ok(mut groff) = groff else {
-            eprintln!("skipped: there is no groff here");
-            return;
-        };
-        let mut stdin = groff.stdin.take().expect("it is piped");
-        stdin.write_all(page().as_bytes()).expect("groff reads its input");
-        drop(stdin);
-        let outcome = groff.wait_with_output().expect("groff ends");
-        assert_eq!(String::from_utf8_lossy(&outcome.stderr), "");
-        assert!(outcome.status.success());
     }
 }

@@ -1,5 +1,5 @@
-//! What the flag table generates: `--help`, the manual page, completion scripts.
+//! What the flag table generates: `--help`, the manual page, the table for completions.
 
-pub(super) mod completions;
 pub(super) mod help;
 pub(super) mod man;
+pub(crate) mod table;

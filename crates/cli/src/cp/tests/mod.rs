@@ -13,7 +13,8 @@ use crate::cp::command_line::{Command, CopyCommand, Reports};
 use crate::cp::environment::Environment;
 use crate::cp::messages::usage_error::{UsageError, Warning};
 use crate::cp::parse::parse;
-use crate::cp::values::{Generated, Shell};
+use crate::cp::values::Generated;
+use crate::docs::completions::Shell;
 
 mod meanings;
 mod mistakes;

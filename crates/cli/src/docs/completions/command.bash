@@ -1,27 +1,11 @@
-# Completion of copying with haulage, for bash.
-
-_haulage_cp_words() {
-    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
-}
-
-# Words with commas between: the last is completed. A backslash before a comma is the shell's own.
-_haulage_cp_list() {
-    local head=${cur%"${cur##*,}"}
-    mapfile -t COMPREPLY < <(compgen -P "$head" -W "$1" -- "${cur##*,}")
-}
-
-_haulage_cp_files() {
-    compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen "$1" -- "$cur")
-}
 
 # $4 is how many words stand before the first of the command's own.
-_haulage_cp() {
+_haulage_command_@NAME@() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} joined= i
     COMPREPLY=()
     for ((i = ${4:-1}; i < COMP_CWORD; i++)); do
         if [[ ${COMP_WORDS[i]} == -- ]]; then
-            _haulage_cp_files -f
+            @OPERANDS@
             return
         fi
     done
@@ -43,12 +27,11 @@ _haulage_cp() {
         esac
     fi
     if [[ $cur == -* ]]; then
-        _haulage_cp_words '@OPTIONS@'
+        _haulage_words '@OPTIONS@'
         if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then
             compopt -o nospace 2>/dev/null
         fi
         return
     fi
-    _haulage_cp_files -f
+    @OPERANDS@
 }
-

@@ -1,4 +1,4 @@
-//! The scripts of `--generate` in the shells that they are for, where these are found.
+//! The completion scripts in the shells that they are for, where these are found.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -26,11 +26,18 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
         std::fs::write(dir.path().join(name), "").expect("a file");
     }
     std::fs::create_dir(dir.path().join("somewhere")).expect("a directory");
-    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
-    if called == "haulage" {
-        command.arg("cp");
+    // Two run directories, and a directory that is none.
+    for (name, file) in [("runs/first", "samples.csv"), ("kept", "samples.csv"), ("runs/no", "x")] {
+        std::fs::create_dir_all(dir.path().join(name)).expect("a directory");
+        std::fs::write(dir.path().join(name).join(file), "").expect("a file");
     }
-    let output = command.arg0(called).arg(format!("--generate={shell}")).output();
+    let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+    command.arg0(called);
+    match called {
+        "haulage" => command.args(["completions", shell]),
+        _ => command.arg(format!("--generate={shell}")),
+    };
+    let output = command.output();
     let output = output.expect("haulage runs");
     assert!(output.status.success());
     std::fs::write(dir.path().join("script"), output.stdout).expect("the script");
@@ -40,7 +47,32 @@ fn directory(called: &str, shell: &str) -> tempfile::TempDir {
 /// A line as typed, parted by `|` as bash parts words, and what is offered.
 const BASH: &[(&str, &str)] = &[
     ("haulage|cp", "cp"),
-    ("haulage|", "race bench certify compare report tune cp engines"),
+    (
+        "haulage|",
+        "race bench certify compare report tune cp engines man completions --help --version",
+    ),
+    ("haulage|race|--sta", "--state="),
+    ("haulage|race|--state|=|w", "warm"),
+    ("haulage|race|--state|c", "cold"),
+    ("haulage|race|--engines|=|copy", "copy_file_range"),
+    ("haulage|race|--engines|sendfile,spl", "sendfile,splice"),
+    ("haulage|race|--rounds|", ""),
+    ("haulage|race|pat", "patterns"),
+    ("haulage|bench|clo", "closson-2007"),
+    ("haulage|bench|pat", "patterns"),
+    ("haulage|bench|--on|some", "somewhere"),
+    ("haulage|bench|--resume|", "kept runs/first"),
+    ("haulage|compare|", "kept runs/first"),
+    ("haulage|compare|kept|ru", "runs/first"),
+    ("haulage|compare|--fail-on|", "slower"),
+    ("haulage|report|k", "kept"),
+    ("haulage|report|pat", "patterns"),
+    ("haulage|report|--svg|some", "somewhere"),
+    ("haulage|tune|some", "somewhere"),
+    ("haulage|certify|some", ""),
+    ("haulage|man|ce", "certify"),
+    ("haulage|completions|", "bash zsh fish"),
+    ("haulage|cp|--engine|copy", "copy_file_range"),
     ("haulage|cp|--spa", "--sparse="),
     ("haulage|cp|--sparse|=|a", "auto always"),
     ("haulage|cp|--sparse|=", "never auto always"),
@@ -67,7 +99,7 @@ fn bash_completes_options_words_and_files() {
     for (line, due) in BASH {
         let words: Vec<_> = line.split('|').collect();
         let dir = directory(words[0], "bash");
-        let (last, function) = (words.len() - 1, words[0].replace("cp", "haulage_cp"));
+        let (last, function) = (words.len() - 1, words[0].replace("cp", "haulage_command_cp"));
         let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
         let script = format!(
             "source ./script; complete -p {} > registered\n\
@@ -96,6 +128,19 @@ fn bash_completes_options_words_and_files() {
 fn fish_completes_options_words_and_files() {
     for (called, line, due) in [
         ("haulage", "haulage ce", "certify"),
+        ("haulage", "haulage --ver", "--version"),
+        ("haulage", "haulage race --state=c", "--state=cold"),
+        ("haulage", "haulage race --engines spl", "splice"),
+        ("haulage", "haulage race --engines sendfile,spl", "sendfile,splice"),
+        ("haulage", "haulage bench clo", "closson-2007"),
+        ("haulage", "haulage bench --resume ", "kept runs/first"),
+        ("haulage", "haulage compare kept r", "runs/first"),
+        ("haulage", "haulage report pat", "patterns"),
+        ("haulage", "haulage report --svg some", "somewhere/"),
+        ("haulage", "haulage tune some", "somewhere/"),
+        ("haulage", "haulage certify some", ""),
+        ("haulage", "haulage man ce", "certify"),
+        ("haulage", "haulage completions z", "zsh"),
         ("haulage", "haulage cp --spa", "--sparse"),
         ("haulage", "haulage cp --sparse=a", "--sparse=always --sparse=auto"),
         ("haulage", "haulage cp --sparse n", "never"),
@@ -121,6 +166,16 @@ fn fish_completes_options_words_and_files() {
 fn zsh_takes_the_script_and_completes_by_it() {
     for (called, line, due) in [
         ("haulage", "haulage ce", "certify"),
+        ("haulage", "haulage --ver", "--version"),
+        ("haulage", "haulage race --state=c", "--state=cold"),
+        ("haulage", "haulage race --engines=sendfile,spl", "--engines=sendfile,splice"),
+        ("haulage", "haulage bench clo", "closson-2007"),
+        ("haulage", "haulage bench --resume=ru", "--resume=runs/first/"),
+        ("haulage", "haulage compare kept ru", "runs/first/"),
+        ("haulage", "haulage report pat", "patterns"),
+        ("haulage", "haulage tune somew", "somewhere/"),
+        ("haulage", "haulage man ce", "certify"),
+        ("haulage", "haulage completions z", "zsh"),
         ("haulage", "haulage cp --spa", "--sparse="),
         ("haulage", "haulage cp --sparse=ne", "--sparse=never"),
         ("haulage", "haulage cp --preserve=mode,ti", "--preserve=mode,timestamps"),

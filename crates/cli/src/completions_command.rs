@@ -1,0 +1,53 @@
+//! `haulage completions SHELL`: the completion script for a shell.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, ValueEnum};
+
+use crate::docs::completions::Shell;
+use crate::terminal::{command, output};
+
+/// Print the completion script for a shell.
+///
+/// The script completes the commands of haulage, their options, and their values: engines,
+/// experiments, run directories, files. 'cp --generate=SHELL' prints the script for a haulage that is
+/// named cp.
+#[derive(Parser, Debug)]
+#[command(
+    infer_long_args = true,
+    after_help = "Examples:\n  \
+        source <(haulage completions bash)\n  \
+        haulage completions zsh > ~/.zfunc/_haulage\n  \
+        haulage completions fish > ~/.config/fish/completions/haulage.fish"
+)]
+struct Args {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: ShellName,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ShellName {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Runs the command. Exit status 1 if the script cannot be printed, 2 for bad usage.
+pub(crate) fn main(arguments: Vec<OsString>, script: fn(Shell) -> String) -> ExitCode {
+    command::run("completions", arguments, |args: &Args| {
+        let shell = match args.shell {
+            ShellName::Bash => Shell::Bash,
+            ShellName::Zsh => Shell::Zsh,
+            ShellName::Fish => Shell::Fish,
+        };
+        output::print(&script(shell))?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Its arguments, for the manual and completions.
+pub(crate) fn arguments() -> clap::Command {
+    Args::command()
+}

@@ -1,0 +1,80 @@
+//! The manual page of haulage itself.
+
+use super::roff::{dashes, paragraph, see_also, title};
+
+const DESCRIPTION: &str = r#".SH SYNOPSIS
+.B haulage
+\fICOMMAND\fR [\fIARGUMENT\fR]...
+.br
+.B haulage
+\fB\-\-help\fR | \fB\-\-version\fR
+.SH DESCRIPTION
+haulage copies files with the options and messages of GNU cp.
+It also measures which of the copy methods of the kernel is the fastest on this machine, with the code that the
+copies use.
+A copy method is called an engine.
+A variant is an engine with its parameters, such as
+.BR read_write:256K@2 :
+reads and writes through a buffer of 256 KiB by two workers.
+.PP
+A haulage that is named cp acts as
+.BR "haulage cp" .
+"#;
+
+const OPTIONS: &str = r#".SH OPTIONS
+.TP
+\fB\-h\fR, \fB\-\-help\fR
+Lists the commands.
+.TP
+\fB\-V\fR, \fB\-\-version\fR
+Prints the version, the commit that the program was built from, the build profile and the target.
+.SH ENVIRONMENT
+.TP
+.B HAULAGE_PROFILE
+The file with the variants that were measured to be the fastest.
+If it is empty, none is used.
+.TP
+.B XDG_CONFIG_HOME
+The directory of
+.I haulage/profile.toml
+without HAULAGE_PROFILE.
+The default is
+.IR ~/.config .
+.SH EXIT STATUS
+.TP
+.B 0
+Success.
+.TP
+.B 1
+The command could not do all that it was asked for.
+.TP
+.B 2
+Bad usage.
+.B haulage cp
+exits with 1, as GNU cp does.
+"#;
+
+/// The page, without references. `commands` are names and purposes.
+pub(crate) fn page(commands: &[(&str, &str)]) -> String {
+    let mut page = title("haulage");
+    page.push_str(
+        ".SH NAME\nhaulage \\- copy files with the fastest engine, and measure which one that is\n",
+    );
+    page.push_str(DESCRIPTION);
+    page.push_str(".SH COMMANDS\n");
+    for (name, about) in commands {
+        let name = dashes(&format!("haulage-{name}"));
+        page.push_str(&format!(".TP\n.BR {name} (1)\n{}", paragraph(&sentence(about))));
+    }
+    page.push_str(OPTIONS);
+    let others = commands.iter().map(|(name, _)| (format!("haulage-{name}"), 1));
+    page.push_str(&see_also(&others.chain([("cp".to_owned(), 1)]).collect::<Vec<_>>()));
+    page
+}
+
+/// A phrase in lower case as a sentence.
+fn sentence(phrase: &str) -> String {
+    let mut letters = phrase.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}

@@ -1,0 +1,116 @@
+//! The manual pages: complete, and without a mistake that their readers would report.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use testfs::{skip, test_name};
+
+fn haulage(args: &[&str]) -> String {
+    let output =
+        testfs::command(env!("CARGO_BIN_EXE_haulage")).args(args).output().expect("haulage runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The names of the commands in the help.
+fn commands() -> Vec<String> {
+    let help = haulage(&["--help"]);
+    let (_, list) = help.split_once("Commands:\n").expect("a list of commands");
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    lines.filter_map(|line| Some(line.split_whitespace().next()?.to_owned())).collect()
+}
+
+/// All pages, in a directory.
+fn pages() -> (tempfile::TempDir, Vec<PathBuf>) {
+    let dir = tempfile::tempdir().expect("a directory");
+    haulage(&["man", "--all", dir.path().to_str().expect("text")]);
+    let entries = std::fs::read_dir(dir.path()).expect("a directory");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    (dir, files)
+}
+
+#[test]
+fn each_command_has_a_page() {
+    let (dir, files) = pages();
+    let mut expected: Vec<PathBuf> =
+        commands().iter().map(|name| dir.path().join(format!("haulage-{name}.1"))).collect();
+    expected.push(dir.path().join("haulage.1"));
+    expected.sort();
+    assert_eq!(files, expected);
+    assert!(files.len() > 10, "{files:?}");
+    for name in commands() {
+        let file = dir.path().join(format!("haulage-{name}.1"));
+        let written = std::fs::read_to_string(file).expect("a page");
+        assert_eq!(written, haulage(&["man", &name]), "{name}");
+    }
+    assert_eq!(haulage(&["cp", "--generate=man"]), haulage(&["man", "cp"]));
+}
+
+#[test]
+fn a_page_has_all_options_of_the_help() {
+    for name in commands() {
+        let page = haulage(&["man", &name]).replace("\\-", "-");
+        let help = haulage(&[&name, "--help"]);
+        // `      --state <STATE>` and `  -o, --output <FILE>` begin an option.
+        let is_option = |line: &&str| {
+            let option = line.trim_start();
+            option.starts_with('-') && (2..=6).contains(&(line.len() - option.len()))
+        };
+        let lines = help.lines().filter(is_option).map(str::trim_start);
+        let options = lines.flat_map(|line| line.split([' ', ',', '=', '[']));
+        let options: Vec<&str> = options.filter(|word| word.starts_with("--")).collect();
+        assert!(options.contains(&"--help"), "{name}: {options:?}");
+        for option in options {
+            assert!(page.contains(&format!("{option}\\fR")), "{option} is missing in {name}");
+        }
+        assert!(!page.contains("[default"), "{name}: defaults are sentences");
+    }
+}
+
+/// Runs a checker on all pages. It must print nothing.
+fn check(checker: &[&str], is_known: fn(&str) -> bool) {
+    let (_dir, files) = pages();
+    for file in files {
+        let output = Command::new(checker[0]).args(&checker[1..]).arg(&file).output();
+        let Ok(output) = output else {
+            return skip(&test_name(), &format!("there is no {} here", checker[0]));
+        };
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        let complaints: Vec<&str> = text.lines().filter(|line| !is_known(line)).collect();
+        assert!(complaints.is_empty(), "{complaints:#?}");
+    }
+}
+
+#[test]
+fn mandoc_finds_nothing() {
+    // Without a repository the date is unknown.
+    let is_known: fn(&str) -> bool = match in_repository() {
+        true => |_| false,
+        false => |line| line.contains("missing date"),
+    };
+    check(&["mandoc", "-T", "lint", "-W", "warning"], is_known);
+}
+
+#[test]
+fn groff_finds_nothing() {
+    check(&["groff", "-man", "-Tascii", "-ww", "-z"], |_| false);
+}
+
+fn in_repository() -> bool {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let args = ["ls-files", "--error-unmatch", "build.rs"];
+    let output = Command::new("git").args(args).current_dir(dir).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn an_unknown_page_is_a_mistake() {
+    let output = testfs::command(env!("CARGO_BIN_EXE_haulage")).args(["man", "rm"]).output();
+    let output = output.expect("haulage runs");
+    assert_eq!(output.status.code(), Some(2));
+    let expected = "haulage man: no command is called 'rm'; see haulage --help\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+}
