@@ -87,6 +87,33 @@ fn mistakes_are_reported() {
     check(&["report", "/nowhere", "--epsilon", "0"], 2, "0.1 to 20");
 }
 
+/// The lines of a run directory are also read if another program has damaged them.
+#[test]
+fn an_impossible_line_of_calls_is_named() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = small(home.path());
+    let calls = run.join("calls.csv");
+    let whole = fs::read_to_string(&calls).expect("committed");
+    let line = "calls/256K,64K,1,1,0,read,30,6016,6080,1,6039\n";
+    assert!(whole.contains(line));
+    for damaged in [
+        // Part of a number is repeated.
+        "calls/256K,64K,1,1,0,read,30,6016,6080080,1,6039\n",
+        "calls/256K,64K,1,1,0,read,30,60166016,6080,1,6039\n",
+        "calls/256K,64K,1,1,0,read,30,6016,6080,1,60396039\n",
+        "calls/256K,64K,1,1,0,read,30,6016,6080,0,0\n",
+    ] {
+        fs::write(&calls, whole.replace(line, damaged)).expect("written");
+        for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
+            let output = haulage(&args);
+            let said = testfs::stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{damaged}{said}");
+            assert!(said.contains("calls.csv': line "), "{said}");
+            assert_eq!(said.lines().count(), 1, "{said}");
+        }
+    }
+}
+
 #[test]
 fn the_page_of_a_tune_record_is_written_beside_it() {
     let home = tempfile::tempdir().expect("a directory");

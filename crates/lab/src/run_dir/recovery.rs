@@ -117,7 +117,7 @@ mod tests {
             session,
             round,
             op: "read".to_owned(),
-            bucket: Bucket { from_ns, ..Bucket::default() },
+            bucket: Bucket { from_ns, to_ns: from_ns + 1, calls: 1, sum_ns: from_ns },
             ..CallRecord::default()
         };
         let in_order = |session, call| SequenceRecord {

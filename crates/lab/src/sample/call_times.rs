@@ -26,8 +26,10 @@ pub struct OpTimes {
     pub sequence_step: u64,
 }
 
-/// Calls that took from `from_ns` to below `to_ns`.
+/// Calls that took from `from_ns` to below `to_ns`. Analyses rely on the limits of all buckets being
+/// the same, so that buckets of several runs never overlap: others are not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BucketFields")]
 pub struct Bucket {
     /// The shortest time that belongs here.
     pub from_ns: u64,
@@ -37,6 +39,15 @@ pub struct Bucket {
     pub calls: u64,
     /// What they took together, so that their mean is exact.
     pub sum_ns: u64,
+}
+
+/// A bucket as it is written, before it is checked.
+#[derive(Deserialize)]
+struct BucketFields {
+    from_ns: u64,
+    to_ns: u64,
+    calls: u64,
+    sum_ns: u64,
 }
 
 /// Buckets between a power of two and the next: each is at most a 64th, 1.6 %, of its times wide.
@@ -110,6 +121,20 @@ impl Bucket {
         Bucket { from_ns, to_ns: from_ns + (1 << bits), calls: 1, sum_ns: ns }
     }
 
+    /// Whether its limits are those that [`Bucket::machine`] gives, and its calls can have taken
+    /// `sum_ns` together.
+    fn is_possible(&self) -> bool {
+        // A call is timed, and the calls of a run are counted, in 32 bits.
+        let fits = |value: u64| value <= u64::from(u32::MAX);
+        let Bucket { from_ns, to_ns, calls, sum_ns } = *self;
+        if !fits(from_ns) || !fits(calls) || calls == 0 {
+            return false;
+        }
+        let limits = Bucket::machine(from_ns);
+        (from_ns, to_ns) == (limits.from_ns, limits.to_ns)
+            && (from_ns * calls..=(to_ns - 1) * calls).contains(&sum_ns)
+    }
+
     fn add(&mut self, ns: u64, calls: u64, sum_ns: u64) {
         debug_assert!((self.from_ns..self.to_ns).contains(&ns));
         self.calls += calls;
@@ -117,9 +142,44 @@ impl Bucket {
     }
 }
 
+impl TryFrom<BucketFields> for Bucket {
+    type Error = String;
+
+    fn try_from(fields: BucketFields) -> Result<Bucket, String> {
+        let BucketFields { from_ns, to_ns, calls, sum_ns } = fields;
+        let bucket = Bucket { from_ns, to_ns, calls, sum_ns };
+        match bucket.is_possible() {
+            true => Ok(bucket),
+            false => Err(format!(
+                "{calls} calls from {from_ns} to {to_ns} ns of {sum_ns} ns together are impossible"
+            )),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn impossible_buckets_are_not_read() {
+        let check = |[from_ns, to_ns, calls, sum_ns]: [u64; 4], possible: bool| {
+            let fields = BucketFields { from_ns, to_ns, calls, sum_ns };
+            assert_eq!(Bucket::try_from(fields).is_ok(), possible, "{from_ns} {to_ns} {calls}");
+        };
+        check([0, 1, 3, 0], true);
+        check([536, 544, 2, 1081], true);
+        check([u64::from(u32::MAX) >> 25 << 25, 1 << 32, 1, u64::from(u32::MAX)], true);
+        check([0, 0, 3, 0], false);
+        check([536, 544, 0, 0], false);
+        check([536, 544544, 2, 1081], false);
+        check([544, 536, 2, 1081], false);
+        check([537, 545, 2, 1081], false);
+        check([536, 544, 2, 1071], false);
+        check([536, 544, 2, 1087], false);
+        check([0, 1, u64::MAX, 0], false);
+        check([u64::MAX, u64::MAX, 1, u64::MAX], false);
+    }
 
     #[test]
     fn buckets_are_narrow_and_hold_every_call_once() {

@@ -21,11 +21,11 @@ impl CallCost {
     pub(crate) fn of(op: &str, buffer_bytes: u64, records: &[&CallRecord]) -> Option<CallCost> {
         let clock_ns = median(&records.iter().map(|c| c.clock_ns as f64).collect::<Vec<_>>())?;
         let mut buckets: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        let mut sum_ns = 0;
+        let mut sum_ns = 0_u128;
         for CallRecord { bucket, .. } in records {
             let (_, calls) = buckets.entry(bucket.from_ns).or_insert((bucket.to_ns, 0));
             *calls += bucket.calls;
-            sum_ns += bucket.sum_ns;
+            sum_ns += u128::from(bucket.sum_ns);
         }
         let buckets: Vec<(f64, u64)> = buckets
             .into_iter()

@@ -152,11 +152,11 @@ fn of_cell(view: &View<'_>, cell: &CellView<'_>) -> Option<CellCalls> {
 
 /// The mean of each run's calls, without the reading of the clock.
 fn run_means(buffer_bytes: u64, calls: &[&CallRecord]) -> Vec<Point> {
-    let mut runs: BTreeMap<(u32, u32), (u64, u64, u64)> = BTreeMap::new();
+    let mut runs: BTreeMap<(u32, u32), (u64, u128, u64)> = BTreeMap::new();
     for call in calls {
         let (count, sum_ns, clock_ns) = runs.entry((call.session, call.round)).or_default();
         *count += call.bucket.calls;
-        *sum_ns += call.bucket.sum_ns;
+        *sum_ns += u128::from(call.bucket.sum_ns);
         *clock_ns = call.clock_ns;
     }
     runs.into_iter()

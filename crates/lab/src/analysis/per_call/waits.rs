@@ -34,7 +34,8 @@ pub(crate) fn of(
     let mut previous: Option<(u32, u64)> = None;
     let mut before: Option<(u32, u64)> = None;
     for read in own {
-        if before.is_some_and(|(session, call)| session == read.session && call + 1 != read.call) {
+        let follows = |call: u64| call.checked_add(1) == Some(read.call);
+        if before.is_some_and(|(session, call)| session == read.session && !follows(call)) {
             return None;
         }
         before = Some((read.session, read.call));
@@ -46,7 +47,8 @@ pub(crate) fn of(
         if let Some((session, call)) = previous
             && session == read.session
         {
-            distances.push(((read.call - call) * buffer_bytes) as f64);
+            // The reads of a session are in order, unless lines of others are between them.
+            distances.push(read.call.checked_sub(call)? as f64 * buffer_bytes as f64);
         }
         previous = Some((read.session, read.call));
     }
