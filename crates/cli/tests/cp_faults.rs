@@ -131,6 +131,63 @@ fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
     assert_eq!(lines.last().expect("a summary")["failures"], 5, "{receipt}");
 }
 
+/// Whoever cannot know whether a file has extended attributes does not have them in the copy.
+#[test]
+fn attributes_that_cannot_be_listed_are_counted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path().join("a"), "content").expect("a file");
+    const ERROR: &str = "getting attributes for 'b': Input/output error\n";
+    const DENIED: &str = "getting attributes for 'b': Permission denied\n";
+    for (option, errno, said, status) in [
+        ("-a", "EIO", ERROR, 0),
+        ("-a", "EACCES", "", 0),
+        ("-p", "EIO", ERROR, 0),
+        ("-p", "EACCES", "", 0),
+        ("--preserve=all", "EACCES", DENIED, 0),
+        ("--preserve=xattr", "EIO", ERROR, 1),
+        ("--preserve=xattr", "EACCES", DENIED, 1),
+    ] {
+        let what = format!("{option} {errno}");
+        let inject = format!("inject=flistxattr:error={errno}");
+        let args = [option, "--stats", "--receipt=receipt", "a", "b"];
+        let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
+        assert_eq!(calls(dir.path(), "(INJECTED)"), 1, "{what}");
+        assert_eq!(output.status.code(), Some(status), "{what}");
+        let stderr = stderr(&output);
+        let messages: String =
+            stderr.split_inclusive('\n').filter(|line| line.starts_with("cp: ")).collect();
+        let prefix = match (said, status) {
+            ("", _) => "",
+            (_, 0) => "cp: warning: ",
+            _ => "cp: ",
+        };
+        assert_eq!(messages, format!("{prefix}{said}"), "{what}");
+        let counted = "attributes lost              1 entry\n";
+        assert!(stderr.contains(counted), "{what}: {stderr}");
+        let receipt = std::fs::read_to_string(dir.path().join("receipt")).expect("a receipt");
+        let lines: Vec<serde_json::Value> =
+            receipt.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let lost = lines[0]["lost"].as_array().expect("a list");
+        let all = |list: &[&str]| {
+            list.iter().all(|kind| lost.iter().any(|loss| loss["attribute"] == *kind))
+        };
+        let kinds: &[&str] = match option {
+            "-p" => &["permissions"],
+            "--preserve=xattr" => &["xattr"],
+            _ => &["permissions", "xattr"],
+        };
+        assert!(all(kinds) && lost.iter().all(|loss| loss["errno"]["name"] == errno), "{receipt}");
+        assert_eq!(lines[1]["with_losses"], 1, "{what}");
+        std::fs::remove_file(dir.path().join("b")).expect("removed");
+    }
+    // A file system without them has none to lose.
+    let inject = "inject=flistxattr:error=EOPNOTSUPP";
+    let Some(output) = with_faults(dir.path(), &[inject], &["-a", "--stats", "a", "b"]) else {
+        return;
+    };
+    assert!(!stderr(&output).contains("attributes"), "{}", stderr(&output));
+}
+
 #[test]
 fn an_errno_that_is_a_refusal_at_first_is_an_error_later() {
     let dir = tempfile::tempdir().expect("a directory");

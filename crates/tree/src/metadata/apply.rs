@@ -118,8 +118,9 @@ fn copy_xattrs(losses: &mut Losses<'_>, source: Source<'_>) -> Option<Mode> {
         && let Some(handle) = source.handle
     {
         names = handle.list().unwrap_or_else(|errno| {
-            if preserve.xattr == Keep::Required && errno != Errno::OPNOTSUPP {
-                lose_xattr(losses, b"", errno);
+            // A file system without extended attributes has none that could be lost.
+            if errno != Errno::OPNOTSUPP {
+                lose_all_xattrs(losses, keeps_acl, errno);
             }
             Vec::new()
         });
@@ -191,7 +192,28 @@ fn remove_other_acl(losses: &mut Losses<'_>, acl: &CStr, names: &[CString]) {
     }
 }
 
-/// Records an extended attribute that could not be kept. It is reported if the option named
+/// Records that the extended attributes of the source are unknown: one loss for each kind that the
+/// options ask for, and one message for all of them.
+fn lose_all_xattrs(losses: &mut Losses<'_>, keeps_acl: bool, errno: Errno) {
+    let preserve = &losses.cx.options.preserve;
+    if preserve.xattr != Keep::No {
+        lose_xattr(losses, b"", errno);
+    } else if preserve.context != Keep::Required && !matches!(errno, Errno::PERM | Errno::ACCESS) {
+        // Missing rights are expected here: only the lists of files that have one are asked for.
+        let (name, dst) = (Vec::new(), losses.target.place.path());
+        losses.cx.report.report(Diagnostic::Xattr { name, dst, errno, required: false });
+    }
+    if keeps_acl {
+        losses.list.push(Loss::Permissions(errno));
+    }
+    match preserve.context {
+        Keep::No => {}
+        Keep::IfPossible => losses.list.push(Loss::Context(errno)),
+        Keep::Required => losses.report(Action::Context, Loss::Context(errno)),
+    }
+}
+
+/// Records an extended attribute that could not be kept; the empty name stands for all. It is reported if the option named
 /// extended attributes. `-a` asks for all that are possible: then a file system without them, or
 /// missing rights, are expected, and a full disk is not.
 fn lose_xattr(losses: &mut Losses<'_>, name: &[u8], errno: Errno) {

@@ -11,6 +11,12 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
     for (name, amount) in [("data", data_bytes), ("shared", shared_bytes), ("holes", hole_bytes)] {
         text.push_str(&format!("{name:<18}{:>12}\n", bytes(amount)));
     }
+    for (name, entries) in [("changed", totals.changed), ("attributes lost", totals.with_losses)] {
+        if entries > 0 {
+            let noun = if entries == 1 { "entry" } else { "entries" };
+            text.push_str(&format!("{name:<18}{:>12} {noun}\n", count(entries)));
+        }
+    }
     let moved = totals.variants.values().map(|moved| moved.bytes).sum();
     let rest = data_bytes.saturating_sub(moved);
     if !totals.variants.is_empty() || rest > 0 {
@@ -81,6 +87,8 @@ mod tests {
             data_bytes: 5 << 30,
             shared_bytes: 1 << 30,
             hole_bytes: 12 << 20,
+            changed: 1,
+            with_losses: 1_204,
             ..RunTotals::default()
         };
         for (kind, outcome, number) in [
@@ -111,6 +119,8 @@ symbolic links               0           0           2           0
 data                  5.00 GiB
 shared                1.00 GiB
 holes                 12.0 MiB
+changed                      1 entry
+attributes lost          1,204 entries
 
 moved by
   read_write:256K@2               3.00 GiB     1,234,000 files
