@@ -241,3 +241,59 @@ fn a_directory_at_the_name_of_a_partial_file_stays_and_the_copy_is_made() {
         assert!(output.status.success() && dir.join("b").is_dir(), "{kind}: {output:?}");
     });
 }
+
+/// `--atomic` alone was killed at its rename. The next run may have no temporary of its own.
+#[test]
+fn a_stale_temporary_is_removed_by_every_way_to_complete_a_copy() {
+    each_fs(|kind, dir| {
+        for (what, len, old_len) in [
+            ("made from a partial file", LARGE, 10),
+            ("cloned or made by a temporary", 9000, 10),
+            ("complete", 9000, 9000),
+            ("large and complete", LARGE, LARGE),
+        ] {
+            for args in [&["src/a", "dst/a"][..], &["-T", "src", "dst"], &["src/a", "dst"]] {
+                for name in ["src", "dst"] {
+                    create_dir(dir.join(name)).expect("a directory");
+                }
+                let (src, dst) = (dir.join("src/a"), dir.join("dst/a"));
+                write(&src, random_bytes(len, 1)).expect("a file");
+                write(&dst, random_bytes(old_len, 1)).expect("a file");
+                let time = std::fs::metadata(&src).expect("it").modified().expect("a time");
+                let copy = std::fs::File::options().write(true).open(&dst).expect("it");
+                copy.set_modified(time).expect("its time");
+                let left = dir.join("dst/.a.haulage-new");
+                write(&left, random_bytes(len, 2)).expect("a file");
+                // In a file system without locks the temporary has to be older than the run.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                let output = run(dir, &[&["-a", "--resume"], args].concat());
+                assert!(output.status.success(), "{kind} {what} {args:?}: {output:?}");
+                assert!(read(&dst).expect("it") == random_bytes(len, 1), "{kind} {what} {args:?}");
+                assert_eq!(leftovers(&dir.join("dst")), [""; 0], "{kind} {what} {args:?}");
+                for name in ["src", "dst"] {
+                    std::fs::remove_dir_all(dir.join(name)).expect("removed");
+                }
+            }
+        }
+    });
+}
+
+/// What another source has under the name of a temporary is a file like any other.
+#[test]
+fn a_copied_file_with_the_name_of_a_temporary_stays() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    for name in ["one", "two", "dst"] {
+        create_dir(dir.join(name)).expect("a directory");
+    }
+    write(dir.join("one/.a.haulage-new"), "one").expect("a file");
+    write(dir.join("two/a"), "two").expect("a file");
+    for sources in [["one/.", "two/."], ["two/.", "one/."], ["one/.a.haulage-new", "two/a"]] {
+        for _ in 0..2 {
+            let output = run(dir, &["-a", "--resume", "--jobs=1", sources[0], sources[1], "dst"]);
+            assert!(output.status.success(), "{sources:?}: {output:?}");
+            assert!(dir.join("dst/a").exists(), "{sources:?}");
+            assert!(dir.join("dst/.a.haulage-new").exists(), "{sources:?}");
+        }
+    }
+}

@@ -246,6 +246,8 @@ impl<'j> AtomicFile<'j> {
         }
         if self.resumable {
             partial::clear(self.final_name.parts());
+            // A killed run without `--resume` may have left a temporary of this name.
+            cx.stale.remove_temporary(&cx.security, &entry.src, self.final_name.parts());
         }
         Ok(())
     }

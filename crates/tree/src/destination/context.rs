@@ -3,7 +3,7 @@
 use super::backup::created::CreatedFiles;
 use super::backup::numbers::BackupNumbers;
 use super::dry_run::DryRun;
-use super::stale_partials::StalePartials;
+use super::stale_files::StaleFiles;
 use crate::data::sync::Syncer;
 use crate::report::Reporter;
 use crate::request::Options;
@@ -20,7 +20,7 @@ pub(crate) struct DestinationContext<'r> {
     pub(crate) links: HardLinks,
     pub(crate) created: CreatedFiles,
     pub(crate) numbers: BackupNumbers,
-    pub(crate) stale: StalePartials,
+    pub(crate) stale: StaleFiles,
     pub(crate) dry_run: Option<DryRun>,
 }
 
@@ -40,7 +40,7 @@ impl<'r> DestinationContext<'r> {
             links: HardLinks::default(),
             created: CreatedFiles::default(),
             numbers: BackupNumbers::default(),
-            stale: StalePartials::default(),
+            stale: StaleFiles::default(),
             dry_run: options.dry_run.then(DryRun::default),
         }
     }

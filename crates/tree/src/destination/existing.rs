@@ -12,7 +12,6 @@ use super::backup::{self, BackupError, BackupMethod};
 use super::context::DestinationContext;
 use super::same_file::{SameFile, check_same_file};
 use super::state::{DestinationState, Found};
-use super::temporary::remove_stale;
 use crate::data::verify::compare_existing;
 use crate::entry::{Entry, OpenSource, copies_data, open_source};
 use crate::fs::{
@@ -88,10 +87,6 @@ fn check_update_options(
         && let Some(verified) = verify_existing(cx, entry, found)?
     {
         skipped();
-        if cx.dry_run.is_none() && entry.src_stat.st_nlink > 1 {
-            // A killed run may have left a temporary link, before the rename to this name.
-            remove_stale(&cx.security, &entry.src, &entry.dst);
-        }
         return Ok(Some(Decision::UpToDate(verified)));
     }
     match cx.options.existing {

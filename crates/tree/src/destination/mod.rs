@@ -5,7 +5,7 @@
 //! | what exists, and which symbolic link is written through | `state.rs`, then [`crate::security`] |
 //! | whether it is kept, backed up, removed or refused | `existing.rs`, `same_file.rs` |
 //! | how the name of a backup is chosen | `backup/` |
-//! | how a stale temporary is recognised | `temporary.rs`; partial files: `stale_partials.rs` |
+//! | how a stale temporary is recognised | `temporary.rs`; partial files: `stale_files.rs` |
 //! | how a file gets its name with `--atomic` | `atomic.rs` |
 
 pub(crate) mod atomic;
@@ -16,6 +16,6 @@ pub(crate) mod existing;
 pub(crate) mod open;
 pub(crate) mod partial;
 mod same_file;
-pub(crate) mod stale_partials;
+pub(crate) mod stale_files;
 pub(crate) mod state;
 pub(crate) mod temporary;

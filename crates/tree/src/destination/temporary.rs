@@ -64,12 +64,21 @@ pub(crate) fn replace_by(
     renamed
 }
 
-/// Removes the temporary that a killed run left for `dst`, which is not copied again.
-pub(crate) fn remove_stale(security: &Security, src: &Place<'_>, dst: &Place<'_>) {
-    if let Some(own) = temp_name(dst.name, SUFFIX).filter(|own| !is_source_name(src, dst.dir, own))
-    {
-        remove_if_stale(security, dst.dir, &own);
+/// Removes the temporary that a killed run left for `name` in `dir`, for which none is created now.
+pub(crate) fn remove_stale(
+    security: &Security,
+    src: &Place<'_>,
+    (dir, name): (BorrowedFd<'_>, &CStr),
+) {
+    if let Some(own) = temp_name(name, SUFFIX).filter(|own| !is_source_name(src, dir, own)) {
+        remove_if_stale(security, dir, &own);
     }
+}
+
+/// Whether `name` has the form of a temporary of another name.
+pub(crate) fn is_own_name(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b".") && name.ends_with(SUFFIX)
 }
 
 /// Whether the directory of `src` has a file `own` that is not the one in `dir`. A tree that a

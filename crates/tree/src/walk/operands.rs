@@ -22,7 +22,7 @@ use crate::copy::parents::{self, Parents, TargetDir};
 use crate::data::context::DataContext;
 use crate::destination::context::DestinationContext;
 use crate::destination::partial::DirectoryMarker;
-use crate::destination::{backup, stale_partials};
+use crate::destination::{backup, stale_files};
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
     Anchor, DirPath, DisplayPath, Place, Trust, c_name, is_directory, is_regular, join,
@@ -136,7 +136,7 @@ fn remove_stale_partial(
     let path = Path::new(&request.sources[0]);
     if !cx.options.dry_run {
         let src = Place::new(CWD, &source, DisplayPath::Operand(path), Trust::Operand);
-        stale_partials::remove_partial(cx.security(), &src, dir, name);
+        stale_files::remove_partial(cx.security(), &src, (dir, name));
     }
 }
 

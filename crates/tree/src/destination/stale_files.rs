@@ -1,5 +1,6 @@
-//! Partial files of a killed run with `--resume` that no copy continues: the source has become a
-//! symbolic link or a short file, is linked to, or the destination has another target. They are
+//! What a killed run left and no copy of `--resume` continues or replaces. A partial file: the
+//! source has become a symbolic link or a short file, is linked to, or the destination has another
+//! target. A temporary: the destination is complete, or is made from a partial file. They are
 //! removed when the entry of that name is complete.
 
 use std::ffi::CStr;
@@ -9,24 +10,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
 
 use super::partial::{self, JournalKind};
-use super::temporary::{is_locked_elsewhere, is_source_name};
+use super::temporary::{self, is_locked_elsewhere, is_source_name};
 use crate::entry::Entry;
 use crate::fs::{Place, Trust, each_name, file_bytes, is_directory};
 use crate::request::Options;
 use crate::security::Security;
 
-/// Whether a pre-existing directory has a name of a partial file or a journal. That is rare;
-/// otherwise no name has to be looked up.
+/// Whether a pre-existing directory has a name of a partial file, a journal or a temporary. That is
+/// rare; otherwise no name has to be looked up.
 #[derive(Default)]
-pub(crate) struct StalePartials {
+pub(crate) struct StaleFiles {
     seen: AtomicBool,
+    /// A source has an entry with the name of a temporary. Its copy may be in the same directory as
+    /// that of an entry of another source, and is no temporary.
+    copies_such_names: AtomicBool,
 }
 
-impl StalePartials {
+impl StaleFiles {
     /// Looks for such names in the pre-existing directory `dir`, before anything is created there.
     pub(crate) fn scan(&self, dir: BorrowedFd<'_>) {
         let listed = each_name(dir, |name, _kind| {
-            if partial::is_own_name(name) {
+            if partial::is_own_name(name) || temporary::is_own_name(name) {
                 self.seen.store(true, Ordering::Relaxed);
             }
         });
@@ -36,9 +40,14 @@ impl StalePartials {
         }
     }
 
-    /// Removes the partial file that an earlier run left for the destination of `entry`, which is
-    /// complete.
+    /// Removes what an earlier run left for the destination of `entry`, which is complete.
     pub(crate) fn remove_for(&self, options: &Options, security: &Security, entry: &Entry<'_>) {
+        if !options.resume || options.dry_run {
+            return;
+        }
+        if temporary::is_own_name(entry.dst.name) {
+            self.copies_such_names.store(true, Ordering::Relaxed);
+        }
         let may_exist = match entry.dst.trust {
             // A directory that this run created was empty.
             Trust::Created => false,
@@ -46,8 +55,23 @@ impl StalePartials {
                 entry.is_operand || self.seen.load(Ordering::Relaxed)
             }
         };
-        if options.resume && !options.dry_run && may_exist {
-            remove_partial(security, &entry.src, entry.dst.dir, entry.dst.name);
+        if may_exist {
+            let dst = (entry.dst.dir, entry.dst.name);
+            self.remove_temporary(security, &entry.src, dst);
+            remove_partial(security, &entry.src, dst);
+        }
+    }
+
+    /// Removes the temporary that an earlier run left for `dst`, which is complete. `src` is its
+    /// source now.
+    pub(crate) fn remove_temporary(
+        &self,
+        security: &Security,
+        src: &Place<'_>,
+        dst: (BorrowedFd<'_>, &CStr),
+    ) {
+        if !self.copies_such_names.load(Ordering::Relaxed) {
+            temporary::remove_stale(security, src, dst);
         }
     }
 }
@@ -57,8 +81,7 @@ impl StalePartials {
 pub(crate) fn remove_partial(
     security: &Security,
     src: &Place<'_>,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
+    (dir, name): (BorrowedFd<'_>, &CStr),
 ) {
     let Some((partial_name, journal_name)) = partial::names(name) else { return };
     let partial_file = find(security, src, dir, &partial_name);
