@@ -4,7 +4,7 @@ use std::fs::{File, read, remove_file, write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use testfs::{each_fs, random_bytes};
+use testfs::{each_fs, each_pair, random_bytes};
 
 const BLOCK: usize = 4096;
 
@@ -30,19 +30,20 @@ fn in_gnus_words(stdout: &[u8]) -> String {
     text.split_inclusive('\n').filter(|line| !line.starts_with("haulage: ")).collect()
 }
 
-/// What is due where blocks cannot be shared; then reading and writing is what was chosen over the
-/// kernel's copying: source, options, offload, reflink and detection.
+/// What is due where blocks cannot be shared. Reading and writing is chosen over the kernel's
+/// copying, which is avoided only if the options do not allow it: source, options, offload, reflink
+/// and detection.
 const WITHOUT_REFLINK: &[(&str, &[&str], [&str; 3])] = &[
     ("empty", &[], ["unknown", "unsupported", "no"]),
     ("empty", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
-    ("text", &[], ["avoided", "unsupported", "no"]),
+    ("text", &[], ["no", "unsupported", "no"]),
     ("text", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
     ("zeros", &["--sparse=always"], ["avoided", "unsupported", "zeros"]),
     ("hole", &[], ["unknown", "unsupported", "SEEK_HOLE"]),
     ("hole", &["--sparse=always"], ["unknown", "unsupported", "SEEK_HOLE"]),
-    ("part", &[], ["avoided", "unsupported", "SEEK_HOLE"]),
+    ("part", &[], ["no", "unsupported", "SEEK_HOLE"]),
     ("part", &["--sparse=always"], ["avoided", "unsupported", "SEEK_HOLE + zeros"]),
-    ("short", &[], ["avoided", "unsupported", "no"]),
+    ("short", &[], ["no", "unsupported", "no"]),
     ("text", &["--engine=copy_file_range"], ["yes", "no", "no"]),
     ("part", &["--engine=copy_file_range"], ["yes", "no", "SEEK_HOLE"]),
 ];
@@ -93,6 +94,38 @@ fn debug_reports_how_a_file_was_copied() {
                 assert!(blocks * 512 >= bytes, "{what}: {blocks} blocks");
             }
             remove_file(&copy).expect("removed");
+        }
+    });
+}
+
+/// Nothing is avoided unless the options ask for that, for sparse files neither.
+#[test]
+fn offload_is_avoided_only_if_the_options_ask_for_it() {
+    each_pair(|src, dst| {
+        let sparse = src.join("sparse");
+        write(&sparse, "x")
+            .and_then(|()| File::options().write(true).open(&sparse)?.set_len(1 << 20))
+            .expect("a sparse file");
+        write(src.join("dense"), "y\n".repeat(1 << 20)).expect("a file");
+        for name in ["sparse", "dense"] {
+            for (options, avoids) in [
+                (&[][..], false),
+                (&["--jobs=1"], false),
+                (&["--no-cache"], false),
+                (&["--engine=copy_file_range"], false),
+                (&["--reflink=never"], true),
+                (&["--sparse=never"], true),
+                (&["--sparse=always"], true),
+            ] {
+                let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+                command.args(["cp", "--debug"]).args(options).arg(src.join(name));
+                let output = command.arg(dst.join("copy")).output().expect("haulage runs");
+                let said = in_gnus_words(&output.stdout);
+                let what = format!("{} to {} {name} {options:?}: {said}", src.kind, dst.kind);
+                assert!(output.status.success(), "{what}");
+                assert_eq!(said.contains("copy offload: avoided"), avoids, "{what}");
+                remove_file(dst.join("copy")).expect("removed");
+            }
         }
     });
 }

@@ -15,7 +15,7 @@ use super::zeros::copy_without_zeros;
 use crate::concurrency::Helpers;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Result, SparseDetection, failed};
-use crate::request::Sparse;
+use crate::request::{Options, Sparse};
 
 /// Bytes between two checks for an interrupt: one second of a slow disk, and a thousand times the
 /// cost of the check on a fast one.
@@ -149,7 +149,7 @@ impl DataCopy<'_, '_, '_> {
     pub(super) fn copy_nonzero_to(&mut self, end: u64) -> Result<()> {
         let block_bytes = usize::try_from(self.files.dst_stat.st_blksize).unwrap_or(4096);
         let block_bytes = block_bytes.clamp(512, BUFFER_BYTES);
-        self.report.offload.offload = "avoided";
+        self.report.offload.offload = without_offload(self.cx.options);
         while self.at < end {
             let len = self.next_piece(end, ChainId::ReadWrite)?;
             let (src, dst) = (self.files.src, self.files.dst);
@@ -264,7 +264,7 @@ impl DataCopy<'_, '_, '_> {
         let offload = &mut self.report.offload.offload;
         // With several engines, one piece by copy_file_range(2) counts for the file.
         if avoids && !(is_adaptive && *offload != "unknown") {
-            *offload = "avoided";
+            *offload = without_offload(self.cx.options);
         }
         let mut keep = observer(self.cx.report, &mut self.report.attempts);
         let mut observe = |variant: &Variant, span: Span, moved: Moved| {
@@ -369,6 +369,12 @@ impl DataCopy<'_, '_, '_> {
 /// How many workers may share the file. Processors are counted when it is called.
 fn file_workers<'c>(engines: &'c EngineContext<'_>, helpers: &'c Helpers) -> impl Fn() -> usize {
     || helpers.taken().map_or_else(|| engines.jobs(), |helpers| 1 + helpers)
+}
+
+/// The word for data that copy_file_range(2) did not copy. With `--sparse=always` it cannot, because
+/// the data has to be searched for zeros.
+fn without_offload(options: &Options) -> &'static str {
+    if may_offload(options) && options.sparse != Sparse::Always { "no" } else { "avoided" }
 }
 
 /// Whether the source has ended.

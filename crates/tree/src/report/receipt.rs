@@ -259,7 +259,8 @@ impl Loss {
 /// How a regular file's data was copied, in the terms of `cp --debug`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// Whether the kernel copied.
+    /// Whether copy_file_range(2) copied data: `yes`, `no`; `avoided`, the options do not allow it;
+    /// `unsupported`, it was refused; `unknown`, there was no data, or the blocks were shared.
     pub offload: &'static str,
     /// Whether blocks were shared.
     pub reflink: &'static str,
