@@ -85,7 +85,8 @@ fn try_copy(
             (src_stat, opened, None)
         }
     };
-    if bytes_to_copy(cx.options, &src_stat).min(data_bytes(&src_stat)) >= listed.give_from_bytes {
+    let bytes = bytes_to_copy(cx.options, &src_stat).min(data_bytes(&src_stat));
+    if bytes >= listed.give_from_bytes && created.is_none() {
         return Ok(Next::Give(listed.src.name.to_owned(), listed.listed_as));
     }
     let entry = &Entry::new(listed, src_stat);

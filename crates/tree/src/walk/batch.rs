@@ -98,7 +98,12 @@ impl TreeWalk<'_> {
         lock_wait += filling - locking;
         let mut next = Next::Done;
         for (index, BatchItem { name, listed_as, mut prepared }) in items.into_iter().enumerate() {
-            let entry = self.child_to_copy(frame, &name, listed_as);
+            let is_last = index == files - 1;
+            // Only the last may turn out not to be a small file, such as one that has grown since.
+            let entry = match is_last {
+                true => self.child_to_copy(frame, &name, listed_as),
+                false => self.child(pair, &name, listed_as),
+            };
             if self.cx.report.interrupted() {
                 if let Some(prepared) = prepared {
                     prepared.remove_created(&entry);
@@ -108,7 +113,6 @@ impl TreeWalk<'_> {
             if started.elapsed() > STAT_AGE_MAX {
                 prepared = prepared.and_then(|prepared| prepared.refreshed(self.cx, &entry));
             }
-            let is_last = index == files - 1;
             if is_last && index > 0 {
                 let each = filling.elapsed() / u32::try_from(index).unwrap_or(u32::MAX);
                 let moved = worker.copy.data.moved_bytes > moved_before;

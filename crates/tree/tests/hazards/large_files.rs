@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{create_dir, create_dir_all, read_dir, remove_dir_all, write};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread::{ThreadId, available_parallelism, current};
 use std::time::Duration;
@@ -78,6 +79,37 @@ fn large_files_of_a_tree_are_copied_at_the_same_time() {
             remove_dir_all(&dst).expect("the copy");
         }
     });
+}
+
+/// Small files are created some at a time. One that has grown since must not be forgotten.
+#[test]
+fn a_file_that_becomes_large_in_a_batch_is_copied() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir(&src).expect("a directory");
+    let small = |number| src.join(format!("f{number}"));
+    for number in 0..60 {
+        write(small(number), "small").expect("a file");
+    }
+    let content = random_bytes(LARGE / 2, 1);
+    let copied = AtomicUsize::new(0);
+    let mut recorder = Recorder::with_meanwhile(|| {
+        // By now the batches are as long as they become.
+        if copied.fetch_add(1, Ordering::SeqCst) == 40 {
+            (0..60).for_each(|number| write(small(number), &content).expect("a file"));
+        }
+    });
+    recorder.without_receipts = true;
+    let outcome = copy_exactly(&src, &dst, &moving(2), &recorder);
+    // That a file has changed while it was copied is a warning.
+    assert!(outcome.failures <= recorder.reported().len() as u64, "{:?}", recorder.reported());
+    assert_eq!(read_dir(&dst).expect("a directory").count(), 60);
+    let large = (0..60).filter(|number| {
+        let copy = std::fs::metadata(dst.join(format!("f{number}"))).expect("the copy");
+        copy.len() == content.len() as u64
+    });
+    let large = large.count();
+    assert!(large >= 1, "{:?}", recorder.reported());
 }
 
 #[test]
