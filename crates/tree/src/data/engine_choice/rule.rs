@@ -66,8 +66,7 @@ impl RuleVariants {
             None => (may_offload(options) && !is_local).then(|| variant("copy_file_range")),
         };
         let has_early = first.is_none() && is_local;
-        // tmpfs allocates pages under a lock, so that workers wait for each other.
-        let may_split = first.is_none() && is_local && dst != Some(TMPFS);
+        let may_split = first.is_none() && is_local;
         let data = first.into_iter().chain([read_write()]).collect();
         RuleVariants { clone, data, has_early, is_local, may_split }
     }
@@ -159,7 +158,7 @@ mod tests {
         let rw = "read_write:256K";
         check(&plain, (EXT4, EXT4), &format!("reflink | {rw} | shared"));
         check(&plain, (TMPFS, EXT4), &format!("reflink | {rw} | shared"));
-        check(&plain, (EXT4, TMPFS), &format!("reflink | {rw} | alone"));
+        check(&plain, (EXT4, TMPFS), &format!("reflink | {rw} | shared"));
         check(&plain, (NFS, NFS), &format!("reflink | copy_file_range {rw} | alone"));
         check(&plain, (EXT4, NFS), &format!("reflink | copy_file_range {rw} | alone"));
         let never = Options { reflink: Reflink::Never, ..plain.clone() };
