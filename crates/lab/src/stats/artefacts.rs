@@ -117,10 +117,17 @@ pub fn slow_mode_beside(times: &[f64], other: &[f64]) -> Option<Finding> {
     let limit = quantile(&[times, other].concat(), 0.95)?;
     let beyond = |of: &[f64]| of.iter().filter(|&&time| time > limit).count() as u64;
     let (own, others) = (beyond(times), beyond(other));
-    let of_all = times.len() as f64 / (times.len() + other.len()) as f64;
-    let chance = Binomial::new(of_all, own + others).expect("a share");
-    let p = own.checked_sub(1).map_or(1.0, |fewer| chance.sf(fewer));
+    let p = chance_of_as_many((own, times.len()), (others, other.len()));
     Some(Finding { value: own as f64 / times.len() as f64, p })
+}
+
+/// The chance of as many slow runs, or more, among `own` runs if `others` have the same share of
+/// them; both are (slow runs, all runs). Given their sum, the slow runs belong to the two in
+/// proportion to their numbers of runs.
+pub(super) fn chance_of_as_many(own: (u64, usize), others: (u64, usize)) -> f64 {
+    let of_all = own.1 as f64 / (own.1 + others.1) as f64;
+    let chance = Binomial::new(of_all, own.0 + others.0).expect("a share");
+    own.0.checked_sub(1).map_or(1.0, |fewer| chance.sf(fewer))
 }
 
 fn logs_of_enough(times: &[f64]) -> Option<Vec<f64>> {

@@ -8,6 +8,7 @@ mod bootstrap;
 mod covariate;
 pub mod density;
 mod dip;
+mod expected_time;
 mod holm;
 mod interim;
 pub mod models;
@@ -26,6 +27,7 @@ mod unpaired;
 
 pub use answer::{Answer, Tested, decide, decide_family};
 pub use bootstrap::median_interval;
+pub use expected_time::{RoundTimes, SlowMode};
 pub use holm::holm;
 pub use interim::InterimAnalyses;
 #[cfg(test)]
