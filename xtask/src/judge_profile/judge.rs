@@ -1,9 +1,11 @@
 //! The losses of the variants that a copy uses, from the times of a long search. Pure functions of
 //! records.
 
+use std::collections::BTreeMap;
+
 use engines::Variant;
 use engines::profile::{FileSystem, FileSystems, PairChoices, Profile};
-use lab::stats::{Paired, Ratio, median};
+use lab::stats::{Ratio, RoundTimes, median};
 use lab::tune::record::{Finding, Record, VariantResult};
 use tree::{PlannedFile, Predictor};
 
@@ -215,15 +217,19 @@ fn loss(finding: &Finding, variant: &Variant) -> Loss {
     if best.name == result.name {
         return Loss::None;
     }
-    let time_of_best = |round: u32| best.rounds_ns.iter().find(|(of, _)| *of == round);
-    let times: Vec<(f64, f64)> = result
-        .rounds_ns
-        .iter()
-        .filter_map(|(round, ns)| Some((*ns, time_of_best(*round)?.1)))
-        .collect();
-    let paired = Paired::new(times);
-    if let Some(ratio) = paired.ratio() {
-        return Loss::Rounds(ratio, paired.rounds());
+    let rounds: Vec<BTreeMap<u32, f64>> =
+        finding.variants.iter().map(|it| it.rounds_ns.iter().copied().collect()).collect();
+    let place = |of: &VariantResult| finding.variants.iter().position(|it| it.name == of.name);
+    if let (Some(own), Some(its)) = (place(result), place(best)) {
+        // What slowed a whole round is found by all that ran in it. Sharing extents takes no time.
+        let none = BTreeMap::new();
+        let shares = finding.variants.iter().map(|it| it.shares_extents);
+        let times: Vec<_> =
+            rounds.iter().zip(shares).map(|(it, shares)| if shares { &none } else { it }).collect();
+        if let Some(ratio) = RoundTimes::new(&times).ratio(own, its) {
+            let both = rounds[own].keys().filter(|round| rounds[its].contains_key(round)).count();
+            return Loss::Rounds(ratio, both);
+        }
     }
     let elimination = |result: &VariantResult| median(&result.elimination_ns);
     if let Some((own, best)) = elimination(result).zip(elimination(best)) {

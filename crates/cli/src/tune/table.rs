@@ -205,6 +205,7 @@ fn remarks(record: &Record) -> Vec<String> {
                 .to_owned(),
         );
     }
+    remarks.extend(slow_modes(record));
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
     for finding in record.situations.iter().filter(|finding| finding.choice.is_none()) {
         match by_reason.iter_mut().find(|(reason, _)| *reason == finding.why_not) {
@@ -228,6 +229,19 @@ fn remarks(record: &Record) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// The most slow modes that are told one by one.
+const SLOW_MODES_MAX: usize = 6;
+
+fn slow_modes(record: &Record) -> Vec<String> {
+    let mut texts = record.slow_modes();
+    let more = texts.len().saturating_sub(SLOW_MODES_MAX);
+    texts.truncate(SLOW_MODES_MAX);
+    if more > 0 {
+        texts.push(format!("{more} more slow modes are in the results of --json."));
+    }
+    texts
 }
 
 /// Whether a variant shared the extents of the source.
@@ -255,6 +269,53 @@ mod tests {
             assert_eq!(of_loss(Loss::Ratio { ratio, low, high }), expected);
         }
         assert_eq!(of_loss(Loss::SharesExtents), "shares");
+    }
+
+    #[test]
+    fn slow_modes_are_told_costliest_first() {
+        let variant = |name: &str, slow_mode: Option<(usize, f64)>| {
+            let mode = slow_mode.map(|(slow_runs, times_slower)| {
+                serde_json::json!({ "runs": 20, "slow_runs": slow_runs, "times_slower": times_slower })
+            });
+            serde_json::json!({
+                "name": name, "standing": "raced", "reason": "", "shares_extents": false,
+                "file_ns_median": 1e6, "megabytes_per_second": 1e3, "ratio_to_best": 1.0,
+                "ratio_low": 1.0, "ratio_high": 1.0, "slow_mode": mode,
+            })
+        };
+        let of = |variants: Vec<serde_json::Value>| {
+            let situation = serde_json::json!({
+                "size": "16M to 256M", "residency": "resident", "in_flight": "one",
+                "no_cache": false, "words": "16 MiB to 256 MiB, resident, alone", "file_bytes": 1,
+                "files": 1, "why_not": "", "choice": "a", "best": "a", "default": "a",
+                "settled": true, "rounds": 20, "seconds": 1.0, "default_loss": null,
+                "gnu_cp_loss": null, "copy_file_range_loss": null, "ways": variants,
+            });
+            let record = serde_json::json!({
+                "date": "", "environment": {}, "seconds_allowed": 1.0, "seconds": 1.0,
+                "at_once": 2, "delta": 0.02, "situations": [situation], "refused": [],
+            });
+            slow_modes(&serde_json::from_value(record).expect("a record"))
+        };
+        let two = vec![
+            variant("sendfile", Some((2, 1.4))),
+            variant("mmap", None),
+            variant("splice:1M", Some((4, 6.0))),
+        ];
+        assert_eq!(
+            of(two),
+            [
+                "splice:1M, 16 MiB to 256 MiB, resident, alone: fast 4 times in 5, 6 times slower \
+                 otherwise.",
+                "sendfile, 16 MiB to 256 MiB, resident, alone: fast 9 times in 10, 1.4 times slower \
+                 otherwise.",
+            ]
+        );
+        let many = of((0..9).map(|_| variant("sendfile", Some((2, 1.4)))).collect());
+        assert_eq!(
+            (many.len(), many[6].as_str()),
+            (7, "3 more slow modes are in the results of --json.")
+        );
     }
 
     #[test]

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use super::candidate::{Class, Status};
-use super::heuristics::{FLOOR_ROUNDS, OVERTIME, ROUNDS_TO_WIN};
+use super::heuristics::{FLOOR_ROUNDS, OVERTIME};
 use super::runner::Race;
 use crate::error::Error;
 use crate::sample::{Place, Stage};
 use crate::search::admission::ROUNDS_MIN;
-use crate::search::winner::{self, CandidateTimes};
+use crate::search::winner::{self, CandidateTimes, ROUNDS_TO_MEET_A_SLOW_MODE};
 use crate::trial::Task;
 
 impl Race<'_> {
@@ -74,21 +74,24 @@ impl Race<'_> {
     }
 
     /// Drops those that are shown to be slower, so that the time goes to those that are close, and
-    /// tells whether only the best of each class are left.
+    /// tells whether only the best of each class are left. Those that were dropped before the best
+    /// had its first slow run may come back.
     fn is_decided(&mut self, round: u32) -> bool {
         if round < ROUNDS_MIN {
             return false;
         }
         let mut decided = true;
         for class in [Class::Mover, Class::Sharer] {
+            self.readmit(class);
             let of_class: Vec<usize> =
                 self.running().filter(|&index| self.candidates[index].class() == class).collect();
             let times: Vec<CandidateTimes> =
                 of_class.iter().map(|&index| self.candidates[index].times()).collect();
             let beaten = winner::beaten(&times);
             decided &= of_class.len() <= beaten.len() + 1;
-            if decided && round < ROUNDS_TO_WIN {
-                // The last ones stay: a lead is measured better by a few more rounds.
+            if decided && round < ROUNDS_TO_MEET_A_SLOW_MODE {
+                // The last ones stay: a lead is measured better by more rounds, and the best may have
+                // a slow mode that it did not meet so far.
                 decided = false;
                 continue;
             }
@@ -97,6 +100,22 @@ impl Race<'_> {
             }
         }
         decided
+    }
+
+    /// Lets those of `class` run again that were dropped and may be the best after all.
+    fn readmit(&mut self, class: Class) {
+        let raced: Vec<usize> = (0..self.candidates.len())
+            .filter(|&index| self.candidates[index].class() == class)
+            .filter(|&index| !self.candidates[index].final_samples().is_empty())
+            .collect();
+        let times: Vec<CandidateTimes> =
+            raced.iter().map(|&index| self.candidates[index].times()).collect();
+        let dropped: Vec<usize> = (0..raced.len())
+            .filter(|&place| self.candidates[raced[place]].status == Status::Beaten)
+            .collect();
+        for place in winner::no_longer_beaten(&times, &dropped) {
+            self.candidates[raced[place]].status = Status::Running;
+        }
     }
 
     /// Whether no run of any copier had the page cache state that was asked for. More runs would

@@ -46,9 +46,6 @@ pub(super) const PART_FILES_MIN: usize = 256;
 /// Rounds that floors run. They do not compete, so they need not be known as precisely.
 pub(super) const FLOOR_ROUNDS: u32 = 3;
 
-/// If all but the best are beaten, the race ends, but not before this round.
-pub(super) const ROUNDS_TO_WIN: u32 = 5;
-
 /// The first rounds, without which there is no verdict, may exceed the time by this share.
 pub(super) const OVERTIME: f64 = 0.25;
 

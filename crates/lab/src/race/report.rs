@@ -11,7 +11,12 @@ use crate::page_cache::state::{Proof, State};
 use crate::sample::{Sample, Stage};
 use crate::search::winner::{self, CandidateTimes, Verdict};
 use crate::source::Load;
+use crate::stats::{RoundTimes, SlowMode};
 use crate::words;
+
+/// The version of the form. 2: ratios are of expected times, slow modes included; in 1 they were of
+/// typical times.
+const SCHEMA_VERSION: u32 = 2;
 
 /// Everything about a race, in the order of the JSON file.
 #[derive(Clone, Debug, Serialize)]
@@ -66,6 +71,7 @@ impl Race<'_> {
         let shared = all.len() > movers.len();
         let verdict_moving_bytes = (shared && !movers.is_empty()).then(|| self.decide(&movers));
         let summary = self.summaries(&[&movers, &times_of(&[Class::Sharer])]);
+        self.note_slow_modes(&summary);
         self.note(&environment, load, rounds);
         let samples = |is_final: bool| {
             let all = self.candidates.iter().flat_map(|candidate| &candidate.samples);
@@ -77,7 +83,7 @@ impl Race<'_> {
             samples
         };
         Report {
-            schema_version: 1,
+            schema_version: SCHEMA_VERSION,
             state_wanted: self.config.state,
             source_bytes: whole.bytes,
             source_files: whole.parts.len(),
@@ -123,23 +129,15 @@ impl Race<'_> {
     /// A line a variant: those of the final that move bytes, fastest first, those that share
     /// extents, those of the elimination rounds, floors, and those that do not work here.
     fn summaries(&self, classes: &[&[CandidateTimes]]) -> Vec<Summary> {
-        let bests: Vec<&CandidateTimes> = classes
-            .iter()
-            .filter_map(|class| winner::best(class).map(|index| &class[index]))
-            .collect();
-        let best_of_class = |candidate: &Candidate| {
-            let name = candidate.variant.to_string();
-            let class = classes.iter().position(|class| class.iter().any(|r| r.variant == name));
-            let class = classes[class?];
-            bests.iter().copied().find(|best| class.iter().any(|r| r.variant == best.variant))
-        };
+        let standings: Vec<Standings<'_>> =
+            classes.iter().filter_map(|class| Standings::of(class)).collect();
         let movers = self.candidates.iter().filter(|candidate| candidate.class() == Class::Mover);
         let best_ns_per_byte =
             movers.filter_map(Candidate::elimination_ns_per_byte).min_by(f64::total_cmp);
         let mut summaries: Vec<Summary> = self
             .candidates
             .iter()
-            .map(|candidate| summary_of(candidate, best_of_class(candidate), best_ns_per_byte))
+            .map(|candidate| summary_of(candidate, &standings, best_ns_per_byte))
             .collect();
         summaries.sort_by(|a, b| {
             let place = |summary: &Summary| match summary.stage {
@@ -157,6 +155,14 @@ impl Race<'_> {
                 .then_with(|| rate(b).total_cmp(&rate(a)))
         });
         summaries
+    }
+
+    fn note_slow_modes(&mut self, summaries: &[Summary]) {
+        for summary in summaries {
+            if let Some(mode) = &summary.slow_mode {
+                self.notes.push(format!("{}: {}", summary.variant, words::slow_mode(mode)));
+            }
+        }
     }
 
     fn note(&mut self, environment: &Environment, load: &Load, rounds: u32) {
@@ -233,9 +239,38 @@ impl Race<'_> {
     }
 }
 
+/// The times of one class in the final, and what follows from them.
+struct Standings<'t> {
+    candidates: &'t [CandidateTimes],
+    times: RoundTimes,
+    slow_modes: Vec<Option<SlowMode>>,
+    best: usize,
+}
+
+impl<'t> Standings<'t> {
+    fn of(candidates: &'t [CandidateTimes]) -> Option<Standings<'t>> {
+        let times = winner::round_times(candidates);
+        let (slow_modes, best) = (times.slow_modes(), winner::best(candidates)?);
+        Some(Standings { candidates, times, slow_modes, best })
+    }
+
+    /// `summary` with the ratio and the slow mode of its variant; `None` where that is of another
+    /// class.
+    fn add_to(&self, summary: &Summary) -> Option<Summary> {
+        let is_it = |it: &CandidateTimes| it.variant == summary.variant;
+        let index = self.candidates.iter().position(is_it)?;
+        let slow_mode = self.slow_modes[index];
+        let summary = Summary { slow_mode, ..summary.clone() };
+        if index == self.best {
+            return Some(Summary { ratio_to_best: Some(1.0), ..summary });
+        }
+        Some(summary.with_ratio(self.times.ratio(index, self.best)))
+    }
+}
+
 fn summary_of(
     candidate: &Candidate,
-    best: Option<&CandidateTimes>,
+    standings: &[Standings<'_>],
     best_ns_per_byte: Option<f64>,
 ) -> Summary {
     let variant = &candidate.variant;
@@ -261,13 +296,6 @@ fn summary_of(
         };
         return summary;
     }
-    let times = candidate.times();
-    let ratio = best
-        .filter(|best| best.variant != times.variant)
-        .and_then(|best| times.against(best).ratio());
-    let mut summary = Summary::of(variant, VariantStage::Raced, &finals).with_ratio(ratio);
-    if best.is_some_and(|best| best.variant == times.variant) {
-        summary.ratio_to_best = Some(1.0);
-    }
-    summary
+    let summary = Summary::of(variant, VariantStage::Raced, &finals);
+    standings.iter().find_map(|of_class| of_class.add_to(&summary)).unwrap_or(summary)
 }

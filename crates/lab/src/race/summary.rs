@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::sample::Sample;
-use crate::stats::{Ratio, median, median_interval};
+use crate::stats::{Ratio, SlowMode, median, median_interval};
 
 /// How far a variant came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -48,14 +48,16 @@ pub struct Summary {
     pub elapsed_ns_median_high: Option<f64>,
     /// Millions of bytes a second, from the median; none when no bytes were moved.
     pub megabytes_per_second: Option<f64>,
-    /// Its time over the time of the best, paired by round: the best of those that move bytes, or
-    /// of those that share extents, whichever it does. Of a variant measured in the elimination
-    /// rounds only, over the best in the elimination rounds and without interval.
+    /// Its expected time over that of the best, slow modes included: the best of those that move
+    /// bytes, or of those that share extents, whichever it does. Of a variant measured in the
+    /// elimination rounds only, its time over that of the best there, without interval.
     pub ratio_to_best: Option<f64>,
     /// The lower end of its 95 % interval.
     pub ratio_low: Option<f64>,
     /// The upper end.
     pub ratio_high: Option<f64>,
+    /// Its slow mode, if it has one.
+    pub slow_mode: Option<SlowMode>,
     /// Processor time in user mode.
     pub user_ns_median: Option<f64>,
     /// Processor time in the kernel.
@@ -113,6 +115,7 @@ impl Summary {
             ratio_to_best: None,
             ratio_low: None,
             ratio_high: None,
+            slow_mode: None,
             user_ns_median: of(|sample| Some(sample.measured.user_ns)),
             system_ns_median: of(|sample| Some(sample.measured.system_ns)),
             faults_median: of(|sample| {

@@ -1,13 +1,16 @@
-//! Which candidate won, if the rounds can tell: paired ratios, corrected for the number of
-//! comparisons.
+//! Which candidate won, if the rounds can tell: ratios of expected times, slow modes included,
+//! corrected for the number of comparisons.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::admission::ROUNDS_MIN;
-use crate::stats::{Paired, Ratio, holm, median};
+use crate::stats::{Ratio, RoundTimes, holm, median};
 use crate::words;
+
+#[cfg(test)]
+mod tests;
 
 /// δ of races. Smaller differences are no reason to prefer a variant, and the placement of memory
 /// makes two runs of one program differ as much.
@@ -21,6 +24,10 @@ const BEATEN_AT: f64 = 0.01;
 /// tests need a lower level: at 0.01, two identical variants whose runs vary by 30 % had a winner
 /// in one simulated race of ten.
 const LAST_BEATEN_AT: f64 = 0.001;
+
+/// Nothing is decided for good before this many rounds, where there is time: in so many a variant
+/// that is slow one time in five is slow at least once with a chance of nine in ten.
+pub const ROUNDS_TO_MEET_A_SLOW_MODE: u32 = 11;
 
 /// Names that a sentence can hold.
 const NAMED_MAX: usize = 4;
@@ -75,41 +82,36 @@ impl CandidateTimes {
     pub fn median_ns(&self) -> Option<f64> {
         median(&self.times_ns.values().copied().collect::<Vec<_>>())
     }
-
-    /// Its times against those of `best`, in the rounds that both ran.
-    #[must_use]
-    pub fn against(&self, best: &CandidateTimes) -> Paired {
-        Paired::new(
-            self.times_ns
-                .iter()
-                .filter_map(|(round, &time)| Some((time, *best.times_ns.get(round)?))),
-        )
-    }
 }
 
-/// The index of the fastest among those that stayed to the end: one that ran fewer rounds had been
-/// beaten. The time may have ended the last round before all of them ran.
+/// The times of `candidates` beside each other.
+#[must_use]
+pub fn round_times(candidates: &[CandidateTimes]) -> RoundTimes {
+    RoundTimes::new(&candidates.iter().map(|candidate| &candidate.times_ns).collect::<Vec<_>>())
+}
+
+/// The index of the candidate with the least expected time among those that stayed to the end: one
+/// whose last round is earlier had been beaten. The time may have ended the last round before all of
+/// them ran.
 ///
-/// Medians alone do not suffice: with few and noisy rounds, another can be faster round by round.
+/// Medians alone do not suffice: they show no slow mode, and with few and noisy rounds, another can
+/// be faster round by round.
 #[must_use]
 pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
-    let most = candidates
-        .iter()
-        .map(|candidate| candidate.times_ns.len())
-        .max()
-        .filter(|&most| most > 0)?;
-    let stayed = || (0..candidates.len()).filter(|&i| candidates[i].times_ns.len() + 1 >= most);
+    let last_round = |index: usize| candidates[index].times_ns.keys().next_back().copied();
+    let last = (0..candidates.len()).filter_map(last_round).max()?;
+    let stayed =
+        || (0..candidates.len()).filter(|&i| last_round(i).is_some_and(|own| own + 1 >= last));
     let mut best = stayed()
         .filter_map(|index| Some((index, candidates[index].median_ns()?)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b))
         .map(|(index, _)| index)?;
-    // Trimmed means need not agree on an order, hence an end to the search.
+    let times = round_times(candidates);
+    // Ratios from different rounds need not agree on an order, hence an end to the search.
     for _ in 0..candidates.len() {
         let faster = stayed()
             .filter(|&index| index != best)
-            .filter_map(|index| {
-                Some((index, candidates[index].against(&candidates[best]).ratio()?))
-            })
+            .filter_map(|index| Some((index, times.ratio(index, best)?)))
             .filter(|(_, ratio)| ratio.estimate < 1.0)
             .min_by(|(_, a), (_, b)| a.estimate.total_cmp(&b.estimate));
         let Some((index, _)) = faster else { break };
@@ -124,11 +126,10 @@ pub fn best(candidates: &[CandidateTimes]) -> Option<usize> {
 #[must_use]
 pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
     let Some(best) = best(candidates) else { return Vec::new() };
+    let times = round_times(candidates);
     let others: Vec<usize> = (0..candidates.len()).filter(|&index| index != best).collect();
-    let p_values: Vec<f64> = others
-        .iter()
-        .map(|&index| candidates[index].against(&candidates[best]).p_not_slower(DELTA))
-        .collect();
+    let p_values: Vec<f64> =
+        others.iter().map(|&index| times.p_not_slower(index, best, DELTA)).collect();
     let adjusted = holm(&p_values);
     let beaten_at = |level: f64| -> Vec<usize> {
         others.iter().zip(&adjusted).filter(|(_, p)| **p <= level).map(|(&i, _)| i).collect()
@@ -137,6 +138,21 @@ pub fn beaten(candidates: &[CandidateTimes]) -> Vec<usize> {
         beaten if beaten.len() == others.len() => beaten_at(LAST_BEATEN_AT),
         beaten => beaten,
     }
+}
+
+/// The indices of candidates that were dropped and may be the best after all: the best of those that
+/// stayed had a slow run since, and its expected time is no longer less than theirs by more than δ.
+#[must_use]
+pub fn no_longer_beaten(candidates: &[CandidateTimes], dropped: &[usize]) -> Vec<usize> {
+    let Some(best) = best(candidates) else { return Vec::new() };
+    let times = round_times(candidates);
+    if !times.has_slow_runs(best) {
+        return Vec::new();
+    }
+    let is_near = |&index: &usize| {
+        times.ratio(index, best).is_some_and(|ratio| ratio.estimate <= 1.0 + DELTA)
+    };
+    dropped.iter().copied().filter(|&index| index != best).filter(is_near).collect()
 }
 
 /// The verdict on `candidates`.
@@ -163,9 +179,10 @@ pub fn decide(candidates: &[CandidateTimes]) -> Verdict {
         let sentence = format!("no verdict: {counted} cannot tell chance from difference");
         return Verdict::none(&sentence);
     }
+    let times = round_times(candidates);
     let mut others: Vec<(&CandidateTimes, Option<Ratio>)> = (0..candidates.len())
         .filter(|&index| index != best)
-        .map(|index| (&candidates[index], candidates[index].against(winner).ratio()))
+        .map(|index| (&candidates[index], times.ratio(index, best)))
         .collect();
     others.sort_by(|(_, a), (_, b)| estimate(*a).total_cmp(&estimate(*b)));
     let close: Vec<_> = others
@@ -275,167 +292,5 @@ impl Verdict {
             delta: DELTA,
             sentence: sentence.to_owned(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::stats::normal;
-
-    fn candidate(variant: &str, times: &[f64]) -> CandidateTimes {
-        let times_ns = (1..).zip(times.iter().copied()).collect();
-        CandidateTimes { variant: variant.to_owned(), times_ns }
-    }
-
-    #[test]
-    fn a_clear_winner_is_named_with_the_next() {
-        let candidates = [
-            candidate("slow", &[200.0, 205.0, 198.0, 201.0]),
-            candidate("fast", &[100.0, 101.0, 99.0, 100.0]),
-            candidate("next", &[110.0, 111.0, 109.5, 110.0]),
-        ];
-        let verdict = decide(&candidates);
-        assert_eq!(verdict.kind, Kind::Winner);
-        assert_eq!(verdict.winner.as_deref(), Some("fast"));
-        assert_eq!(verdict.runner_up.as_deref(), Some("next"));
-        assert!(verdict.sentence.starts_with("fast wins: 1.10 x as fast as the next, next ("));
-        assert_eq!(beaten(&candidates), [0, 2]);
-    }
-
-    #[test]
-    fn a_lead_within_delta_wins_nothing() {
-        let candidates = [
-            candidate("a", &[100.0, 101.0, 99.0, 100.0]),
-            candidate("b", &[101.0, 102.0, 100.0, 101.0]),
-            candidate("c", &[150.0, 151.0, 149.0, 150.0]),
-        ];
-        let verdict = decide(&candidates);
-        assert_eq!(verdict.kind, Kind::TooClose);
-        assert_eq!(verdict.contenders, ["a", "b"]);
-        assert_eq!(verdict.sentence, "too close to call between a and b: within 2 %");
-        assert_eq!(beaten(&candidates), [2]);
-    }
-
-    #[test]
-    fn the_best_is_the_fastest_round_by_round() {
-        // The medians say a, the rounds say b.
-        let candidates = [
-            candidate("a", &[100.0, 104.0, 300.0, 101.0, 400.0]),
-            candidate("b", &[105.0, 106.0, 110.0, 107.0, 120.0]),
-        ];
-        assert_eq!(best(&candidates), Some(1));
-        assert_eq!(best(&[]), None);
-    }
-
-    #[test]
-    fn noise_is_no_winner() {
-        let candidates = [
-            candidate("a", &[100.0, 140.0, 90.0, 105.0]),
-            candidate("b", &[120.0, 110.0, 130.0, 115.0]),
-        ];
-        let verdict = decide(&candidates);
-        assert_eq!(verdict.kind, Kind::TooClose);
-        assert!(verdict.sentence.contains("vary too much"), "{}", verdict.sentence);
-        assert!(beaten(&candidates).is_empty());
-    }
-
-    #[test]
-    fn too_little_is_no_verdict() {
-        for (candidates, expected) in [
-            (vec![], "before a single run of the final"),
-            (vec![candidate("a", &[])], "no run reached the state"),
-            (vec![candidate("a", &[1.0, 1.0, 1.0])], "only a could run"),
-            (vec![candidate("a", &[1.0, 1.0]), candidate("b", &[2.0, 2.0])], "two rounds cannot"),
-        ] {
-            let verdict = decide(&candidates);
-            assert_eq!(verdict.kind, Kind::NoVerdict);
-            assert!(verdict.sentence.contains(expected), "{}", verdict.sentence);
-        }
-    }
-
-    #[test]
-    fn many_names_are_counted() {
-        let candidates: Vec<CandidateTimes> =
-            "abcdefg".chars().map(|name| candidate(&name.to_string(), &[1.0; 4])).collect();
-        let verdict = decide(&candidates);
-        assert_eq!(verdict.contenders.len(), 7);
-        assert!(verdict.sentence.contains("between a, b, c and 4 others: within 2 %"));
-    }
-
-    #[test]
-    fn who_had_no_time_to_race_may_be_faster() {
-        let candidates = [candidate("a", &[100.0; 5]), candidate("b", &[150.0; 5])];
-        let won = decide(&candidates);
-        assert_eq!(won.clone().unless_unraced(&[]), won);
-        let open = won.unless_unraced(&["c".to_owned()]);
-        assert_eq!((open.kind, open.winner.as_deref()), (Kind::TooClose, None));
-        assert_eq!(open.contenders, ["a", "c"]);
-        assert!(open.sentence.starts_with("a leads, but c did as well in the elimination rounds"));
-        let none = decide(&[]);
-        assert_eq!(none.clone().unless_unraced(&["c".to_owned()]), none);
-    }
-
-    /// In how many of 1000 simulated races of six variants, all as fast as one another but for the
-    /// first with `lead`, a winner is named, and in how many it is the first.
-    fn winners(rounds: u32, lead: f64) -> (u32, u32) {
-        let mut rng = fastrand::Rng::with_seed(3);
-        let (mut any, mut first) = (0, 0);
-        for _ in 0..1000 {
-            let drift: Vec<f64> = (0..rounds).map(|_| 0.1 * normal(&mut rng)).collect();
-            let candidates: Vec<CandidateTimes> = (0..6)
-                .map(|index| {
-                    let own = if index == 0 { -lead.ln_1p() } else { 0.0 };
-                    let times: Vec<f64> = drift
-                        .iter()
-                        .map(|drift| (own + drift + 0.03 * normal(&mut rng)).exp())
-                        .collect();
-                    candidate(if index == 0 { "first" } else { "other" }, &times)
-                })
-                .collect();
-            let verdict = decide(&candidates);
-            any += u32::from(verdict.kind == Kind::Winner);
-            first += u32::from(verdict.winner.as_deref() == Some("first"));
-        }
-        (any, first)
-    }
-
-    #[test]
-    fn equals_have_no_winner_and_a_true_lead_has_one() {
-        let (false_winners, _) = winners(8, 0.0);
-        assert!(false_winners <= 10, "{false_winners} of 1000");
-        let (_, found) = winners(12, 0.10);
-        assert!(found >= 900, "{found} of 1000");
-        let (_, barely) = winners(12, DELTA);
-        assert!(barely <= 50, "{barely} of 1000");
-    }
-
-    /// In how many of 500 simulated races of two, which end as soon as one is beaten, a winner is
-    /// named. The first is faster by `lead`; their runs vary by `noise`.
-    fn winners_of_two(noise: f64, lead: f64) -> (u32, f64) {
-        let mut rng = fastrand::Rng::with_seed(11);
-        let (mut won, mut rounds_run) = (0, 0);
-        for _ in 0..500 {
-            let mut candidates = [candidate("a", &[]), candidate("b", &[])];
-            for round in 1..=40 {
-                for (candidate, own) in candidates.iter_mut().zip([-lead.ln_1p(), 0.0]) {
-                    candidate.times_ns.insert(round, (own + noise * normal(&mut rng)).exp());
-                }
-                rounds_run += 1;
-                if round >= 5 && beaten(&candidates).len() == 1 {
-                    break;
-                }
-            }
-            won += u32::from(decide(&candidates).kind == Kind::Winner);
-        }
-        (won, f64::from(rounds_run) / 500.0)
-    }
-
-    #[test]
-    fn a_race_that_may_end_after_each_round_finds_no_more_false_winners() {
-        let (false_winners, _) = winners_of_two(0.3, 0.0);
-        assert!(false_winners <= 30, "{false_winners} of 500");
-        let (found, rounds) = winners_of_two(0.03, 0.10);
-        assert!(found >= 495 && rounds < 12.0, "{found} of 500 after {rounds} rounds");
     }
 }

@@ -6,11 +6,9 @@ use std::collections::BTreeMap;
 use engines::{ENGINES, Variant};
 
 use super::case::Case;
-use super::heuristics::{
-    BASELINE_ROUNDS, DOUBTFUL, FINALISTS, KEPT_AFTER, NEARLY, ROUNDS_TO_SETTLE,
-};
-use crate::search::winner::{self, CandidateTimes, DELTA};
-use crate::stats::Ratio;
+use super::heuristics::{BASELINE_ROUNDS, DOUBTFUL, FINALISTS, KEPT_AFTER, NEARLY};
+use crate::search::winner::{self, CandidateTimes, DELTA, ROUNDS_TO_MEET_A_SLOW_MODE};
+use crate::stats::RoundTimes;
 
 #[cfg(test)]
 mod tests;
@@ -87,6 +85,12 @@ impl Candidate {
         times.get(times.len().checked_sub(1)? / 2).copied()
     }
 
+    /// The mean of its elimination rounds: what it costs with its slow runs.
+    fn elimination_mean_ns(&self) -> Option<f64> {
+        let times = &self.elimination_ns;
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    }
+
     pub(super) fn times(&self) -> CandidateTimes {
         CandidateTimes { variant: self.name.clone(), times_ns: self.finals_ns.clone() }
     }
@@ -142,8 +146,15 @@ pub(super) fn admit_to_final(candidates: &mut [Candidate]) {
     keep_closest(candidates, FINALISTS);
 }
 
+/// Each candidate counts by its median, which one disturbed run does not raise, and the best by its
+/// mean, which slow runs raise: what is slower than a quick variant, and not slower than that with
+/// its slow mode, stays. The candidate with the least mean always stays.
 fn keep_closest(candidates: &mut [Candidate], (factor, number): (f64, usize)) {
-    let Some((_, best_ns)) = best_in_elimination(candidates) else { return };
+    let able = candidates.iter().enumerate().filter(|(_, candidate)| candidate.can_be_chosen());
+    let means = able.filter_map(|(index, it)| Some((index, it.elimination_mean_ns()?)));
+    let Some((steadiest, least_mean_ns)) = means.min_by(|(_, a), (_, b)| a.total_cmp(b)) else {
+        return;
+    };
     let mut order: Vec<usize> = (0..candidates.len())
         .filter(|&index| candidates[index].runs() && candidates[index].role == Role::Contender)
         .filter(|&index| !candidates[index].shares_extents)
@@ -154,7 +165,8 @@ fn keep_closest(candidates: &mut [Candidate], (factor, number): (f64, usize)) {
         match candidates[index].elimination_median_ns() {
             // Its speed is unknown.
             None => candidates[index].status = Status::Waiting,
-            Some(ns) if rank >= number || ns > factor * best_ns => {
+            Some(_) if index == steadiest => {}
+            Some(ns) if rank >= number || ns > factor * least_mean_ns => {
                 candidates[index].status = Status::Slow;
             }
             Some(_) => {}
@@ -229,14 +241,17 @@ pub(super) fn best(candidates: &[Candidate]) -> Option<usize> {
 }
 
 /// Drops the candidates that the final shows to be slower, by an estimate of more than `margin`;
-/// baselines only after [`BASELINE_ROUNDS`].
+/// baselines only after [`BASELINE_ROUNDS`]. Contenders that were dropped before the best had its
+/// first slow run may come back.
 pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
+    readmit(candidates);
     let Some(best) = best(candidates) else { return };
     let racing = racing(candidates);
     let times: Vec<CandidateTimes> =
         racing.iter().map(|&index| candidates[index].times()).collect();
+    let all = round_times(candidates);
     let by_much = |place: &usize| {
-        let ratio = ratio(&candidates[racing[*place]], &candidates[best]);
+        let ratio = all.ratio(racing[*place], best);
         ratio.is_some_and(|ratio| ratio.estimate > 1.0 + margin)
     };
     let beaten: Vec<usize> = winner::beaten(&times).into_iter().filter(by_much).collect();
@@ -258,13 +273,28 @@ pub(super) fn drop_beaten(candidates: &mut [Candidate], margin: f64) {
     }
 }
 
+/// Lets those run again that were dropped and may be the best after all.
+fn readmit(candidates: &mut [Candidate]) {
+    let racing = racing(candidates);
+    let times: Vec<CandidateTimes> =
+        racing.iter().map(|&index| candidates[index].times()).collect();
+    let dropped: Vec<usize> = (0..racing.len())
+        .filter(|&place| candidates[racing[place]].status == Status::Beaten)
+        .collect();
+    for place in winner::no_longer_beaten(&times, &dropped) {
+        candidates[racing[place]].status = Status::Running;
+    }
+}
+
 /// Whether more rounds would not change the choice: each candidate that still runs is shown to be
 /// slower than the best by more than δ, or within δ of it, and no candidate waits to be tried.
 pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
     let Some(best) = best(candidates) else { return false };
-    let enough = |candidate: &Candidate| candidate.finals_ns.len() >= ROUNDS_TO_SETTLE;
-    let settled = |candidate: &Candidate| {
-        let ratio = ratio(candidate, &candidates[best]);
+    let enough =
+        |candidate: &Candidate| candidate.finals_ns.len() >= ROUNDS_TO_MEET_A_SLOW_MODE as usize;
+    let times = round_times(candidates);
+    let settled = |index: usize| {
+        let ratio = times.ratio(index, best);
         ratio.is_some_and(|ratio| {
             ratio.interval.low > 1.0 + DELTA || ratio.interval.high <= 1.0 + DELTA
         })
@@ -273,21 +303,25 @@ pub(super) fn is_settled(candidates: &[Candidate]) -> bool {
         && candidates.iter().all(|candidate| candidate.status != Status::Waiting)
         && (0..candidates.len())
             .filter(|&index| index != best && candidates[index].runs())
-            .all(|index| enough(&candidates[index]) && settled(&candidates[index]))
+            .all(|index| enough(&candidates[index]) && settled(index))
 }
 
-/// The time of `candidate` over that of `best`, in the rounds that both ran.
-pub(super) fn ratio(candidate: &Candidate, best: &Candidate) -> Option<Ratio> {
-    candidate.times().against(&best.times()).ratio()
+/// The times of the final of all candidates beside each other, by their indices. Those that share
+/// extents have none: sharing takes no time, and tells nothing of what slowed a round.
+pub(super) fn round_times(candidates: &[Candidate]) -> RoundTimes {
+    let none = BTreeMap::new();
+    let times = candidates.iter().map(|it| if it.shares_extents { &none } else { &it.finals_ns });
+    RoundTimes::new(&times.collect::<Vec<_>>())
 }
 
 /// The choice: the fastest, unless `preferred` (what a copy does by default) or a simpler variant
 /// is as good. A choice has to gain something over the default.
 pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<usize> {
     let best = best(candidates)?;
+    let times = round_times(candidates);
     let as_good = |index: usize| {
         index == best
-            || ratio(&candidates[index], &candidates[best]).is_some_and(|ratio| {
+            || times.ratio(index, best).is_some_and(|ratio| {
                 let may_be_noise = ratio.interval.low <= 1.0;
                 let allowed = if may_be_noise { DOUBTFUL } else { DELTA };
                 ratio.estimate <= 1.0 + allowed
@@ -298,9 +332,7 @@ pub(super) fn choose(candidates: &[Candidate], preferred: &Variant) -> Option<us
     let preferred = racing.iter().copied().find(is_preferred).filter(|&index| as_good(index));
     // Of the others, one has to be as fast as the best by its estimate.
     let close = |index: usize| {
-        index == best
-            || ratio(&candidates[index], &candidates[best])
-                .is_some_and(|it| it.estimate <= 1.0 + DELTA)
+        index == best || times.ratio(index, best).is_some_and(|it| it.estimate <= 1.0 + DELTA)
     };
     let simplest = || {
         let close = racing.iter().copied().filter(|&index| close(index));

@@ -84,9 +84,6 @@ pub(super) const NEARLY: f64 = 1.3;
 /// A baseline may be dropped after this many rounds: enough for an interval.
 pub(super) const BASELINE_ROUNDS: usize = 7;
 
-/// Nothing is settled before this many rounds.
-pub(super) const ROUNDS_TO_SETTLE: usize = 5;
-
 /// An estimated loss up to this share counts as noise if its interval contains zero. A larger one
 /// is more likely real than not.
 pub(super) const DOUBTFUL: f64 = 0.05;

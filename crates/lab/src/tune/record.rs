@@ -7,10 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::candidates::{self, Candidate, Role, Status};
 use super::search::Search;
-use crate::stats::median;
+use crate::stats::{RoundTimes, SlowMode, median};
+use crate::words;
 
-/// The number of this form. It changes when a field changes its meaning or goes.
-pub const SCHEMA_VERSION: u32 = 1;
+/// The number of this form. It changes when a field changes its meaning or goes. 2: ratios are of
+/// expected times, slow modes included; in 1 they were of typical times.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// The oldest version that can be read.
+const SCHEMA_VERSION_MIN: u32 = 1;
 
 /// What `kind` says in a record, so that a reader knows it from other results.
 pub const KIND: &str = "tune";
@@ -143,12 +148,15 @@ pub struct VariantResult {
     pub file_ns_median: Option<f64>,
     /// Millions of bytes a second in one copy slot, from that.
     pub megabytes_per_second: Option<f64>,
-    /// Its time over that of the best, paired by round.
+    /// Its expected time over that of the best, slow modes included.
     pub ratio_to_best: Option<f64>,
     /// The lower end of its 95 % interval.
     pub ratio_low: Option<f64>,
     /// The upper end.
     pub ratio_high: Option<f64>,
+    /// Its slow mode, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_mode: Option<SlowMode>,
     /// The times of its elimination rounds in nanoseconds, each of all files of a copy slot.
     #[serde(rename = "heats_ns", default, skip_serializing_if = "Vec::is_empty")]
     pub elimination_ns: Vec<f64>,
@@ -173,9 +181,11 @@ impl Records {
         if records.kind != KIND {
             return Err(format!("it holds '{}' and no tuning", records.kind));
         }
-        if records.schema_version != SCHEMA_VERSION {
-            let version = records.schema_version;
-            return Err(format!("its version is {version}, expected {SCHEMA_VERSION}"));
+        let version = records.schema_version;
+        if !(SCHEMA_VERSION_MIN..=SCHEMA_VERSION).contains(&version) {
+            return Err(format!(
+                "its version is {version}, expected {SCHEMA_VERSION_MIN} to {SCHEMA_VERSION}"
+            ));
         }
         Ok(records)
     }
@@ -186,6 +196,22 @@ impl Record {
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
         self.situations.iter().filter_map(|finding| finding.line(&self.date)).collect()
+    }
+
+    /// The slow modes in sentences, with variant and situation, the costliest first.
+    #[must_use]
+    pub fn slow_modes(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for finding in &self.situations {
+            for result in &finding.variants {
+                let Some(mode) = &result.slow_mode else { continue };
+                let sentence =
+                    format!("{}, {}: {}.", result.name, finding.words, words::slow_mode(mode));
+                found.push((mode.added_share(), sentence));
+            }
+        }
+        found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        found.into_iter().map(|(_, sentence)| sentence).collect()
     }
 
     /// The same without the times of single runs, from which all else was made, and with little of
@@ -212,9 +238,10 @@ impl Finding {
         let best = candidates::best(candidates).filter(|_| answered);
         let chosen = candidates::choose(candidates, search.default()).filter(|_| answered);
         let name = |index: Option<usize>| index.map(|index| candidates[index].name.clone());
+        let times = candidates::round_times(candidates);
         let loss = |is_it: &dyn Fn(&Candidate) -> bool| {
-            let candidate = candidates.iter().find(|candidate| is_it(candidate))?;
-            answered.then(|| Loss::of(candidate, best.map(|best| &candidates[best])))
+            let index = candidates.iter().position(is_it)?;
+            answered.then(|| Loss::of(index, best, candidates, &times))
         };
         let case = search.case;
         let Situation { size, residency, in_flight, no_cache } = case.situation;
@@ -241,7 +268,7 @@ impl Finding {
             copy_file_range_loss: loss(&|candidate| {
                 candidate.name == "copy_file_range" && candidate.role != Role::OtherCopier
             }),
-            variants: variant_results(search, best, chosen),
+            variants: variant_results(search, &times, best, chosen),
             left: BTreeMap::new(),
         }
     }
@@ -329,7 +356,9 @@ impl Finding {
 }
 
 impl Loss {
-    fn of(candidate: &Candidate, best: Option<&Candidate>) -> Loss {
+    /// The loss of the candidate at `index`, of which `times` has the final rounds.
+    fn of(index: usize, best: Option<usize>, candidates: &[Candidate], times: &RoundTimes) -> Loss {
+        let candidate = &candidates[index];
         if matches!(candidate.status, Status::Refused(_)) {
             return Loss::Refused;
         }
@@ -337,10 +366,10 @@ impl Loss {
             return Loss::SharesExtents;
         }
         let Some(best) = best else { return Loss::Unknown };
-        if candidate.name == best.name {
+        if candidate.name == candidates[best].name {
             return Loss::Ratio { ratio: 1.0, low: 1.0, high: 1.0 };
         }
-        candidates::ratio(candidate, best).map_or(Loss::Unknown, |ratio| Loss::Ratio {
+        times.ratio(index, best).map_or(Loss::Unknown, |ratio| Loss::Ratio {
             ratio: ratio.estimate,
             low: ratio.interval.low,
             high: ratio.interval.high,
@@ -350,18 +379,19 @@ impl Loss {
 
 fn variant_results(
     search: &Search,
+    round_times: &RoundTimes,
     best: Option<usize>,
     chosen: Option<usize>,
 ) -> Vec<VariantResult> {
     let candidates = &search.candidates;
     let files = f64::from(search.case.files);
+    let slow_modes = round_times.slow_modes();
     let mut results: Vec<VariantResult> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
         let times: Vec<f64> = candidate.finals_ns.values().copied().collect();
         let file_ns_median = median(&times).map(|ns| ns / files);
-        let ratio = best
-            .filter(|&best| best != index)
-            .and_then(|best| candidates::ratio(candidate, &candidates[best]));
+        let ratio =
+            best.filter(|&best| best != index).and_then(|best| round_times.ratio(index, best));
         let is_best = best == Some(index);
         let one = is_best.then_some(1.0);
         let (standing, reason) = match &candidate.status {
@@ -384,6 +414,7 @@ fn variant_results(
             ratio_to_best: ratio.map(|ratio| ratio.estimate).or(one),
             ratio_low: ratio.map(|ratio| ratio.interval.low).or(one),
             ratio_high: ratio.map(|ratio| ratio.interval.high).or(one),
+            slow_mode: slow_modes[index],
             elimination_ns: candidate.elimination_ns.clone(),
             rounds_ns: candidate.finals_ns.iter().map(|(&round, &ns)| (round, ns)).collect(),
         });

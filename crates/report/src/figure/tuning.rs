@@ -53,7 +53,7 @@ fn best(records: &[&Record]) -> Figure {
             .to_owned(),
         keys: vec![Key::new(Look::Strong, "megabytes per second of the best variant")],
         groups: records.iter().map(group).collect(),
-        notes: Vec::new(),
+        notes: records.iter().flat_map(|record| record.slow_modes()).collect(),
         tables: records.iter().map(|record| table(record, &answered(record))).collect(),
     }
 }

@@ -182,18 +182,75 @@ fn a_choice_has_to_gain_something() {
     assert_eq!(chosen(&[default(150.0), other_copier, clone]), "read_write:256K");
 }
 
+/// Fast four times in five and six times slower otherwise: twice the fast time on average. A steady
+/// variant at 1.5 times the fast one reaches the final beside it, and is chosen.
+#[test]
+fn a_slow_mode_is_not_chosen() {
+    let slow_in = |slow: &[usize], runs: usize| -> Vec<f64> {
+        (0..runs)
+            .map(|run| if slow.contains(&run) { 600.0 } else { 100.0 + (run % 3) as f64 })
+            .collect()
+    };
+    let steady =
+        |runs: usize| -> Vec<f64> { (0..runs).map(|run| 150.0 + (run % 2) as f64).collect() };
+    let tried = |text: &str, times: Vec<f64>| Candidate {
+        elimination_ns: times,
+        ..Candidate::new(variant(text), Role::Contender)
+    };
+    // As fast as each other, and more of them than the final takes.
+    let mut candidates: Vec<Candidate> = (1..=6)
+        .map(|n| tried(&format!("splice:{n}M"), slow_in(&[n % 4, 7], 9)))
+        .chain([tried("sendfile", steady(9)), tried("mmap:8M", steady(9).repeat(2))])
+        .collect();
+    candidates[7].elimination_ns.iter_mut().for_each(|ns| *ns *= 2.0);
+    for round in 1..=3 {
+        drop_slow(&mut candidates, round);
+    }
+    admit_to_final(&mut candidates);
+    let names = names(&candidates);
+    assert!(names.contains(&"sendfile") && !names.contains(&"mmap:8M"), "{names:?}");
+    assert!(names.contains(&"splice:1M"), "one disturbed run drops nobody: {names:?}");
+
+    let finals = |times: Vec<f64>| (1..).zip(times).collect::<BTreeMap<u32, f64>>();
+    let race = |text: &str, times: Vec<f64>| Candidate {
+        finals_ns: finals(times),
+        ..Candidate::new(variant(text), Role::Contender)
+    };
+    let mut final_of =
+        [race("splice", slow_in(&[], 4)), race("sendfile", steady(4)), race("stdio:4K", steady(4))];
+    final_of[2].finals_ns.values_mut().for_each(|ns| *ns *= 2.0);
+    drop_beaten(&mut final_of, 0.0);
+    assert_eq!(final_of[1].status, Status::Beaten, "nothing speaks for it so far");
+    final_of[0].finals_ns = finals(slow_in(&[4, 9], 11));
+    drop_beaten(&mut final_of, 0.0);
+    assert_eq!(final_of[1].status, Status::Running, "it comes back");
+    assert_eq!(final_of[2].status, Status::Beaten);
+    final_of[1].finals_ns.extend((12..=15).map(|round| (round, 150.0)));
+    final_of[0].finals_ns.extend((12..=15).map(|round| (round, 100.0)));
+    let preferred = variant("read_write:256K");
+    let chosen = choose(&final_of, &preferred).expect("a choice");
+    assert_eq!(final_of[chosen].name, "sendfile");
+}
+
 #[test]
 fn it_is_settled_when_nothing_is_left_to_tell() {
-    let times =
-        |middle: f64, spread: f64| [0.0, 1.0, -1.0, 0.5, -0.5, 0.2].map(|n| middle + spread * n);
+    let noise = [0.0, 1.0, -1.0, 0.5, -0.5, 0.2, 0.4, -0.1, 0.3, -0.8, 0.6];
+    let times = |middle: f64, spread: f64| noise.map(|n| middle + spread * n);
     let one = raced("sendfile", Role::Contender, &times(100.0, 0.1));
     let slower = raced("splice", Role::Contender, &times(120.0, 0.1));
     let equal = raced("read_write:256K", Role::Baseline, &times(100.2, 0.1));
-    let open = raced("copy_file_range", Role::Baseline, &[90.0, 130.0, 95.0, 99.0, 140.0, 80.0]);
+    let open = [90.0, 130.0, 95.0, 99.0, 140.0, 80.0, 90.0, 130.0, 95.0, 99.0, 140.0];
+    let open = raced("copy_file_range", Role::Baseline, &open);
     assert!(is_settled(&[one.clone(), slower.clone(), equal.clone()]));
     assert!(!is_settled(&[one.clone(), open]));
     let few = raced("read_write:256K", Role::Baseline, &[120.0, 121.0]);
     assert!(!is_settled(&[one.clone(), few]));
+    // A slow mode may show itself yet.
+    let early = |candidate: &Candidate| Candidate {
+        finals_ns: candidate.finals_ns.range(..=10).map(|(&round, &ns)| (round, ns)).collect(),
+        ..candidate.clone()
+    };
+    assert!(!is_settled(&[early(&one), early(&slower), early(&equal)]));
     assert!(!is_settled(&[]));
     let mut candidates = [one, slower, equal];
     drop_beaten(&mut candidates, 0.25);

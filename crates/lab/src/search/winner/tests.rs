@@ -1,0 +1,216 @@
+use super::*;
+use crate::stats::normal;
+
+fn candidate(variant: &str, times: &[f64]) -> CandidateTimes {
+    let times_ns = (1..).zip(times.iter().copied()).collect();
+    CandidateTimes { variant: variant.to_owned(), times_ns }
+}
+
+#[test]
+fn a_clear_winner_is_named_with_the_next() {
+    let candidates = [
+        candidate("slow", &[200.0, 205.0, 198.0, 201.0]),
+        candidate("fast", &[100.0, 101.0, 99.0, 100.0]),
+        candidate("next", &[110.0, 111.0, 109.5, 110.0]),
+    ];
+    let verdict = decide(&candidates);
+    assert_eq!(verdict.kind, Kind::Winner);
+    assert_eq!(verdict.winner.as_deref(), Some("fast"));
+    assert_eq!(verdict.runner_up.as_deref(), Some("next"));
+    assert!(verdict.sentence.starts_with("fast wins: 1.10 x as fast as the next, next ("));
+    assert_eq!(beaten(&candidates), [0, 2]);
+}
+
+#[test]
+fn a_lead_within_delta_wins_nothing() {
+    let candidates = [
+        candidate("a", &[100.0, 101.0, 99.0, 100.0]),
+        candidate("b", &[101.0, 102.0, 100.0, 101.0]),
+        candidate("c", &[150.0, 151.0, 149.0, 150.0]),
+    ];
+    let verdict = decide(&candidates);
+    assert_eq!(verdict.kind, Kind::TooClose);
+    assert_eq!(verdict.contenders, ["a", "b"]);
+    assert_eq!(verdict.sentence, "too close to call between a and b: within 2 %");
+    assert_eq!(beaten(&candidates), [2]);
+}
+
+#[test]
+fn the_best_is_the_fastest_round_by_round() {
+    // The medians say a, the rounds say b.
+    let candidates = [
+        candidate("a", &[100.0, 104.0, 300.0, 101.0, 400.0]),
+        candidate("b", &[105.0, 106.0, 110.0, 107.0, 120.0]),
+    ];
+    assert_eq!(best(&candidates), Some(1));
+    assert_eq!(best(&[]), None);
+}
+
+/// A race like that of `haulage race`: rounds of all, of which the beaten ones leave and come back,
+/// until one is left or the time is over. Returns the variant with the least expected time.
+fn race(
+    rng: &mut fastrand::Rng,
+    rounds: u32,
+    draws: &[&dyn Fn(&mut fastrand::Rng) -> f64],
+) -> usize {
+    let mut candidates: Vec<CandidateTimes> =
+        draws.iter().map(|_| candidate("a variant", &[])).collect();
+    let mut dropped: Vec<usize> = Vec::new();
+    for round in 1..=rounds {
+        let mut running: Vec<usize> =
+            (0..draws.len()).filter(|index| !dropped.contains(index)).collect();
+        for &index in &running {
+            candidates[index].times_ns.insert(round, draws[index](rng));
+        }
+        let back = no_longer_beaten(&candidates, &dropped);
+        dropped.retain(|index| !back.contains(index));
+        running.retain(|index| !dropped.contains(index));
+        let beaten = if round < ROUNDS_MIN {
+            Vec::new()
+        } else {
+            let of: Vec<CandidateTimes> =
+                running.iter().map(|&index| candidates[index].clone()).collect();
+            beaten(&of).into_iter().map(|place| running[place]).collect()
+        };
+        let ends = beaten.len() + 1 == running.len();
+        if ends && round >= ROUNDS_TO_MEET_A_SLOW_MODE {
+            break;
+        }
+        if !ends {
+            dropped.extend(beaten);
+        }
+    }
+    best(&candidates).expect("they ran")
+}
+
+/// The steady variant loses every round but those of the other's slow mode, and is dropped in the
+/// third. It has to come back.
+#[test]
+fn a_dropped_variant_comes_back_when_the_best_turns_slow() {
+    let mut rng = fastrand::Rng::with_seed(77);
+    let noise = |rng: &mut fastrand::Rng| (0.03 * normal(rng)).exp();
+    let slow_mode = |rng: &mut fastrand::Rng| noise(rng) * if rng.u8(..5) == 0 { 6.0 } else { 1.0 };
+    let steady = |rng: &mut fastrand::Rng| 1.5 * noise(rng);
+    let slower = |rng: &mut fastrand::Rng| 1.7 * noise(rng);
+    for (rounds, least) in [(11, 60), (40, 78)] {
+        let chosen =
+            (0..100).filter(|_| race(&mut rng, rounds, &[&slow_mode, &steady, &slower]) == 1);
+        let chosen = chosen.count();
+        assert!(chosen >= least, "{chosen} of 100 with {rounds} rounds");
+    }
+    // And where it is rare, the variant that has it is the best: 1.2 times on average.
+    let rare = |rng: &mut fastrand::Rng| noise(rng) * if rng.u8(..25) == 0 { 6.0 } else { 1.0 };
+    let chosen = (0..100).filter(|_| race(&mut rng, 40, &[&rare, &steady, &slower]) == 0);
+    assert!(chosen.count() >= 75);
+}
+
+#[test]
+fn noise_is_no_winner() {
+    let candidates = [
+        candidate("a", &[100.0, 140.0, 90.0, 105.0]),
+        candidate("b", &[120.0, 110.0, 130.0, 115.0]),
+    ];
+    let verdict = decide(&candidates);
+    assert_eq!(verdict.kind, Kind::TooClose);
+    assert!(verdict.sentence.contains("vary too much"), "{}", verdict.sentence);
+    assert!(beaten(&candidates).is_empty());
+}
+
+#[test]
+fn too_little_is_no_verdict() {
+    for (candidates, expected) in [
+        (vec![], "before a single run of the final"),
+        (vec![candidate("a", &[])], "no run reached the state"),
+        (vec![candidate("a", &[1.0, 1.0, 1.0])], "only a could run"),
+        (vec![candidate("a", &[1.0, 1.0]), candidate("b", &[2.0, 2.0])], "two rounds cannot"),
+    ] {
+        let verdict = decide(&candidates);
+        assert_eq!(verdict.kind, Kind::NoVerdict);
+        assert!(verdict.sentence.contains(expected), "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn many_names_are_counted() {
+    let candidates: Vec<CandidateTimes> =
+        "abcdefg".chars().map(|name| candidate(&name.to_string(), &[1.0; 4])).collect();
+    let verdict = decide(&candidates);
+    assert_eq!(verdict.contenders.len(), 7);
+    assert!(verdict.sentence.contains("between a, b, c and 4 others: within 2 %"));
+}
+
+#[test]
+fn who_had_no_time_to_race_may_be_faster() {
+    let candidates = [candidate("a", &[100.0; 5]), candidate("b", &[150.0; 5])];
+    let won = decide(&candidates);
+    assert_eq!(won.clone().unless_unraced(&[]), won);
+    let open = won.unless_unraced(&["c".to_owned()]);
+    assert_eq!((open.kind, open.winner.as_deref()), (Kind::TooClose, None));
+    assert_eq!(open.contenders, ["a", "c"]);
+    assert!(open.sentence.starts_with("a leads, but c did as well in the elimination rounds"));
+    let none = decide(&[]);
+    assert_eq!(none.clone().unless_unraced(&["c".to_owned()]), none);
+}
+
+/// In how many of 1000 simulated races of six variants, all as fast as one another but for the
+/// first with `lead`, a winner is named, and in how many it is the first.
+fn winners(rounds: u32, lead: f64) -> (u32, u32) {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let (mut any, mut first) = (0, 0);
+    for _ in 0..1000 {
+        let drift: Vec<f64> = (0..rounds).map(|_| 0.1 * normal(&mut rng)).collect();
+        let candidates: Vec<CandidateTimes> = (0..6)
+            .map(|index| {
+                let own = if index == 0 { -lead.ln_1p() } else { 0.0 };
+                let times: Vec<f64> = drift
+                    .iter()
+                    .map(|drift| (own + drift + 0.03 * normal(&mut rng)).exp())
+                    .collect();
+                candidate(if index == 0 { "first" } else { "other" }, &times)
+            })
+            .collect();
+        let verdict = decide(&candidates);
+        any += u32::from(verdict.kind == Kind::Winner);
+        first += u32::from(verdict.winner.as_deref() == Some("first"));
+    }
+    (any, first)
+}
+
+#[test]
+fn equals_have_no_winner_and_a_true_lead_has_one() {
+    let (false_winners, _) = winners(8, 0.0);
+    assert!(false_winners <= 10, "{false_winners} of 1000");
+    let (_, found) = winners(12, 0.10);
+    assert!(found >= 900, "{found} of 1000");
+    let (_, barely) = winners(12, DELTA);
+    assert!(barely <= 50, "{barely} of 1000");
+}
+
+/// In how many of 500 simulated races of two, which end as soon as one is beaten, a winner is
+/// named. The first is faster by `lead`; their runs vary by `noise`.
+fn winners_of_two(noise: f64, lead: f64) -> (u32, f64) {
+    let mut rng = fastrand::Rng::with_seed(11);
+    let (mut won, mut rounds_run) = (0, 0);
+    for _ in 0..500 {
+        let mut candidates = [candidate("a", &[]), candidate("b", &[])];
+        for round in 1..=40 {
+            for (candidate, own) in candidates.iter_mut().zip([-lead.ln_1p(), 0.0]) {
+                candidate.times_ns.insert(round, (own + noise * normal(&mut rng)).exp());
+            }
+            rounds_run += 1;
+            if round >= 5 && beaten(&candidates).len() == 1 {
+                break;
+            }
+        }
+        won += u32::from(decide(&candidates).kind == Kind::Winner);
+    }
+    (won, f64::from(rounds_run) / 500.0)
+}
+
+#[test]
+fn a_race_that_may_end_after_each_round_finds_no_more_false_winners() {
+    let (false_winners, _) = winners_of_two(0.3, 0.0);
+    assert!(false_winners <= 30, "{false_winners} of 500");
+    let (found, rounds) = winners_of_two(0.03, 0.10);
+    assert!(found >= 495 && rounds < 12.0, "{found} of 500 after {rounds} rounds");
+}
