@@ -1,11 +1,12 @@
 //! The arguments of `haulage tune`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
 
 use crate::terminal::command::{positive, random_seed, usage_error};
+use crate::terminal::output::is_stream;
 
 /// Find the fastest variants between directories, for later copies.
 ///
@@ -28,6 +29,7 @@ use crate::terminal::command::{positive, random_seed, usage_error};
         haulage tune /data                    copies within /data\n  \
         haulage tune /data /backup /mnt/usb   from /data to each of the others\n  \
         haulage tune /data /backup --dry-run  what would be measured\n  \
+        haulage tune /data --export FILE      measure, and write a record to contribute\n  \
         haulage tune --show                   the stored results\n  \
         haulage tune --forget /mnt/usb        remove the results for /mnt/usb"
 )]
@@ -37,15 +39,14 @@ pub(super) struct Args {
     dirs: Vec<PathBuf>,
 
     /// The time for each pair of directories; less time covers only the most important situations, and
-    /// more time finds smaller differences
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "180",
-          allow_negative_numbers = true, conflicts_with_all = ["show", "export", "import", "forget"])]
-    pub(super) time: Duration,
+    /// more time finds smaller differences [default: 180]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds,
+          allow_negative_numbers = true, conflicts_with_all = ["show", "import", "forget"])]
+    time: Option<Duration>,
 
     /// The seed of the random order and contents [default: a random number]
-    #[arg(long, value_name = "N", default_value_t = random_seed(), hide_default_value = true,
-          conflicts_with_all = ["show", "export", "import", "forget"])]
-    pub(super) seed: u64,
+    #[arg(long, value_name = "N", conflicts_with_all = ["show", "import", "forget"])]
+    seed: Option<u64>,
 
     /// Print what would be measured, and the time and space that it would take
     #[arg(long, conflicts_with_all = ["json", "show", "export", "import", "forget"])]
@@ -53,16 +54,17 @@ pub(super) struct Args {
 
     /// Write all results to FILE as JSON, for 'haulage report'; `-` is standard output, which then gets
     /// no table
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["show", "export", "import", "forget"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["show", "import", "forget"])]
     pub(super) json: Option<PathBuf>,
 
     /// Print the profile
     #[arg(long, conflicts_with_all = ["export", "import", "forget", "dirs"])]
     show: bool,
 
-    /// Write the profile to FILE [default: standard output]
+    /// Without DIR: write the profile to FILE [default: standard output]. With DIR: measure, and write
+    /// to FILE a record for the project, without names of this machine
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-          conflicts_with_all = ["import", "forget", "dirs"])]
+          conflicts_with_all = ["import", "forget"])]
     export: Option<PathBuf>,
 
     /// Add the exported profile FILE, with the results of all its machines; `-` is standard input.
@@ -87,13 +89,48 @@ pub(super) enum Request {
     Forget(Vec<PathBuf>),
 }
 
+/// The time for a pair if none is given.
+const DEFAULT_TIME: Duration = Duration::from_secs(180);
+
 impl Args {
+    /// The time for each pair of directories.
+    pub(super) fn time(&self) -> Duration {
+        self.time.unwrap_or(DEFAULT_TIME)
+    }
+
+    /// The seed. A random one differs from call to call.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(random_seed)
+    }
+
+    /// The file for the record of this machine, if one is to be measured.
+    pub(super) fn record_path(&self) -> Option<&Path> {
+        self.export.as_deref()
+    }
+
     pub(super) fn request(&self) -> anyhow::Result<Request> {
         if self.show {
             return Ok(Request::Show);
         }
-        if let Some(file) = &self.export {
+        if let (Some(file), []) = (&self.export, self.dirs.as_slice()) {
+            let measuring = [
+                (self.time.is_some(), "--time"),
+                (self.seed.is_some(), "--seed"),
+                (self.json.is_some(), "--json"),
+            ];
+            if let Some((_, option)) = measuring.into_iter().find(|(given, _)| *given) {
+                let text = format!(
+                    "the argument '{option}' cannot be used with '--export' without a directory to \
+                     measure in"
+                );
+                return Err(usage_error(text));
+            }
             return Ok(Request::Export(file.clone()));
+        }
+        let is_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_stream);
+        if is_stdout(&self.json) && is_stdout(&self.export) {
+            let text = "'--json' and '--export' cannot both write to standard output".to_owned();
+            return Err(usage_error(text));
         }
         if let Some(file) = &self.import {
             return Ok(Request::Import(file.clone()));
@@ -121,7 +158,6 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::output::is_stream;
 
     fn parsed(line: &[&str]) -> Result<Request, String> {
         let args = Args::try_parse_from(std::iter::once(&"tune").chain(line))
@@ -147,6 +183,8 @@ mod tests {
     fn one_thing_at_a_time() {
         assert!(matches!(parsed(&["--show"]), Ok(Request::Show)));
         assert!(matches!(parsed(&["--export"]), Ok(Request::Export(to)) if is_stream(&to)));
+        let record = ["a", "--export", "x", "--time", "3", "--json", "y"];
+        assert!(matches!(parsed(&record), Ok(Request::Measure(_))));
         assert!(matches!(parsed(&["--export", "x"]), Ok(Request::Export(to)) if !is_stream(&to)));
         assert!(
             matches!(parsed(&["--import", "-"]), Ok(Request::Import(from)) if is_stream(&from))
@@ -164,6 +202,10 @@ mod tests {
             &["--time", "0", "a"],
             &["--time", "-3", "a"],
             &["--import"],
+            &["--export", "x", "--time", "3"],
+            &["--export", "x", "--json", "y"],
+            &["a", "--export", "--json", "-"],
+            &["a", "--export", "x", "--dry-run"],
             &[],
         ] {
             parsed(line).expect_err("more than one thing, or none");

@@ -57,9 +57,9 @@ impl DirectoryPair {
             variants.into_iter().next()
         };
         call(&Config {
-            time: args.time,
+            time: args.time(),
             started: Instant::now(),
-            seed: args.seed,
+            seed: args.seed(),
             at_once: self.jobs.clamp(2, COPIES_IN_FLIGHT_MAX),
             workers_max: self.jobs,
             variants: Variant::proposed().into_iter().filter(Variant::is_copier).collect(),

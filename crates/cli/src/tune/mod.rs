@@ -22,7 +22,7 @@ use lab::tune::record::{Record, Records};
 
 use crate::scratch::{ScratchGuard, report_abandoned};
 use crate::terminal::command;
-use crate::terminal::output::{ResultFile, columns, is_stream, json, print};
+use crate::terminal::output::{ResultFile, columns, json, print};
 use crate::version::COMMIT;
 use args::{Args, Request};
 use directory_pair::DirectoryPair;
@@ -55,7 +55,7 @@ fn plan(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {
     for (src, dst) in dirs {
         let pair = DirectoryPair::open(src, dst, &Profile::default())?;
         let plan = pair.with_config(args, |config| Plan::of(config, src, dst))?;
-        text.push_str(&table::of_plan(&plan, &pair.file_systems, args.time, columns()));
+        text.push_str(&table::of_plan(&plan, &pair.file_systems, args.time(), columns()));
     }
     print(&text)
 }
@@ -63,36 +63,66 @@ fn plan(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<()> {
 /// Searches between each pair of `dirs`. Reports all mistakes that can be found without measuring first.
 fn tune(args: &Args, dirs: &[(PathBuf, PathBuf)]) -> anyhow::Result<ExitCode> {
     let profile_file = ProfileFile::find_writable()?;
-    if profile_file.is_none() && args.json.is_none() {
+    let paths = [(args.json.as_deref(), Form::Whole), (args.record_path(), Form::Exported)];
+    if profile_file.is_none() && paths.iter().all(|(path, _)| path.is_none()) {
         anyhow::bail!(profile_file::why_there_is_none());
     }
     let profile = profile_file.as_ref().map(ProfileFile::read).transpose()?.unwrap_or_default();
     let open = |(src, dst): &(PathBuf, PathBuf)| DirectoryPair::open(src, dst, &profile);
     let pairs = dirs.iter().map(open).collect::<anyhow::Result<Vec<_>>>()?;
-    let output = args.json.as_ref().map(|path| ResultFile::open(path, None)).transpose()?;
+    let mut outputs = Vec::new();
+    for (path, form) in paths {
+        let Some(path) = path else { continue };
+        outputs.push(Output { file: ResultFile::open(path, None)?, form });
+    }
     report_abandoned(
         "tune",
         dirs.iter().flat_map(|(src, dst)| [src, dst]).collect::<BTreeSet<_>>(),
     );
     ScratchGuard::around("tune", |guard| {
         let mut tuning =
-            Tuning { args, profile_file, output, records: Records::of(Vec::new()), stored: 0 };
+            Tuning { args, profile_file, outputs, records: Records::of(Vec::new()), stored: 0 };
         let mut all_answered = true;
         for pair in &pairs {
             all_answered &= tuning.tune_pair(pair, dirs.len() > 1, guard)?;
         }
-        if let Some(output) = &tuning.output {
-            output.write(json(&tuning.records)?.as_bytes())?;
-        }
+        tuning.outputs.iter().try_for_each(|output| output.write(&tuning.records))?;
         Ok(if all_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     })
+}
+
+/// A file for the results.
+struct Output {
+    file: ResultFile,
+    form: Form,
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    /// Everything, for the user.
+    Whole,
+    /// Without single runs and without names of this machine, for others.
+    Exported,
+}
+
+impl Output {
+    fn write(&self, records: &Records) -> anyhow::Result<()> {
+        let text = match self.form {
+            Form::Whole => json(records)?,
+            Form::Exported => {
+                let pairs = records.pairs.iter().cloned().map(Record::exported);
+                json(&Records::of(pairs.collect()))?
+            }
+        };
+        self.file.write(text.as_bytes())
+    }
 }
 
 /// The searches of one call of the command.
 struct Tuning<'t> {
     args: &'t Args,
     profile_file: Option<ProfileFile>,
-    output: Option<ResultFile>,
+    outputs: Vec<Output>,
     records: Records,
     /// The pairs of directories whose results are in the profile.
     stored: usize,
@@ -123,13 +153,13 @@ impl Tuning<'_> {
         // The profile is written after each pair, so that a later interrupt does not lose the result.
         let profile_file = self.profile_file.as_ref();
         let stored = profile_file.map_or(Ok(()), |file| file.enter(choices));
-        if !self.args.json.as_deref().is_some_and(is_stream) {
+        if !self.outputs.iter().any(|output| output.file.is_standard_output()) {
             let path = profile_file.filter(|_| stored.is_ok()).map(ProfileFile::path);
             print(&table::of_record(&record, &pair.file_systems, path, columns()))?;
         }
         self.records.pairs.push(record);
-        if let Some(output) = self.output.as_ref().filter(|output| output.is_regular()) {
-            output.write(json(&self.records)?.as_bytes())?;
+        for output in self.outputs.iter().filter(|output| output.file.is_regular()) {
+            output.write(&self.records)?;
         }
         self.stored += usize::from(is_answered);
         if let Err(error) = &stored {

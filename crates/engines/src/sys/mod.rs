@@ -9,6 +9,7 @@ mod close;
 mod fiemap;
 mod fs_uuid;
 pub(crate) mod guarded;
+mod hypervisor;
 mod initial_state;
 #[cfg(test)]
 pub(crate) mod interruption;
@@ -35,6 +36,7 @@ pub use close::close;
 pub use fiemap::{FIEMAP_EXTENTS_MAX, Fiemap, fiemap};
 pub(crate) use fs_uuid::fs_uuid;
 pub use guarded::Guard;
+pub use hypervisor::hypervisor;
 pub use initial_state::{is_ignored, sigpipe_was_ignored, stdout_was_closed};
 pub use leased::{Leased, LeasedMap};
 pub use libc_version::libc_version;

@@ -26,6 +26,12 @@ pub struct Environment {
     pub kernel: String,
     /// Instruction set.
     pub machine: String,
+    /// The maker of the processor, as it names itself: `GenuineIntel`, `AuthenticAMD`.
+    pub cpu_vendor: Option<String>,
+    /// The family of the processor.
+    pub cpu_family: Option<u32>,
+    /// The model within the family.
+    pub cpu_model_number: Option<u32>,
     /// The processor, as the kernel names it.
     pub cpu_model: Option<String>,
     /// Processors this process may use.
@@ -41,6 +47,9 @@ pub struct Environment {
     /// Whether this is a virtual machine. Its host has a cache of its own, which cannot be seen
     /// from inside: cold is cold for the guest only.
     pub virtual_machine: bool,
+    /// The hypervisor, as it names itself: `KVMKVMKVM`. `None` where there is none, or it cannot be
+    /// asked.
+    pub hypervisor: Option<String>,
     /// Whether its kernel gives free memory back to the host. A run that uses memory that was free
     /// for long then waits for the host.
     pub reports_free_pages: bool,
@@ -102,6 +111,7 @@ impl Environment {
         let uname = rustix::system::uname();
         let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let number = |name: &str| of_cpuinfo(&cpuinfo, name)?.parse().ok();
         let page_bytes = rustix::param::page_size() as u64;
         Environment {
             haulage_version: env!("CARGO_PKG_VERSION"),
@@ -109,6 +119,9 @@ impl Environment {
             optimized_build: !cfg!(debug_assertions),
             kernel: kernel(),
             machine: text(uname.machine()),
+            cpu_vendor: of_cpuinfo(&cpuinfo, "vendor_id"),
+            cpu_family: number("cpu family"),
+            cpu_model_number: number("model"),
             cpu_model: cpu_model(),
             cpu_count: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: memory_bytes(),
@@ -118,6 +131,7 @@ impl Environment {
             mitigations: mitigations(),
             virtual_machine: of_cpuinfo(&cpuinfo, "flags")
                 .is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            hypervisor: engines::sys::hypervisor(),
             reports_free_pages: reports_free_pages(Path::new(BALLOONS)),
             hostname: text(uname.nodename()),
             cpu_governor: line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -190,10 +204,10 @@ pub fn cpu_model() -> Option<String> {
     of_cpuinfo(&std::fs::read_to_string("/proc/cpuinfo").ok()?, "model name")
 }
 
-/// What follows the colon in the first line of /proc/cpuinfo that begins with `name`.
+/// What follows the colon in the first line of /proc/cpuinfo with the name `name`.
 fn of_cpuinfo(cpuinfo: &str, name: &str) -> Option<String> {
-    let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
+    let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
 }
 
 /// Memory of the machine in bytes.
@@ -268,6 +282,15 @@ mod tests {
     fn the_scheduler_stands_in_brackets() {
         assert_eq!(chosen("none mq-deadline [kyber] bfq\n"), "kyber");
         assert_eq!(chosen("none\n"), "none");
+    }
+
+    #[test]
+    fn a_name_in_cpuinfo_is_the_whole_name() {
+        let cpuinfo = "cpu family\t: 26\nmodel name\t: AMD: EPYC\nmodel\t\t: 2\nmodel\t\t: 3\n";
+        let of = |name| of_cpuinfo(cpuinfo, name);
+        assert_eq!(of("model").as_deref(), Some("2"));
+        assert_eq!(of("model name").as_deref(), Some("AMD: EPYC"));
+        assert_eq!(of("vendor_id"), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod case;
 pub mod config;
 mod copy_slot;
 mod copy_slots;
+mod export;
 mod heuristics;
 pub mod plan;
 pub mod record;

@@ -1,0 +1,120 @@
+//! A record to give to others: without names that belong to its machine.
+
+use serde_json::{Map, Value};
+
+use super::record::Record;
+
+/// The names of the environment that belong to a machine and are no part of a measurement.
+const NAMES: &[&str] = &["hostname"];
+
+/// The same of each of its file systems. A path is replaced by the side's name.
+const PATHS: &[&str] = &["path", "mount_point"];
+
+impl Record {
+    /// The summary without the names of the host, of directories and of remote shares. Where both
+    /// sides are one file system, both have one name still.
+    #[must_use]
+    pub fn exported(self) -> Record {
+        let mut record = self.summary();
+        let Some(environment) = record.environment.as_object_mut() else { return record };
+        NAMES.iter().for_each(|name| drop(environment.remove(*name)));
+        let of = |environment: &Map<String, Value>, side: &str| {
+            let side = environment.get(side)?;
+            Some((side.get("mount_point")?.clone(), side.get("device")?.clone()))
+        };
+        let is_same = of(environment, "src") == of(environment, "dst");
+        for side in ["src", "dst"] {
+            let name = if is_same { "src" } else { side };
+            if let Some(file_system) = environment.get_mut(side).and_then(Value::as_object_mut) {
+                strip(file_system, name);
+            }
+        }
+        record
+    }
+
+    /// The names that an exported record does not have; empty if it has none of them.
+    #[must_use]
+    pub fn names_of_its_machine(&self) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        let texts = NAMES.iter().filter_map(|name| self.environment.get(*name)?.as_str());
+        found.extend(texts.map(str::to_owned));
+        for side in ["src", "dst"].into_iter().filter_map(|side| self.environment.get(side)) {
+            let paths = PATHS.iter().filter_map(|key| side.get(*key)?.as_str());
+            found.extend(paths.filter(|path| path.starts_with('/')).map(str::to_owned));
+            let device = side.get("device").and_then(Value::as_str);
+            found.extend(device.filter(|device| is_remote(device)).map(str::to_owned));
+        }
+        found.dedup();
+        found
+    }
+}
+
+fn strip(file_system: &mut Map<String, Value>, name: &str) {
+    for key in PATHS {
+        if let Some(path) = file_system.get_mut(*key) {
+            *path = Value::from(name);
+        }
+    }
+    if file_system.get("device").and_then(Value::as_str).is_some_and(is_remote) {
+        // The options name the server too.
+        file_system.insert("device".to_owned(), Value::from("remote"));
+        file_system.insert("mount_options".to_owned(), Value::Null);
+    }
+}
+
+/// Whether a device is a share, as `server:/export` and `//server/share` are, or a path of a user's
+/// rather than a device's.
+fn is_remote(device: &str) -> bool {
+    device.contains(':') || (device.contains('/') && !device.starts_with("/dev/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(src: Value, dst: Value) -> Record {
+        let record = serde_json::json!({
+            "date": "", "environment": { "hostname": "desk", "cpu_count": 2, "src": src, "dst": dst },
+            "seconds_allowed": 1.0, "seconds": 1.0, "at_once": 2, "delta": 0.02,
+            "situations": [], "refused": [],
+        });
+        serde_json::from_value(record).expect("a record")
+    }
+
+    fn local(mount_point: &str) -> Value {
+        serde_json::json!({
+            "path": format!("{mount_point}/ann"), "mount_point": mount_point, "device": "/dev/sda1",
+            "fs_type": "ext4", "mount_options": "rw",
+        })
+    }
+
+    #[test]
+    fn names_of_a_machine_are_not_exported() {
+        let nfs = serde_json::json!({
+            "path": "/net/ann", "mount_point": "/net", "device": "files.example.org:/export/ann",
+            "fs_type": "nfs4", "mount_options": "rw,addr=192.0.2.7",
+        });
+        let given = record(local("/home"), nfs);
+        let names =
+            ["desk", "/home/ann", "/home", "/net/ann", "/net", "files.example.org:/export/ann"];
+        assert_eq!(given.names_of_its_machine(), names);
+        let exported = given.exported();
+        assert!(exported.names_of_its_machine().is_empty());
+        let text = exported.environment.to_string();
+        for name in names.into_iter().chain(["192.0.2.7"]) {
+            assert!(!text.contains(name), "{name} in {text}");
+        }
+        for kept in ["ext4", "nfs4", "/dev/sda1", "cpu_count"] {
+            assert!(text.contains(kept), "{kept} in {text}");
+        }
+    }
+
+    #[test]
+    fn one_file_system_is_still_one() {
+        let side = |record: &Record, side: &str| record.environment[side]["mount_point"].clone();
+        let same = record(local("/home"), local("/home")).exported();
+        assert_eq!(side(&same, "src"), side(&same, "dst"));
+        let two = record(local("/home"), local("/srv")).exported();
+        assert_ne!(side(&two, "src"), side(&two, "dst"));
+    }
+}
