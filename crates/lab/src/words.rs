@@ -1,6 +1,4 @@
-//! Quantities as text: bytes, times, counts, lists, slow modes.
-
-use crate::stats::SlowMode;
+//! Quantities as text: bytes, times, counts, lists.
 
 /// A number of bytes in the largest binary unit that keeps it over one: `1.5 GiB`, `256 MiB`,
 /// `100 B`.
@@ -88,43 +86,9 @@ pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
-/// How often a variant is fast, and what it costs otherwise: `fast 4 times in 5, 6 times slower
-/// otherwise`.
-#[must_use]
-pub fn slow_mode(mode: &SlowMode) -> String {
-    let SlowMode { runs, slow_runs, times_slower } = *mode;
-    let fast = 1.0 - slow_runs as f64 / runs as f64;
-    // The simplest fraction that is off by no more than a fifth of the rarer of the two.
-    let nearest = |of: &u32| (fast * f64::from(*of)).round().clamp(1.0, f64::from(*of) - 1.0);
-    let is_near =
-        |of: &u32| (nearest(of) / f64::from(*of) - fast).abs() <= 0.2 * fast.min(1.0 - fast);
-    let of = [2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100].into_iter().find(is_near).unwrap_or(200);
-    let times = if nearest(&of) == 1.0 { "time" } else { "times" };
-    let slower = match times_slower {
-        factor if factor < 2.95 => format!("{factor:.1}"),
-        factor => grouped(&format!("{factor:.0}")),
-    };
-    format!("fast {:.0} {times} in {of}, {slower} times slower otherwise", nearest(&of))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slow_mode_is_a_simple_fraction() {
-        for (slow_runs, runs, times_slower, expected) in [
-            (4, 20, 6.02, "fast 4 times in 5, 6 times slower otherwise"),
-            (2, 12, 1.44, "fast 4 times in 5, 1.4 times slower otherwise"),
-            (1, 40, 2.0, "fast 49 times in 50, 2.0 times slower otherwise"),
-            (7, 30, 3.1, "fast 3 times in 4, 3 times slower otherwise"),
-            (16, 20, 2.5, "fast 1 time in 5, 2.5 times slower otherwise"),
-            (10, 20, 12.0, "fast 1 time in 2, 12 times slower otherwise"),
-            (2, 200, 3.0, "fast 99 times in 100, 3 times slower otherwise"),
-        ] {
-            assert_eq!(slow_mode(&SlowMode { runs, slow_runs, times_slower }), expected);
-        }
-    }
 
     #[test]
     fn quantities() {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use engines::profile::{FileSystem, Machine, PairChoices, Profile};
+use lab::tune::record::Records;
 use testfs::{names_in, stdout};
 
 use crate::{Home, stderr, text};
@@ -70,6 +71,25 @@ fn two_machines(dir: &Path) -> Profile {
     profile.enter(&Machine::this(), pair(&elsewhere, "sendfile"));
     profile.enter(&Machine::this(), pair(&found, "mmap:8M"));
     profile
+}
+
+#[test]
+fn a_record_for_others_has_no_names_of_the_machine() {
+    let home = Home::new();
+    let work = home.work();
+    let file = home.dir.path().join("record.json");
+    // The time may be too short for an answer, and the record tells that too.
+    home.tune(&[text(&work), "--time", "4", "--seed", "5", "--export", text(&file)]);
+    let written = fs::read(&file).expect("written");
+    let records = Records::parse(&written).expect("a record");
+    let [record] = records.pairs.as_slice() else { panic!("one pair: {records:?}") };
+    assert_eq!(record.names_of_its_machine(), Vec::<String>::new());
+    assert!(!String::from_utf8_lossy(&written).contains(text(&work)));
+    let environment = &record.environment;
+    assert!(environment["cpu_count"].is_number() && environment["kernel"].is_string());
+    assert_eq!(environment["seed"], 5);
+    let variants = || record.situations.iter().flat_map(|finding| &finding.variants);
+    assert!(variants().all(|it| it.rounds_ns.is_empty() && it.elimination_ns.is_empty()));
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl Race<'_> {
     fn note_slow_modes(&mut self, summaries: &[Summary]) {
         for summary in summaries {
             if let Some(mode) = &summary.slow_mode {
-                self.notes.push(format!("{}: {}", summary.variant, words::slow_mode(mode)));
+                self.notes.push(format!("{}: {}", summary.variant, mode.in_words()));
             }
         }
     }

@@ -11,7 +11,7 @@ const NAMES: &[&str] = &["hostname"];
 const PATHS: &[&str] = &["path", "mount_point"];
 
 impl Record {
-    /// The summary without the names of the host, of directories and of remote shares. Where both
+    /// The summary without the names of the host, of directories, volumes and servers. Where both
     /// sides are one file system, both have one name still.
     #[must_use]
     pub fn exported(self) -> Record {
@@ -42,7 +42,10 @@ impl Record {
             let paths = PATHS.iter().filter_map(|key| side.get(*key)?.as_str());
             found.extend(paths.filter(|path| path.starts_with('/')).map(str::to_owned));
             let device = side.get("device").and_then(Value::as_str);
-            found.extend(device.filter(|device| is_remote(device)).map(str::to_owned));
+            found.extend(device.filter(|device| is_name(device)).map(str::to_owned));
+            let options = side.get("mount_options").and_then(Value::as_str).unwrap_or_default();
+            let places = options.split([',', ';']).filter(|option| tells_a_place(option));
+            found.extend(places.map(str::to_owned));
         }
         found.dedup();
         found
@@ -55,17 +58,28 @@ fn strip(file_system: &mut Map<String, Value>, name: &str) {
             *path = Value::from(name);
         }
     }
-    if file_system.get("device").and_then(Value::as_str).is_some_and(is_remote) {
-        // The options name the server too.
-        file_system.insert("device".to_owned(), Value::from("remote"));
-        file_system.insert("mount_options".to_owned(), Value::Null);
+    if file_system.get("device").and_then(Value::as_str).is_some_and(is_name) {
+        file_system.insert("device".to_owned(), Value::from("not told"));
+    }
+    if let Some(options) = file_system.get("mount_options").and_then(Value::as_str) {
+        let kept = options.split(';').map(|part| {
+            part.split(',').filter(|option| !tells_a_place(option)).collect::<Vec<_>>().join(",")
+        });
+        let kept = kept.collect::<Vec<_>>().join(";");
+        file_system.insert("mount_options".to_owned(), Value::from(kept));
     }
 }
 
-/// Whether a device is a share, as `server:/export` and `//server/share` are, or a path of a user's
-/// rather than a device's.
-fn is_remote(device: &str) -> bool {
-    device.contains(':') || (device.contains('/') && !device.starts_with("/dev/"))
+/// Whether a device is more than one of the kernel's own names, such as `/dev/sda1` or `tmpfs`: a
+/// share, `server:/export`, a volume, `/dev/mapper/desk-home`, or a data set, `pool/home`.
+fn is_name(device: &str) -> bool {
+    device.strip_prefix("/dev/").unwrap_or(device).contains(['/', ':'])
+}
+
+/// Whether a mount option tells a path, as `subvol=/home`, or a server, as `addr=192.0.2.7`.
+fn tells_a_place(option: &str) -> bool {
+    let addresses = ["addr=", "clientaddr=", "mountaddr=", "username=", "domain="];
+    option.contains('/') || addresses.iter().any(|name| option.starts_with(name))
 }
 
 #[cfg(test)]
@@ -101,11 +115,31 @@ mod tests {
         let exported = given.exported();
         assert!(exported.names_of_its_machine().is_empty());
         let text = exported.environment.to_string();
-        for name in names.into_iter().chain(["192.0.2.7"]) {
+        for name in names {
             assert!(!text.contains(name), "{name} in {text}");
         }
         for kept in ["ext4", "nfs4", "/dev/sda1", "cpu_count"] {
             assert!(text.contains(kept), "{kept} in {text}");
+        }
+    }
+
+    #[test]
+    fn volumes_and_paths_in_options_are_names() {
+        for (device, expected) in [
+            ("/dev/sda1", "/dev/sda1"),
+            ("/dev/loop0", "/dev/loop0"),
+            ("tmpfs", "tmpfs"),
+            ("/dev/mapper/desk--vg-home", "not told"),
+            ("//files/ann", "not told"),
+            ("tank/home", "not told"),
+        ] {
+            let mut side = local("/home");
+            side["device"] = device.into();
+            side["mount_options"] = "rw,relatime;rw,ssd,subvol=/@home,commit=5".into();
+            let exported = record(side.clone(), side).exported();
+            let src = &exported.environment["src"];
+            assert_eq!(src["device"], expected, "{device}");
+            assert_eq!(src["mount_options"], "rw,relatime;rw,ssd,commit=5");
         }
     }
 

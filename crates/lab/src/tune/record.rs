@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::candidates::{self, Candidate, Role, Status};
 use super::search::Search;
 use crate::stats::{RoundTimes, SlowMode, median};
-use crate::words;
 
 /// The number of this form. It changes when a field changes its meaning or goes. 2: ratios are of
 /// expected times, slow modes included; in 1 they were of typical times.
@@ -205,8 +204,7 @@ impl Record {
         for finding in &self.situations {
             for result in &finding.variants {
                 let Some(mode) = &result.slow_mode else { continue };
-                let sentence =
-                    format!("{}, {}: {}.", result.name, finding.words, words::slow_mode(mode));
+                let sentence = format!("{}, {}: {}.", result.name, finding.words, mode.in_words());
                 found.push((mode.added_share(), sentence));
             }
         }
