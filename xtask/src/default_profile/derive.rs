@@ -1,5 +1,8 @@
-//! Derives the built-in profile from measurements. It is for machines without measurements, so it
-//! differs from the rule only where that was a large gain on every measured machine.
+//! Derives the built-in profile from measurements. It is for machines without measurements: in each
+//! situation the variant whose worst regret over the measured machines is the least (minimax regret:
+//! Savage, Journal of the American Statistical Association 46, 1951). The regret of a variant on a
+//! machine is its time over that of the machine's best. The profile differs from the rule only where
+//! the worst regret of the rule is much larger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +14,11 @@ use engines::profile::{
 use lab::stats::median;
 use lab::tune::record::{Finding, Record};
 
-/// A variant is built in if the rule is slower by at least this ratio, at the lower end of the
-/// interval. A smaller gain may be a loss on another machine.
+use super::machine::Machine;
+use super::store::fs_types;
+
+/// A variant is built in if the worst regret of the rule is larger by at least this ratio, at the
+/// lower end of its interval. A smaller gain may be a loss on another machine.
 const GAIN_MIN: f64 = 1.05;
 
 const HEADING: &str = "\
@@ -25,7 +31,7 @@ pub(crate) fn profile_text(records: &[&Record]) -> String {
     let mut by_pair: BTreeMap<(String, String), Vec<&Record>> = BTreeMap::new();
     let mut by_dst: BTreeMap<String, Vec<&Record>> = BTreeMap::new();
     for record in records {
-        if let (Some(src), Some(dst)) = (fs_type(record, "src"), fs_type(record, "dst")) {
+        if let Some([src, dst]) = fs_types(record) {
             by_pair.entry((src, dst.clone())).or_default().push(record);
             by_dst.entry(dst).or_default().push(record);
         }
@@ -46,10 +52,6 @@ pub(crate) fn profile_text(records: &[&Record]) -> String {
         false => vec![MachineChoices { pairs, ..MachineChoices::default() }],
     };
     format!("{HEADING}{}", Profile { machines }.to_toml())
-}
-
-fn fs_type(record: &Record, side: &str) -> Option<String> {
-    Some(record.environment.get(side)?.get("fs_type")?.as_str()?.to_owned())
 }
 
 fn by_type(fs_type: &str) -> FileSystem {
@@ -92,102 +94,117 @@ fn situations(records: &[&Record]) -> Vec<Situation> {
     situations
 }
 
-fn findings<'r>(situation: Situation, records: &[&'r Record]) -> Vec<&'r Finding> {
-    records
-        .iter()
-        .flat_map(|record| &record.situations)
-        .filter(|finding| finding.situation() == Some(situation) && finding.choice.is_some())
+/// What one record tells of a situation.
+#[derive(Clone, Copy)]
+struct Found<'r> {
+    finding: &'r Finding,
+    record: &'r Record,
+}
+
+impl Found<'_> {
+    /// The time of the variant called `name` over that of the best. A variant that is refused has
+    /// that of the rule, which continues there. `None` if it was not measured.
+    fn regret(&self, name: &str) -> Option<f64> {
+        let known = self.finding.ratio_to_best(name);
+        let is_refused = || self.record.refused.iter().any(|it| it.variant == name);
+        known.or_else(|| is_refused().then(|| self.finding.ratio_to_best(self.rule()?)).flatten())
+    }
+
+    fn rule(&self) -> Option<&str> {
+        self.finding.rule.as_deref()
+    }
+
+    /// The lower bound of the rule's regret.
+    fn rule_at_least(&self) -> Option<f64> {
+        let rule = self.rule()?;
+        match self.finding.variant_result(rule) {
+            Some(result) => result.ratio_low,
+            None => self.finding.ratio_to_best(rule).map(|ratio| ratio / ELIMINATION_ERROR_MAX),
+        }
+    }
+}
+
+fn found<'r>(situation: Situation, records: &[&'r Record]) -> Vec<Found<'r>> {
+    let of =
+        |record: &'r Record| record.situations.iter().map(move |finding| Found { finding, record });
+    let all = records.iter().flat_map(|record| of(record));
+    all.filter(|it| it.finding.situation() == Some(situation) && it.finding.choice.is_some())
         .collect()
 }
 
 /// The factor by which a ratio from elimination rounds may differ from that of the final round.
 const ELIMINATION_ERROR_MAX: f64 = 1.15;
 
-/// The usable variant whose greatest loss over all `findings` is the smallest, and its losses, as
-/// ratios to the best.
-fn smallest_worst_loss(
-    findings: &[&Finding],
+/// The worst regret of the variant called `name` over all machines that measured the situation, each
+/// with all of its records. `None` if one of them did not measure it: its regret there is unknown and
+/// may be of any size.
+fn worst_regret(found: &[Found<'_>], name: &str) -> Option<f64> {
+    found.iter().try_fold(1.0, |worst: f64, it| Some(worst.max(it.regret(name)?)))
+}
+
+/// The usable variant whose worst regret is the least, with that regret. A variant of unknown regret
+/// is not among them.
+fn least_worst_regret(
+    found: &[Found<'_>],
     is_usable: impl Fn(&str) -> bool,
-) -> Option<(String, Vec<f64>)> {
-    let names: BTreeSet<&str> = findings.iter().flat_map(|finding| finding.names()).collect();
+) -> Option<(String, f64)> {
+    let names: BTreeSet<&str> = found.iter().flat_map(|it| it.finding.names()).collect();
     let usable = names.into_iter().filter(|name| is_usable(name));
-    let losses = |name: &str| -> Option<Vec<f64>> {
-        findings.iter().map(|finding| finding.ratio_to_best(name)).collect()
-    };
-    let greatest = |losses: &[f64]| losses.iter().copied().fold(1.0, f64::max);
-    let known = usable.filter_map(|name| Some((name, losses(name)?)));
-    let best = known.min_by(|(_, a), (_, b)| greatest(a).total_cmp(&greatest(b)))?;
-    Some((best.0.to_owned(), best.1))
+    let known = usable.filter_map(|name| Some((name, worst_regret(found, name)?)));
+    let least = known.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    Some((least.0.to_owned(), least.1))
 }
 
 fn is_usable(name: &str, situation: Situation) -> bool {
     name.parse::<Variant>().is_ok_and(|variant| may_be_built_in(&variant, situation))
 }
 
-/// The lower bound of the rule's loss, as a ratio to the best.
-fn rule_at_least(finding: &Finding) -> Option<f64> {
-    let rule = finding.rule.as_deref()?;
-    match finding.variant_result(rule) {
-        Some(result) => result.ratio_low,
-        None => finding.ratio_to_best(rule).map(|ratio| ratio / ELIMINATION_ERROR_MAX),
-    }
-}
-
-/// The line of `situation`: the variant whose greatest loss over all records is the smallest, if
-/// the rule is much slower in each of them.
+/// The line of `situation`: the variant whose worst regret is the least, if that of the rule is much
+/// larger.
 fn line(situation: Situation, records: &[&Record]) -> Option<Line> {
-    let findings = findings(situation, records);
+    let found = found(situation, records);
     // With a single record, its own choice, which is the simplest of those that are as good.
-    let own = findings.first()?.choice.as_deref().filter(|own| {
-        let is_known = findings[0].ratio_to_best(own).is_some();
-        findings.len() == 1 && is_usable(own, situation) && is_known
+    let own = found.first()?.finding.choice.as_deref().filter(|own| {
+        found.len() == 1 && is_usable(own, situation) && found[0].regret(own).is_some()
     });
-    let variant = match own {
-        Some(own) => own.to_owned(),
-        None => smallest_worst_loss(&findings, |name| is_usable(name, situation))?.0,
+    let (variant, worst) = match own {
+        Some(own) => (own.to_owned(), found[0].regret(own)?),
+        None => least_worst_regret(&found, |name| is_usable(name, situation))?,
     };
-    let gains = |finding: &&Finding| {
-        let built_in = finding.ratio_to_best(&variant);
-        rule_at_least(finding).zip(built_in).is_some_and(|(rule, own)| rule / own >= GAIN_MIN)
-    };
-    if !findings.iter().all(gains) {
+    // Where a machine did not measure the rule, its worst regret is at least that of the others.
+    let rule_at_least = found.iter().filter_map(Found::rule_at_least).max_by(f64::total_cmp)?;
+    if rule_at_least / worst < GAIN_MIN {
         return None;
     }
-    let rounds = findings.iter().map(|finding| finding.rounds).min();
-    let others = findings.iter().filter_map(|finding| lost_by_rule(finding)).collect();
+    let rounds = found.iter().map(|it| it.finding.rounds).min();
+    let others = found.iter().filter_map(|it| lost_by_rule(it.finding)).collect();
     let measured = Measured { rounds, others, ..Measured::default() };
     Some(Line::of(situation, Choice { variant, measured }))
 }
 
-/// A line with the rule itself, if it was no slower here than the general line.
+/// A line with the rule itself, if its worst regret is no larger than that of the general line.
 fn rule_line(situation: Situation, records: &[&Record], general: &Line) -> Option<Line> {
-    let findings = findings(situation, records);
-    let is_as_good = |finding: &&Finding| {
-        let rule = finding.ratio_to_best(finding.rule.as_deref()?)?;
-        let general = finding.ratio_to_best(&general.choice.variant);
-        Some(general.is_none_or(|general| general >= rule))
-    };
-    let is_better = findings.iter().any(|finding| is_as_good(finding) == Some(true));
-    let rule = findings.first()?.rule.clone().filter(|_| is_better)?;
-    let rounds = findings.iter().map(|finding| finding.rounds).min();
+    let found = found(situation, records);
+    let rule = found.first()?.rule()?.to_owned();
+    let own = worst_regret(&found, &rule)?;
+    let is_better =
+        worst_regret(&found, &general.choice.variant).is_none_or(|general| general >= own);
+    let rounds = found.iter().map(|it| it.finding.rounds).min();
     let measured = Measured { rounds, ..Measured::default() };
-    Some(Line::of(situation, Choice { variant: rule, measured }))
+    is_better.then(|| Line::of(situation, Choice { variant: rule, measured }))
 }
 
-/// The minimum gain over the rule for a general line: the median over the records, and that of each
-/// record.
+/// The minimum gain over the rule for a general line: in the worst regrets over the machines, where
+/// each machine has the medians of its records; and in each record.
 const GENERAL_GAIN_MIN: f64 = 1.05;
 const EACH_GAIN_MIN: f64 = 0.8;
 
-/// The line of `situation` for sources without measurements: the variant whose greatest loss over
-/// the records is the smallest. The records must have at least two sources.
+/// The line of `situation` for sources without measurements: the variant whose worst regret over the
+/// records is the least. The records must have at least two sources.
 fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
-    let findings = findings(situation, records);
-    let has_finding = |record: &&&Record| {
-        record.situations.iter().any(|it| it.situation() == Some(situation) && it.choice.is_some())
-    };
+    let found = found(situation, records);
     let sources: BTreeSet<_> =
-        records.iter().filter(has_finding).map(|record| fs_type(record, "src")).collect();
+        found.iter().filter_map(|it| fs_types(it.record)).map(|[src, _]| src).collect();
     if sources.len() < 2 {
         // One source alone gives no general line.
         return None;
@@ -196,16 +213,27 @@ fn general_line(situation: Situation, records: &[&Record]) -> Option<Line> {
     // some cannot, and some send each read to a server.
     let may_be_general =
         |name: &str| is_usable(name, situation) && !name.starts_with("direct_read");
-    let (variant, losses) = smallest_worst_loss(&findings, may_be_general)?;
-    let gain = |(finding, loss): (&&Finding, &f64)| {
-        Some(finding.ratio_to_best(finding.rule.as_deref()?)? / loss)
-    };
-    let gains: Vec<f64> = findings.iter().zip(&losses).filter_map(gain).collect();
-    let gains_in_each = gains.iter().all(|gain| *gain >= EACH_GAIN_MIN);
-    if !gains_in_each || median(&gains)? < GENERAL_GAIN_MIN {
+    let (variant, _) = least_worst_regret(&found, may_be_general)?;
+    let mut by_machine: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for it in &found {
+        let rule = it.rule().and_then(|rule| it.regret(rule));
+        let Some((rule, own)) = rule.zip(it.regret(&variant)) else { continue };
+        let (gains, owns) = by_machine.entry(Machine::of(it.record).id()).or_default();
+        gains.push(rule / own);
+        owns.push(own);
+    }
+    if by_machine.values().flat_map(|(gains, _)| gains).any(|gain| *gain < EACH_GAIN_MIN) {
         return None;
     }
-    Some(Line::of(situation, Choice { variant, ..Choice::default() }))
+    // Of each machine the middle regret of the variant, and that of the rule by the middle gain.
+    let middles = by_machine.values().filter_map(|(gains, owns)| {
+        let own = median(owns)?;
+        Some((own, own * median(gains)?))
+    });
+    let (own, rule) =
+        middles.reduce(|(own, rule), (its, of_rule)| (own.max(its), rule.max(of_rule)))?;
+    let is_gain = rule / own >= GENERAL_GAIN_MIN;
+    is_gain.then(|| Line::of(situation, Choice { variant, ..Choice::default() }))
 }
 
 /// Whether `variant` may be used in `situation` on machines without measurements.
@@ -221,7 +249,9 @@ fn may_be_built_in(variant: &Variant, situation: Situation) -> bool {
         // latency of a disk, costs nothing, and neither does a second read of cached data.
         _ => situation.no_cache || !variant.reads_past_cache(),
     };
-    variant.is_copier() && !maps && !leaves_no_pages && may_read_so
+    // It measures and chooses by itself, and a copy uses it without a line where that pays.
+    let is_adaptive = variant.engine.name == "adaptive";
+    variant.is_copier() && !maps && !leaves_no_pages && may_read_so && !is_adaptive
 }
 
 /// The bytes in flight that keep a disk as busy as readahead does.
@@ -288,20 +318,38 @@ mod tests {
         lines.collect::<Vec<_>>().join("; ")
     }
 
+    /// The same record of another machine.
+    fn on(mut record: Record, cpu_model: &str) -> Record {
+        record.environment["cpu_model"] = cpu_model.into();
+        record
+    }
+
     #[test]
-    fn only_large_gains_on_every_machine_are_built_in() {
+    fn only_large_gains_are_built_in() {
         let rule = "read_write:256K";
-        let fast = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.3, 1.2)]);
-        let little = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.03, 1.02)]);
-        let unsure = record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, 1.3, 1.04)]);
+        let of = |ratio: f64, low: f64| {
+            record("ext4", "xfs", "splice", &[("splice", 1.0, 1.0), (rule, ratio, low)])
+        };
+        assert_eq!(derived(&[of(1.3, 1.2)]), "ext4 xfs splice");
+        assert_eq!(derived(&[of(1.03, 1.02)]), "");
+        assert_eq!(derived(&[of(1.3, 1.04)]), "");
         let own = record("ext4", "xfs", rule, &[(rule, 1.0, 1.0), ("splice", 1.2, 1.1)]);
-        assert_eq!(derived(std::slice::from_ref(&fast)), "ext4 xfs splice");
-        for other in [little, unsure, own] {
-            assert_eq!(derived(std::slice::from_ref(&other)), "");
-            assert_eq!(derived(&[fast.clone(), other]), "");
-        }
+        assert_eq!(derived(std::slice::from_ref(&own)), "");
         assert_eq!(derived(&[]), "");
-        // The variant that is nearly the best on both machines, not the best on one.
+    }
+
+    /// Two machines, each with the ratios of some variants to its best.
+    fn on_two_machines(one: &[(&str, f64, f64)], other: &[(&str, f64, f64)]) -> Vec<Record> {
+        let best = |of: &[(&str, f64, f64)]| of[0].0.to_owned();
+        vec![
+            on(record("xfs", "xfs", &best(one), one), "one"),
+            on(record("xfs", "xfs", &best(other), other), "other"),
+        ]
+    }
+
+    #[test]
+    fn the_least_worst_regret_is_built_in() {
+        let rule = "read_write:256K";
         let one = [
             ("splice", 1.0, 1.0),
             ("sendfile", 1.1, 1.0),
@@ -314,8 +362,51 @@ mod tests {
             ("splice", 1.5, 1.4),
             (rule, 2.0, 1.9),
         ];
+        // The variant that is nearly the best on both machines, not the best on one.
+        assert_eq!(derived(&on_two_machines(&one, &other)), "xfs xfs sendfile");
+        // Two records of one machine count as that machine's worst.
         let both = [record("xfs", "xfs", "splice", &one), record("xfs", "xfs", "stdio:4K", &other)];
         assert_eq!(derived(&both), "xfs xfs sendfile");
+        // A loss on one machine is allowed if the rule loses more on another.
+        let gains = [("splice", 1.0, 1.0), (rule, 1.3, 1.2)];
+        for (loss, expected) in [(1.1, "xfs xfs splice"), (1.16, ""), (1.3, "")] {
+            let loses = [(rule, 1.0, 1.0), ("splice", loss, loss)];
+            assert_eq!(derived(&on_two_machines(&gains, &loses)), expected, "{loss}");
+        }
+    }
+
+    /// What a machine did not measure may be of any size there.
+    #[test]
+    fn a_variant_of_unknown_regret_is_not_built_in() {
+        let rule = "read_write:256K";
+        let one = [("splice", 1.0, 1.0), ("sendfile", 1.1, 1.0), (rule, 1.4, 1.3)];
+        let other = [("sendfile", 1.0, 1.0), (rule, 1.4, 1.3)];
+        let records = on_two_machines(&one, &other);
+        assert_eq!(derived(&records), "xfs xfs sendfile");
+        // Elimination rounds are a measurement.
+        let known = with_left(records[1].clone(), &[("splice", 1.02)]);
+        assert_eq!(derived(&[records[0].clone(), known]), "xfs xfs splice");
+        // A variant that is refused is continued by the rule, whose regret it has.
+        let refused = |rule_ratio: f64| {
+            let other = [("stdio:4K", 1.0, 1.0), (rule, rule_ratio, rule_ratio)];
+            let mut record = on(record("xfs", "xfs", "stdio:4K", &other), "other");
+            let reason = "Operation not permitted".to_owned();
+            record
+                .refused
+                .push(lab::tune::record::Refused { variant: "splice".to_owned(), reason });
+            record
+        };
+        assert_eq!(derived(&[records[0].clone(), refused(1.05)]), "xfs xfs splice");
+        assert_eq!(derived(&[records[0].clone(), refused(1.4)]), "");
+        // The worst regret of the rule is at least the one that is known.
+        let no_rule = on(record("xfs", "xfs", "splice", &[("splice", 1.0, 1.0)]), "other");
+        assert_eq!(derived(&[records[0].clone(), no_rule]), "xfs xfs splice");
+        // No machine but one knows anything but the rule.
+        let unknown = on_two_machines(&one, &[(rule, 1.0, 1.0)]);
+        assert_eq!(derived(&unknown), "");
+        // A pair that another machine did not measure is that of the one that did.
+        let elsewhere = on(record("ext4", "ext4", rule, &[(rule, 1.0, 1.0)]), "other");
+        assert_eq!(derived(&[records[0].clone(), elsewhere]), "xfs xfs splice");
     }
 
     /// The same record with variants that elimination rounds dropped, and their ratios.
@@ -357,6 +448,25 @@ mod tests {
         let better = record("btrfs", "xfs", rule, &[(rule, 1.0, 1.0), ("splice:1M", 1.01, 1.0)]);
         let found = derived(&[ext4.clone(), tmpfs.clone(), better]);
         assert_eq!(found, format!("btrfs xfs {rule}; {own}; * xfs splice:1M"));
+        // It has to gain in the worst case of the machines.
+        let like = |record: &Record| on(record.clone(), "other");
+        let two = [ext4.clone(), tmpfs.clone(), like(&ext4), like(&tmpfs)];
+        assert_eq!(derived(&two), format!("{own}; * xfs splice:1M"));
+        let no_gain = |src: &str| {
+            let variants = [("splice:1M", 1.0, 1.0), (rule, 1.02, 1.01)];
+            with_left(
+                on(record(src, "xfs", "splice:1M", &variants), "other"),
+                &[("splice:2M", 1.2)],
+            )
+        };
+        let two = [ext4.clone(), tmpfs.clone(), no_gain("ext4"), no_gain("tmpfs")];
+        assert_eq!(derived(&two), format!("{own}; * xfs splice:1M"));
+        let loss = |src: &str| {
+            let variants = [(rule, 1.0, 1.0), ("splice:1M", 1.24, 1.2)];
+            with_left(on(record(src, "xfs", rule, &variants), "other"), &[("splice:2M", 1.24)])
+        };
+        let two = [ext4.clone(), tmpfs.clone(), loss("ext4"), loss("tmpfs")];
+        assert_eq!(derived(&two), "");
         // A large loss somewhere excludes a variant.
         let worse = record("btrfs", "xfs", rule, &[(rule, 1.0, 1.0), ("splice:1M", 1.3, 1.2)]);
         assert_eq!(derived(&[ext4, tmpfs, worse]), own);
@@ -387,6 +497,7 @@ mod tests {
             ("dontcache", Residency::Resident, true, true),
             ("dontcache", Residency::Resident, false, false),
             ("memory", Residency::Resident, false, false),
+            ("adaptive", Residency::Resident, false, false),
         ] {
             let size = SizeClass::of(64 << 20);
             let situation = Situation { size, residency, in_flight: InFlight::One, no_cache };

@@ -3,17 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, anyhow, bail, ensure};
-use lab::tune::record::{Record, Records};
+use anyhow::{Context, ensure};
+use engines::profile::Profile;
+use lab::tune::record::Record;
+use machine::Machine;
 
 use crate::file_systems::FileSystems;
 use crate::peers::{FsPair, build_haulage, parse_fs};
 
 pub(crate) mod derive;
+mod machine;
+mod store;
 
 /// Derive the built-in profile, crates/engines/src/profile/default.toml, from the measurements in
-/// record/: one or more files for each pair of file systems, as 'haulage tune --json' writes them,
-/// without single runs.
+/// record/: a folder a machine, with its description in machine.json, and a file or more for each
+/// pair of file systems, as 'haulage tune SRC DST --export' writes them.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask default-profile", bin_name = "cargo xtask default-profile")]
 pub(crate) struct Args {
@@ -31,13 +35,17 @@ pub(crate) struct Args {
     /// The build of haulage to measure with [default: build this tree]
     #[arg(long, value_name = "PATH", requires = "measure")]
     haulage: Option<PathBuf>,
-    /// First add this record of 'haulage tune --json' to record/, under its own name: from another
-    /// machine, or with other mkfs options
+    /// First add the records of 'haulage tune --export FILE' to record/, in the folder of their
+    /// machine. A record of the same machine and the same file systems is replaced
     #[arg(long, value_name = "FILE", conflicts_with = "measure")]
     keep: Option<PathBuf>,
-    /// Only check that the profile is the one derived from record/
-    #[arg(long, conflicts_with_all = ["measure", "keep"])]
-    check: bool,
+    /// Add it beside the one of the same file systems, for file systems made with other options
+    #[arg(long, value_name = "WORD", requires = "keep")]
+    suffix: Option<String>,
+    /// Only check. Without FILE: that the profile is the one derived from record/. With FILE: that
+    /// the records of 'haulage tune --export FILE' can be added, and what would change
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with_all = ["measure", "keep"])]
+    check: Option<Option<PathBuf>>,
 }
 
 impl Args {
@@ -69,19 +77,27 @@ impl Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
+    if let Some(Some(path)) = &args.check {
+        return check_record(path);
+    }
+    let dir = store::record_dir();
     if args.measure {
         measure(args, file_systems)?;
     }
     if let Some(path) = &args.keep {
-        let name = path.file_name().with_context(|| format!("'{}' is no file", path.display()))?;
-        ensure!(path.extension().is_some_and(|ending| ending == "json"), "it has to end in .json");
-        let text = std::fs::read(path).with_context(|| path.display().to_string())?;
-        keep(&text, Path::new(name))?;
+        let records = store::read(path)?.pairs;
+        records.iter().try_for_each(store::check_names)?;
+        for path in store::add(&dir, records, args.suffix.as_deref())? {
+            eprintln!("xtask: '{}' is written", path.display());
+        }
+    }
+    if args.check.is_none() {
+        store::describe_machines(&dir)?;
     }
     let derived = derive::profile_text(&records()?.iter().collect::<Vec<_>>());
     let path = profile_path();
     let present = std::fs::read_to_string(&path).unwrap_or_default();
-    if args.check {
+    if args.check.is_some() {
         ensure!(present == derived, "'{}' is not the profile derived from record/", path.display());
         return Ok(ExitCode::SUCCESS);
     }
@@ -89,6 +105,52 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
     let word = if present == derived { "is unchanged" } else { "is rewritten" };
     eprintln!("xtask: '{}' {word}", path.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks the records of the file `path` as `--keep` would, and prints what would change.
+fn check_record(path: &Path) -> anyhow::Result<ExitCode> {
+    let added = store::read(path)?.pairs;
+    ensure!(!added.is_empty(), "'{}' has no records", path.display());
+    let present = records()?;
+    for record in &added {
+        let check = store::check(record).and_then(|()| store::check_names(record));
+        let place = store::fs_types(record).map(|types| types.join(" to ")).unwrap_or_default();
+        check.with_context(|| format!("'{}', {place}", path.display()))?;
+        let answered = record.situations.iter().filter(|it| it.choice.is_some()).count();
+        let id = Machine::of(record).id();
+        println!("{id}: {place}, {answered} of {} situations", record.situations.len());
+    }
+    // As after `--keep`: records of the same machine and file systems are replaced.
+    let key = |record: &Record| (Machine::of(record).id(), store::fs_types(record));
+    let stays = |record: &&Record| added.iter().all(|it| key(it) != key(record));
+    let after: Vec<&Record> = present.iter().filter(stays).chain(&added).collect();
+    let before: Vec<&Record> = present.iter().collect();
+    let (before, after) =
+        (lines(&derive::profile_text(&before)), lines(&derive::profile_text(&after)));
+    let changes: Vec<String> = before
+        .iter()
+        .filter(|line| !after.contains(line))
+        .map(|line| format!("- {line}"))
+        .chain(after.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}")))
+        .collect();
+    match changes.as_slice() {
+        [] => println!("The built-in profile would not change."),
+        changes => println!("The built-in profile would change:\n{}", changes.join("\n")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The choices of a profile, a line each.
+fn lines(profile: &str) -> Vec<String> {
+    let parsed = Profile::parse(profile).expect("a written profile can be parsed").profile;
+    let pairs = parsed.machines.into_iter().flat_map(|machine| machine.pairs);
+    let lines = pairs.flat_map(|pair| {
+        let place = format!("{} to {}", pair.src.in_words(), pair.dst.in_words());
+        pair.lines
+            .into_iter()
+            .map(move |line| format!("{place}, {}: {}", line.in_words(), line.choice.variant))
+    });
+    lines.collect()
 }
 
 fn measure(args: &Args, file_systems: &FileSystems) -> anyhow::Result<()> {
@@ -110,14 +172,14 @@ fn measure(args: &Args, file_systems: &FileSystems) -> anyhow::Result<()> {
         let status = Command::new(&haulage)
             .arg("tune")
             .args(if src == dst { &dirs[..1] } else { &dirs[..] })
-            .args(["--time", &args.time.to_string(), "--seed", "1", "--json"])
+            .args(["--time", &args.time.to_string(), "--seed", "1", "--export"])
             .arg(json.path())
             // The measurements here do not go into the user's profile.
             .env("HAULAGE_PROFILE", "")
             .status()
             .with_context(|| haulage.display().to_string())?;
         ensure!(status.success(), "haulage tune: {status}");
-        keep(&std::fs::read(json.path())?, format!("{src}-{dst}.json").as_ref())?;
+        store::add(&store::record_dir(), store::read(json.path())?.pairs, None)?;
         measured += 1;
     }
     ensure!(measured > 0, "there is no file system to measure on");
@@ -139,44 +201,13 @@ fn read_ahead_as_most_devices(dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a measurement to record/, without the times of single runs.
-fn keep(text: &[u8], name: &Path) -> anyhow::Result<()> {
-    let records = Records::parse(text).map_err(|why| anyhow!("the measurement: {why}"))?;
-    let summaries = records.pairs.into_iter().map(Record::summary).collect();
-    let mut text = serde_json::to_string_pretty(&Records::of(summaries))?;
-    text.push('\n');
-    let path = root().join("record").join(name);
-    std::fs::create_dir_all(root().join("record"))?;
-    std::fs::write(&path, text).with_context(|| path.display().to_string())
-}
-
-/// Every record, in the order of their files' names.
+/// Every record, by machine, in the order of their files' names.
 pub(crate) fn records() -> anyhow::Result<Vec<Record>> {
-    let dir = root().join("record");
-    let mut files: Vec<PathBuf> = match std::fs::read_dir(&dir) {
-        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
-        // Nothing was measured: the rule applies everywhere.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => bail!("'{}': {error}", dir.display()),
-    };
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
-    let mut records = Vec::new();
-    for path in files {
-        let text = std::fs::read(&path).with_context(|| path.display().to_string())?;
-        let read = Records::parse(&text).map_err(|why| anyhow!("'{}': {why}", path.display()))?;
-        records.extend(read.pairs);
-    }
-    Ok(records)
+    store::read_all(&store::record_dir())
 }
 
 fn profile_path() -> PathBuf {
-    root().join("crates/engines/src/profile/default.toml")
-}
-
-/// The root of the repository.
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ is in the repository")
+    store::root().join("crates/engines/src/profile/default.toml")
 }
 
 #[cfg(test)]
