@@ -109,8 +109,15 @@ mod tests {
             "fs_type": "nfs4", "mount_options": "rw,addr=192.0.2.7",
         });
         let given = record(local("/home"), nfs);
-        let names =
-            ["desk", "/home/ann", "/home", "/net/ann", "/net", "files.example.org:/export/ann"];
+        let names = [
+            "desk",
+            "/home/ann",
+            "/home",
+            "/net/ann",
+            "/net",
+            "files.example.org:/export/ann",
+            "addr=192.0.2.7",
+        ];
         assert_eq!(given.names_of_its_machine(), names);
         let exported = given.exported();
         assert!(exported.names_of_its_machine().is_empty());
