@@ -14,6 +14,7 @@ mod cp;
 mod docs;
 mod engines_command;
 mod error_text;
+mod last_words;
 mod man_command;
 mod race;
 mod report;
@@ -154,6 +155,7 @@ fn command_names() -> Argument {
 engines::program!(run);
 
 fn run() -> ExitCode {
+    last_words::install();
     let mut args: Vec<OsString> = std::env::args_os().collect();
     // A link or copy of this program that is named cp acts as cp.
     if args.first().is_some_and(|name| cp::is_cp(name)) {

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::Context;
 use lab::scratch::{Remover, Scratch};
 use lab::source::Source;
-use signal_hook::iterator::Signals;
+
+use crate::signals::SignalQueue;
 
 /// The scratch directories of this process, and the thread that waits for signals.
 pub(crate) struct ScratchGuard {
@@ -39,27 +40,28 @@ impl ScratchGuard {
     /// Starts a thread that waits for signals, so that a signal does not wait for the copy of a large
     /// file to end. It sleeps while runs are timed.
     fn install(command: &'static str) -> std::io::Result<ScratchGuard> {
-        let mut signals = Signals::new(crate::signals::ending())?;
+        let mut signals = SignalQueue::of(&crate::signals::ending())?;
         let cleanup = Arc::new(Mutex::new(Cleanup::default()));
         let slot = Arc::clone(&cleanup);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            if let Some(signal) = signals.forever().next() {
-                // The lock is held until the process ends: see `wait_if_ending`.
-                let cleanup = lock(&slot);
-                if let Some(stop) = &cleanup.stop {
-                    stop();
+            let signal = loop {
+                if let Some(signal) = signals.wait().next() {
+                    break signal;
                 }
-                cleanup.removers.iter().for_each(Remover::remove);
-                let note = &cleanup.note;
-                // The terminal has echoed ^C at the start of the line.
-                let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
-                eprintln!(
-                    "{start}haulage {command}: interrupted; its scratch files are removed{note}"
-                );
-                // Ends by the signal, which the parent can see in the wait status.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-                std::process::exit(1);
+            };
+            // The lock is held until the process ends: see `wait_if_ending`.
+            let cleanup = lock(&slot);
+            if let Some(stop) = &cleanup.stop {
+                stop();
             }
+            cleanup.removers.iter().for_each(Remover::remove);
+            let note = &cleanup.note;
+            // The terminal has echoed ^C at the start of the line.
+            let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
+            eprintln!("{start}haulage {command}: interrupted; its scratch files are removed{note}");
+            // Ends by the signal, which the parent can see in the wait status.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+            std::process::exit(1);
         })?;
         Ok(ScratchGuard { cleanup })
     }

@@ -188,6 +188,37 @@ fn attributes_that_cannot_be_listed_are_counted() {
     assert!(!stderr(&output).contains("attributes"), "{}", stderr(&output));
 }
 
+/// What the copy does not need may fail, and nobody sees a panic.
+#[test]
+fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
+    for number in 0..300 {
+        write(dir.path().join(format!("s/d/{number}")), "content").expect("a file");
+    }
+    std::fs::hard_link(dir.path().join("s/d/1"), dir.path().join("s/other")).expect("a link");
+    for call in ["getrandom", "clock_gettime", "recvfrom"] {
+        for when in ["1", "2", "1+", "2+"] {
+            // The rate limit makes the program wait for signals.
+            for options in [&["-a", "--jobs=2", "--limit-rate=1G"][..], &["-a", "--durable", "-b"]]
+            {
+                let what = format!("{call} {when} {options:?}");
+                let inject = format!("inject={call}:error=EIO:when={when}");
+                let args = [options, &["-T", "s", "t"]].concat();
+                let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
+                assert_eq!(
+                    (stderr(&output).as_str(), output.status.code()),
+                    ("", Some(0)),
+                    "{what}"
+                );
+                let copied = std::fs::read_dir(dir.path().join("t/d")).expect("the copy").count();
+                assert_eq!(copied, 300, "{what}");
+                std::fs::remove_dir_all(dir.path().join("t")).expect("removed");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_errno_that_is_a_refusal_at_first_is_an_error_later() {
     let dir = tempfile::tempdir().expect("a directory");

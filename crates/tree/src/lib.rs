@@ -14,6 +14,7 @@ mod data;
 mod destination;
 mod entry;
 mod fs;
+mod hash;
 mod lock;
 mod metadata;
 mod report;

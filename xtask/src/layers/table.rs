@@ -96,7 +96,7 @@ const TREE: &[Layer] = &[
     layer("report", "output: diagnostics, receipts, progress"),
     layer("request", "what the caller asks for"),
     layer("fs", "subjects of the kernel, without policy"),
-    layer("lock", "locks that survive a panic"),
+    layer("lock hash", "locks that survive a panic, hash maps with a seed of their own"),
 ];
 
 const CLI: &[Layer] = &[
@@ -122,7 +122,10 @@ const CLI: &[Layer] = &[
     layer("scratch", "scratch directories, which are removed when a signal arrives"),
     layer("terminal", "arguments, and text on a terminal"),
     layer("docs", "manual pages and completions, from tables of options"),
-    layer("error_text signals version", "errors on one line, the signals that end a program"),
+    layer(
+        "error_text last_words signals version",
+        "errors on one line, the signals that end a program",
+    ),
 ];
 
 const REPORT: &[Layer] = &[

@@ -171,6 +171,17 @@ impl Console {
         closing.is_complete
     }
 
+    /// Lines with the files that are not complete, for the last words of a thread that may hold any
+    /// lock.
+    pub(super) fn incomplete_at_failure(&self) -> Vec<u8> {
+        let files = self.tracker.current_files_at_failure();
+        let diagnostics = files.into_iter().filter(|file| !file.atomic).map(|file| {
+            let CurrentFile { dst, bytes, bytes_expected, .. } = file;
+            Diagnostic::Incomplete { dst, bytes, bytes_expected }
+        });
+        diagnostics.flat_map(|incomplete| wording::of_diagnostic(&incomplete)).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Out> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use engines::sys::{block_signal, unblock_signal};
 use signal_hook::consts::{SIGCONT, SIGUSR1};
-use signal_hook::iterator::Signals;
+
+use crate::signals::SignalQueue;
 
 /// How long the copy may take to stop after a signal. A read from a pipe may never return.
 const GRACE: Duration = Duration::from_secs(1);
@@ -56,7 +57,7 @@ impl Interrupts {
             let thread = std::thread::Builder::new().name("signals".to_owned());
             let ending = crate::signals::ending();
             let handled = [&ending[..], &crate::signals::not_ignored(&[SIGUSR1, SIGCONT])].concat();
-            if let Ok(mut signals) = Signals::new(&handled) {
+            if let Ok(mut signals) = SignalQueue::of(&handled) {
                 let handle = signals.handle();
                 let blocked = self.block(&handled);
                 let watch = move || {
@@ -107,9 +108,11 @@ impl Interrupts {
         }
     }
 
-    fn wait(&self, signals: &mut Signals, ending: &[i32], actions: &Arc<dyn SignalActions>) {
-        let Some(signal) = signals.forever().find(|signal| handle(*signal, ending, actions)) else {
-            return;
+    fn wait(&self, signals: &mut SignalQueue, ending: &[i32], actions: &Arc<dyn SignalActions>) {
+        let signal = loop {
+            if let Some(signal) = signals.wait().find(|signal| handle(*signal, ending, actions)) {
+                break signal;
+            }
         };
         self.caught.store(signal, Ordering::SeqCst);
         if self.prompting.load(Ordering::SeqCst) {

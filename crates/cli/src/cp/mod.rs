@@ -42,6 +42,7 @@ use receipt::recorder::Recorder;
 use values::Generated;
 
 use crate::docs::completions::{Completed, Shell, script};
+use crate::last_words;
 use crate::version;
 
 /// Runs `cp` with the arguments after the command's name. `completions` returns the script for all of
@@ -97,6 +98,8 @@ fn copy(mut command: CopyCommand) -> ExitCode {
     let scan = (shows_progress && !is_filtered).then(|| scan::start(&request, &options));
     let console_options = ConsoleOptions { shows_progress, shows_notices };
     let console = Console::new(interrupts.clone(), recorder, console_options, scan);
+    let failing = console.clone();
+    last_words::set_command("cp", move || failing.incomplete_at_failure());
     if shows_progress {
         console.watch_signals();
         console::keep_drawing(&console);

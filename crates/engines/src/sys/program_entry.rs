@@ -10,8 +10,9 @@ use std::ffi::{c_char, c_int};
 use std::panic::catch_unwind;
 use std::process::{ExitCode, exit};
 
-/// The exit status of a program that panicked, as in the standard library.
-const PANICKED: u8 = 101;
+/// The exit status of a program that panicked: it has failed, as the commands that it stands in for
+/// would have.
+const PANICKED: u8 = 1;
 
 /// Makes a function of the type `fn() -> ExitCode` the main function of the program. The crate must
 /// have the attribute `#![cfg_attr(all(target_env = "gnu", not(test)), no_main)]`. Only glibc

@@ -5,7 +5,6 @@
 //! is then asked for its writeback errors through the descriptor that wrote it, so that an error has
 //! a file name. Elsewhere, and for few files, each is synced alone.
 
-use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -15,6 +14,7 @@ use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use crate::fs::{FileId, descriptors, is_regular};
+use crate::hash::HashMap;
 use crate::lock::lock;
 use crate::report::{Action, PendingMessages, Receipt, Reporter, Result, failed_at};
 use crate::request::Options;
@@ -129,7 +129,7 @@ impl PendingSyncs {
     /// Syncs each file system that many of the files are on. Returns the devices of those that
     /// report no error. If there is one, the files are synced one by one, which tells whose it is.
     fn sync_file_systems(&self) -> Vec<u64> {
-        let mut files: HashMap<u64, (usize, BorrowedFd<'_>)> = HashMap::new();
+        let mut files: HashMap<u64, (usize, BorrowedFd<'_>)> = HashMap::default();
         for Pending { written: Written { fd, local_dev, is_directory, .. }, .. } in &self.files {
             if let Some(dev) = *local_dev {
                 // A directory may be open for search only, and then names no file system.

@@ -3,7 +3,6 @@
 //! The walk also enters a directory that would be created. A placeholder takes the place of its
 //! descriptor, in which every lookup fails. What would exist by now is recorded here.
 
-use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -22,6 +21,7 @@ use crate::fs::{
     Caller, FileId, Handle, Place, Trust, is_regular, is_symlink, open_for_search, placeholder_dir,
     split,
 };
+use crate::hash::HashSet;
 use crate::lock::lock;
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::request::{BackupKind, Existing, Follow, Options};

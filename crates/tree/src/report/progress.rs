@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use engines::Meter;
 
 use crate::fs::{DirPath, DisplayPath, Place, join};
-use crate::lock::lock;
+use crate::lock::{lock, lock_soon};
 
 /// The progress of one run. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,21 @@ impl ProgressTracker {
     #[must_use]
     pub fn current_files(&self) -> Vec<CurrentFile> {
         let workers = lock(&self.0.workers);
-        workers.running.iter().filter_map(|counters| counters.current_file()).collect()
+        workers
+            .running
+            .iter()
+            .filter_map(|counters| counters.current_file(&lock(&counters.file)))
+            .collect()
+    }
+
+    /// As [`current_files`](ProgressTracker::current_files), for a thread that cannot go on and may
+    /// hold a lock of this: it does not wait for one longer than a tenth of a second, and leaves out
+    /// what is locked.
+    #[must_use]
+    pub fn current_files_at_failure(&self) -> Vec<CurrentFile> {
+        let Some(workers) = lock_soon(&self.0.workers) else { return Vec::new() };
+        let files = workers.running.iter();
+        files.filter_map(|counters| counters.current_file(&*lock_soon(&counters.file)?)).collect()
     }
 
     pub(crate) fn is_fine_grained(&self) -> bool {
@@ -124,8 +138,7 @@ impl WorkerCounters {
         }
     }
 
-    fn current_file(&self) -> Option<CurrentFile> {
-        let file = lock(&self.file);
+    fn current_file(&self, file: &File) -> Option<CurrentFile> {
         let name = OsStr::from_bytes(&file.name);
         file.busy.then(|| CurrentFile {
             dst: match &file.dir {

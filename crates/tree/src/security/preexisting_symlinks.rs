@@ -5,7 +5,6 @@
 //! run changes anything in it, and only if the directory has not changed since the start of the
 //! run.
 
-use std::collections::HashSet;
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
@@ -15,6 +14,7 @@ use rustix::io;
 
 use super::start_time::StartTime;
 use crate::fs::{FileId, ctime, each_name, is_symlink};
+use crate::hash::HashSet;
 use crate::lock::lock;
 
 /// The links of the directories that had not changed when they were entered.

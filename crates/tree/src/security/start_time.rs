@@ -2,7 +2,7 @@
 
 use rustix::fs::{MemfdFlags, Mode, fchmod, fstat, memfd_create};
 use rustix::io;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
 use crate::fs::ctime;
 
@@ -22,10 +22,16 @@ pub(crate) struct StartTime {
 
 impl StartTime {
     pub(crate) fn now() -> StartTime {
-        let coarse = clock_gettime(ClockId::RealtimeCoarse);
-        let coarse = (coarse.tv_sec, coarse.tv_nsec);
-        // Where timestamps are coarse, this one is of the same tick or the next one.
-        let (seconds, nanoseconds) = ctime_of_a_change().unwrap_or(coarse).max(coarse);
+        let coarse = clock_gettime_dynamic(DynamicClockId::Known(ClockId::RealtimeCoarse))
+            .map(|time| (time.tv_sec, time.tv_nsec));
+        StartTime::latest([coarse, ctime_of_a_change()])
+    }
+
+    /// The latest of `times` that are known: where timestamps are coarse, that of a change is of the
+    /// same tick as the clock or of the next one. If none is known, every change counts as later.
+    fn latest(times: [io::Result<(i64, i64)>; 2]) -> StartTime {
+        let known = times.into_iter().filter_map(Result::ok).max();
+        let (seconds, nanoseconds) = known.unwrap_or((i64::MIN, 0));
         StartTime { seconds, nanoseconds }
     }
 

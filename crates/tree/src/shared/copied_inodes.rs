@@ -2,9 +2,10 @@
 //! file of a tree is recorded, since a symbolic link may lead to it again.
 
 use std::ffi::{CStr, CString};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
 use crate::fs::{DirPath, FileId};
+use crate::hash::Seeded;
 
 /// The first copy of a source.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct CopiedInodes {
     /// Positions in `entries`, counted from one, by linear probing from the hash of the source. The
     /// length is a power of two.
     slots: Vec<u32>,
-    hasher: RandomState,
+    hasher: Seeded,
 }
 
 /// A source and its copy.
@@ -57,7 +58,7 @@ impl Default for CopiedInodes {
             directories: Vec::new(),
             names: Vec::new(),
             slots: vec![0; 16],
-            hasher: RandomState::new(),
+            hasher: Seeded::default(),
         }
     }
 }

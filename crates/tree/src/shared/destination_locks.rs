@@ -3,10 +3,10 @@
 //! Two names in a destination tree may be the same file, by a hard or symbolic link. Two workers
 //! that wrote to it at once would mix their data.
 
-use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::fs::FileId;
+use crate::hash::HashSet;
 use crate::lock::lock;
 
 /// The existing files that are being written to.

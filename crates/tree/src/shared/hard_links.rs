@@ -1,6 +1,5 @@
 //! Hard links among the files of a run: which sources have a copy, and which are being copied.
 
-use std::collections::HashSet;
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -11,6 +10,7 @@ use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
 use crate::fs::{DirPath, FileId, Place};
+use crate::hash::HashSet;
 use crate::lock::lock;
 
 /// The sources with several hard links. The first worker that finds one claims and copies it. A

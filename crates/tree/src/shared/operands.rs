@@ -1,7 +1,6 @@
 //! The operands of a run and their copies, so that repeated operands are recognised.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::sync::Mutex;
 use rustix::fs::{AtFlags, CWD, fstat, statat};
 
 use crate::fs::{FileId, Place, split, trim_slashes};
+use crate::hash::{HashMap, HashSet};
 use crate::lock::lock;
 
 /// The operands so far, and their copies.

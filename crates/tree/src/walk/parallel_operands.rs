@@ -6,7 +6,6 @@
 //! follow each other. Every other operand waits for those before it, and those after it wait for it
 //! (docs/design/work-sharing.md).
 
-use std::collections::HashSet;
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -24,6 +23,7 @@ use crate::concurrency::{ConcurrencyController, EntryCost, OpenOnDrop, Permit, P
 use crate::copy::context::CopyContext;
 use crate::entry::source_name;
 use crate::fs::{c_name, data_bytes, is_regular, last_component};
+use crate::hash::HashSet;
 
 /// Independent operands in a row that are worth starting threads (docs/design/work-sharing.md).
 const PARALLEL_MIN: usize = 32;
@@ -170,7 +170,7 @@ fn may_create_in(target: BorrowedFd<'_>) -> bool {
 
 /// How many of the first `sources` can be copied in any order.
 fn count_independent(cx: &CopyContext<'_>, target: BorrowedFd<'_>, sources: &[OsString]) -> usize {
-    let mut names = HashSet::new();
+    let mut names = HashSet::default();
     let is_independent = |source: &&OsString| {
         let source = source_name(cx.options, source);
         let name = last_component(source);

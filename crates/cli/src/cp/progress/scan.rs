@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 use tree::{Options, PreScan, Request};
 
 /// Niceness of the counting thread: the kernel gives it 3 % of a processor that the copy wants, and all
@@ -59,7 +59,8 @@ fn process_time() -> Duration {
 }
 
 fn processor_time(clock: ClockId) -> Duration {
-    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
+    let time = clock_gettime_dynamic(DynamicClockId::Known(clock));
+    time.ok().and_then(|time| Duration::try_from(time).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

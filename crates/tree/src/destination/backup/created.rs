@@ -1,6 +1,5 @@
 //! Files that this run created and that a simple backup must not replace.
 
-use std::collections::HashSet;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
@@ -8,6 +7,7 @@ use std::sync::Mutex;
 use rustix::fs::{AtFlags, statat};
 
 use crate::fs::{FileId, Place};
+use crate::hash::HashSet;
 use crate::lock::lock;
 use crate::request::{BackupKind, Options};
 

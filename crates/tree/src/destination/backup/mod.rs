@@ -206,7 +206,7 @@ fn highest_number(
 fn list_numbers(dir: BorrowedFd<'_>) -> io::Result<Highest> {
     let mut listing = Listing::default();
     let mut buffer = Buffer::default();
-    let mut highest = Highest::new();
+    let mut highest = Highest::default();
     while let Some((name, _)) = listing.next(dir, &mut buffer)? {
         if let Some((base, number)) = parse(name.to_bytes()) {
             note(&mut highest, base, number);

@@ -1,12 +1,12 @@
 //! The numbers of the backups in a directory, which is listed once and not for every file in it
 //! (docs/design/old-contents.md).
 
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 use rustix::io;
 
 use crate::fs::FileId;
+use crate::hash::HashMap;
 use crate::lock::lock;
 
 /// The highest backup number of each file in a directory.
@@ -137,7 +137,7 @@ mod tests {
         let highest = |dir, base: &str| {
             let list = || {
                 lists.set(lists.get() + 1);
-                Ok(Highest::from([(b"f".as_slice().into(), 7)]))
+                Ok(Highest::from_iter([(b"f".as_slice().into(), 7)]))
             };
             (numbers.highest(dir, base.as_bytes(), list).expect("no error"), lists.get())
         };
