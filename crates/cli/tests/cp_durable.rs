@@ -26,11 +26,21 @@ struct Crashable {
 impl Crashable {
     /// Makes an image of `kind` in `dir` and mounts it.
     fn new(kind: FsKind, dir: &Path) -> Result<Crashable, String> {
+        Crashable::made_with(kind, 400 << 20, &[], dir)
+    }
+
+    /// The same of this length and with these options of mkfs.
+    fn made_with(
+        kind: FsKind,
+        bytes: u64,
+        options: &[&str],
+        dir: &Path,
+    ) -> Result<Crashable, String> {
         let image = dir.join("image");
         let file = std::fs::File::create(&image).map_err(|error| error.to_string())?;
-        file.set_len(400 << 20).map_err(|error| error.to_string())?;
+        file.set_len(bytes).map_err(|error| error.to_string())?;
         let force = if kind == FsKind::Ext4 { "-F" } else { "-f" };
-        done(Command::new(format!("mkfs.{kind}")).args(["-q", force]).arg(&image))?;
+        done(Command::new(format!("mkfs.{kind}")).args(["-q", force]).args(options).arg(&image))?;
         let mounted = dir.join("mounted");
         create_dir(&mounted).map_err(|error| error.to_string())?;
         done(Command::new("mount").args(["-o", "loop"]).args([&image, &mounted]))?;
@@ -254,6 +264,64 @@ fn a_file_whose_writeback_failed_is_named() {
     assert!(named >= 60, "{named}: {said}");
     drop(disk);
     drop(unmount);
+}
+
+/// ext4 returns an error of the allocation of blocks to the call that starts the writeback, and to
+/// none after it.
+#[test]
+fn a_file_whose_blocks_cannot_be_allocated_is_named() {
+    let Some(scratch) = fs(FsKind::Tmpfs) else { return };
+    if !is_root() {
+        return skip(&test_name(), "to mount an image needs root");
+    }
+    for (files, bytes) in [(200, 20_000), (1, 2 << 20)] {
+        let dir = scratch.join(files.to_string());
+        create_dir(&dir).expect("a directory");
+        // One group of blocks, so that there is no other one to go on with.
+        let made = Crashable::made_with(FsKind::Ext4, 100 << 20, &["-b", "4096"], &dir);
+        let disk = match made {
+            Ok(disk) => disk,
+            Err(why) => return skip(&test_name(), &why),
+        };
+        create_dir(disk.join("t")).expect("a directory");
+        done(Command::new("umount").arg(&disk.mounted)).expect("unmounted");
+        if let Err(why) = damage_block_bitmaps(&disk.image) {
+            return skip(&test_name(), &why);
+        }
+        let options = ["-o", "loop,errors=continue"];
+        done(Command::new("mount").args(options).args([&disk.image, &disk.mounted]))
+            .expect("mounted");
+        let src = dir.join("src");
+        create_dir(&src).expect("a directory");
+        for number in 0..files {
+            write(src.join(format!("f{number}")), random_bytes(bytes, number)).expect("a file");
+        }
+        let mut command = testfs::command(haulage());
+        let output =
+            command.args(["cp", "-r", "--durable"]).arg(src.join(".")).arg(disk.join("t")).output();
+        let output = output.expect("the binary starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{files}: {said}");
+        assert!(said.contains("/t/./f"), "{files}: {said}");
+    }
+}
+
+/// Overwrites the block bitmaps of an ext4 image by other bytes.
+fn damage_block_bitmaps(image: &Path) -> Result<(), String> {
+    let output = Command::new("dumpe2fs").arg(image).output().map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let number = |line: &str| line.split_whitespace().next()?.parse::<u64>().ok();
+    let block_bytes = text.lines().find_map(|line| number(line.strip_prefix("Block size:")?));
+    let block_bytes = block_bytes.ok_or("dumpe2fs tells no block size")?;
+    let bitmaps =
+        text.lines().filter_map(|line| number(line.trim().strip_prefix("Block bitmap at ")?));
+    let file = std::fs::OpenOptions::new().write(true).open(image).map_err(|e| e.to_string())?;
+    for block in bitmaps {
+        let other = random_bytes(usize::try_from(block_bytes).expect("a block"), block);
+        std::os::unix::fs::FileExt::write_all_at(&file, &other, block * block_bytes)
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 struct UnmountOnDrop(PathBuf);

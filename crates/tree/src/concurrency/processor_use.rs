@@ -43,10 +43,15 @@ impl ProcessorUse {
 
     /// Calls `wait` while its worker does not count as busy.
     pub(crate) fn idle_during<T>(&self, wait: impl FnOnce() -> T) -> T {
+        struct Idle<'p>(&'p ProcessorUse);
+        impl Drop for Idle<'_> {
+            fn drop(&mut self) {
+                self.0.add_busy();
+            }
+        }
         self.remove_busy();
-        let result = wait();
-        self.add_busy();
-        result
+        let _idle = Idle(self);
+        wait()
     }
 
     /// The helpers of a worker that copies a file, none at first.

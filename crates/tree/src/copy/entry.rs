@@ -86,7 +86,9 @@ fn try_copy(
         }
     };
     let bytes = bytes_to_copy(cx.options, &src_stat).min(data_bytes(&src_stat));
-    if bytes >= listed.give_from_bytes && created.is_none() {
+    // Workers with other names of a file would wait for the one that copies it.
+    let is_only_name = !listed.may_have_links(cx.options, &src_stat);
+    if bytes >= listed.give_from_bytes && created.is_none() && is_only_name {
         return Ok(Next::Give(listed.src.name.to_owned(), listed.listed_as));
     }
     let entry = &Entry::new(listed, src_stat);

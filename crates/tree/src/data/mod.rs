@@ -25,4 +25,5 @@ pub(crate) mod sync;
 mod transfer;
 pub(crate) mod verify;
 pub(crate) mod worker;
+mod writeback;
 mod zeros;

@@ -16,12 +16,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engines::profile::Residency;
-use engines::sys::{begin_writing_back, cachestat, write_back};
+use engines::sys::{cachestat, write_back};
 use rustix::fs::{Advice, fadvise};
 use rustix::io;
 
 use super::files::Files;
 use super::holes::next_data;
+use super::writeback::start_writeback;
 use crate::fs::{file_bytes, is_regular};
 use crate::report::{Action, Diagnostic, Reporter};
 
@@ -130,8 +131,7 @@ impl<'f> Footprint<'f> {
             drop_absent(src, &mut self.absent, at);
         }
         let Some(dst) = self.dst else { return Ok(()) };
-        // An error here is reported by the wait below.
-        let _ = begin_writing_back(dst, self.writeback_to, at - self.writeback_to);
+        start_writeback(dst, self.writeback_to..at)?;
         let previous = std::mem::replace(&mut self.writeback_to, at);
         let written = drop_written(dst, self.dropped_to..previous);
         self.dropped_to = previous;
@@ -144,10 +144,8 @@ impl<'f> Footprint<'f> {
         if let Some(src) = self.src {
             drop_absent(src, &mut self.absent, u64::MAX);
         }
-        let dst = self.dst?;
-        let rest = self.dropped_to..at.max(self.dropped_to);
-        let _ = begin_writing_back(dst, rest.start, rest.end - rest.start);
-        Some(rest)
+        self.dst?;
+        Some(self.dropped_to..at.max(self.dropped_to))
     }
 }
 
@@ -239,6 +237,7 @@ impl PendingDrops {
     ) {
         let Some(rest) = footprint.finish(at).filter(|rest| !rest.is_empty()) else { return };
         let path = files.dst_place.path();
+        report(reporter, path.clone(), start_writeback(files.dst, rest.clone()));
         let Ok(dst) = files.dst.try_clone_to_owned() else {
             // No descriptor is left: wait for this file now.
             return report(reporter, path, drop_written(files.dst, rest));

@@ -9,10 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use engines::sys::{begin_writing_back, close, wait_for_writeback};
+use engines::sys::{close, wait_for_writeback};
 use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
+use super::writeback::start_writeback;
 use crate::fs::{FileId, descriptors, is_regular};
 use crate::hash::HashMap;
 use crate::lock::lock;
@@ -34,8 +35,8 @@ const DESCRIPTORS_MIN: u64 = 256;
 /// Fewer files are synced one by one: syncfs(2) also waits for what other processes have written.
 const SYNCFS_FILES_MIN: usize = 16;
 
-/// The writeback of a file of as many bytes starts when it is complete. That of shorter files, one
-/// by one, takes longer than that of all of them by syncfs(2).
+/// The writeback of a file of as many bytes starts when it is complete, that of shorter files when all
+/// are synced: one by one at once took longer (docs/design/durable.md).
 const EARLY_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
 
 /// How many files a worker keeps open to sync them, if the process may have `descriptors`.
@@ -62,6 +63,8 @@ pub(crate) struct Written {
     pub(crate) is_directory: bool,
     /// Bytes of a file.
     pub(crate) bytes: u64,
+    /// Why its writeback could not start.
+    pub(crate) early_error: Option<Errno>,
     /// The device of its file system, if that is one on which syncfs(2) can be relied.
     pub(crate) local_dev: Option<u64>,
     /// Passed to the observer after the sync.
@@ -76,10 +79,9 @@ struct Pending {
 
 impl PendingSyncs {
     /// Adds a file or directory. Errors are reported when it is synced.
-    pub(crate) fn add(&mut self, report: &Reporter<'_>, written: Written) {
+    pub(crate) fn add(&mut self, report: &Reporter<'_>, mut written: Written) {
         if written.bytes >= EARLY_WRITEBACK_BYTES_MIN {
-            // A hint: if it is refused, the sync takes longer.
-            let _ = begin_writing_back(written.fd.as_fd(), 0, 0);
+            written.start_writeback();
         }
         self.files.push(Pending { written, messages: report.order.hold() });
     }
@@ -106,16 +108,9 @@ impl PendingSyncs {
 
     /// Syncs all of them.
     pub(crate) fn sync(&mut self, report: &Reporter<'_>) {
-        let synced = self.sync_file_systems();
-        for Pending { written, messages } in self.files.drain(..) {
-            let Written { fd, path, is_directory, local_dev, receipt, .. } = written;
-            let is_synced = local_dev.is_some_and(|dev| synced.contains(&dev));
-            let result = match (is_directory, is_synced) {
-                (true, true) => Ok(()),
-                (true, false) => sync_directory(fd.as_fd()),
-                (false, true) => writeback_errors(fd.as_fd()),
-                (false, false) => sync_file(fd.as_fd()),
-            };
+        let results = self.results();
+        for (Pending { written, messages }, result) in self.files.drain(..).zip(results) {
+            let Written { fd, path, receipt, .. } = written;
             let results = [(Action::Sync, result), (Action::Close, close(fd))];
             let failed = results.map(|(action, result)| result.err().map(failed_at(action, &path)));
             let failures: Vec<_> = failed.into_iter().flatten().collect();
@@ -126,32 +121,113 @@ impl PendingSyncs {
         }
     }
 
-    /// Syncs each file system that many of the files are on. Returns the devices of those that
-    /// report no error. If there is one, the files are synced one by one, which tells whose it is.
-    fn sync_file_systems(&self) -> Vec<u64> {
-        let mut files: HashMap<u64, (usize, BorrowedFd<'_>)> = HashMap::default();
-        for Pending { written: Written { fd, local_dev, is_directory, .. }, .. } in &self.files {
-            if let Some(dev) = *local_dev {
-                // A directory may be open for search only, and then names no file system.
-                let (number, kept) = files.entry(dev).or_insert((0, fd.as_fd()));
-                *number += 1;
-                if !is_directory {
-                    *kept = fd.as_fd();
-                }
+    /// Syncs all of them, and returns the result of each.
+    fn results(&mut self) -> Vec<io::Result<()>> {
+        let groups = self.groups();
+        let is_grouped = |dev| groups.iter().any(|group| Some(group.dev) == dev);
+        // A file whose blocks cannot be allocated is reported to the call that starts its writeback,
+        // and to no later one (ext4).
+        for Pending { written, .. } in &mut self.files {
+            if is_grouped(written.local_dev) && !written.is_directory {
+                written.start_writeback();
             }
         }
-        let many = files.into_iter().filter(|(_, (number, _))| *number >= SYNCFS_FILES_MIN);
-        let synced = many.filter(|(_, (_, fd))| retry_on_intr(|| syncfs(fd)).is_ok());
-        synced.map(|(dev, _)| dev).collect()
+        let synced: Vec<_> = groups
+            .iter()
+            .map(|group| group.sync(self.files[group.first].written.fd.as_fd()))
+            .collect();
+        let of_group = |written: &Written| {
+            let dev = written.local_dev?;
+            groups.iter().position(|group| group.dev == dev)
+        };
+        let mut results: Vec<io::Result<()>> = self
+            .files
+            .iter()
+            .map(|Pending { written, .. }| {
+                let is_synced = of_group(written).is_some_and(|group| synced[group].is_ok());
+                written.early_error.map_or_else(|| written.sync(is_synced), Err)
+            })
+            .collect();
+        for (group, failed) in synced.iter().enumerate() {
+            let Err(errno) = failed else { continue };
+            let members: Vec<usize> = (0..results.len())
+                .filter(|&index| of_group(&self.files[index].written) == Some(group))
+                .collect();
+            // The kernel may report an error of the file system once, and then it was to syncfs(2).
+            // If no file has one of its own, it may be that of any of them.
+            if members.iter().all(|&index| results[index].is_ok()) {
+                members.into_iter().for_each(|index| results[index] = Err(*errno));
+            }
+        }
+        results
+    }
+
+    /// The file systems that many of the files are on.
+    fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<(usize, Group)> = Vec::new();
+        for (index, Pending { written, .. }) in self.files.iter().enumerate() {
+            let Some(dev) = written.local_dev else { continue };
+            let number = match groups.iter_mut().find(|(_, group)| group.dev == dev) {
+                Some((number, group)) => {
+                    // A directory may be open for search only, and then names no file system.
+                    let is_better = !written.is_directory && group.is_directory;
+                    if is_better {
+                        (group.first, group.is_directory) = (index, false);
+                    }
+                    number
+                }
+                None => {
+                    let is_directory = written.is_directory;
+                    groups.push((0, Group { dev, first: index, is_directory }));
+                    &mut groups.last_mut().expect("it was just added").0
+                }
+            };
+            *number += 1;
+        }
+        let many = groups.into_iter().filter(|(number, _)| *number >= SYNCFS_FILES_MIN);
+        many.map(|(_, group)| group).collect()
     }
 }
 
-/// Errors of the writeback of a file whose file system was synced.
-fn writeback_errors(fd: BorrowedFd<'_>) -> io::Result<()> {
-    match wait_for_writeback(fd) {
-        // The call is not available, and has consumed no error.
-        Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => sync_file(fd),
-        result => result,
+/// Files on one file system that are synced by one call.
+struct Group {
+    dev: u64,
+    /// The index of its first file. An open file is told of the errors of its file system since it
+    /// was opened.
+    first: usize,
+    is_directory: bool,
+}
+
+impl Group {
+    /// Syncs the file system of `first`. The fsync(2) after that finds nothing to write; it fails
+    /// where the file system has become read-only because of an error, of which syncfs(2) says
+    /// nothing.
+    fn sync(&self, first: BorrowedFd<'_>) -> io::Result<()> {
+        retry_on_intr(|| syncfs(first))?;
+        if self.is_directory { sync_directory(first) } else { sync_file(first) }
+    }
+}
+
+impl Written {
+    /// Starts the writeback of a file. Its error is kept: no later call returns it.
+    fn start_writeback(&mut self) {
+        let started = start_writeback(self.fd.as_fd(), 0..0);
+        self.early_error = self.early_error.or(started.err());
+    }
+
+    /// Syncs it; if its file system was synced, only asks for its errors.
+    fn sync(&self, is_fs_synced: bool) -> io::Result<()> {
+        let fd = self.fd.as_fd();
+        match (self.is_directory, is_fs_synced) {
+            (true, true) => Ok(()),
+            (true, false) => sync_directory(fd),
+            (false, false) => sync_file(fd),
+            (false, true) => match wait_for_writeback(fd) {
+                // The call is not available, and has consumed no error.
+                Err(Errno::NOSYS | Errno::INVAL | Errno::PERM) => sync_file(fd),
+                result => result,
+            },
+        }
     }
 }
 

@@ -91,7 +91,8 @@ impl DataWorker {
         let local_dev = self.local_dev(fd.as_fd(), FileId::of(&stat).dev);
         let path = place.path();
         let bytes = file_bytes(&stat);
-        let written = Written { fd, path, is_directory: false, bytes, local_dev, receipt: None };
+        let (is_directory, early_error, receipt) = (false, None, None);
+        let written = Written { fd, path, is_directory, bytes, early_error, local_dev, receipt };
         self.pending_syncs.add(cx.report, written);
         Ok(())
     }
@@ -111,8 +112,9 @@ impl DataWorker {
             if local_dev.is_some()
                 && let Ok(fd) = fcntl_dupfd_cloexec(dir, 0)
             {
-                let (path, is_directory, bytes) = (path(), true, 0);
-                let written = Written { fd, path, is_directory, bytes, local_dev, receipt };
+                let (path, is_directory, bytes, early_error) = (path(), true, 0, None);
+                let written =
+                    Written { fd, path, is_directory, bytes, early_error, local_dev, receipt };
                 self.pending_syncs.add(cx.report, written);
                 return self.sync_if_many(cx);
             }

@@ -76,13 +76,14 @@ impl TreeWalk<'_> {
             && batches_files(self.cx)
     }
 
-    /// Copies the entry `first` and regular files that are listed after it.
+    /// Copies the entry `first` and regular files that are listed after it. Returns what is left to
+    /// do: seldom anything, and then most often for the last.
     pub(super) fn copy_batch(
         &self,
         worker: &mut Worker,
         frame: &mut Frame<'_>,
         first: (CString, FileType),
-    ) -> Next {
+    ) -> Vec<Next> {
         let started = Instant::now();
         let mut items = self.open_sources(worker, frame, first);
         let files = items.len();
@@ -96,14 +97,10 @@ impl TreeWalk<'_> {
         }
         let (filling, moved_before) = (Instant::now(), worker.copy.data.moved_bytes);
         lock_wait += filling - locking;
-        let mut next = Next::Done;
+        let mut left = Vec::new();
         for (index, BatchItem { name, listed_as, mut prepared }) in items.into_iter().enumerate() {
             let is_last = index == files - 1;
-            // Only the last may turn out not to be a small file, such as one that has grown since.
-            let entry = match is_last {
-                true => self.child_to_copy(frame, &name, listed_as),
-                false => self.child(pair, &name, listed_as),
-            };
+            let entry = self.child_to_copy(frame, &name, listed_as);
             if self.cx.report.interrupted() {
                 if let Some(prepared) = prepared {
                     prepared.remove_created(&entry);
@@ -124,7 +121,10 @@ impl TreeWalk<'_> {
                 // writeback of its source. From a single file nothing is known.
                 sharing_guard = None;
             }
-            next = self.copy_one(worker, &entry, prepared);
+            match self.copy_one(worker, &entry, prepared) {
+                Next::Done => (),
+                next => left.push(next),
+            }
         }
         drop(sharing_guard);
         worker.batch_files = next_batch_files(
@@ -132,7 +132,7 @@ impl TreeWalk<'_> {
             files,
             started.elapsed().saturating_sub(lock_wait),
         );
-        next
+        left
     }
 
     fn may_share_blocks(&self) -> bool {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::work_pool::{ShareGuard, WorkShare};
+use super::work_pool::{GivenFile, ShareGuard, WorkShare};
 use crate::copy::context::CopyContext;
 use crate::copy::directory::report_failure;
 use crate::copy::directory_pair::DirectoryPair;
@@ -58,13 +58,19 @@ pub(super) struct Stack<'w> {
     pub(super) frames: Vec<Frame<'w>>,
     /// Levels too far above to stay open, which other workers still have names from.
     unclosed: Vec<usize>,
-    /// Large files that other workers will copy, as soon as there are any.
-    pub(super) given: Vec<WorkShare>,
+    /// A large file that another worker copies as soon as there is one.
+    pub(super) given: Option<GivenFile>,
 }
 
 impl Stack<'_> {
     pub(super) fn names_buffered(&self) -> u64 {
         self.frames.iter().map(|frame| frame.listing.buffered() as u64).sum()
+    }
+
+    /// # Panics
+    /// If something is left: a name that nobody has copied must not be forgotten.
+    pub(super) fn assert_done(&self) {
+        assert!(self.frames.is_empty() && self.given.is_none(), "all names are copied");
     }
 
     /// Whether this worker has further names, or directories to read further.
@@ -76,23 +82,26 @@ impl Stack<'_> {
     /// before. The first stays open: from there every other can be opened again.
     pub(super) fn close_far_above(&mut self, open_levels: usize) {
         let far = self.frames.len().checked_sub(open_levels + 1).filter(|&far| far > 0);
-        self.unclosed.extend(far);
+        let Some(far) = far else { return };
+        if !self.unclosed.contains(&far) {
+            self.unclosed.push(far);
+        }
         let frames = &mut self.frames;
-        self.unclosed.retain(|&level| !close(frames, level));
+        // Levels may have come nearer since they were noted.
+        self.unclosed.retain(|&level| level > far || !close(frames, level));
     }
 
     /// Drops levels that are no longer on the stack from those to close.
     pub(super) fn forget_popped(&mut self) {
-        while self.unclosed.last().is_some_and(|&level| level >= self.frames.len()) {
-            self.unclosed.pop();
-        }
+        let levels = self.frames.len();
+        self.unclosed.retain(|&level| level < levels);
     }
 }
 
 /// Closes the directory at `level`. Returns false if it has to be tried again, because other
 /// workers have names from it.
 fn close(frames: &mut [Frame<'_>], level: usize) -> bool {
-    let [frame, below, ..] = &mut frames[level..] else { return false };
+    let Some([frame, below, ..]) = frames.get_mut(level..) else { return false };
     if frame.share_guard.is_some() || below.share_guard.is_some() {
         // The worker that gave the share closes it; and `..` of a shared directory is not this one.
         return frame.share_guard.is_some();

@@ -18,7 +18,7 @@ use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
-use super::work_pool::{WorkPool, WorkShare};
+use super::work_pool::{GivenFile, WorkPool, WorkShare};
 use super::worker::Worker;
 use crate::concurrency::Permit;
 use crate::copy::context::CopyContext;
@@ -47,7 +47,7 @@ pub(crate) fn walk(
     let phase = SingleWorkerPhase::first(cx.options, worker);
     single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
     let names = stack.names_buffered();
-    if stack.given.is_empty()
+    if stack.given.is_none()
         && let Some(phase) = SingleWorkerPhase::for_last_names(cx.options, worker, names)
     {
         single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
@@ -64,8 +64,13 @@ pub(crate) fn walk(
         resources.grow_descriptor_table(limits.most, top.src.fd());
     }
     cx.report.deferred_init();
-    if limits.most == 1 && stack.given.is_empty() {
-        return single.copy_frames(worker, &mut stack, |_| true);
+    if limits.most == 1 {
+        let single = TreeWalk { gives_files: false, ..single };
+        if let Some(GivenFile { pair, name, listed_as }) = stack.given.take() {
+            single.copy_one(worker, &single.child(&pair, &name, listed_as), None);
+        }
+        single.copy_frames(worker, &mut stack, |_| true);
+        return stack.assert_done();
     }
     let fs_type = cx.options.jobs.is_none().then(|| file_system(top.dst.fd())).flatten();
     let limits = match fs_type {
@@ -79,7 +84,7 @@ pub(crate) fn walk(
         _ => limits,
     };
     let ResourceLimits { open_levels, batch_files, .. } = resources;
-    if fs_type == Some(BTRFS) && stack.given.is_empty() {
+    if fs_type == Some(BTRFS) && stack.given.is_none() {
         // Threads are started only when there is enough to copy to measure whether they help.
         let phase = SingleWorkerPhase::contended(worker);
         let longer = TreeWalk { open_levels, batch_files, ..single };
@@ -89,7 +94,7 @@ pub(crate) fn walk(
         }
     }
     pool = WorkPool::new(limits);
-    stack.given.drain(..).for_each(|share| pool.give(share));
+    stack.given.take().into_iter().for_each(|file| pool.give(file.share()));
     let shared = TreeWalk { pool: Some(&pool), open_levels, batch_files, ..single };
     thread::scope(|scope| {
         shared.spawn_workers(scope);
@@ -103,6 +108,7 @@ pub(crate) fn walk(
         });
         worker.copy.data.end_sharing();
     });
+    stack.assert_done();
 }
 
 /// Whether another worker may copy a large file.
@@ -172,7 +178,7 @@ impl<'w> TreeWalk<'w> {
         may_continue: impl Fn(&Worker) -> bool,
     ) {
         // Leaving a directory whose entries are copied needs no other worker.
-        while stack.given.is_empty()
+        while stack.given.is_none()
             && let Some(frame) = stack.frames.last_mut()
             && (frame.listing.has_ended() || may_continue(worker))
         {
@@ -185,20 +191,27 @@ impl<'w> TreeWalk<'w> {
                 continue;
             }
             worker.copy.data.permit.acquire();
-            let next = if self.may_batch(worker, &entry) {
-                self.copy_batch(worker, frame, (name, listed_as))
-            } else {
-                self.copy_one(worker, &entry, None)
-            };
-            match next {
-                Next::Done => (),
-                Next::Enter(pair, listing) => {
-                    stack.frames.push(Frame::of_directory(pair, listing));
-                    stack.close_far_above(self.open_levels);
+            if self.may_batch(worker, &entry) {
+                for next in self.copy_batch(worker, frame, (name, listed_as)) {
+                    self.proceed(worker, stack, next);
                 }
-                Next::Give(name, listed_as) => self.give_file(worker, stack, name, listed_as),
+            } else {
+                let next = self.copy_one(worker, &entry, None);
+                self.proceed(worker, stack, next);
             }
             self.share_names(stack);
+        }
+    }
+
+    /// Does what has to be done after an entry.
+    fn proceed(&self, worker: &mut Worker, stack: &mut Stack<'w>, next: Next) {
+        match next {
+            Next::Done => (),
+            Next::Enter(pair, listing) => {
+                stack.frames.push(Frame::of_directory(pair, listing));
+                stack.close_far_above(self.open_levels);
+            }
+            Next::Give(name, listed_as) => self.give_file(worker, stack, name, listed_as),
         }
     }
 
@@ -224,22 +237,22 @@ impl<'w> TreeWalk<'w> {
         name: CString,
         listed_as: FileType,
     ) {
-        let may_give = match self.pool {
-            Some(pool) => pool.has_room(),
-            None => worker_limits(self.cx.options).workers > 1,
+        let has_names = stack.has_names();
+        let Some(frame) = stack.frames.last() else { return };
+        let pair = frame.pair.clone();
+        let file = GivenFile { pair, name, listed_as };
+        let refused = if !has_names || self.clones(&file.pair) {
+            Some(file)
+        } else if let Some(pool) = self.pool {
+            pool.give_file(file)
+        } else if worker_limits(self.cx.options).workers > 1 {
+            stack.given = Some(file);
+            None
+        } else {
+            Some(file)
         };
-        let gives = may_give && stack.has_names();
-        let Some(frame) = stack.frames.last_mut() else { return };
-        if !gives || self.clones(&frame.pair) {
-            let entry = self.child(&frame.pair, &name, listed_as);
-            self.copy_one(worker, &entry, None);
-            return;
-        }
-        let names = Listing::of_name(name, listed_as);
-        let share = WorkShare { pair: frame.pair.clone(), names, is_large_file: true };
-        match self.pool {
-            Some(pool) => pool.give(share),
-            None => stack.given.push(share),
+        if let Some(GivenFile { pair, name, listed_as }) = refused {
+            self.copy_one(worker, &self.child(&pair, &name, listed_as), None);
         }
     }
 
@@ -288,10 +301,10 @@ impl<'w> TreeWalk<'w> {
         let Some(frame) = stack.frames.last_mut() else { return };
         if frame.share_guard.is_none() && frame.unshared().is_none() {
             let pair = frame.pair.clone();
-            if let Some(pool) = self.pool.filter(|pool| pool.has_room())
+            if let Some(share_guard) = self.pool.and_then(WorkPool::count_own)
                 && let Some(share) = self.half_of_names(stack)
             {
-                stack.frames.push(Frame::of_share(share, pool.count_own()));
+                stack.frames.push(Frame::of_share(share, share_guard));
                 return;
             }
             // Two references are left when no other worker has it: the frame's and this clone.

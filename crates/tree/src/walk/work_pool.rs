@@ -5,8 +5,11 @@
 //! the top of its tree, below which most work is left. There is no queue, and no list of the tree
 //! (docs/design/work-sharing.md).
 
+use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use rustix::fs::FileType;
 
 use crate::concurrency::{ConcurrencyController, ProcessorUse, WorkerLimits};
 use crate::copy::directory_pair::DirectoryPair;
@@ -19,6 +22,20 @@ pub(crate) struct WorkShare {
     pub(crate) names: Listing,
     /// The only name is that of a large file, which the next worker copies itself.
     pub(crate) is_large_file: bool,
+}
+
+/// A large file in a directory that is being copied.
+pub(super) struct GivenFile {
+    pub(super) pair: Arc<DirectoryPair>,
+    pub(super) name: CString,
+    pub(super) listed_as: FileType,
+}
+
+impl GivenFile {
+    pub(super) fn share(self) -> WorkShare {
+        let names = Listing::of_name(self.name, self.listed_as);
+        WorkShare { pair: self.pair, names, is_large_file: true }
+    }
 }
 
 /// The shares of the workers of one walk.
@@ -65,25 +82,37 @@ impl WorkPool {
         self.idle_workers.load(Ordering::Relaxed)
     }
 
-    /// Whether a share may be given although no worker waits for one.
-    pub(crate) fn has_room(&self) -> bool {
-        let state = lock(&self.state);
-        state.outstanding < state.outstanding_max
+    /// Gives names to a worker that waits for them.
+    pub(crate) fn give(&self, share: WorkShare) {
+        self.push(&mut lock(&self.state), share);
     }
 
-    /// Counts a share that the caller has taken from its own names.
-    pub(crate) fn count_own(&self) -> ShareGuard<'_> {
+    /// Gives a large file, whether a worker waits or not. Returns it if too many shares are
+    /// unfinished.
+    pub(super) fn give_file(&self, file: GivenFile) -> Option<GivenFile> {
         let mut state = lock(&self.state);
+        if state.outstanding >= state.outstanding_max {
+            return Some(file);
+        }
+        self.push(&mut state, file.share());
+        None
+    }
+
+    /// Counts a share that the caller takes from its own names; `None` if too many are unfinished.
+    pub(crate) fn count_own(&self) -> Option<ShareGuard<'_>> {
+        let mut state = lock(&self.state);
+        if state.outstanding >= state.outstanding_max {
+            return None;
+        }
         state.outstanding += 1;
         self.update_idle(&state);
-        ShareGuard(self)
+        Some(ShareGuard(self))
     }
 
-    pub(crate) fn give(&self, share: WorkShare) {
-        let mut state = lock(&self.state);
+    fn push(&self, state: &mut State, share: WorkShare) {
         state.ready.push(share);
         state.outstanding += 1;
-        self.update_idle(&state);
+        self.update_idle(state);
         self.changed.notify_all();
     }
 

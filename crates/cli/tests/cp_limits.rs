@@ -1,0 +1,79 @@
+//! Copies within few descriptors, and of trees that are deeper than what stays open.
+
+use std::fs::{create_dir, create_dir_all, write};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use testfs::{Aspects, random_bytes, stderr, tree_differences};
+
+/// Runs `haulage cp ARGS` in `dir` with at most `descriptors`.
+fn cp_within(descriptors: u32, dir: &Path, args: &str) -> Output {
+    let mut command = Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_haulage");
+    command.arg("-c").arg(format!("ulimit -n {descriptors}; exec '{program}' cp {args}"));
+    command.current_dir(dir).env("HAULAGE_PROFILE", "").output().expect("a shell")
+}
+
+fn check(descriptors: u32, dir: &Path, args: &str) {
+    let output = cp_within(descriptors, dir, args);
+    let case = format!("{descriptors}: {args}");
+    assert_eq!(stderr(&output), "", "{case}");
+    assert!(output.status.success(), "{case}: {output:?}");
+    let (src, dst) = (dir.join("s"), dir.join("t"));
+    let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are there");
+    assert_eq!(differences, [""; 0], "{case}");
+    std::fs::remove_dir_all(&dst).expect("the copy");
+}
+
+/// With few descriptors one worker copies all, and gives no large file away.
+#[test]
+fn a_tree_with_large_files_is_copied_within_few_descriptors() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let large = random_bytes(9 << 20, 1);
+    for name in ["a", "b", "c"] {
+        let sub = dir.path().join("s").join(name);
+        create_dir_all(sub.join("sub")).expect("a directory");
+        for number in 0..150 {
+            write(sub.join(format!("f{number}")), "small").expect("a file");
+        }
+        write(sub.join("large"), &large).expect("a file");
+        write(sub.join("sub/x"), "x").expect("a file");
+    }
+    for descriptors in [64, 80, 100, 256] {
+        for args in ["-a s t", "-a --no-cache s t", "-a --durable s t"] {
+            check(descriptors, dir.path(), args);
+        }
+    }
+}
+
+/// Directories far above are closed, unless a worker has a large file of theirs; and the walk comes
+/// back to them several times.
+#[test]
+fn a_deep_tree_with_large_files_in_many_levels_is_copied() {
+    /// Levels that stay open with this many descriptors, at least.
+    const OPEN: usize = 16;
+    const FIRST: usize = 6;
+    let dir = tempfile::tempdir().expect("a directory");
+    let large = random_bytes(9 << 20, 1);
+    let mut path = dir.path().join("s");
+    create_dir(&path).expect("a directory");
+    for level in 1..=FIRST + OPEN + 3 {
+        if level == FIRST - 2 {
+            for number in 0..6000 {
+                create_dir(path.join(format!("z{number}"))).expect("a directory");
+            }
+        }
+        if level == FIRST + OPEN - 3 {
+            for number in 0..3 {
+                create_dir_all(path.join(format!("s{number}/x/y"))).expect("a directory");
+            }
+        }
+        path.push("c");
+        create_dir(&path).expect("a directory");
+        if (FIRST - 3..=FIRST).contains(&level) {
+            write(path.join("large"), &large).expect("a file");
+        }
+    }
+    // The rate stands for a slow medium: the files are pending for long.
+    check(1024, dir.path(), "-a --limit-rate=40M s t");
+}
