@@ -243,3 +243,30 @@ impl Drop for CurrentFileGuard {
         lock(&self.0.file).busy = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::fs::Trust;
+
+    #[test]
+    fn a_thread_that_failed_names_the_files_whose_locks_are_free() {
+        let tracker = ProgressTracker::default();
+        let workers = [(); 2].map(|()| WorkerProgress::new(Some(&tracker)));
+        let dir = std::fs::File::open("/").expect("the root");
+        let path = Path::new("copy");
+        let (shown, trust) = (DisplayPath::Operand(path), Trust::Operand);
+        let dst = Place { dir: dir.as_fd(), name: c"copy", shown, trust };
+        let _shown = [&workers[0], &workers[1]].map(|worker| worker.show(&dst, 9, false));
+        let file = CurrentFile { dst: path.to_owned(), bytes: 0, bytes_expected: 9, atomic: false };
+        assert_eq!(tracker.current_files_at_failure(), [file.clone(), file.clone()]);
+        let counters = workers[0].counters().expect("it has some");
+        let failed_here = lock(&counters.file);
+        assert_eq!(tracker.current_files_at_failure(), [file]);
+        drop(failed_here);
+        let _failed_here = lock(&tracker.0.workers);
+        assert_eq!(tracker.current_files_at_failure(), []);
+    }
+}
