@@ -1,6 +1,7 @@
 //! What is said if the program cannot go on as it should: one line of what failed, and the files
 //! that are incomplete.
 
+use std::io::IoSlice;
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +17,12 @@ struct Running {
 
 static RUNNING: OnceLock<Running> = OnceLock::new();
 
-/// Replaces the report of a panic, which is for programmers, by one line. A panic is a mistake in
+/// Replaces the abort where there is no memory, and the report of a panic, which is for programmers,
+/// by one line. A panic is a mistake in
 /// this program, or the way in which the standard library reports an error that it cannot return.
 pub(crate) fn install() {
     std::panic::set_hook(Box::new(report_panic));
+    engines::sys::when_memory_is_exhausted(report_exhaustion);
 }
 
 /// `command` runs from now on; `incomplete` returns lines with the files that it has not
@@ -29,6 +32,13 @@ pub(crate) fn set_command(
     incomplete: impl Fn() -> Vec<u8> + Send + Sync + 'static,
 ) {
     let _ = RUNNING.set(Running { command, incomplete: Box::new(incomplete) });
+}
+
+fn report_exhaustion() {
+    // The line needs no memory. The names of files do.
+    let line = [command(), ": memory exhausted\n"].map(|part| IoSlice::new(part.as_bytes()));
+    let _ = rustix::io::writev(rustix::stdio::stderr(), &line);
+    put_stderr(&incomplete());
 }
 
 fn report_panic(info: &PanicHookInfo<'_>) {

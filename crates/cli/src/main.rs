@@ -152,6 +152,9 @@ fn command_names() -> Argument {
     Argument::Words(COMMANDS.iter().map(|command| command.name.to_owned()).collect())
 }
 
+#[global_allocator]
+static ALLOCATOR: engines::sys::Allocator = engines::sys::Allocator;
+
 engines::program!(run);
 
 fn run() -> ExitCode {

@@ -17,6 +17,10 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long the final report may take. The terminal or pipe that it is written to may block as well.
 const FINAL_REPORT: Duration = Duration::from_millis(500);
 
+/// The stack of the thread that waits. The default of 2 MiB would be missing where address space is
+/// limited.
+const STACK_BYTES: usize = 256 << 10;
+
 /// What a signal makes the program report. Each call runs in a thread of its own.
 pub(super) trait SignalActions: Send + Sync {
     /// SIGUSR1: print one line of progress.
@@ -54,7 +58,8 @@ impl Interrupts {
     pub(super) fn watch(&self, actions: &Arc<dyn SignalActions>) {
         self.watched.get_or_init(|| {
             let (watching, actions) = (self.clone(), actions.clone());
-            let thread = std::thread::Builder::new().name("signals".to_owned());
+            let thread =
+                std::thread::Builder::new().name("signals".to_owned()).stack_size(STACK_BYTES);
             let ending = crate::signals::ending();
             let handled = [&ending[..], &crate::signals::not_ignored(&[SIGUSR1, SIGCONT])].concat();
             if let Ok(mut signals) = SignalQueue::of(&handled) {

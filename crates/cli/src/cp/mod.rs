@@ -75,6 +75,10 @@ pub(crate) fn page() -> String {
 }
 
 fn copy(mut command: CopyCommand) -> ExitCode {
+    if getrlimit(Resource::As).current.is_some() {
+        // Before any thread has an arena of its own.
+        engines::sys::use_one_arena();
+    }
     let interrupts = Interrupts::of_process();
     // The ignore files are read before the file for receipts is truncated: it may be one of them.
     let opened = filter(&command)

@@ -2,6 +2,7 @@
 //! unsafe, except the bindings for other languages.
 #![allow(unsafe_code)]
 
+mod allocator;
 pub(crate) mod buffer;
 mod cachestat;
 mod clone_range;
@@ -30,6 +31,7 @@ mod usage;
 mod window;
 mod xfs_geometry;
 
+pub use allocator::{Allocator, use_one_arena, when_memory_is_exhausted};
 pub use buffer::Buffer;
 pub use cachestat::{Cachestat, cachestat};
 pub(crate) use clone_range::clone_range;

@@ -19,6 +19,10 @@ use super::limits::WorkerLimits;
 use super::monitor::{Monitor, Reading};
 use crate::lock::lock;
 
+/// The stack of a worker. The walk of a tree does not recurse. The default of 2 MiB would let fewer
+/// workers run where address space is limited.
+const STACK_BYTES: usize = 512 << 10;
+
 /// The work of one entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EntryCost {
@@ -106,7 +110,8 @@ impl ConcurrencyController {
         while self.claims_spawn() {
             // If a thread cannot be created, the copy has one worker fewer.
             let name = String::from("copy");
-            let _ = thread::Builder::new().name(name).spawn_scoped(scope, work);
+            let thread = thread::Builder::new().name(name).stack_size(STACK_BYTES);
+            let _ = thread.spawn_scoped(scope, work);
         }
     }
 

@@ -1,5 +1,6 @@
 //! One kernel subject a file, without any policy of copying.
 
+pub(crate) mod address_space;
 pub(crate) mod caller;
 pub(crate) mod descriptors;
 pub(crate) mod dir;

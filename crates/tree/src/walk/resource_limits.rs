@@ -1,5 +1,5 @@
 //! How many workers there may be, and how many directories and files each keeps open, within the
-//! descriptors that the process may open.
+//! descriptors that the process may open, and the address space that it may use.
 
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
@@ -12,7 +12,7 @@ use crate::concurrency::WorkerLimits;
 use crate::data::engine_choice::profiles::processors;
 use crate::data::page_cache::HELD_FILES_MAX;
 use crate::data::sync::files_kept;
-use crate::fs::{OTHER_DESCRIPTORS, descriptors};
+use crate::fs::{OTHER_DESCRIPTORS, address_space, descriptors};
 use crate::request::Options;
 
 /// The most levels of a tree whose directories one worker has open, with two descriptors each.
@@ -32,6 +32,9 @@ const TABLE_ENTRIES_MAX: usize = 4096;
 /// first copy of a hard link, and unfinished shares.
 const WORKER_DESCRIPTORS: usize = 9 + 2 * SHARES_PER_WORKER;
 
+/// Address space of a further worker: its stack, and buffers for data and for names.
+const WORKER_BYTES: u64 = 2 << 20;
+
 /// How many workers copy a tree, and what each keeps open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResourceLimits {
@@ -41,6 +44,13 @@ pub(crate) struct ResourceLimits {
     pub(super) batch_files: usize,
 }
 
+/// How many workers there is room for, with `left_bytes` of address space if that is limited. Half
+/// of it is for what grows with the tree, such as the registry of hard links.
+fn workers_within(left_bytes: Option<u64>) -> usize {
+    let others = left_bytes.map_or(u64::MAX, |bytes| bytes / 2 / WORKER_BYTES);
+    usize::try_from(others).unwrap_or(usize::MAX).saturating_add(1)
+}
+
 /// How many workers copy the entries of a tree, or many operands.
 pub(super) fn worker_limits(options: &Options) -> WorkerLimits {
     WorkerLimits::new(processors().get(), options.jobs.map(NonZeroUsize::get))
@@ -48,6 +58,7 @@ pub(super) fn worker_limits(options: &Options) -> WorkerLimits {
 
 impl ResourceLimits {
     pub(crate) fn of_process(options: &Options, workers: usize) -> ResourceLimits {
+        let workers = workers.min(workers_within(address_space::left_bytes()));
         let allowed = descriptors::available();
         let held = if options.no_cache { HELD_FILES_MAX } else { 0 };
         // Files that wait to be synced are kept as well.
@@ -121,6 +132,19 @@ mod tests {
                 (open_levels, batch_files),
                 "{of}"
             );
+        }
+    }
+
+    #[test]
+    fn address_space_bounds_the_number_of_workers() {
+        for (left_bytes, workers) in [
+            (None, usize::MAX),
+            (Some(0), 1),
+            (Some((4 << 20) - 1), 1),
+            (Some(4 << 20), 2),
+            (Some(1 << 30), 257),
+        ] {
+            assert_eq!(workers_within(left_bytes), workers, "{left_bytes:?}");
         }
     }
 
