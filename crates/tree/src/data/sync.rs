@@ -14,7 +14,7 @@ use rustix::fs::{Mode, OFlags, fstat, fsync, openat, syncfs};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec, retry_on_intr};
 
 use super::writeback::start_writeback;
-use crate::fs::{FileId, descriptors, is_regular};
+use crate::fs::{BTRFS, FileId, TMPFS, XFS, descriptors, is_regular};
 use crate::hash::HashMap;
 use crate::lock::lock;
 use crate::report::{Action, PendingMessages, Receipt, Reporter, Result, failed_at};
@@ -38,6 +38,10 @@ const SYNCFS_FILES_MIN: usize = 16;
 /// The writeback of a file of as many bytes starts when it is complete, that of shorter files when all
 /// are synced: one by one at once took longer (docs/design/durable.md).
 const EARLY_WRITEBACK_BYTES_MIN: u64 = 1 << 20;
+
+/// File systems that keep an error of the allocation of blocks for later calls. ext4 returns it to the
+/// call that starts the writeback, and to none after it.
+const KEEPS_ALLOCATION_ERRORS: [u64; 3] = [XFS, BTRFS, TMPFS];
 
 /// How many files a worker keeps open to sync them, if the process may have `descriptors`.
 pub(crate) fn files_kept(options: &Options, descriptors: u64) -> usize {
@@ -65,10 +69,18 @@ pub(crate) struct Written {
     pub(crate) bytes: u64,
     /// Why its writeback could not start.
     pub(crate) early_error: Option<Errno>,
-    /// The device of its file system, if that is one on which syncfs(2) can be relied.
-    pub(crate) local_dev: Option<u64>,
+    /// Its file system, if that is one on which syncfs(2) can be relied.
+    pub(crate) local: Option<LocalFs>,
     /// Passed to the observer after the sync.
     pub(crate) receipt: Option<Receipt>,
+}
+
+/// A local file system.
+#[derive(Clone, Copy)]
+pub(crate) struct LocalFs {
+    pub(crate) dev: u64,
+    /// Its number in statfs(2).
+    pub(crate) fs_type: u64,
 }
 
 struct Pending {
@@ -124,11 +136,12 @@ impl PendingSyncs {
     /// Syncs all of them, and returns the result of each.
     fn results(&mut self) -> Vec<io::Result<()>> {
         let groups = self.groups();
-        let is_grouped = |dev| groups.iter().any(|group| Some(group.dev) == dev);
-        // A file whose blocks cannot be allocated is reported to the call that starts its writeback,
-        // and to no later one (ext4).
         for Pending { written, .. } in &mut self.files {
-            if is_grouped(written.local_dev) && !written.is_directory {
+            let is_grouped = |local: &LocalFs| groups.iter().any(|group| group.dev == local.dev);
+            if let Some(local) = written.local.filter(is_grouped)
+                && !written.is_directory
+                && !KEEPS_ALLOCATION_ERRORS.contains(&local.fs_type)
+            {
                 written.start_writeback();
             }
         }
@@ -137,7 +150,7 @@ impl PendingSyncs {
             .map(|group| group.sync(self.files[group.first].written.fd.as_fd()))
             .collect();
         let of_group = |written: &Written| {
-            let dev = written.local_dev?;
+            let dev = written.local?.dev;
             groups.iter().position(|group| group.dev == dev)
         };
         let mut results: Vec<io::Result<()>> = self
@@ -166,7 +179,7 @@ impl PendingSyncs {
     fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<(usize, Group)> = Vec::new();
         for (index, Pending { written, .. }) in self.files.iter().enumerate() {
-            let Some(dev) = written.local_dev else { continue };
+            let Some(LocalFs { dev, .. }) = written.local else { continue };
             let number = match groups.iter_mut().find(|(_, group)| group.dev == dev) {
                 Some((number, group)) => {
                     // A directory may be open for search only, and then names no file system.

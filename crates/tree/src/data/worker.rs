@@ -12,9 +12,9 @@ use super::context::DataContext;
 use super::engine_choice::chains::VariantChains;
 use super::engine_choice::rule::RuleVariants;
 use super::page_cache::PendingDrops;
-use super::sync::{PendingSyncs, Written};
+use super::sync::{LocalFs, PendingSyncs, Written};
 use crate::concurrency::{Permit, ProcessorUse};
-use crate::fs::{Endpoint, FileId, FsTypes, Place, file_bytes};
+use crate::fs::{Endpoint, FileId, FsTypes, Place, file_bytes, is_reliable};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
 
@@ -88,11 +88,11 @@ impl DataWorker {
             return close(fd).map_err(failed(Action::Close, place));
         }
         let stat = fstat(&fd).map_err(failed(Action::Fstat, place))?;
-        let local_dev = self.local_dev(fd.as_fd(), FileId::of(&stat).dev);
+        let local = self.local_fs(fd.as_fd(), FileId::of(&stat).dev);
         let path = place.path();
         let bytes = file_bytes(&stat);
         let (is_directory, early_error, receipt) = (false, None, None);
-        let written = Written { fd, path, is_directory, bytes, early_error, local_dev, receipt };
+        let written = Written { fd, path, is_directory, bytes, early_error, local, receipt };
         self.pending_syncs.add(cx.report, written);
         Ok(())
     }
@@ -108,13 +108,13 @@ impl DataWorker {
     ) {
         let mut failures = Vec::new();
         if cx.options.durable {
-            let local_dev = self.local_dev(dir, dev);
-            if local_dev.is_some()
+            let local = self.local_fs(dir, dev);
+            if local.is_some()
                 && let Ok(fd) = fcntl_dupfd_cloexec(dir, 0)
             {
                 let (path, is_directory, bytes, early_error) = (path(), true, 0, None);
                 let written =
-                    Written { fd, path, is_directory, bytes, early_error, local_dev, receipt };
+                    Written { fd, path, is_directory, bytes, early_error, local, receipt };
                 self.pending_syncs.add(cx.report, written);
                 return self.sync_if_many(cx);
             }
@@ -126,9 +126,10 @@ impl DataWorker {
         }
     }
 
-    /// The device, if syncfs(2) can be relied on there.
-    fn local_dev(&mut self, fd: BorrowedFd<'_>, dev: u64) -> Option<u64> {
-        self.fs_types.is_reliable(fd, dev).then_some(dev)
+    /// The file system of `fd`, if syncfs(2) can be relied on there.
+    fn local_fs(&mut self, fd: BorrowedFd<'_>, dev: u64) -> Option<LocalFs> {
+        let fs_type = self.fs_types.of(fd, dev).filter(|&fs_type| is_reliable(fs_type))?;
+        Some(LocalFs { dev, fs_type })
     }
 
     /// Passes a receipt to the observer; with `--durable` after the file was synced.
