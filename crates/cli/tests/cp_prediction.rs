@@ -115,13 +115,10 @@ fn check(from: &Path, to: &Path) {
                     // The best candidate differs from run to run. The first is that of the profile.
                     let is_cold = residency == Residency::Absent;
                     let first: Variant = ways[0].parse().expect("a variant");
-                    let is_tmpfs = found.dst.fs_type.as_deref() == Some("tmpfs");
-                    // tmpfs allocates pages under a lock.
-                    let workers = if is_tmpfs { 1 } else { JOBS };
                     if first.engine.name == "adaptive" {
-                        assert_eq!(first.workers, workers, "{place}");
+                        assert_eq!(first.workers, JOBS, "{place}");
                     }
-                    let set = CandidateSet { workers, is_cold, may_share: true };
+                    let set = CandidateSet { workers: JOBS, is_cold, may_share: true };
                     let mut expected: Vec<String> =
                         set.variants().iter().map(ToString::to_string).collect();
                     if !ways[0].starts_with("adaptive") {

@@ -30,6 +30,7 @@ use crate::security::open_through_symlink;
 use crate::shared::CreationLock;
 
 /// What the walk has to do after an entry.
+#[must_use]
 pub(crate) enum Next {
     Done,
     Enter(Arc<DirectoryPair>, Listing),

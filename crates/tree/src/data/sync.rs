@@ -157,19 +157,27 @@ impl PendingSyncs {
             .files
             .iter()
             .map(|Pending { written, .. }| {
-                let is_synced = of_group(written).is_some_and(|group| synced[group].is_ok());
+                let is_synced = of_group(written).is_some_and(|group| synced[group] == Synced::Yes);
                 written.early_error.map_or_else(|| written.sync(is_synced), Err)
             })
             .collect();
-        for (group, failed) in synced.iter().enumerate() {
-            let Err(errno) = failed else { continue };
+        for (group, synced) in synced.into_iter().enumerate() {
+            let errno = match synced {
+                Synced::Yes | Synced::No => continue,
+                Synced::FirstFailed(errno) => {
+                    let first = &mut results[groups[group].first];
+                    *first = first.and(Err(errno));
+                    continue;
+                }
+                Synced::Failed(errno) => errno,
+            };
             let members: Vec<usize> = (0..results.len())
                 .filter(|&index| of_group(&self.files[index].written) == Some(group))
                 .collect();
             // The kernel may report an error of the file system once, and then it was to syncfs(2).
             // If no file has one of its own, it may be that of any of them.
             if members.iter().all(|&index| results[index].is_ok()) {
-                members.into_iter().for_each(|index| results[index] = Err(*errno));
+                members.into_iter().for_each(|index| results[index] = Err(errno));
             }
         }
         results
@@ -211,13 +219,39 @@ struct Group {
     is_directory: bool,
 }
 
+/// Whether a file system was synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Synced {
+    Yes,
+    /// It could not be tried.
+    No,
+    /// Why the first file could not be synced after it.
+    FirstFailed(Errno),
+    /// Why not.
+    Failed(Errno),
+}
+
 impl Group {
     /// Syncs the file system of `first`. The fsync(2) after that finds nothing to write; it fails
     /// where the file system has become read-only because of an error, of which syncfs(2) says
     /// nothing.
-    fn sync(&self, first: BorrowedFd<'_>) -> io::Result<()> {
-        retry_on_intr(|| syncfs(first))?;
-        if self.is_directory { sync_directory(first) } else { sync_file(first) }
+    fn sync(&self, first: BorrowedFd<'_>) -> Synced {
+        let readable;
+        let fd = if self.is_directory {
+            // It may be open with O_PATH.
+            match open_readable(first) {
+                Ok(opened) => readable = opened,
+                Err(_) => return Synced::No,
+            }
+            readable.as_fd()
+        } else {
+            first
+        };
+        if let Err(errno) = retry_on_intr(|| syncfs(fd)) {
+            return Synced::Failed(errno);
+        }
+        let synced = if self.is_directory { sync_directory(fd) } else { sync_file(fd) };
+        synced.map_or_else(Synced::FirstFailed, |()| Synced::Yes)
     }
 }
 

@@ -58,8 +58,8 @@ pub(super) struct Stack<'w> {
     pub(super) frames: Vec<Frame<'w>>,
     /// Levels too far above to stay open, which other workers still have names from.
     unclosed: Vec<usize>,
-    /// A large file that another worker copies as soon as there is one.
-    pub(super) given: Option<GivenFile>,
+    /// Large files that other workers copy as soon as there are any.
+    pub(super) given: Vec<GivenFile>,
 }
 
 impl Stack<'_> {
@@ -70,7 +70,7 @@ impl Stack<'_> {
     /// # Panics
     /// If something is left: a name that nobody has copied must not be forgotten.
     pub(super) fn assert_done(&self) {
-        assert!(self.frames.is_empty() && self.given.is_none(), "all names are copied");
+        assert!(self.frames.is_empty() && self.given.is_empty(), "all names are copied");
     }
 
     /// Whether this worker has further names, or directories to read further.

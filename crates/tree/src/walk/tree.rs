@@ -47,7 +47,7 @@ pub(crate) fn walk(
     let phase = SingleWorkerPhase::first(cx.options, worker);
     single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
     let names = stack.names_buffered();
-    if stack.given.is_none()
+    if stack.given.is_empty()
         && let Some(phase) = SingleWorkerPhase::for_last_names(cx.options, worker, names)
     {
         single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
@@ -66,8 +66,8 @@ pub(crate) fn walk(
     cx.report.deferred_init();
     if limits.most == 1 {
         let single = TreeWalk { gives_files: false, ..single };
-        if let Some(GivenFile { pair, name, listed_as }) = stack.given.take() {
-            single.copy_one(worker, &single.child(&pair, &name, listed_as), None);
+        for file in std::mem::take(&mut stack.given) {
+            single.copy_given(worker, &mut stack, file);
         }
         single.copy_frames(worker, &mut stack, |_| true);
         return stack.assert_done();
@@ -84,7 +84,7 @@ pub(crate) fn walk(
         _ => limits,
     };
     let ResourceLimits { open_levels, batch_files, .. } = resources;
-    if fs_type == Some(BTRFS) && stack.given.is_none() {
+    if fs_type == Some(BTRFS) && stack.given.is_empty() {
         // Threads are started only when there is enough to copy to measure whether they help.
         let phase = SingleWorkerPhase::contended(worker);
         let longer = TreeWalk { open_levels, batch_files, ..single };
@@ -94,7 +94,7 @@ pub(crate) fn walk(
         }
     }
     pool = WorkPool::new(limits);
-    stack.given.take().into_iter().for_each(|file| pool.give(file.share()));
+    stack.given.drain(..).for_each(|file| pool.give(file.share()));
     let shared = TreeWalk { pool: Some(&pool), open_levels, batch_files, ..single };
     thread::scope(|scope| {
         shared.spawn_workers(scope);
@@ -178,7 +178,7 @@ impl<'w> TreeWalk<'w> {
         may_continue: impl Fn(&Worker) -> bool,
     ) {
         // Leaving a directory whose entries are copied needs no other worker.
-        while stack.given.is_none()
+        while stack.given.is_empty()
             && let Some(frame) = stack.frames.last_mut()
             && (frame.listing.has_ended() || may_continue(worker))
         {
@@ -191,27 +191,41 @@ impl<'w> TreeWalk<'w> {
                 continue;
             }
             worker.copy.data.permit.acquire();
-            if self.may_batch(worker, &entry) {
-                for next in self.copy_batch(worker, frame, (name, listed_as)) {
-                    self.proceed(worker, stack, next);
-                }
+            let left = if self.may_batch(worker, &entry) {
+                self.copy_batch(worker, frame, (name, listed_as))
             } else {
-                let next = self.copy_one(worker, &entry, None);
-                self.proceed(worker, stack, next);
+                match self.copy_one(worker, &entry, None) {
+                    Next::Done => Vec::new(),
+                    next => vec![next],
+                }
+            };
+            if !left.is_empty() {
+                // The first may put another directory on the stack.
+                let pair = frame.pair.clone();
+                left.into_iter().for_each(|next| self.proceed(worker, stack, &pair, next));
             }
             self.share_names(stack);
         }
     }
 
-    /// Does what has to be done after an entry.
-    fn proceed(&self, worker: &mut Worker, stack: &mut Stack<'w>, next: Next) {
+    /// Does what has to be done after an entry of `pair`.
+    fn proceed(
+        &self,
+        worker: &mut Worker,
+        stack: &mut Stack<'w>,
+        pair: &Arc<DirectoryPair>,
+        next: Next,
+    ) {
         match next {
             Next::Done => (),
             Next::Enter(pair, listing) => {
                 stack.frames.push(Frame::of_directory(pair, listing));
                 stack.close_far_above(self.open_levels);
             }
-            Next::Give(name, listed_as) => self.give_file(worker, stack, name, listed_as),
+            Next::Give(name, listed_as) => {
+                let pair = pair.clone();
+                self.give_file(worker, stack, GivenFile { pair, name, listed_as });
+            }
         }
     }
 
@@ -230,30 +244,29 @@ impl<'w> TreeWalk<'w> {
     }
 
     /// Gives a large file to another worker, if this one has other names. If not, copies it.
-    fn give_file(
-        &self,
-        worker: &mut Worker,
-        stack: &mut Stack<'w>,
-        name: CString,
-        listed_as: FileType,
-    ) {
-        let has_names = stack.has_names();
-        let Some(frame) = stack.frames.last() else { return };
-        let pair = frame.pair.clone();
-        let file = GivenFile { pair, name, listed_as };
-        let refused = if !has_names || self.clones(&file.pair) {
+    fn give_file(&self, worker: &mut Worker, stack: &mut Stack<'w>, file: GivenFile) {
+        let refused = if !stack.has_names() || self.clones(&file.pair) {
             Some(file)
         } else if let Some(pool) = self.pool {
             pool.give_file(file)
         } else if worker_limits(self.cx.options).workers > 1 {
-            stack.given = Some(file);
+            stack.given.push(file);
             None
         } else {
             Some(file)
         };
-        if let Some(GivenFile { pair, name, listed_as }) = refused {
-            self.copy_one(worker, &self.child(&pair, &name, listed_as), None);
+        if let Some(file) = refused {
+            self.copy_given(worker, stack, file);
         }
+    }
+
+    /// Copies a large file that no other worker copies. By now it may be something else, such as a
+    /// directory.
+    fn copy_given(&self, worker: &mut Worker, stack: &mut Stack<'w>, file: GivenFile) {
+        let GivenFile { pair, name, listed_as } = file;
+        // It is not given again.
+        let next = self.copy_one(worker, &self.child(&pair, &name, listed_as), None);
+        self.proceed(worker, stack, &pair, next);
     }
 
     /// Whether files are copied as clones, which takes no time that could be shared.
