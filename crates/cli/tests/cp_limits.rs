@@ -1,10 +1,11 @@
-//! Copies within few descriptors, and of trees that are deeper than what stays open.
+//! Trees with large files: within few descriptors, deeper than what stays open, and while they change.
 
 use std::fs::{create_dir, create_dir_all, write};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
-use testfs::{Aspects, random_bytes, stderr, tree_differences};
+use testfs::{Aspects, random_bytes, skip, stderr, test_name, tree_differences};
 
 /// Runs `haulage cp ARGS` in `dir` with at most `descriptors`.
 fn cp_within(descriptors: u32, dir: &Path, args: &str) -> Output {
@@ -76,4 +77,47 @@ fn a_deep_tree_with_large_files_in_many_levels_is_copied() {
     }
     // The rate stands for a slow medium: the files are pending for long.
     check(1024, dir.path(), "-a --limit-rate=40M s t");
+}
+
+/// The last large file is looked at, then copied. What has become a directory meanwhile is copied as
+/// one.
+#[test]
+fn a_large_file_that_has_become_a_directory_is_entered() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (dir.path().join("s"), dir.path().join("t"));
+    create_dir(&src).expect("a directory");
+    write(src.join("large"), random_bytes(9 << 20, 1)).expect("a file");
+    let mut command = Command::new("strace");
+    // By its name in a directory, or by its path.
+    command.args(["-f", "-qq", "-o", "trace", "-P", "large", "-P"]).arg(src.join("large"));
+    // The first call looks at it, the second one is to copy it.
+    command.args(["-e", "trace=openat", "-e", "inject=openat:delay_enter=3000000:when=2"]);
+    command.args([env!("CARGO_BIN_EXE_haulage"), "cp", "-rT", "--jobs=2", "s", "t"]);
+    command.current_dir(dir.path()).env("HAULAGE_PROFILE", "").stderr(Stdio::piped());
+    let Ok(running) = command.spawn() else {
+        return skip(&test_name(), "strace cannot be run here");
+    };
+    // It has been looked at when its copy is about to be made.
+    let looked = || {
+        let trace = std::fs::read_to_string(dir.path().join("trace")).unwrap_or_default();
+        trace.contains("openat(")
+    };
+    let started = Instant::now();
+    while !looked() && started.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    if !looked() {
+        let _ = running.wait_with_output();
+        return skip(&test_name(), "strace does not follow the file");
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    std::fs::remove_file(src.join("large")).expect("the file");
+    create_dir(src.join("large")).expect("a directory");
+    write(src.join("large/inner"), "x").expect("a file");
+    let output = running.wait_with_output().expect("it ends");
+    if output.status.success() {
+        assert_eq!(std::fs::read(dst.join("large/inner")).expect("the copy"), b"x", "{output:?}");
+    } else {
+        assert!(stderr(&output).contains("large"), "{output:?}");
+    }
 }
