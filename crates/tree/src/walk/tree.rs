@@ -53,7 +53,7 @@ pub(crate) fn walk(
         single.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
     }
     if stack.frames.is_empty() {
-        return;
+        return stack.assert_done();
     }
     let (limits, resources) = ResourceLimits::for_workers(worker_limits(cx.options), |workers| {
         let workers = if cx.options.copies_in_order() { 1 } else { workers };
@@ -90,7 +90,7 @@ pub(crate) fn walk(
         let longer = TreeWalk { open_levels, batch_files, ..single };
         longer.copy_frames(worker, &mut stack, |worker| !phase.is_over(worker));
         if stack.frames.is_empty() {
-            return;
+            return stack.assert_done();
         }
     }
     pool = WorkPool::new(limits);
