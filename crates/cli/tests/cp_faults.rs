@@ -131,7 +131,7 @@ fn a_receipt_claims_nothing_that_is_not_on_the_medium() {
     assert_eq!(lines.last().expect("a summary")["failures"], 5, "{receipt}");
 }
 
-/// Whoever cannot know whether a file has extended attributes does not have them in the copy.
+/// A copy without the attributes that could not be listed counts them as lost.
 #[test]
 fn attributes_that_cannot_be_listed_are_counted() {
     let dir = tempfile::tempdir().expect("a directory");

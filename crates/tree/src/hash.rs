@@ -1,7 +1,7 @@
 //! Hash maps and sets whose seed needs no system call.
 //!
-//! Names, device and inode numbers are chosen by whoever made the source, who must not be able to
-//! choose some that all have the same hash. So the seed is secret: the hash is SipHash, as in the
+//! An attacker who makes the source chooses names, and to a degree inode numbers, and must not be able
+//! to choose some that all have the same hash. So the seed is secret: the hash is SipHash, as in the
 //! standard library, and begins with the random bytes of the process. The standard library takes a
 //! seed from getrandom(2) in each thread, and panics if that fails.
 

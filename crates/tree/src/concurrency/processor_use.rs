@@ -80,13 +80,14 @@ impl Drop for BusyGuard {
 
 impl Helpers {
     /// Takes as many as are left of `processors`, up to `most`, or returns those that busy workers
-    /// need by now. Returns whether the number has changed.
-    pub(crate) fn adjust(&mut self, most: usize, processors: usize) -> bool {
+    /// need by now. `processors` counts them if it matters. Returns whether the number has changed.
+    pub(crate) fn adjust(&mut self, most: usize, processors: impl FnOnce() -> usize) -> bool {
         let before = self.taken;
         let Some(counts) = &self.processors.0 else {
             self.taken = Some(most);
             return self.taken != before;
         };
+        let processors = processors();
         let busy = counts.busy.load(Ordering::Relaxed);
         let own = before.unwrap_or(0);
         let take = |helpers: usize| {
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn one_worker_uses_all_processors() {
         let mut helpers = ProcessorUse::default().helpers();
-        assert!(helpers.adjust(3, 4) && !helpers.adjust(3, 4));
+        assert!(helpers.adjust(3, || 4) && !helpers.adjust(3, || 4));
         assert_eq!((helpers.taken(), helpers.are_refused(|| 1)), (Some(3), false));
     }
 
@@ -143,17 +144,17 @@ mod tests {
         let processors = ProcessorUse::counted();
         let (_first, second) = (processors.busy(), processors.busy());
         let (mut one, mut two) = (processors.helpers(), processors.helpers());
-        assert!(one.adjust(3, 2) && one.are_refused(|| 2), "both processors are in use");
+        assert!(one.adjust(3, || 2) && one.are_refused(|| 2), "both processors are in use");
         processors.idle_during(|| {
-            assert!(one.adjust(3, 2) && one.taken() == Some(1));
-            assert!(two.adjust(3, 2) && two.are_refused(|| 2), "one has the other processor");
-            assert!(!one.adjust(3, 2), "it keeps what it has");
+            assert!(one.adjust(3, || 2) && one.taken() == Some(1));
+            assert!(two.adjust(3, || 2) && two.are_refused(|| 2), "one has the other processor");
+            assert!(!one.adjust(3, || 2), "it keeps what it has");
         });
-        assert!(one.adjust(3, 2) && one.taken() == Some(0), "the second worker is busy again");
+        assert!(one.adjust(3, || 2) && one.taken() == Some(0), "the second worker is busy again");
         drop(second);
-        assert!(two.adjust(1, 8) && one.adjust(7, 8));
+        assert!(two.adjust(1, || 8) && one.adjust(7, || 8));
         assert_eq!((one.taken(), two.taken()), (Some(6), Some(1)));
         drop(one);
-        assert!(two.adjust(7, 8) && two.taken() == Some(7));
+        assert!(two.adjust(7, || 8) && two.taken() == Some(7));
     }
 }

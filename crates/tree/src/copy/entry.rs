@@ -85,14 +85,16 @@ fn try_copy(
             (src_stat, opened, None)
         }
     };
-    let bytes = bytes_to_copy(cx.options, &src_stat).min(data_bytes(&src_stat));
-    // Workers with other names of a file would wait for the one that copies it.
-    let is_only_name = !listed.may_have_links(cx.options, &src_stat);
-    if bytes >= listed.give_from_bytes && created.is_none() && is_only_name {
+    let bytes = bytes_to_copy(cx.options, &src_stat);
+    if bytes.min(data_bytes(&src_stat)) >= listed.give_from_bytes
+        && created.is_none()
+        // Workers with other names of the file would wait for the one that copies it.
+        && !listed.may_have_links(cx.options, &src_stat)
+    {
         return Ok(Next::Give(listed.src.name.to_owned(), listed.listed_as));
     }
     let entry = &Entry::new(listed, src_stat);
-    worker.data.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
+    worker.data.progress.start_entry(bytes);
     if cx.options.record == Some(FileId::of(&src_stat)) {
         return Err(Diagnostic::SourceIsRecord { src: entry.src.path() });
     }

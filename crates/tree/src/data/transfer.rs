@@ -86,7 +86,7 @@ impl DataCopy<'_, '_, '_> {
         }
         let engines = &self.cx.engines;
         let most = workers(engines.jobs()) - 1;
-        let has_changed = self.helpers.adjust(most, engines.processors());
+        let has_changed = self.helpers.adjust(most, || engines.processors());
         if has_changed {
             (self.by_line, self.adaptive) = (None, None);
         }
