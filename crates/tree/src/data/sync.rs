@@ -135,45 +135,32 @@ impl PendingSyncs {
 
     /// Syncs all of them, and returns the result of each.
     fn results(&mut self) -> Vec<io::Result<()>> {
-        let groups = self.groups();
-        for Pending { written, .. } in &mut self.files {
-            let is_grouped = |local: &LocalFs| groups.iter().any(|group| group.dev == local.dev);
-            if let Some(local) = written.local.filter(is_grouped)
-                && !written.is_directory
-                && !KEEPS_ALLOCATION_ERRORS.contains(&local.fs_type)
-            {
-                written.start_writeback();
+        let mut is_fs_synced = vec![false; self.files.len()];
+        // Files, and an error that may be that of any of them.
+        let mut fs_errors: Vec<(Vec<usize>, Errno)> = Vec::new();
+        for members in self.groups() {
+            for &index in &members {
+                self.files[index].written.start_writeback_in_group();
+            }
+            // A directory may be open for search only, and then names no file system.
+            let is_file = |&&index: &&usize| !self.files[index].written.is_directory;
+            let first = *members.iter().find(is_file).unwrap_or(&members[0]);
+            match self.files[first].written.sync_file_system() {
+                Synced::Yes => members.into_iter().for_each(|index| is_fs_synced[index] = true),
+                Synced::No => (),
+                Synced::FirstFailed(errno) => fs_errors.push((vec![first], errno)),
+                Synced::Failed(errno) => fs_errors.push((members, errno)),
             }
         }
-        let synced: Vec<_> = groups
-            .iter()
-            .map(|group| group.sync(self.files[group.first].written.fd.as_fd()))
-            .collect();
-        let of_group = |written: &Written| {
-            let dev = written.local?.dev;
-            groups.iter().position(|group| group.dev == dev)
-        };
         let mut results: Vec<io::Result<()>> = self
             .files
             .iter()
-            .map(|Pending { written, .. }| {
-                let is_synced = of_group(written).is_some_and(|group| synced[group] == Synced::Yes);
-                written.early_error.map_or_else(|| written.sync(is_synced), Err)
+            .zip(is_fs_synced)
+            .map(|(Pending { written, .. }, is_fs_synced)| {
+                written.early_error.map_or_else(|| written.sync(is_fs_synced), Err)
             })
             .collect();
-        for (group, synced) in synced.into_iter().enumerate() {
-            let errno = match synced {
-                Synced::Yes | Synced::No => continue,
-                Synced::FirstFailed(errno) => {
-                    let first = &mut results[groups[group].first];
-                    *first = first.and(Err(errno));
-                    continue;
-                }
-                Synced::Failed(errno) => errno,
-            };
-            let members: Vec<usize> = (0..results.len())
-                .filter(|&index| of_group(&self.files[index].written) == Some(group))
-                .collect();
+        for (members, errno) in fs_errors {
             // The kernel may report an error of the file system once, and then it was to syncfs(2).
             // If no file has one of its own, it may be that of any of them.
             if members.iter().all(|&index| results[index].is_ok()) {
@@ -183,40 +170,19 @@ impl PendingSyncs {
         results
     }
 
-    /// The file systems that many of the files are on.
-    fn groups(&self) -> Vec<Group> {
-        let mut groups: Vec<(usize, Group)> = Vec::new();
+    /// The indices of the files on each file system that many of them are on.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<(u64, Vec<usize>)> = Vec::new();
         for (index, Pending { written, .. }) in self.files.iter().enumerate() {
             let Some(LocalFs { dev, .. }) = written.local else { continue };
-            let number = match groups.iter_mut().find(|(_, group)| group.dev == dev) {
-                Some((number, group)) => {
-                    // A directory may be open for search only, and then names no file system.
-                    let is_better = !written.is_directory && group.is_directory;
-                    if is_better {
-                        (group.first, group.is_directory) = (index, false);
-                    }
-                    number
-                }
-                None => {
-                    let is_directory = written.is_directory;
-                    groups.push((0, Group { dev, first: index, is_directory }));
-                    &mut groups.last_mut().expect("it was just added").0
-                }
-            };
-            *number += 1;
+            match groups.iter_mut().find(|(known, _)| *known == dev) {
+                Some((_, members)) => members.push(index),
+                None => groups.push((dev, vec![index])),
+            }
         }
-        let many = groups.into_iter().filter(|(number, _)| *number >= SYNCFS_FILES_MIN);
-        many.map(|(_, group)| group).collect()
+        let groups = groups.into_iter().map(|(_, members)| members);
+        groups.filter(|members| members.len() >= SYNCFS_FILES_MIN).collect()
     }
-}
-
-/// Files on one file system that are synced by one call.
-struct Group {
-    dev: u64,
-    /// The index of its first file. An open file is told of the errors of its file system since it
-    /// was opened.
-    first: usize,
-    is_directory: bool,
 }
 
 /// Whether a file system was synced.
@@ -225,34 +191,10 @@ enum Synced {
     Yes,
     /// It could not be tried.
     No,
-    /// Why the first file could not be synced after it.
+    /// Why the file could not be synced after it.
     FirstFailed(Errno),
     /// Why not.
     Failed(Errno),
-}
-
-impl Group {
-    /// Syncs the file system of `first`. The fsync(2) after that finds nothing to write; it fails
-    /// where the file system has become read-only because of an error, of which syncfs(2) says
-    /// nothing.
-    fn sync(&self, first: BorrowedFd<'_>) -> Synced {
-        let readable;
-        let fd = if self.is_directory {
-            // It may be open with O_PATH.
-            match open_readable(first) {
-                Ok(opened) => readable = opened,
-                Err(_) => return Synced::No,
-            }
-            readable.as_fd()
-        } else {
-            first
-        };
-        if let Err(errno) = retry_on_intr(|| syncfs(fd)) {
-            return Synced::Failed(errno);
-        }
-        let synced = if self.is_directory { sync_directory(fd) } else { sync_file(fd) };
-        synced.map_or_else(Synced::FirstFailed, |()| Synced::Yes)
-    }
 }
 
 impl Written {
@@ -260,6 +202,37 @@ impl Written {
     fn start_writeback(&mut self) {
         let started = start_writeback(self.fd.as_fd(), 0..0);
         self.early_error = self.early_error.or(started.err());
+    }
+
+    /// The same, if no other call returns such an error.
+    fn start_writeback_in_group(&mut self) {
+        let keeps = |local: LocalFs| KEEPS_ALLOCATION_ERRORS.contains(&local.fs_type);
+        if !self.is_directory && !self.local.is_some_and(keeps) {
+            self.start_writeback();
+        }
+    }
+
+    /// Syncs its file system. An open file is told of the errors of its file system since it was
+    /// opened, so the first of a group is asked. The fsync(2) after that finds nothing to write; it
+    /// fails where the file system has become read-only because of an error, of which syncfs(2) says
+    /// nothing.
+    fn sync_file_system(&self) -> Synced {
+        let readable;
+        let fd = if self.is_directory {
+            // It may be open with O_PATH.
+            match open_readable(self.fd.as_fd()) {
+                Ok(opened) => readable = opened,
+                Err(_) => return Synced::No,
+            }
+            readable.as_fd()
+        } else {
+            self.fd.as_fd()
+        };
+        if let Err(errno) = retry_on_intr(|| syncfs(fd)) {
+            return Synced::Failed(errno);
+        }
+        let synced = if self.is_directory { sync_directory(fd) } else { sync_file(fd) };
+        synced.map_or_else(Synced::FirstFailed, |()| Synced::Yes)
     }
 
     /// Syncs it; if its file system was synced, only asks for its errors.
