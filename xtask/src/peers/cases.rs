@@ -339,7 +339,7 @@ fn beside(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
 
 fn operands(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {
     builder.dir("")?;
-    (0..scaled(20, scale)).try_for_each(|_| builder.file_in_last_dir(30 * MIB))
+    (0..scaled(20, scale)).try_for_each(|_| builder.plain_file_in_last_dir(30 * MIB))
 }
 
 fn large(builder: &mut Builder, scale: f64) -> anyhow::Result<()> {

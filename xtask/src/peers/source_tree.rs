@@ -90,6 +90,13 @@ impl Builder {
         self.file_in(&dir, bytes)
     }
 
+    /// The same without links beside it: the copy of an operand that is a symbolic link is a file.
+    pub(crate) fn plain_file_in_last_dir(&mut self, bytes: u64) -> anyhow::Result<()> {
+        let dir = self.dirs.last().expect("a directory was created");
+        let path = dir.join(format!("file-{}", self.files));
+        self.write(&path, bytes)
+    }
+
     /// Creates a directory below the root with a hard link to each file in the directory `of`.
     pub(crate) fn dir_of_hard_links(&mut self, path: &str, of: &str) -> anyhow::Result<()> {
         self.dir(path)?;
