@@ -32,14 +32,17 @@ impl CandidateSet {
         };
         let by_all = |variant: Variant| variant.shared_by(self.workers);
         let read_write = by_all(with(&READ_WRITE, &[("buffer", 256 << 10)]));
+        if self.is_cold {
+            // What differs is how the device is read: the candidates in the page cache all wait for readahead.
+            let direct = with(&DIRECT_READ, &[("buffer", 512 << 10), ("depth", 4)]);
+            return vec![read_write, by_all(direct)];
+        }
         let splice = by_all(with(&SPLICE, &[("chunk", 1 << 20), ("pipe", 1 << 20)]));
         let mut variants = vec![read_write, splice];
         if self.may_share {
             variants.push(by_all(Variant::plain(&COPY_FILE_RANGE)));
         }
-        if self.is_cold {
-            variants.push(with(&DIRECT_READ, &[("buffer", 1 << 20), ("depth", 4)]));
-        } else if self.workers > 1 {
+        if self.workers > 1 {
             // Workers may wait for each other.
             variants.push(match self.may_share {
                 true => Variant::plain(&COPY_FILE_RANGE),
@@ -64,9 +67,9 @@ mod tests {
         let two = "read_write:256K@2 splice:1M,pipe=1M@2";
         check(2, false, true, &format!("{two} copy_file_range@2 copy_file_range"));
         check(2, false, false, &format!("{two} read_write:256K"));
-        check(2, true, true, &format!("{two} copy_file_range@2 direct_read:1M,depth=4"));
+        check(2, true, true, "read_write:256K@2 direct_read:512K,depth=4@2");
         check(1, false, true, "read_write:256K splice:1M,pipe=1M copy_file_range");
         check(1, false, false, "read_write:256K splice:1M,pipe=1M");
-        check(1, true, false, "read_write:256K splice:1M,pipe=1M direct_read:1M,depth=4");
+        check(1, true, false, "read_write:256K direct_read:512K,depth=4");
     }
 }

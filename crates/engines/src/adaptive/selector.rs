@@ -5,7 +5,8 @@
 //! Conditions for the Multi-Armed Bandit and Reinforcement Learning Problems", JMLR 7, 2006) with a budget:
 //!
 //! 0. **Start.** The first candidate copies until it is known how long the rest takes. There is no trial while
-//!    that is less than [`TRIAL_PAYS`] times a piece of a trial: it could not repay one.
+//!    that is less than [`PieceSizes::trial_pays`] pieces of a trial: it could not repay one. The pieces of the
+//!    start are the first candidate's first round.
 //! 1. **Trial.** Each remaining candidate copies one piece a round, in shuffled order. After a round, a
 //!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped. The
 //!    first round only finds the length of later pieces: its pieces are short, and the first use of
@@ -29,23 +30,46 @@ pub(crate) struct PieceSizes {
     pub(crate) first_bytes: u64,
     /// How long a later piece of a trial takes, in seconds, by the candidate's rate.
     pub(crate) trial_seconds: f64,
+    /// The first piece of the start as a multiple of `first_bytes`. It tells how long the copy takes, so it is
+    /// longer than what comes only once: the start of threads, and the first requests of readahead.
+    start_pieces: u64,
+    /// A trial starts if the rest of the copy takes at least this many times as long as one of its pieces.
+    trial_pays: f64,
+    /// The margin of the first round, as in [`MARGINS`].
+    first_margin: f64,
 }
 
 impl PieceSizes {
     /// For a source in the page cache. A candidate that is ten times slower than the best loses some
     /// milliseconds with 1 MiB. A piece of 1 ms is ten times as long as the start of a thread, and several
     /// times as long as what another virtual machine takes when it gets the processor.
-    pub(crate) const CACHED: PieceSizes = PieceSizes { first_bytes: 1 << 20, trial_seconds: 1e-3 };
+    ///
+    /// A trial costs a few pieces, and a wrong choice is noticed after a rest only. With the rest of the copy 300
+    /// pieces long, the trial costs a percent of the copy, and there is time to correct it. The first margin is
+    /// for the grossly slow: on a Zen 5, where 1 MiB takes 0.1 ms, a margin of 0.6 dropped the best candidate in
+    /// four of ten copies.
+    pub(crate) const CACHED: PieceSizes = PieceSizes {
+        first_bytes: 1 << 20,
+        trial_seconds: 1e-3,
+        start_pieces: 4,
+        trial_pays: 300.0,
+        first_margin: 3.0,
+    };
 
     /// For a source on storage. The kernel has read up to the device's readahead, 8 MiB on common virtual
     /// disks, for the candidate before: a piece is twice that, so that half of it is the candidate's own.
-    pub(crate) const COLD: PieceSizes = PieceSizes { first_bytes: 16 << 20, trial_seconds: 16e-3 };
+    ///
+    /// Candidates that read a device in another way differ by up to a factor of two in either direction
+    /// (docs/design/engine-selection.md). So a trial of two candidates repays its one piece of the slower
+    /// one within a few of the faster, and a candidate that is half as fast again is dropped after that piece.
+    pub(crate) const COLD: PieceSizes = PieceSizes {
+        first_bytes: 16 << 20,
+        trial_seconds: 4e-3,
+        start_pieces: 2,
+        trial_pays: 12.0,
+        first_margin: 0.5,
+    };
 }
-
-/// A trial of some candidates costs a few pieces, and a wrong choice is noticed after a rest only. It starts if
-/// the rest of the copy takes at least this many times as long as one piece: then a trial costs a percent of the
-/// copy, and there is time to correct it.
-const TRIAL_PAYS: f64 = 300.0;
 
 /// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
 const USE_SECONDS: f64 = 10e-3;
@@ -53,11 +77,9 @@ const USE_SECONDS: f64 = 10e-3;
 /// The largest piece. A rate is not known well enough to plan further ahead.
 const PIECE_BYTES_MAX: u64 = 64 << 20;
 
-/// The margin of each round: a candidate whose time for a byte is this share higher than the lowest is
-/// dropped. The first is for the grossly slow. After the last round the candidate with the lowest time for a
-/// byte wins. On a Zen 5, where 1 MiB takes 0.1 ms, a first margin of 0.6 dropped the best candidate in four
-/// of ten copies.
-const MARGINS: [f64; 6] = [3.0, 0.35, 0.2, 0.12, 0.08, 0.05];
+/// The margin of each round after the first: a candidate whose time for a byte is this share higher than the
+/// lowest is dropped. After the last round the candidate with the lowest time for a byte wins.
+const MARGINS: [f64; 5] = [0.35, 0.2, 0.12, 0.08, 0.05];
 
 /// The regret that all trials may cause, as a share of the time of the whole copy.
 const REGRET_SHARE: f64 = 0.02;
@@ -245,10 +267,9 @@ impl Selector {
         loop {
             let (candidate, seconds) = match &self.phase {
                 Phase::Start(cost) => {
-                    let rest_seconds = bytes_left as f64 * cost.per_byte();
-                    let pays = rest_seconds >= TRIAL_PAYS * self.sizes.trial_seconds;
-                    if cost.bytes > 0.0 && pays && self.has_others(0) {
-                        self.start_trial(0);
+                    let start = *cost;
+                    if start.bytes > 0.0 && self.pays(start, bytes_left) && self.has_others(0) {
+                        self.end_start(start);
                         continue;
                     }
                     (0, USE_SECONDS)
@@ -365,6 +386,13 @@ impl Selector {
         self.trials
     }
 
+    /// Whether a trial pays before `bytes_left` bytes, by the cost of the start.
+    fn pays(&self, start: Cost, bytes_left: u64) -> bool {
+        let first_seconds = self.sizes.first_bytes as f64 * start.per_byte();
+        let piece_seconds = first_seconds.max(self.sizes.trial_seconds);
+        bytes_left as f64 * start.per_byte() >= self.sizes.trial_pays * piece_seconds
+    }
+
     fn has_others(&self, candidate: usize) -> bool {
         self.candidates.iter().enumerate().any(|(index, it)| index != candidate && !it.refused)
     }
@@ -389,6 +417,16 @@ impl Selector {
         self.phase = Phase::Trial { round: 0, queue, cost: Cost::default() };
     }
 
+    /// Starts the first trial. The pieces of the start are the first candidate's first round. They are no cost
+    /// of the trial: without it the first candidate had copied them too.
+    fn end_start(&mut self, start: Cost) {
+        self.start_trial(0);
+        self.candidates[0].first = start;
+        if let Phase::Trial { queue, .. } = &mut self.phase {
+            queue.pop();
+        }
+    }
+
     fn start_use(&mut self, candidate: usize, expected: f64) {
         let (least, most) = REPEAT_SECONDS;
         let is_confirmed = self.last_used.0 == candidate && self.last_used.1.is_finite();
@@ -408,7 +446,10 @@ impl Selector {
         }
         let best = self.lowest().expect("a candidate of the trial has copied a piece");
         let lowest = self.candidates[best].per_byte();
-        let margin = MARGINS[round.min(MARGINS.len() - 1)];
+        let margin = match round {
+            0 => self.sizes.first_margin,
+            later => MARGINS[later - 1],
+        };
         for candidate in &mut self.candidates {
             candidate.in_trial &= candidate.per_byte() <= lowest * (1.0 + margin);
         }
@@ -419,7 +460,7 @@ impl Selector {
         let remaining = self.candidates.iter().filter(|it| it.in_trial).count();
         let next_round_bytes = self.sizes.trial_seconds / fastest * remaining as f64;
         let is_over = remaining < 2
-            || round + 1 == MARGINS.len()
+            || round == MARGINS.len()
             || round > 0 && self.regret + regret >= allowed
             // The rest of the copy could not repay another round.
             || (bytes_left as f64) < 2.0 * next_round_bytes;
@@ -488,8 +529,7 @@ impl Selector {
         let first = self.sizes.first_bytes;
         let per_byte = known.per_byte();
         if !per_byte.is_finite() || per_byte <= 0.0 {
-            // The start tells how long the copy takes, so it is longer than the first use of threads.
-            return if is_start { 4 * first } else { first };
+            return if is_start { self.sizes.start_pieces * first } else { first };
         }
         let pieces = (seconds / per_byte / first as f64).round();
         let most = (PIECE_BYTES_MAX / first) as f64;

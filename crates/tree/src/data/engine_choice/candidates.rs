@@ -10,9 +10,6 @@ use crate::request::Options;
 /// (docs/design/engine-selection.md).
 const MEASURED_BYTES_MIN: u64 = 64 << 20;
 
-/// The same for a source on storage, whose pieces are 16 MiB long.
-const COLD_MEASURED_BYTES_MIN: u64 = 256 << 20;
-
 /// What the candidates of a file depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Candidates {
@@ -22,7 +19,8 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// The candidates for `bytes` of a file; `None` if it is copied by one variant. `is_cold` says whether the source has to be read from storage, at least in part.
+    /// The candidates for `bytes` of a file; `None` if it is copied by one variant. `is_cold` says whether the
+    /// source has to be read from storage.
     pub(crate) fn of(
         options: &Options,
         rule: &RuleVariants,
@@ -35,9 +33,6 @@ impl Candidates {
         }
         // With --verify the source is read twice: past the page cache it would come from storage twice.
         let is_cold = is_cold() && !options.verify;
-        if is_cold && bytes < COLD_MEASURED_BYTES_MIN {
-            return None;
-        }
         let may_share_file = rule.may_split && !load.others_busy;
         // More workers than processors gain nothing on one file.
         let most = || workers((load.jobs)()).min(processors().get());
