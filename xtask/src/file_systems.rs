@@ -8,6 +8,9 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 use tempfile::TempDir;
 
+/// The kinds of file system, the tmpfs last.
+pub(crate) const KINDS: [&str; 4] = ["ext4", "xfs", "btrfs", "tmpfs"];
+
 /// The environment variable in which tests look for the file systems.
 const VARIABLE: &str = "HAULAGE_TEST_FS";
 
@@ -88,6 +91,22 @@ impl FileSystems {
         }
     }
 
+    /// Those that the environment of this process names, if it names any.
+    pub(crate) fn from_environment() -> anyhow::Result<Option<FileSystems>> {
+        let Some(list) = std::env::var_os(VARIABLE) else { return Ok(None) };
+        let found = parsed(&list).context(VARIABLE)?;
+        let small = match std::env::var_os(SMALL_VARIABLE) {
+            Some(list) => parsed(&list).context(SMALL_VARIABLE)?,
+            None => Vec::new(),
+        };
+        let left_out = KINDS
+            .into_iter()
+            .filter(|kind| !found.iter().any(|(known, _)| known == kind))
+            .map(|kind| (kind, format!("not in {VARIABLE}")))
+            .collect();
+        Ok(Some(FileSystems { found, small, left_out, _owned: Vec::new() }))
+    }
+
     /// The environment in which tests find them.
     pub(crate) fn environment(&self) -> [(&'static str, OsString); 2] {
         [(VARIABLE, list(&self.found)), (SMALL_VARIABLE, list(&self.small))]
@@ -118,16 +137,16 @@ impl FileSystems {
     }
 }
 
-/// Creates and mounts one of each kind and size, in the private mount namespace of this process.
-/// Those that fail are left out.
-pub(crate) fn mount() -> anyhow::Result<FileSystems> {
+/// Creates and mounts one of each of `kinds` and of each size, in the private mount namespace of this
+/// process. Those that fail are left out.
+pub(crate) fn mount_with_small(kinds: &[&str]) -> anyhow::Result<FileSystems> {
     std::fs::create_dir_all(BASE).with_context(|| BASE)?;
     if let Err(error) = mount_tmpfs(Path::new(BASE), "mode=755") {
         // A container may allow the namespace and forbid mounts in it.
         return Ok(find(&format!("{error:#}")));
     }
     let (mut found, mut small, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-    for image in IMAGES {
+    for image in IMAGES.iter().filter(|image| kinds.contains(&image.name)) {
         match mount_image(image.name, image, image.mkfs, IMAGE_BYTES) {
             Ok(dir) => found.push((image.name, dir)),
             Err(error) => left_out.push((image.name, format!("{error:#}"))),
@@ -141,6 +160,9 @@ pub(crate) fn mount() -> anyhow::Result<FileSystems> {
     for (dirs, dir_name, bytes) in
         [(&mut found, "tmpfs", TMPFS_BYTES), (&mut small, "small-tmpfs", SMALL_TMPFS_BYTES)]
     {
+        if !kinds.contains(&"tmpfs") {
+            continue;
+        }
         let dir = make_dir(dir_name)?;
         mount_tmpfs(&dir, &format!("mode=755,size={bytes}"))?;
         dirs.push(("tmpfs", dir));
@@ -263,6 +285,20 @@ fn list(dirs: &[(&str, PathBuf)]) -> OsString {
         list.push(dir);
     }
     list
+}
+
+/// What `list` makes, read again.
+fn parsed(list: &OsString) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
+    let list = list.to_str().context("it is no UTF-8")?;
+    let items = list.split(':').filter(|item| !item.is_empty());
+    items
+        .map(|item| {
+            let (name, dir) = item.split_once('=').with_context(|| item.to_owned())?;
+            let kind =
+                KINDS.into_iter().find(|kind| *kind == name).with_context(|| item.to_owned())?;
+            Ok((kind, PathBuf::from(dir)))
+        })
+        .collect()
 }
 
 /// The kind of file system at `place`, if tests use that kind and it has enough free space.

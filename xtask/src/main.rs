@@ -16,6 +16,7 @@ mod layers;
 mod namespace;
 mod packages;
 mod peers;
+mod sweep;
 
 const USAGE: &str = "usage:
   cargo xtask test             set up what the tests need, and run every check
@@ -27,6 +28,7 @@ const USAGE: &str = "usage:
                                compare the choices of haulage tune and the built-in profile with a long search
   cargo xtask judge-selection [--help]
                                compare the default of haulage cp with each variant, on one large file
+  cargo xtask sweep [--help]   try faults, kills and limits on haulage cp by the thousand
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
 ";
 
@@ -37,6 +39,7 @@ enum Task {
     DefaultProfile(Box<default_profile::Args>),
     JudgeProfile(Box<judge_profile::Args>),
     JudgeSelection(Box<judge_selection::Args>),
+    Sweep(Box<sweep::Args>),
     Layers(Box<layers::Args>),
 }
 
@@ -60,6 +63,9 @@ impl Task {
             [task, ..] if task == "judge-selection" => {
                 Some(Task::JudgeSelection(Box::new(judge_selection::Args::parse_from(args))))
             }
+            [task, ..] if task == "sweep" => {
+                Some(Task::Sweep(Box::new(sweep::Args::parse_from(args))))
+            }
             [task, ..] if task == "layers" => {
                 Some(Task::Layers(Box::new(layers::Args::parse_from(args))))
             }
@@ -73,6 +79,7 @@ impl Task {
             Task::Peers(args) => args.needs_no_mounts(),
             Task::DefaultProfile(args) => args.needs_no_mounts(),
             Task::JudgeSelection(args) => args.needs_no_mounts(),
+            Task::Sweep(args) => args.needs_no_mounts(),
             Task::JudgeProfile(_) | Task::Layers(_) => true,
             Task::Test | Task::WithFs(_) => false,
         }
@@ -83,8 +90,13 @@ impl Task {
             Task::Peers(args) => file_systems::mount_only(&args.kinds(), args.scale),
             Task::DefaultProfile(args) => file_systems::mount_only(&args.kinds(), 1.0),
             Task::JudgeSelection(args) => file_systems::mount_only(&args.kinds(), 1.0),
+            // A sweep within `cargo xtask test` or `with-fs` uses their file systems.
+            Task::Sweep(args) => match FileSystems::from_environment()? {
+                Some(given) => Ok(given),
+                None => file_systems::mount_with_small(args.kinds()),
+            },
             Task::JudgeProfile(_) | Task::Layers(_) => Ok(FileSystems::none()),
-            Task::Test | Task::WithFs(_) => file_systems::mount(),
+            Task::Test | Task::WithFs(_) => file_systems::mount_with_small(&file_systems::KINDS),
         }
     }
 
@@ -95,6 +107,7 @@ impl Task {
             Task::DefaultProfile(args) => default_profile::run(args, file_systems),
             Task::JudgeProfile(args) => judge_profile::run(args),
             Task::JudgeSelection(args) => judge_selection::run(args, file_systems),
+            Task::Sweep(args) => sweep::run(args, file_systems),
             Task::Layers(args) => layers::run(args),
             Task::WithFs(command) => {
                 file_systems.announce();

@@ -1,0 +1,315 @@
+//! The copy that faults and kills are tried on: a small source with an entry of every kind, the options of
+//! `cp`, and what the destination has to be afterwards.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, ensure};
+use rustix::fs::{CWD, FileType, Mode, XattrFlags, mkfifoat, mknodat, setxattr};
+use testfs::{Aspects, Tree, random_bytes};
+
+/// Options of `cp`, and how the destination begins.
+#[derive(Debug)]
+pub(crate) struct OptionSet {
+    /// As on the command line.
+    pub(crate) text: &'static str,
+    /// Whether some of the files are there before, with other contents.
+    pub(crate) existing: bool,
+}
+
+impl OptionSet {
+    /// The words of the command line after `cp`, for the working directory of `Copies`.
+    pub(crate) fn args(&self) -> Vec<&'static str> {
+        let mut args: Vec<&str> = self.text.split_whitespace().collect();
+        if !self.has("--parents") {
+            args.push("-T");
+        }
+        args.extend([SOURCE, DESTINATION]);
+        args
+    }
+
+    /// Whether `option` is among them.
+    pub(crate) fn has(&self, option: &str) -> bool {
+        self.text.split_whitespace().any(|word| word == option)
+    }
+
+    /// Whether an existing file stays as it is until the new one is complete.
+    pub(crate) fn is_atomic(&self) -> bool {
+        self.has("--atomic") || self.has("--resume")
+    }
+
+    /// Whether the old contents of a file stay as its backup.
+    pub(crate) fn backs_up(&self) -> bool {
+        self.has("-b") || self.has("--backup=numbered")
+    }
+
+    /// What the copy keeps.
+    pub(crate) fn aspects(&self) -> Aspects {
+        if self.text.starts_with("-a") { Aspects::ALL } else { Aspects::CONTENT }
+    }
+}
+
+/// The source, below a directory so that `--parents` has something to create.
+const SOURCE: &str = "top/src";
+const DESTINATION: &str = "dst";
+
+/// Files that are there before, if an option set says so.
+const EXISTING: &[&str] = &["small", "middle", "large", "d/inner1"];
+const OLD_CONTENT: &[u8] = b"what was there before";
+
+/// The least size that one worker leaves to another.
+const LARGE_BYTES: usize = 9 << 20;
+
+/// In every name of ours that is not to stay.
+const OWN_NAME: &[u8] = b".haulage-";
+
+/// A source in a directory, and its copies, one after the other.
+pub(crate) struct Copies {
+    dir: PathBuf,
+    source: Tree,
+    /// Size and times of change by path, to see that a copy leaves its source alone.
+    stamps: BTreeMap<PathBuf, (u64, i64, i64)>,
+}
+
+impl Copies {
+    /// Creates the source in a fresh directory in `parent`.
+    pub(crate) fn new(parent: &Path) -> anyhow::Result<Copies> {
+        let dir = parent.join("copies");
+        std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
+        let source = dir.join(SOURCE);
+        create_source(&source).with_context(|| source.display().to_string())?;
+        Ok(Copies { source: Tree::read(&source)?, stamps: stamps(&source)?, dir })
+    }
+
+    /// The working directory of the copies.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(crate) fn destination(&self) -> PathBuf {
+        self.dir.join(DESTINATION)
+    }
+
+    /// Removes the last copy and creates what `set` starts from.
+    pub(crate) fn prepare(&self, set: &OptionSet) -> anyhow::Result<()> {
+        let dst = self.destination();
+        remove(&dst)?;
+        if set.existing || set.has("--parents") {
+            std::fs::create_dir(&dst)?;
+        }
+        if set.existing {
+            std::fs::create_dir(dst.join("d"))?;
+            for name in EXISTING {
+                std::fs::write(dst.join(name), OLD_CONTENT)?;
+                let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+                File::options().write(true).open(dst.join(name))?.set_modified(long_ago)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a copy with `set` that reported success lacks. Differences in what `lenient` names are left out.
+    pub(crate) fn differences(
+        &self,
+        set: &OptionSet,
+        aspects: Aspects,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut root = self.destination();
+        if set.has("--parents") {
+            root.push(SOURCE);
+        }
+        let copy = match Tree::read(&root) {
+            Ok(copy) => copy,
+            Err(error) => return Ok(vec![format!("the copy cannot be read: {error}")]),
+        };
+        let mut found = self.source.differences(&copy, aspects);
+        if set.backs_up() && set.existing {
+            found.retain(|line| !is_backup_line(line));
+            for name in EXISTING {
+                if !self.has_old_content(name)? {
+                    found.push(format!("{name}: no backup of it"));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Files with a name that existed before which are neither as before nor complete.
+    pub(crate) fn torn(&self) -> anyhow::Result<Vec<String>> {
+        let mut found = Vec::new();
+        for name in EXISTING {
+            let new = std::fs::read(self.dir.join(SOURCE).join(name))?;
+            match std::fs::read(self.destination().join(name)) {
+                Ok(content) if content == OLD_CONTENT || content == new => {}
+                Ok(content) => {
+                    found.push(format!("{name}: neither old nor new, {} bytes", content.len()));
+                }
+                Err(error) => found.push(format!("{name}: {error}")),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether the old content of `name` is still there, under its name or that of a backup.
+    pub(crate) fn has_old_content(&self, name: &str) -> anyhow::Result<bool> {
+        let path = self.destination().join(name);
+        let parent = path.parent().context("it is in the destination")?;
+        let stem = path.file_name().context("it has a name")?.as_bytes();
+        for entry in std::fs::read_dir(parent)? {
+            let entry = entry?;
+            let is_one = entry.file_name().as_bytes().starts_with(stem);
+            if is_one && entry.file_type()?.is_file() && std::fs::read(entry.path())? == OLD_CONTENT
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Names that existed before and whose old content is nowhere.
+    pub(crate) fn lost_backups(&self) -> anyhow::Result<Vec<String>> {
+        let mut lost = Vec::new();
+        for name in EXISTING {
+            if !self.has_old_content(name)? {
+                lost.push(format!("{name}: its old content is gone"));
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Temporary names, partial files, journals and markers that are still there.
+    pub(crate) fn leftovers(&self) -> anyhow::Result<Vec<String>> {
+        let mut found = Vec::new();
+        each_below(&self.destination(), &mut |path| {
+            let name = path.file_name().unwrap_or_default().as_bytes();
+            if name.windows(OWN_NAME.len()).any(|part| part == OWN_NAME) {
+                found.push(format!("{}: left over", path.display()));
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// What has changed in the source.
+    pub(crate) fn damage(&self) -> anyhow::Result<Vec<String>> {
+        let now = stamps(&self.dir.join(SOURCE))?;
+        let changed = self.stamps.iter().filter(|(path, stamp)| now.get(*path) != Some(stamp));
+        let mut found: Vec<String> = changed
+            .map(|(path, _)| format!("{}: the SOURCE was changed", path.display()))
+            .collect();
+        let added = now.keys().filter(|path| !self.stamps.contains_key(*path));
+        found.extend(added.map(|path| format!("{}: added to the SOURCE", path.display())));
+        Ok(found)
+    }
+
+    /// Whether `words` name an entry of the source or of the destination, or the directory of the latter.
+    pub(crate) fn is_named_in(words: &str) -> bool {
+        [SOURCE, DESTINATION, "'top'", "'.'"].iter().any(|name| words.contains(name))
+    }
+}
+
+/// Whether a line of `Tree::differences` is about a backup, which only the copy has.
+fn is_backup_line(line: &str) -> bool {
+    line.ends_with("~: only right")
+}
+
+fn create_source(root: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(root.join("d/closed"))?;
+    std::fs::create_dir(root.join("d/empty-dir"))?;
+    std::fs::write(root.join("empty"), "")?;
+    for (number, (name, len)) in [
+        ("small", 5000),
+        ("middle", 300_000),
+        ("large", LARGE_BYTES),
+        ("d/inner1", 1),
+        ("d/inner2", 4096),
+        ("d/inner3", 70_000),
+        ("d/closed/inner", 100),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        std::fs::write(root.join(name), random_bytes(len, number as u64))?;
+    }
+    std::fs::write(root.join(OsStr::from_bytes(b"no\xffutf8")), "odd name")?;
+    let sparse = File::create(root.join("sparse"))?;
+    sparse.set_len(3 << 20)?;
+    sparse.write_all_at(&random_bytes(8192, 99), 1 << 20)?;
+    symlink("small", root.join("link"))?;
+    symlink("nothing", root.join("d/dangling"))?;
+    std::fs::hard_link(root.join("middle"), root.join("d/hard"))?;
+    mkfifoat(CWD, root.join("fifo"), Mode::from(0o640))?;
+    // What a file system or an ordinary user cannot have is left out, and so not demanded.
+    let device = mknodat(
+        CWD,
+        root.join("null"),
+        FileType::CharacterDevice,
+        Mode::from(0o666),
+        rustix::fs::makedev(1, 3),
+    );
+    let attribute = setxattr(root.join("middle"), "user.sweep", b"value", XattrFlags::empty());
+    let owner = chown(root.join("d/inner2"), Some(1234), Some(1235));
+    let acl = Command::new("setfacl").args(["-m", "u:1234:r"]).arg(root.join("d/inner1")).output();
+    if testfs::is_root() {
+        device.context("a device")?;
+        owner.context("an owner")?;
+        attribute.context("an extended attribute")?;
+        let acl = acl.context("setfacl")?;
+        ensure!(acl.status.success(), "setfacl: {}", testfs::stderr(&acl));
+    }
+    for (name, mode) in [("small", 0o640), ("middle", 0o4755), ("d/inner3", 0o400), ("d", 0o2750)] {
+        std::fs::set_permissions(root.join(name), Permissions::from_mode(mode))?;
+    }
+    std::fs::set_permissions(root.join("d/closed"), Permissions::from_mode(0o555))?;
+    let mut second = 1_000_000_000;
+    each_below(root, &mut |path| {
+        second += 1;
+        let times = rustix::fs::Timestamps {
+            last_access: rustix::fs::Timespec { tv_sec: second, tv_nsec: 7 },
+            last_modification: rustix::fs::Timespec { tv_sec: second, tv_nsec: 123_456_789 },
+        };
+        rustix::fs::utimensat(CWD, path, &times, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(())
+    })
+}
+
+/// Calls `visit` with every path below `root`, the deepest first, and with `root` if it is there.
+fn each_below(root: &Path, visit: &mut dyn FnMut(&Path) -> io::Result<()>) -> anyhow::Result<()> {
+    let metadata = match root.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        metadata => metadata?,
+    };
+    if metadata.is_dir() {
+        for entry in std::fs::read_dir(root).with_context(|| root.display().to_string())? {
+            each_below(&entry?.path(), visit)?;
+        }
+    }
+    visit(root).with_context(|| root.display().to_string())
+}
+
+fn stamps(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, (u64, i64, i64)>> {
+    let mut stamps = BTreeMap::new();
+    each_below(root, &mut |path| {
+        let metadata = path.symlink_metadata()?;
+        stamps.insert(path.to_owned(), (metadata.size(), metadata.ctime(), metadata.ctime_nsec()));
+        Ok(())
+    })?;
+    Ok(stamps)
+}
+
+/// Removes a tree or a file, if it is there.
+pub(crate) fn remove(path: &Path) -> anyhow::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path),
+        _ => std::fs::remove_file(path),
+    };
+    removed.with_context(|| path.display().to_string())
+}

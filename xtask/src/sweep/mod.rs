@@ -1,0 +1,147 @@
+//! `cargo xtask sweep`: tries faults, kills and limits by the thousand, and demands that each copy is right
+//! or says what is wrong.
+//!
+//! One file a sweep, one row in `SWEEPS`. A sweep makes cases, tries each with the haulage of `Run` and
+//! records a verdict under the text from which the case can be made again.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use crate::file_systems::FileSystems;
+use run::{Run, Settings, Sweep};
+
+mod calls;
+mod copies;
+mod counts;
+mod process;
+mod run;
+mod strace;
+
+/// All sweeps, in the order of `--list`.
+const SWEEPS: &[Sweep] = &[calls::SWEEP];
+
+/// Try faults, kills and limits on `haulage cp`, and demand that each copy is right or says what is wrong.
+///
+/// Prints how many cases were tried, and each finding with the command line that repeats it. Exits with 1 if
+/// there are findings.
+#[derive(clap::Parser, Debug)]
+#[command(name = "cargo xtask sweep", bin_name = "cargo xtask sweep")]
+pub(crate) struct Args {
+    /// Sweep to run [possible values: see --list]
+    #[arg(value_name = "NAME", value_parser = parse_name, required_unless_present = "list")]
+    name: Option<&'static str>,
+    /// Begin no case after this many seconds [default: 60; without end with --all or --cases]
+    #[arg(long, value_name = "S")]
+    time: Option<u64>,
+    /// The seed of the choice and order of cases
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Try every case, in order; sweeps of random cases have no end
+    #[arg(long, conflicts_with = "cases")]
+    all: bool,
+    /// Try at most this many cases
+    #[arg(long, value_name = "N")]
+    cases: Option<u64>,
+    /// Try only this case, as a finding names it
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["all", "cases", "time"])]
+    case: Option<String>,
+    /// File systems to mount (as root) and copy on
+    #[arg(long, value_name = "FS", value_delimiter = ',', value_parser = parse_kind,
+          default_value = "ext4,xfs,btrfs,tmpfs")]
+    fs: Vec<&'static str>,
+    /// The program to try, instead of a debug build of this tree
+    #[arg(long, value_name = "PATH")]
+    haulage: Option<PathBuf>,
+    /// Write the counts of every combination to this CSV file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Print the sweeps and exit
+    #[arg(long)]
+    list: bool,
+}
+
+impl Args {
+    /// Whether no file system has to be mounted.
+    pub(crate) fn needs_no_mounts(&self) -> bool {
+        self.list
+    }
+
+    /// The kinds of file system to mount.
+    pub(crate) fn kinds(&self) -> &[&'static str] {
+        &self.fs
+    }
+
+    /// How long cases are begun. `None` without end.
+    fn limit(&self) -> Option<Duration> {
+        let seconds = match (self.time, self.all || self.cases.is_some() || self.case.is_some()) {
+            (Some(seconds), _) => seconds,
+            (None, true) => return None,
+            (None, false) => 60,
+        };
+        Some(Duration::from_secs(seconds))
+    }
+}
+
+/// Runs the sweep and prints what it found.
+pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
+    let Some(name) = args.name.filter(|_| !args.list) else {
+        for Sweep { name, about, .. } in SWEEPS {
+            println!("{name:<8} {about}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let sweep = SWEEPS.iter().find(|sweep| sweep.name == name).expect("the parser looked it up");
+    let program = match &args.haulage {
+        Some(path) => path.canonicalize().with_context(|| path.display().to_string())?,
+        None => build_haulage()?,
+    };
+    file_systems.announce();
+    let settings = Settings {
+        name,
+        program,
+        given_program: args.haulage.as_deref(),
+        kinds: &args.fs,
+        seed: args.seed,
+        all: args.all,
+        limit: args.limit(),
+        cases_max: args.cases,
+    };
+    let mut run = Run::new(&settings, file_systems)?;
+    match &args.case {
+        Some(case) => (sweep.repeat)(&mut run, case)?,
+        None => (sweep.try_cases)(&mut run)?,
+    }
+    if let Some(path) = &args.csv {
+        run.counts.write_csv(path)?;
+    }
+    print!("{}", run.summary());
+    // Nothing tried is no success.
+    ensure!(run.counts.tried() > 0, "no case was tried");
+    Ok(if run.has_findings() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Builds this tree's haulage with debug assertions and overflow checks.
+fn build_haulage() -> anyhow::Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let build = ["build", "--quiet", "--package", "haulage", "--bin", "haulage"];
+    let status = Command::new(cargo).args(build).status().context("cargo build")?;
+    ensure!(status.success(), "cargo build: {status}");
+    let own = std::env::current_exe().context("this program's own path")?;
+    Ok(own.with_file_name("haulage"))
+}
+
+fn parse_name(name: &str) -> anyhow::Result<&'static str> {
+    let known = SWEEPS.iter().find(|sweep| sweep.name == name);
+    known.map(|sweep| sweep.name).with_context(|| {
+        let names: Vec<&str> = SWEEPS.iter().map(|sweep| sweep.name).collect();
+        format!("the sweeps are {}", lab::words::listed(&names))
+    })
+}
+
+fn parse_kind(name: &str) -> anyhow::Result<&'static str> {
+    let known = testfs::FsKind::ALL.iter().find(|kind| kind.name() == name);
+    known.map(|kind| kind.name()).with_context(|| format!("no file system is called '{name}'"))
+}

@@ -1,0 +1,82 @@
+//! A short sample of each sweep, which finds nothing, and planted faults, which it finds.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use testfs::{skip, stderr, stdout, test_name};
+
+/// The program as the workspace's tests build it. `None` after a reported skip.
+fn haulage() -> Option<PathBuf> {
+    let found = Path::new(env!("CARGO_BIN_EXE_xtask")).with_file_name("haulage");
+    if !testfs::is_root() {
+        skip(&test_name(), "sweeps need root, to mount and to trace");
+        return None;
+    }
+    if std::env::var_os("HAULAGE_TEST_FS").is_none() {
+        skip(&test_name(), "HAULAGE_TEST_FS is not set; `cargo xtask test` sets it");
+        return None;
+    }
+    if !found.is_file() {
+        skip(&test_name(), "haulage is not built; `cargo xtask test` builds it");
+        return None;
+    }
+    Some(found)
+}
+
+/// `cargo xtask sweep ARGS` with `program` in place of haulage.
+fn sweep(program: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.arg("sweep").args(args).arg("--haulage").arg(program).output().expect("xtask runs")
+}
+
+/// A sample of the sweep, which must try `cases` and find nothing.
+fn finds_nothing(cases: u32, args: &[&str]) {
+    let Some(haulage) = haulage() else { return };
+    let number = cases.to_string();
+    let output = sweep(&haulage, &[args, &["--cases", &number]].concat());
+    let words = format!("{}\n{}", stdout(&output), stderr(&output));
+    assert!(output.status.success(), "{args:?}: {words}");
+    assert!(words.contains(&format!(": {cases} cases in ")), "{args:?}: {words}");
+    assert!(words.contains(", 0 findings"), "{args:?}: {words}");
+}
+
+/// The sweep must find what is wrong with a program that runs haulage as `"$HAULAGE" "$@"` and does something
+/// else besides: it exits with 1, says `expected`, and the command line that it prints repeats the finding.
+fn finds(script: &str, expected: &str, args: &[&str]) {
+    let Some(haulage) = haulage() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let planted = dir.path().join("planted");
+    let text = format!("#!/bin/sh\nHAULAGE='{}'\n{script}\n", haulage.display());
+    std::fs::write(&planted, text).expect("a script");
+    std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let output = sweep(&planted, args);
+    let words = format!("{}\n{}", stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {words}");
+    assert!(words.contains(expected), "{args:?}: {words}");
+    let repeated = words.lines().find_map(|line| line.trim().strip_prefix("cargo xtask "));
+    let line = repeated.unwrap_or_else(|| panic!("no command line: {words}"));
+    let again = Command::new("sh")
+        .arg("-c")
+        .arg(format!("'{}' {line}", env!("CARGO_BIN_EXE_xtask")))
+        .output()
+        .expect("a shell");
+    let words = format!("{}\n{}", stdout(&again), stderr(&again));
+    assert_eq!(again.status.code(), Some(1), "{line}: {words}");
+    assert!(words.contains(": 1 cases in "), "{line}: {words}");
+}
+
+#[test]
+fn failing_calls_lose_nothing() {
+    finds_nothing(24, &["calls", "--fs", "tmpfs,ext4"]);
+}
+
+/// The copy is one byte short when haulage says that it is complete; an error is kept to itself.
+#[test]
+fn planted_faults_are_found_by_failing_calls() {
+    let args = ["calls", "--cases", "8", "--fs", "tmpfs"];
+    let short = "\"$HAULAGE\" \"$@\" || exit\nf=dst/small; [ -f $f ] && truncate -s -1 $f; exit 0";
+    finds(short, "small: 5000 bytes, 4999", &args);
+    finds("\"$HAULAGE\" \"$@\" 2> /dev/null", "no file is named", &args);
+    finds("\"$HAULAGE\" \"$@\" 2> /dev/null; exit 0", ": exit status: 0: ", &args);
+}
