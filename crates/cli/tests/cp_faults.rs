@@ -219,6 +219,41 @@ fn neither_random_numbers_nor_clocks_nor_the_wait_for_signals_are_needed() {
     }
 }
 
+/// A filter of system calls may refuse what only tells about the process.
+#[test]
+fn neither_limits_nor_the_flags_of_standard_streams_are_needed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir_all(dir.path().join("s/d")).expect("a tree");
+    write(dir.path().join("s/d/f"), "content").expect("a file");
+    for inject in ["prlimit64:error=EPERM:when=2+", "fcntl:error=EPERM:when=1..4"] {
+        let args = ["-a", "--jobs=2", "s", "t"];
+        let inject = format!("inject={inject}");
+        let Some(output) = with_faults(dir.path(), &[&inject], &args) else { return };
+        assert_eq!((stderr(&output).as_str(), output.status.code()), ("", Some(0)), "{inject}");
+        assert!(calls(dir.path(), "(INJECTED)") > 0, "{inject}");
+        assert_eq!(read(dir.path().join("t/d/f")).expect("the copy"), b"content", "{inject}");
+        std::fs::remove_dir_all(dir.path().join("t")).expect("removed");
+    }
+}
+
+#[test]
+fn a_kernel_without_memory_for_a_ring_is_not_asked_for_ever() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let bytes = random_bytes(3 << 20, 2);
+    write(dir.path().join("a"), &bytes).expect("a file");
+    let inject = "inject=io_uring_enter:error=EAGAIN";
+    let args = ["--reflink=never", "--engine=io_uring", "a", "b"];
+    let begun = std::time::Instant::now();
+    let Some(output) = with_faults(dir.path(), &[inject], &args) else { return };
+    assert!(begun.elapsed().as_secs() < 60, "{output:?}");
+    if output.status.success() {
+        // Where there is no io_uring, or another variant has gone on.
+        assert!(read(dir.path().join("b")).expect("the copy") == bytes);
+    } else {
+        assert!(stderr(&output).contains("'b'"), "{output:?}");
+    }
+}
+
 #[test]
 fn an_errno_that_is_a_refusal_at_first_is_an_error_later() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use engines::sys::resource_limit;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
 use tree::{Filter, IgnoreFile};
 
@@ -75,7 +76,7 @@ pub(crate) fn page() -> String {
 }
 
 fn copy(mut command: CopyCommand) -> ExitCode {
-    if getrlimit(Resource::As).current.is_some() {
+    if resource_limit(Resource::As).is_ok_and(|limit| limit.current.is_some()) {
         // Before any thread has an arena of its own.
         engines::sys::use_one_arena();
     }
@@ -122,7 +123,7 @@ fn copy(mut command: CopyCommand) -> ExitCode {
 /// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit. The usual soft limit of
 /// 1024 exists for select(2), which nothing here calls.
 fn raise_open_file_limit() {
-    let limit = getrlimit(Resource::Nofile);
+    let Ok(limit) = resource_limit(Resource::Nofile) else { return };
     let most = limit.maximum.map_or(OPEN_FILES_MAX, |maximum| maximum.min(OPEN_FILES_MAX));
     if limit.current.is_some_and(|current| current < most) {
         // If that is refused, the copy keeps fewer files open.

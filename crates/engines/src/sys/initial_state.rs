@@ -4,6 +4,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::program_entry::is_closed;
+
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 static SIGPIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
@@ -31,9 +33,7 @@ pub fn sigpipe_was_ignored() -> bool {
 static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
-    // SAFETY: reads the flags of a descriptor number, which need not be open.
-    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
-    STDOUT_WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
+    STDOUT_WAS_CLOSED.store(is_closed(libc::STDOUT_FILENO), Ordering::Relaxed);
     SIGPIPE_WAS_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
 }
 

@@ -53,21 +53,39 @@ fn status_of(code: ExitCode) -> u8 {
     (0..=u8::MAX).find(|status| ExitCode::from(*status) == code).unwrap_or(PANICKED)
 }
 
-/// Opens `/dev/null` for each standard stream that is missing.
+/// Opens `/dev/null` for each standard stream that is missing, and where there is none the root directory,
+/// which can be neither read nor written.
 fn provide_streams() {
     for stream in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        // SAFETY: reads the flags of a descriptor number, which need not be open.
-        let flags = unsafe { libc::fcntl(stream, libc::F_GETFD) };
-        if flags == -1 {
-            let null: *const c_char = c"/dev/null".as_ptr();
-            // SAFETY: the name ends with a zero byte. open(2) returns the lowest free number, which
-            // is this one, because all lower ones are in use.
-            let opened = unsafe { libc::open(null, libc::O_RDWR) };
-            // Otherwise the next file opened would get this descriptor, and output would overwrite
-            // it.
-            assert!(opened == stream, "no /dev/null for the missing stream {stream}");
+        if !is_closed(stream) {
+            continue;
+        }
+        // The next file opened would get this descriptor, and output would overwrite it.
+        let opened =
+            [(c"/dev/null", libc::O_RDWR), (c"/", libc::O_PATH)].iter().any(|&(name, flags)| {
+                let name: *const c_char = name.as_ptr();
+                // SAFETY: the name ends with a zero byte. open(2) returns the lowest free number, which
+                // is this one, because all lower ones are in use.
+                unsafe { libc::open(name, flags) == stream }
+            });
+        if !opened {
+            let words =
+                b"haulage: neither /dev/null nor / can be opened for a missing standard stream\n";
+            // SAFETY: the bytes are valid. Without standard error they are lost.
+            unsafe { libc::write(libc::STDERR_FILENO, words.as_ptr().cast(), words.len()) };
+            exit(libc::EXIT_FAILURE);
         }
     }
+}
+
+/// Whether no file is open as `descriptor`. It may be open although its flags cannot be read.
+pub(super) fn is_closed(descriptor: c_int) -> bool {
+    // SAFETY: reads the flags of a descriptor number, which need not be open.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
+    // SAFETY: the C library returns the address of this thread's errno.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: it is valid as long as the thread.
+    flags == -1 && unsafe { *errno } == libc::EBADF
 }
 
 #[cfg(test)]

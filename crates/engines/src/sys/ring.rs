@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use io_uring::{IoUring, opcode, types};
 use rustix::io::Errno;
@@ -16,6 +17,11 @@ const BUFFERS_BYTES_MAX: usize = 1 << 30;
 /// How many times in a row an operation may return EAGAIN or EINTR before another engine is tried.
 /// A kernel that honours O_NONBLOCK for a file may return EAGAIN without end.
 pub(crate) const PUT_OFF_MAX: u32 = 16;
+
+/// How many times in a row the kernel may have no memory for the operations, with a pause each time: about
+/// two seconds.
+const SHORT_MAX: u32 = 2000;
+const SHORT_PAUSE: Duration = Duration::from_millis(1);
 
 /// A ring that an engine keeps from one span to the next.
 pub(crate) struct KeptRing {
@@ -207,8 +213,9 @@ impl Ring {
     /// completion to `each`.
     ///
     /// # Errors
-    /// Those of `io_uring_enter(2)`.
+    /// Those of `io_uring_enter(2)`. EAGAIN or EBUSY if the kernel is short of memory for seconds.
     pub(crate) fn wait(&mut self, mut each: impl FnMut(Completion)) -> Result<(), Errno> {
+        let mut short = 0;
         loop {
             match self.uring.submit_and_wait(1) {
                 Ok(_) => break,
@@ -216,7 +223,13 @@ impl Ring {
                     Some(Errno::INTR) => {}
                     // The kernel is short of memory or its completion queue is full. Reaping
                     // completions frees space.
-                    Some(Errno::AGAIN | Errno::BUSY) => break,
+                    Some(Errno::AGAIN | Errno::BUSY) if !self.uring.completion().is_empty() => {
+                        break;
+                    }
+                    Some(Errno::AGAIN | Errno::BUSY) if short < SHORT_MAX => {
+                        short += 1;
+                        std::thread::sleep(SHORT_PAUSE);
+                    }
                     errno => return Err(errno.unwrap_or(Errno::IO)),
                 },
             }

@@ -1,6 +1,7 @@
 //! How many descriptors the process may open.
 
-use rustix::process::{Resource, getrlimit};
+use engines::sys::resource_limit;
+use rustix::process::Resource;
 
 /// Descriptors of everything but the copied files and directories, such as standard streams.
 pub(crate) const OTHER_DESCRIPTORS: u64 = 20;
@@ -11,7 +12,9 @@ const FEW_DESCRIPTORS: u64 = 1024;
 /// How many descriptors the process may have, less those that it has open beyond
 /// [`OTHER_DESCRIPTORS`].
 pub(crate) fn available() -> u64 {
-    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    // The usual limit stands for one that cannot be read.
+    let allowed = resource_limit(Resource::Nofile)
+        .map_or(FEW_DESCRIPTORS, |limit| limit.current.unwrap_or(u64::MAX));
     if allowed > FEW_DESCRIPTORS {
         return allowed;
     }
