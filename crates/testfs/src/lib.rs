@@ -6,6 +6,7 @@
 //! file that `HAULAGE_SKIPS` names. `HAULAGE_TEST_SMALL_FS` has the same form and names small file
 //! systems for tests of ENOSPC.
 
+mod disk;
 mod faulty;
 mod nodes;
 mod program;
@@ -14,6 +15,7 @@ mod skip;
 mod slow;
 mod tree;
 
+pub use disk::{BLOCK_BYTES, Content, Event, LoggedDisk};
 pub use faulty::{Faults, FaultyFs};
 pub use program::{command, json, measuring, names_in, only, stderr, stdout};
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs};

@@ -121,6 +121,34 @@ impl Tree {
         lines
     }
 
+    /// The paths of all entries below the root, which is the empty path, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.entries.keys().map(PathBuf::as_path)
+    }
+
+    /// Whether there is an entry at `path`.
+    #[must_use]
+    pub fn has(&self, path: &Path) -> bool {
+        self.entries.contains_key(path)
+    }
+
+    /// Whether there is a regular file at `path`.
+    #[must_use]
+    pub fn is_file(&self, path: &Path) -> bool {
+        self.entries.get(path).is_some_and(|entry| entry.kind == FileType::RegularFile)
+    }
+
+    /// The differences between the entries that this tree and `right` have at `path`. Empty if they are
+    /// equal, and if one of them is missing. Hard links are not compared.
+    #[must_use]
+    pub fn differences_at(&self, right: &Tree, path: &Path, aspects: Aspects) -> Vec<String> {
+        let mut found = Vec::new();
+        if let (Some(entry), Some(other)) = (self.entries.get(path), right.entries.get(path)) {
+            entry.differences(other, aspects, |what| found.push(what));
+        }
+        found
+    }
+
     fn add(&mut self, dir: BorrowedFd<'_>, name: &OsStr, path: PathBuf) -> io::Result<()> {
         let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let mut entry = Entry::new(&stat);

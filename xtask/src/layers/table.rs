@@ -143,7 +143,7 @@ const REPORT: &[Layer] = &[
 
 const TESTFS: &[Layer] = &[
     layer("lib", "the public interface"),
-    layer("faulty slow", "FUSE file systems of this process"),
+    layer("disk faulty slow", "FUSE file systems of this process"),
     layer("nodes", "their files and directories"),
     layer("scratch program tree", "mounted file systems, programs under test, comparison"),
     layer("skip", "reports of tests that cannot run"),

@@ -16,12 +16,13 @@ use run::{Run, Settings, Sweep};
 mod calls;
 mod copies;
 mod counts;
+mod power;
 mod process;
 mod run;
 mod strace;
 
 /// All sweeps, in the order of `--list`.
-const SWEEPS: &[Sweep] = &[calls::SWEEP];
+const SWEEPS: &[Sweep] = &[calls::SWEEP, power::SWEEP];
 
 /// Try faults, kills and limits on `haulage cp`, and demand that each copy is right or says what is wrong.
 ///
