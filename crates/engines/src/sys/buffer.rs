@@ -54,11 +54,32 @@ impl Buffer {
 
     /// The bytes.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        let start = self.map.at(self.offset_bytes, self.len).cast::<u8>();
-        // SAFETY: the mapping is private memory that no other code refers to, zeroed at first. `at`
-        // checked that the range lies in it. It lives as long as `self`, and the borrow of `self`
-        // excludes every other access.
+        let start = self.address(0, self.len);
+        // SAFETY: the mapping is private memory that no other code refers to, zeroed at first.
+        // `address` checked that the range lies in it. It lives as long as `self`, and the borrow of
+        // `self` excludes every other access. A ring, whose buffers the kernel refers to, takes only
+        // `address` and `part` while an operation is in flight.
         unsafe { std::slice::from_raw_parts_mut(start, self.len) }
+    }
+
+    /// The address of bytes `from..from + len`. No reference is made to them.
+    ///
+    /// # Panics
+    /// If they lie outside the buffer.
+    pub(super) fn address(&self, from: usize, len: usize) -> *mut u8 {
+        assert!(from.checked_add(len).is_some_and(|end| end <= self.len), "outside the buffer");
+        self.map.at(self.offset_bytes + from, len).cast::<u8>()
+    }
+
+    /// Bytes `from..from + len`. The kernel may write to others meanwhile, and not to these: the ring
+    /// asks for a slot's bytes only while no operation is in flight there.
+    ///
+    /// # Panics
+    /// If they lie outside the buffer.
+    pub(super) fn part(&mut self, from: usize, len: usize) -> &[u8] {
+        let start = self.address(from, len);
+        // SAFETY: the reference covers these bytes only, which nothing else refers to, as above.
+        unsafe { std::slice::from_raw_parts(start, len) }
     }
 }
 

@@ -162,8 +162,9 @@ impl Ring {
         let end = part.from.checked_add(part.len);
         assert!(end.is_some_and(|end| end <= self.slot_bytes), "outside the slot");
         let start = slot * self.stride_bytes + part.from;
-        let buffers = self.buffers.as_mut().expect("the ring is not being dropped");
-        let address = buffers.as_mut_slice()[start..start + part.len].as_mut_ptr();
+        let buffers = self.buffers.as_ref().expect("the ring is not being dropped");
+        // No slice of all slots: the kernel may be writing to others.
+        let address = buffers.address(start, part.len);
         let len = u32::try_from(part.len).expect("a slot is smaller than 4 GiB");
         let fd = types::Fd(fd.as_raw_fd());
         let index = u16::try_from(slot).expect("the depth is bounded");
@@ -253,7 +254,7 @@ impl Ring {
         assert!(len <= self.slot_bytes, "outside the slot");
         let start = slot * self.stride_bytes;
         let buffers = self.buffers.as_mut().expect("the ring is not being dropped");
-        &buffers.as_mut_slice()[start..start + len]
+        buffers.part(start, len)
     }
 
     /// Whether any operation is in flight.
