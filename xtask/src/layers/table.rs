@@ -54,6 +54,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { folder: "crates/report", rule: Rule::Layers(REPORT) },
     CrateRule { folder: "crates/cli", rule: Rule::Layers(CLI) },
     CrateRule { folder: "crates/testfs", rule: Rule::Layers(TESTFS) },
+    CrateRule { folder: "crates/fuzz", rule: Rule::Layers(FUZZ) },
     CrateRule { folder: "xtask", rule: Rule::Layers(XTASK) },
 ];
 
@@ -149,6 +150,14 @@ const TESTFS: &[Layer] = &[
     layer("skip", "reports of tests that cannot run"),
 ];
 
+const FUZZ: &[Layer] = &[
+    layer("main", "runs saved inputs"),
+    layer("lib", "the table of targets"),
+    layer("targets", "what is done with an input, one file a format"),
+    layer("limits scratch", "limits of an input, and where targets write"),
+    layer("target", "what a target is"),
+];
+
 const LAB: &[Layer] = &[
     layer("lib", "the public interface"),
     layer("race", "the fastest variant for one source"),
@@ -183,6 +192,7 @@ const XTASK: &[Layer] = &[
     layer("main", "the command line of cargo xtask"),
     layer("check", "everything that a change has to pass"),
     layer("layers", "which file of a crate may import which"),
+    layer("fuzz", "searches for inputs that are not borne"),
     layer("judge_profile", "how good the profiles are"),
     layer("judge_selection", "how good the default is without a profile"),
     layer("default_profile", "derives the built-in profile from the measurements"),

@@ -1,0 +1,62 @@
+//! The profile of `haulage tune`, which users edit.
+
+use engines::profile::{Profile, text_of};
+
+use crate::target::Target;
+
+pub(crate) const TARGET: Target = Target {
+    name: "profile",
+    about: "a profile as TOML",
+    run,
+    input_bytes_max: 4096,
+    words: WORDS,
+    starts_program: false,
+};
+
+pub(super) const WORDS: &[&str] = &[
+    "version = 1\n",
+    "[[machine]]\n",
+    "[[machine.pair]]\n",
+    "[[machine.pair.choice]]\n",
+    "id = ",
+    "cpu = ",
+    "host = ",
+    "src",
+    "dst",
+    "same = true\n",
+    "kernel = ",
+    "size = ",
+    "residency = ",
+    "in_flight = ",
+    "no_cache = ",
+    "variant = ",
+    "measured",
+    "date = ",
+    "\"resident\"",
+    "\"absent\"",
+    "\"one\"",
+    "\"several\"",
+    "\"16M to 256M\"",
+    "\"splice:1M,pipe=1M\"",
+    "{ type = \"ext4\" }",
+    "9223372036854775807",
+    "-1",
+    "1e400",
+    "nan",
+    "'''",
+    "\"\"\"",
+];
+
+fn run(input: &[u8]) {
+    match text_of(input, input.len() as u64) {
+        Ok(text) => check(&text),
+        Err(problem) => drop(format!("{problem:?}")),
+    }
+}
+
+fn check(text: &str) {
+    let Ok(parsed) = Profile::parse(text) else { return };
+    let written = parsed.profile.to_toml();
+    let again = Profile::parse(&written).expect("what was written can be read");
+    assert_eq!(again.profile, parsed.profile, "what was written is what was read");
+}

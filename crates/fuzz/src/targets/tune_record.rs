@@ -1,0 +1,49 @@
+//! The record that `haulage tune --json` and `--export` write, and `haulage report` reads.
+
+use lab::tune::record::Records;
+use report::Report;
+
+use super::run_directory;
+use crate::target::Target;
+
+pub(crate) const TARGET: Target = Target {
+    name: "tune_record",
+    about: "a record of haulage tune as JSON, and the report on it",
+    run,
+    input_bytes_max: 16 << 10,
+    words: &[
+        "\"schema_version\":",
+        "\"kind\":\"tune\"",
+        "\"pairs\":[",
+        "\"situations\":[",
+        "\"size\":",
+        "\"residency\":",
+        "\"in_flight\":",
+        "\"ways\":[",
+        "\"ratio_to_best\":",
+        "\"rounds_ns\":[",
+        "\"heats_ns\":[",
+        "\"slow_mode\":",
+        "\"choice\":",
+        "\"best\":",
+        "null",
+        "1e308",
+        "-0.0",
+        "1e-320",
+        "\"environment\":",
+        "18446744073709551615",
+    ],
+    starts_program: false,
+};
+
+fn run(input: &[u8]) {
+    let records = match Records::parse(input) {
+        Ok(records) => records,
+        Err(problem) => return drop(problem),
+    };
+    for record in &records.pairs {
+        let _ = (record.lines(), record.slow_modes(), record.names_of_its_machine());
+        let _ = record.clone().summary().exported();
+    }
+    run_directory::draw(&Report::of_tuning(records.pairs), input);
+}
