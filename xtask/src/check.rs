@@ -1,6 +1,8 @@
 //! Runs every check that a change has to pass.
 
 use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -8,7 +10,7 @@ use anyhow::Context;
 use tempfile::NamedTempFile;
 
 use crate::file_systems::FileSystems;
-use crate::layers;
+use crate::{deny, layers};
 
 /// The arguments of `cargo`, in order.
 const STEPS: &[&[&str]] = &[
@@ -24,15 +26,20 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
     let skips = NamedTempFile::new().context("a file for the reported skips")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = with_default_signals(cargo);
-    // The quickest check comes first.
-    let shown = "cargo xtask layers".to_owned();
-    eprintln!("xtask: {shown}");
-    let begun = Instant::now();
-    let holds = layers::check_own()?;
-    let mut times = vec![(shown, begun.elapsed())];
-    if !holds {
-        print_summary(&times, true, file_systems, skips.path())?;
-        return Ok(ExitCode::FAILURE);
+    let mut times = Vec::new();
+    // The quickest checks come first.
+    for shown in ["cargo xtask layers", "cargo xtask deny"] {
+        eprintln!("xtask: {shown}");
+        let begun = Instant::now();
+        let holds = match shown {
+            "cargo xtask layers" => layers::check_own()?,
+            _ => deny(skips.path())?,
+        };
+        times.push((shown.to_owned(), begun.elapsed()));
+        if !holds {
+            print_summary(&times, true, file_systems, skips.path())?;
+            return Ok(ExitCode::FAILURE);
+        }
     }
     let mut failed = None;
     for args in STEPS {
@@ -58,6 +65,16 @@ pub(crate) fn everything(file_systems: &FileSystems) -> anyhow::Result<ExitCode>
     Ok(failed.map_or(ExitCode::SUCCESS, exit_code))
 }
 
+/// Whether the dependencies are as deny.toml demands. What could not be checked is added to `skips`.
+fn deny(skips: &Path) -> anyhow::Result<bool> {
+    let deny::Outcome { holds, skips: lines } = deny::check()?;
+    let mut file = std::fs::File::options().append(true).open(skips)?;
+    for line in lines {
+        writeln!(file, "{line}").context("the file of the reported skips")?;
+    }
+    Ok(holds)
+}
+
 /// The exit code of a command. It is 1 if a signal killed the command.
 pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
     ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
@@ -79,7 +96,7 @@ fn print_summary(
     times: &[(String, Duration)],
     last_failed: bool,
     file_systems: &FileSystems,
-    skips: &std::path::Path,
+    skips: &Path,
 ) -> anyhow::Result<()> {
     let skips = std::fs::read_to_string(skips).context("the file of the reported skips")?;
     eprintln!();

@@ -9,6 +9,7 @@ use file_systems::FileSystems;
 
 mod check;
 mod default_profile;
+mod deny;
 mod file_systems;
 mod fuzz;
 mod judge_profile;
@@ -31,6 +32,7 @@ const USAGE: &str = "usage:
                                compare the default of haulage cp with each variant, on one large file
   cargo xtask sweep [--help]   try faults, kills and limits on haulage cp by the thousand
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
+  cargo xtask deny             check licences, versions and origins of the dependencies
   cargo xtask fuzz [--help]    search for inputs that haulage does not bear
 ";
 
@@ -43,6 +45,7 @@ enum Task {
     JudgeSelection(Box<judge_selection::Args>),
     Sweep(Box<sweep::Args>),
     Layers(Box<layers::Args>),
+    Deny(Vec<OsString>),
     Fuzz(Box<fuzz::Args>),
 }
 
@@ -72,6 +75,7 @@ impl Task {
             [task, ..] if task == "layers" => {
                 Some(Task::Layers(Box::new(layers::Args::parse_from(args))))
             }
+            [task, rest @ ..] if task == "deny" => Some(Task::Deny(rest.to_vec())),
             [task, ..] if task == "fuzz" => {
                 Some(Task::Fuzz(Box::new(fuzz::Args::parse_from(args))))
             }
@@ -86,7 +90,7 @@ impl Task {
             Task::DefaultProfile(args) => args.needs_no_mounts(),
             Task::JudgeSelection(args) => args.needs_no_mounts(),
             Task::Sweep(args) => args.needs_no_mounts(),
-            Task::JudgeProfile(_) | Task::Layers(_) | Task::Fuzz(_) => true,
+            Task::JudgeProfile(_) | Task::Layers(_) | Task::Fuzz(_) | Task::Deny(_) => true,
             Task::Test | Task::WithFs(_) => false,
         }
     }
@@ -101,7 +105,9 @@ impl Task {
                 Some(given) => Ok(given),
                 None => file_systems::mount_with_small(args.kinds()),
             },
-            Task::JudgeProfile(_) | Task::Layers(_) | Task::Fuzz(_) => Ok(FileSystems::none()),
+            Task::JudgeProfile(_) | Task::Layers(_) | Task::Fuzz(_) | Task::Deny(_) => {
+                Ok(FileSystems::none())
+            }
             Task::Test | Task::WithFs(_) => file_systems::mount_with_small(&file_systems::KINDS),
         }
     }
@@ -115,6 +121,7 @@ impl Task {
             Task::JudgeSelection(args) => judge_selection::run(args, file_systems),
             Task::Sweep(args) => sweep::run(args, file_systems),
             Task::Layers(args) => layers::run(args),
+            Task::Deny(args) => deny::run(args),
             Task::Fuzz(args) => fuzz::run(args),
             Task::WithFs(command) => {
                 file_systems.announce();

@@ -193,6 +193,7 @@ const XTASK: &[Layer] = &[
     layer("check", "everything that a change has to pass"),
     layer("layers", "which file of a crate may import which"),
     layer("fuzz", "searches for inputs that are not borne"),
+    layer("deny", "licences, versions and origins of the dependencies"),
     layer("judge_profile", "how good the profiles are"),
     layer("judge_selection", "how good the default is without a profile"),
     layer("default_profile", "derives the built-in profile from the measurements"),
