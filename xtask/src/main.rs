@@ -15,6 +15,7 @@ mod fuzz;
 mod judge_profile;
 mod judge_selection;
 mod layers;
+mod mutants;
 mod namespace;
 mod packages;
 mod peers;
@@ -34,6 +35,7 @@ const USAGE: &str = "usage:
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
   cargo xtask deny             check licences, versions and origins of the dependencies
   cargo xtask fuzz [--help]    search for inputs that haulage does not bear
+  cargo xtask mutants [--help] break the copier in known ways, and demand that a test or sweep notices
 ";
 
 enum Task {
@@ -47,6 +49,7 @@ enum Task {
     Layers(Box<layers::Args>),
     Deny(Vec<OsString>),
     Fuzz(Box<fuzz::Args>),
+    Mutants(Box<mutants::Args>),
 }
 
 impl Task {
@@ -79,6 +82,9 @@ impl Task {
             [task, ..] if task == "fuzz" => {
                 Some(Task::Fuzz(Box::new(fuzz::Args::parse_from(args))))
             }
+            [task, ..] if task == "mutants" => {
+                Some(Task::Mutants(Box::new(mutants::Args::parse_from(args))))
+            }
             _ => None,
         }
     }
@@ -90,6 +96,7 @@ impl Task {
             Task::DefaultProfile(args) => args.needs_no_mounts(),
             Task::JudgeSelection(args) => args.needs_no_mounts(),
             Task::Sweep(args) => args.needs_no_mounts(),
+            Task::Mutants(args) => args.needs_no_mounts(),
             Task::JudgeProfile(_) | Task::Layers(_) | Task::Fuzz(_) | Task::Deny(_) => true,
             Task::Test | Task::WithFs(_) => false,
         }
@@ -108,7 +115,9 @@ impl Task {
             Task::JudgeProfile(_) | Task::Layers(_) | Task::Fuzz(_) | Task::Deny(_) => {
                 Ok(FileSystems::none())
             }
-            Task::Test | Task::WithFs(_) => file_systems::mount_with_small(&file_systems::KINDS),
+            Task::Test | Task::WithFs(_) | Task::Mutants(_) => {
+                file_systems::mount_with_small(&file_systems::KINDS)
+            }
         }
     }
 
@@ -123,6 +132,7 @@ impl Task {
             Task::Layers(args) => layers::run(args),
             Task::Deny(args) => deny::run(args),
             Task::Fuzz(args) => fuzz::run(args),
+            Task::Mutants(args) => mutants::run(args, file_systems),
             Task::WithFs(command) => {
                 file_systems.announce();
                 let status = Command::new(&command[0])

@@ -192,6 +192,7 @@ const XTASK: &[Layer] = &[
     layer("main", "the command line of cargo xtask"),
     layer("check", "everything that a change has to pass"),
     layer("layers", "which file of a crate may import which"),
+    layer("mutants", "plants faults that tests must find"),
     layer("fuzz", "searches for inputs that are not borne"),
     layer("deny", "licences, versions and origins of the dependencies"),
     layer("judge_profile", "how good the profiles are"),

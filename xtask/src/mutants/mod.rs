@@ -1,0 +1,245 @@
+//! `cargo xtask mutants`: plants known faults in a copy of the working tree, one at a time, and
+//! demands that a test or a sweep notices each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::file_systems::FileSystems;
+use table::{Check, MUTANTS, Mutant};
+
+mod table;
+
+/// Plant faults in a copy of the copier, one at a time, and demand that a test or a sweep notices each.
+///
+/// The copy of the working tree is below target/mutants/, and is built there. First each check runs
+/// without a fault and has to pass. A check that fails or does not end has noticed the fault. Exits with
+/// 1 if a fault is not noticed.
+#[derive(clap::Parser, Debug)]
+#[command(name = "cargo xtask mutants", bin_name = "cargo xtask mutants")]
+pub(crate) struct Args {
+    /// Faults [default: all; see --list]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// The most seconds that a check may take; a fault that makes it take longer is noticed
+    #[arg(long, value_name = "S", default_value_t = 300)]
+    time: u32,
+    /// Print the faults and what notices each, and exit
+    #[arg(long)]
+    list: bool,
+}
+
+impl Args {
+    /// Whether no file system has to be mounted.
+    pub(crate) fn needs_no_mounts(&self) -> bool {
+        self.list
+    }
+}
+
+pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<ExitCode> {
+    if args.list {
+        for Mutant { name, wrong, noticed_by, .. } in MUTANTS {
+            println!("{name:<26} {wrong}\n{:<26}   cargo {}", "", noticed_by.arguments().join(" "));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let find = |name: &String| {
+        let known = MUTANTS.iter().find(|mutant| mutant.name == name);
+        known.with_context(|| format!("no fault is called '{name}'; see --list"))
+    };
+    let mutants = match args.names.is_empty() {
+        true => MUTANTS.iter().collect(),
+        false => args.names.iter().map(find).collect::<anyhow::Result<Vec<_>>>()?,
+    };
+    file_systems.announce();
+    let tree = Tree::copy(args.time, file_systems)?;
+    let mut unusable = BTreeMap::new();
+    for mutant in &mutants {
+        let words = mutant.noticed_by.arguments().join(" ");
+        if unusable.contains_key(&words) {
+            continue;
+        }
+        eprintln!("xtask: without a fault: cargo {words}");
+        unusable.insert(words, tree.why_unusable(mutant.noticed_by)?);
+    }
+    let mut all_noticed = true;
+    for mutant in mutants {
+        let words = mutant.noticed_by.arguments().join(" ");
+        let begun = Instant::now();
+        let outcome = match &unusable[&words] {
+            Some(why) => format!("SKIPPED: {why}"),
+            None => match tree.notices(mutant)? {
+                true => "noticed".to_owned(),
+                false => {
+                    all_noticed = false;
+                    "SURVIVED".to_owned()
+                }
+            },
+        };
+        let seconds = begun.elapsed().as_secs();
+        println!("{:<26} {outcome} ({seconds} s, cargo {words})", mutant.name);
+    }
+    Ok(if all_noticed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Check {
+    fn arguments(self) -> Vec<&'static str> {
+        let (begin, rest): (&[&str], _) = match self {
+            Check::Test(rest) => (&["test"], rest),
+            Check::Sweep(rest) => (&["xtask", "sweep"], rest),
+        };
+        begin.iter().copied().chain(rest.split_whitespace()).collect()
+    }
+}
+
+/// A copy of the working tree.
+struct Tree {
+    root: PathBuf,
+    target: PathBuf,
+    seconds: u32,
+    environment: Vec<(&'static str, std::ffi::OsString)>,
+}
+
+/// How a check ended.
+struct Ended {
+    passed: bool,
+    /// All that it printed.
+    said: String,
+}
+
+impl Tree {
+    /// Makes the copy of before equal to the working tree: files that git knows, and those that it does
+    /// not ignore. Files that are equal keep their times, so that cargo builds only what changed.
+    fn copy(seconds: u32, file_systems: &FileSystems) -> anyhow::Result<Tree> {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository")?;
+        let work = own.join("target/mutants");
+        let root = work.join("tree");
+        fs::create_dir_all(&root).with_context(|| root.display().to_string())?;
+        let listed = Command::new("git")
+            .current_dir(own)
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+            .output()
+            .context("git")?;
+        ensure!(listed.status.success(), "git: {}", String::from_utf8_lossy(&listed.stderr));
+        let listed = String::from_utf8(listed.stdout).context("the names of files")?;
+        // A file may be removed, and git not told yet.
+        let names: BTreeSet<&Path> = listed
+            .split_terminator('\0')
+            .map(Path::new)
+            .filter(|name| own.join(name).is_file())
+            .collect();
+        remove_others(&root, Path::new(""), &names)?;
+        for name in names {
+            replace(&root.join(name), &fs::read(own.join(name))?)?;
+        }
+        let environment = file_systems.environment().to_vec();
+        Ok(Tree { root, target: work.join("target"), seconds, environment })
+    }
+
+    /// Why the check cannot notice anything here, if it cannot.
+    ///
+    /// # Errors
+    /// If it fails without a fault.
+    fn why_unusable(&self, check: Check) -> anyhow::Result<Option<String>> {
+        self.build(check)?;
+        let Ended { passed, said } = self.run(check)?;
+        ensure!(passed, "it fails without a fault:\n{said}");
+        if let Some(skip) = said.lines().find(|line| line.starts_with("SKIPPED")) {
+            return Ok(Some(skip.to_owned()));
+        }
+        let ran =
+            |line: &str| line.starts_with("test result: ok. ") && !line.contains(". 0 passed");
+        if matches!(check, Check::Test(_)) && !said.lines().any(ran) {
+            bail!("it runs no test:\n{said}");
+        }
+        Ok(None)
+    }
+
+    /// Plants the fault and returns whether its check fails. The copy is as before afterwards.
+    fn notices(&self, mutant: &Mutant) -> anyhow::Result<bool> {
+        let path = self.root.join(mutant.file);
+        let whole = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        ensure!(
+            whole.matches(mutant.old).count() == 1,
+            "{}: its old text is not once in {}",
+            mutant.name,
+            mutant.file
+        );
+        replace(&path, whole.replacen(mutant.old, mutant.new, 1).as_bytes())?;
+        let ended = self.build(mutant.noticed_by).and_then(|()| self.run(mutant.noticed_by));
+        replace(&path, whole.as_bytes())?;
+        let Ended { passed, said } = ended.with_context(|| mutant.name)?;
+        let log = self.root.with_file_name(format!("{}.log", mutant.name));
+        fs::write(&log, said).with_context(|| log.display().to_string())?;
+        Ok(!passed)
+    }
+
+    /// Builds what the check runs, so that a fault that does not compile is not taken for a noticed one.
+    fn build(&self, check: Check) -> anyhow::Result<()> {
+        let arguments = match check {
+            Check::Test(_) => [check.arguments(), vec!["--no-run"]].concat(),
+            Check::Sweep(_) => vec!["build", "-p", "haulage", "-p", "xtask"],
+        };
+        let Ended { passed, said } = self.cargo(&arguments, None)?;
+        ensure!(passed, "cargo {}:\n{said}", arguments.join(" "));
+        Ok(())
+    }
+
+    fn run(&self, check: Check) -> anyhow::Result<Ended> {
+        self.cargo(&check.arguments(), Some(self.seconds))
+    }
+
+    fn cargo(&self, arguments: &[&str], seconds: Option<u32>) -> anyhow::Result<Ended> {
+        let mut command = match seconds {
+            Some(seconds) => {
+                let mut command = Command::new("timeout");
+                command.args(["--kill-after=10", &seconds.to_string(), "cargo"]);
+                command
+            }
+            None => Command::new("cargo"),
+        };
+        command
+            .args(arguments)
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("HAULAGE_PROFILE", "")
+            .envs(self.environment.iter().cloned());
+        let output = command.output().context("cargo")?;
+        let said = [output.stdout, output.stderr].concat();
+        Ok(Ended {
+            passed: output.status.success(),
+            said: String::from_utf8_lossy(&said).into_owned(),
+        })
+    }
+}
+
+/// Removes the files in the directory `dir` below `root` that are not in `names`.
+fn remove_others(root: &Path, dir: &Path, names: &BTreeSet<&Path>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(root.join(dir))? {
+        let entry = entry?;
+        let name = dir.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            remove_others(root, &name, names)?;
+        } else if !names.contains(&*name) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes `bytes` to `path` if they are not what it holds, and returns whether they were not.
+fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<bool> {
+    if fs::read(path).is_ok_and(|held| held == bytes) {
+        return Ok(false);
+    }
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    }
+    fs::write(path, bytes).with_context(|| path.display().to_string())?;
+    Ok(true)
+}

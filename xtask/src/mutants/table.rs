@@ -1,0 +1,269 @@
+//! The planted faults, and what must notice each.
+
+/// A fault.
+pub(super) struct Mutant {
+    pub(super) name: &'static str,
+    /// What is wrong with the copier then, in a sentence.
+    pub(super) wrong: &'static str,
+    /// From the root of the repository.
+    pub(super) file: &'static str,
+    /// What stands in the file exactly once.
+    pub(super) old: &'static str,
+    /// What stands there instead.
+    pub(super) new: &'static str,
+    /// What must fail then.
+    pub(super) noticed_by: Check,
+}
+
+/// Arguments of cargo, separated by blanks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    /// After `test`.
+    Test(&'static str),
+    /// After `xtask sweep`.
+    #[allow(dead_code, reason = "not every fault needs a sweep")]
+    Sweep(&'static str),
+}
+
+use Check::Test;
+
+const CONFORMANCE: Check = Test("-p haulage-engines --test conformance");
+const ENGINES: Check = Test("-p haulage-engines --lib");
+const TREE: Check = Test("-p haulage-tree --lib");
+const HAZARDS: Check = Test("-p haulage-tree --test hazards");
+const ATOMIC: Check = Test("-p haulage --test cp_atomic");
+const DURABLE: Check = Test("-p haulage --test cp_durable");
+const FAULTS: Check = Test("-p haulage --test cp_faults");
+const LIES: Check = Test("-p haulage --test cp_lies");
+const RESUME: Check = Test("-p haulage --test cp_resume");
+const STALE: Check = Test("-p haulage --test cp_resume_stale");
+const SERVED: Check = Test("-p haulage --test cp_served");
+const VERIFY: Check = Test("-p haulage --test cp_verify");
+
+/// All of them.
+pub(super) const MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "lost-byte",
+        wrong: "The last byte of a span is not copied.",
+        file: "crates/engines/src/until_done.rs",
+        old: "    while bytes < span.len {\n        let left = span.after(bytes);",
+        new: "    while bytes + 1 < span.len {\n        let left = span.after(bytes);",
+        noticed_by: CONFORMANCE,
+    },
+    Mutant {
+        name: "short-write",
+        wrong: "A short count of a write is taken for all bytes.",
+        file: "crates/engines/src/until_done.rs",
+        old: "            Ok(count) => written += count,",
+        new: "            Ok(_) => written = bytes.len(),",
+        noticed_by: ENGINES,
+    },
+    Mutant {
+        name: "short-splice",
+        wrong: "A short count of a splice out of the pipe is taken for all bytes.",
+        file: "crates/engines/src/splice.rs",
+        old: "                Ok(count) => drained += count,",
+        new: "                Ok(_) => drained = taken,",
+        noticed_by: CONFORMANCE,
+    },
+    Mutant {
+        name: "zero-is-end",
+        wrong: "A zero of a copy call is taken for the end of the file.",
+        file: "crates/engines/src/until_done.rs",
+        old: "                let doubted = doubt_zero(pair, span.after(bytes));",
+        new: "                let doubted = Moved { bytes: 0, stop: Stop::Eof };",
+        noticed_by: HAZARDS,
+    },
+    Mutant {
+        name: "swallowed-read-error",
+        wrong: "A read that fails is taken for the end of the file.",
+        file: "crates/engines/src/until_done.rs",
+        old: "        Err(errno) => Step::halted(Halt::Error { side: Side::Src, errno }),\n    }\n}\n\n/// `pread`",
+        new: "        Err(_) => Step::halted(Halt::Eof),\n    }\n}\n\n/// `pread`",
+        noticed_by: HAZARDS,
+    },
+    Mutant {
+        name: "swallowed-write-error",
+        wrong: "A failed write ends the copy of a file without a message.",
+        file: "crates/tree/src/data/transfer.rs",
+        old: "            Stop::Failed { side, errno } => (side, errno),",
+        new: "            Stop::Failed { side: Side::Dst, .. } => return Ok(Ended::Yes),\n            \
+              Stop::Failed { side, errno } => (side, errno),",
+        noticed_by: LIES,
+    },
+    Mutant {
+        name: "swallowed-close-error",
+        wrong: "An error of close(2) is not reported.",
+        file: "crates/tree/src/data/sync.rs",
+        old: "(Action::Close, close(fd))]",
+        new: "(Action::Close, close(fd).or(Ok(())))]",
+        noticed_by: FAULTS,
+    },
+    Mutant {
+        name: "lost-end-hole",
+        wrong: "A hole at the end of a file is not made.",
+        file: "crates/tree/src/data/transfer.rs",
+        old: "        retry_on_intr(|| ftruncate(self.files.dst, self.at))\n            .map_err(failed(Action::Extend, self.files.dst_place))",
+        new: "        let _ = retry_on_intr(|| ftruncate(self.files.dst, self.at - 1));\n        Ok(())",
+        noticed_by: HAZARDS,
+    },
+    Mutant {
+        name: "hole-on-fuse",
+        wrong: "The holes that a FUSE file system reports are believed.",
+        file: "crates/tree/src/data/copy.rs",
+        old: "    let reliable = src.fs_type.is_some_and(is_reliable);",
+        new: "    let reliable = src.fs_type.is_some_and(is_reliable) || src.fs_type.is_some();",
+        noticed_by: LIES,
+    },
+    Mutant {
+        name: "missing-fsync",
+        wrong: "With --atomic --durable a file gets its name before its data is synced.",
+        file: "crates/tree/src/destination/atomic.rs",
+        old: "            sync_file(fd.as_fd()).map_err(failed(Action::Sync, &entry.dst))?;",
+        new: "            let _ = (sync_file, fd);",
+        noticed_by: DURABLE,
+    },
+    Mutant {
+        name: "missing-syncfs",
+        wrong: "--durable leaves out syncfs(2) for many files.",
+        file: "crates/tree/src/data/sync.rs",
+        old: "        if let Err(errno) = retry_on_intr(|| syncfs(fd)) {\n            return Synced::Failed(errno);",
+        new: "        if let Err(errno) = io::Result::Ok(()) {\n            return Synced::Failed(errno);",
+        noticed_by: DURABLE,
+    },
+    Mutant {
+        name: "missing-directory-sync",
+        wrong: "--durable leaves out the sync of directories.",
+        file: "crates/tree/src/data/sync.rs",
+        old: "    let synced = match retry_on_intr(|| fsync(dir)) {",
+        new: "    let synced = match io::Result::Ok(()) {",
+        noticed_by: DURABLE,
+    },
+    Mutant {
+        name: "chmod-before-chown",
+        wrong: "The mode is set before the owner, whose change clears set-user-ID.",
+        file: "crates/tree/src/metadata/apply.rs",
+        old: "    let owner = match preserve.ownership {\n        true => copy_owner(&mut losses, source.stat),",
+        new: "    set_mode(&mut losses, source.stat, Owner::Changed, None);\n    \
+              let owner = match preserve.ownership {\n        true => {\n            \
+              copy_owner(&mut losses, source.stat);\n            Owner::Unchanged\n        }",
+        noticed_by: HAZARDS,
+    },
+    Mutant {
+        name: "times-before-data",
+        wrong: "Times are not set.",
+        file: "crates/tree/src/metadata/apply.rs",
+        old: "    if preserve.timestamps\n        && let Err(errno) = set_times(target.handle, source.stat)",
+        new: "    if preserve.timestamps\n        && target.stat.st_size > 0\n        && let Err(errno) = set_times(target.handle, source.stat)",
+        noticed_by: HAZARDS,
+    },
+    Mutant {
+        name: "temporary-left",
+        wrong: "A temporary name of --atomic stays after a failed copy.",
+        file: "crates/tree/src/destination/atomic.rs",
+        old: "            let _ = unlinkat(self.final_name.parts().0, &**temp_name, AtFlags::empty());",
+        new: "            let _ = temp_name;",
+        noticed_by: SERVED,
+    },
+    Mutant {
+        name: "replaced-unseen",
+        wrong: "--atomic replaces a file that appeared after it had looked.",
+        file: "crates/tree/src/destination/atomic.rs",
+        old: "            Ok(now) if FileId::of(&now) != replaced => {",
+        new: "            Ok(now) if FileId::of(&now) != replaced && now.st_nlink > 1000 => {",
+        noticed_by: SERVED,
+    },
+    Mutant {
+        name: "rename-before-copy",
+        wrong: "--atomic writes into the old file.",
+        file: "crates/tree/src/destination/atomic.rs",
+        old: "    cx.options.atomic\n        && cx.options.make == Make::Copy",
+        new: "    cx.options.atomic\n        && state.found.is_none()\n        && cx.options.make == Make::Copy",
+        noticed_by: ATOMIC,
+    },
+    Mutant {
+        name: "journal-without-hash",
+        wrong: "--resume believes a chunk whose bytes do not have its hash.",
+        file: "crates/tree/src/data/journal.rs",
+        old: "        Ok((hash_of(partial, self.at, end)?.to_le_bytes() == hash).then_some(end))",
+        new: "        Ok((hash_of(partial, self.at, end)?.to_le_bytes() == hash || true).then_some(end))",
+        noticed_by: TREE,
+    },
+    Mutant {
+        name: "journal-left",
+        wrong: "The journal stays after --resume has completed a file.",
+        file: "crates/tree/src/destination/atomic.rs",
+        old: "        if self.resumable {\n            partial::clear(self.final_name.parts());\n            // A killed",
+        new: "        if self.resumable {\n            // A killed",
+        noticed_by: RESUME,
+    },
+    Mutant {
+        name: "stale-left",
+        wrong: "A partial file that an earlier run left stays when its name is another entry now.",
+        file: "crates/tree/src/destination/stale_files.rs",
+        old: "            remove_partial(security, &entry.src, dst);",
+        new: "            let _ = (remove_partial, dst);",
+        noticed_by: STALE,
+    },
+    Mutant {
+        name: "backup-not-made",
+        wrong: "With --backup a file is overwritten without a backup.",
+        file: "crates/tree/src/destination/existing.rs",
+        old: "    if let Some(backup) = &options.backup {",
+        new: "    if let Some(backup) = options.backup.as_ref().filter(|_| is_directory(&entry.src_stat)) {",
+        noticed_by: SERVED,
+    },
+    Mutant {
+        name: "source-link-followed",
+        wrong: "O_NOFOLLOW is left out where a file is opened that was listed as regular.",
+        file: "crates/tree/src/entry/source.rs",
+        old: "    let flags = READ | OFlags::NOFOLLOW;",
+        new: "    let flags = READ;",
+        noticed_by: HAZARDS,
+    },
+    Mutant {
+        name: "destination-link-followed",
+        wrong: "O_NOFOLLOW is left out where a directory of the destination is entered.",
+        file: "crates/tree/src/copy/make_directory.rs",
+        old: "    let mut fd = open_destination(dst.dir, dst.name, OFlags::NOFOLLOW)",
+        new: "    let mut fd = open_destination(dst.dir, dst.name, OFlags::empty())",
+        noticed_by: HAZARDS,
+    },
+    Mutant {
+        name: "verified-from-cache",
+        wrong: "--verify compares the page cache with itself and says that it read the medium.",
+        file: "crates/tree/src/data/verify.rs",
+        old: "    retry_on_intr(|| fdatasync(fd))?;\n    if fstat(fd)?.st_size == 0 {",
+        new: "    if fstat(fd)?.st_size > 0 {\n        return Ok(true);\n    }\n    \
+              retry_on_intr(|| fdatasync(fd))?;\n    if fstat(fd)?.st_size == 0 {",
+        noticed_by: VERIFY,
+    },
+    Mutant {
+        name: "change-unseen",
+        wrong: "A source that another process writes to during the copy is not reported.",
+        file: "crates/tree/src/data/completion.rs",
+        old: "        if self.report.changed {\n            self.cx.report.report(Diagnostic::Changed",
+        new: "        if self.report.changed && size == 0 {\n            self.cx.report.report(Diagnostic::Changed",
+        noticed_by: HAZARDS,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_fault_can_be_planted() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut names = BTreeSet::new();
+        for Mutant { name, file, old, new, .. } in MUTANTS {
+            assert!(names.insert(name), "{name} stands twice");
+            assert_ne!(old, new, "{name}");
+            let text = std::fs::read_to_string(root.join(file)).expect(file);
+            assert_eq!(text.matches(old).count(), 1, "{name}: how often its old text is in {file}");
+        }
+    }
+}
