@@ -2,19 +2,15 @@
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
-use engines::{ENGINES, Engine, Pair, Verdict};
-use rustix::fs::{Mode, OFlags};
+use engines::{ENGINES, Engine, Pair};
 use serde::Serialize;
 
+use crate::sample_files::{directory_of, scratch_file, source, tried};
 use crate::terminal::{command, output};
-
-/// Bytes of the sample that every engine copies: whole pages, and a part of one.
-const SAMPLE_BYTES: usize = (256 << 10) + 1234;
 
 /// List the engines, and whether each works here.
 ///
@@ -72,12 +68,8 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
-    let (verdict, reason) = match engines::probe(engine, pair) {
-        Some(Verdict::Yes) => ("yes", String::new()),
-        Some(Verdict::Maybe(why)) => ("maybe", why),
-        Some(Verdict::No(why)) => ("no", why),
-        None => ("floor", "it copies no file; other engines are compared with it".to_owned()),
-    };
+    let floor = || ("floor", "it copies no file; other engines are compared with it".to_owned());
+    let (verdict, reason) = tried(engine, pair).unwrap_or_else(floor);
     Row { name: engine.name, verdict, reason, about: engine.about, shares: engine.shares }
 }
 
@@ -92,70 +84,4 @@ fn table(rows: &[Row]) -> String {
         }
     }
     text
-}
-
-/// The directory for scratch files: `path`, or the directory of the file `path`.
-fn directory_of(path: &Path) -> anyhow::Result<PathBuf> {
-    let metadata =
-        std::fs::metadata(path).with_context(|| format!("cannot stat '{}'", path.display()))?;
-    if metadata.is_dir() {
-        return Ok(path.to_owned());
-    }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    Ok(parent.unwrap_or(Path::new(".")).to_owned())
-}
-
-/// The file to read: `path`, or a sample in the directory `path`. If no file can be made there, a file
-/// of it.
-fn source(path: &Path) -> anyhow::Result<std::fs::File> {
-    if !path.is_dir() {
-        let file = std::fs::File::open(path);
-        return file.with_context(|| format!("cannot open '{}' for reading", path.display()));
-    }
-    let error = match scratch_file(path) {
-        Ok(file) => {
-            engines::write_sample(file.as_fd(), SAMPLE_BYTES)
-                .with_context(|| format!("cannot write a sample in '{}'", path.display()))?;
-            return Ok(file);
-        }
-        Err(error) => error,
-    };
-    let entries = std::fs::read_dir(path)
-        .with_context(|| format!("cannot read directory '{}'", path.display()))?;
-    let readable = entries.filter_map(Result::ok).find_map(|entry| {
-        let metadata = entry.metadata().ok()?;
-        let has_bytes = metadata.is_file() && metadata.len() > 0;
-        has_bytes.then(|| std::fs::File::open(entry.path()).ok()).flatten()
-    });
-    match readable {
-        Some(file) => Ok(file),
-        None => bail!("{error:#}, and it has no file to read"),
-    }
-}
-
-/// A file without a name. It cannot be left behind.
-fn scratch_file(directory: &Path) -> anyhow::Result<std::fs::File> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    let unnamed = rustix::fs::open(directory, flags | OFlags::TMPFILE, mode);
-    let file = match unnamed {
-        Ok(fd) => return Ok(fd.into()),
-        // Without O_TMPFILE in the file system or the kernel, the file has a name until it is unlinked.
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => {
-            let path = directory.join(format!(".haulage-engines-{}", std::process::id()));
-            rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode).and_then(|fd| {
-                rustix::fs::unlink(&path)?;
-                Ok(fd)
-            })
-        }
-        Err(errno) => Err(errno),
-    };
-    match file {
-        Ok(fd) => Ok(fd.into()),
-        Err(errno) => bail!(
-            "cannot make a scratch file in '{}': {}",
-            directory.display(),
-            engines::describe(errno)
-        ),
-    }
 }

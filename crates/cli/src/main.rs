@@ -12,12 +12,15 @@ mod compare;
 mod completions_command;
 mod cp;
 mod docs;
+mod doctor;
 mod engines_command;
 mod error_text;
+mod kernel;
 mod last_words;
 mod man_command;
 mod race;
 mod report;
+mod sample_files;
 mod scratch;
 mod signals;
 mod terminal;
@@ -90,6 +93,12 @@ static COMMANDS: &[Command] = &[
         about: "list the engines, and whether each works here",
         main: engines_command::main,
         arguments: Some(engines_command::arguments),
+    },
+    Command {
+        name: "doctor",
+        about: "show what this machine has for copies, and what would be better",
+        main: doctor::main,
+        arguments: Some(doctor::arguments),
     },
     Command {
         name: "man",

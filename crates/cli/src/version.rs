@@ -1,4 +1,6 @@
-//! Which haulage this is.
+//! Which haulage this is, and what it finds.
+
+use crate::kernel;
 
 /// The version, as in `haulage --version`.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -13,12 +15,20 @@ pub(crate) const DATE: &str = match option_env!("HAULAGE_COMMIT_DATE") {
     None => "",
 };
 
-/// The text of `--version` of the program `name`: first the line that scripts read.
+/// The name of the profile that this program was built with: `dist`, `release`, `dev`.
+pub(crate) const BUILD_PROFILE: &str = env!("HAULAGE_PROFILE_NAME");
+
+/// What it was built for, such as `x86_64-unknown-linux-gnu`.
+pub(crate) const TARGET: &str = env!("HAULAGE_TARGET");
+
+/// The text of `--version` of the program `name`: first the line that scripts read, then the build, then
+/// what the kernel has.
 pub(crate) fn text(name: &str) -> String {
-    format!(
-        "{name} {VERSION}\ncommit {}, profile {}, target {}\n",
-        COMMIT.unwrap_or("unknown"),
-        env!("HAULAGE_PROFILE_NAME"),
-        env!("HAULAGE_TARGET"),
-    )
+    format!("{name} {VERSION}\n{}\n{}", build(), kernel::line())
+}
+
+/// Commit, profile and target.
+pub(crate) fn build() -> String {
+    let commit = COMMIT.unwrap_or("unknown");
+    format!("commit {commit}, profile {BUILD_PROFILE}, target {TARGET}")
 }

@@ -49,7 +49,7 @@ const BASH: &[(&str, &str)] = &[
     ("haulage|cp", "cp"),
     (
         "haulage|",
-        "race bench certify compare report tune cp engines man completions --help --version",
+        "race bench certify compare report tune cp engines doctor man completions --help --version",
     ),
     ("haulage|race|--sta", "--state="),
     ("haulage|race|--state|=|w", "warm"),
@@ -70,6 +70,8 @@ const BASH: &[(&str, &str)] = &[
     ("haulage|report|--svg|some", "somewhere"),
     ("haulage|tune|some", "somewhere"),
     ("haulage|certify|some", ""),
+    ("haulage|doctor|some", "somewhere"),
+    ("haulage|doctor|--j", "--json"),
     ("haulage|man|ce", "certify"),
     ("haulage|completions|", "bash zsh fish"),
     ("haulage|cp|--engine|copy", "copy_file_range"),

@@ -13,7 +13,7 @@ fn version_lines(args: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn version_names_commit_profile_and_target() {
+fn version_names_commit_profile_target_and_kernel() {
     for (args, name) in [
         (&["--version"][..], "haulage"),
         (&["-V"], "haulage"),
@@ -31,7 +31,10 @@ fn version_names_commit_profile_and_target() {
         let expected = dir.to_str().expect("text").replace("debug", "dev");
         assert_eq!(profile, format!("profile {expected}"));
         assert!(target.starts_with(&format!("target {}-", std::env::consts::ARCH)), "{target}");
-        assert_eq!(lines.len(), 2);
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let found = lines[2].strip_prefix(&format!("kernel {release}: ")).expect("the kernel");
+        assert!(found.split(", ").any(|call| call == "splice"), "{found}");
+        assert_eq!(lines.len(), 3);
     }
 }
 

@@ -116,17 +116,17 @@ const CLI: &[Layer] = &[
     layer("cp/messages", "diagnostics, questions and announcements as text"),
     layer("cp/invocation cp/units", "the program's name, and quantities as text"),
     layer(
-        "certify compare completions_command engines_command man_command race report tune",
+        "certify compare completions_command doctor engines_command man_command race report tune",
         "one subcommand each",
     ),
     layer("bench", "runs an experiment, for certify as well"),
     layer("scratch", "scratch directories, which are removed when a signal arrives"),
     layer("terminal", "arguments, and text on a terminal"),
     layer("docs", "manual pages and completions, from tables of options"),
-    layer(
-        "error_text last_words signals version",
-        "errors on one line, the signals that end a program",
-    ),
+    layer("sample_files", "files to try engines with"),
+    layer("version", "which haulage this is"),
+    layer("kernel", "which calls the kernel has"),
+    layer("error_text last_words signals", "errors on one line, the signals that end a program"),
 ];
 
 const REPORT: &[Layer] = &[

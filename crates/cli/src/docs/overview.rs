@@ -27,7 +27,8 @@ const OPTIONS: &str = r#".SH OPTIONS
 Lists the commands.
 .TP
 \fB\-V\fR, \fB\-\-version\fR
-Prints the version, the commit that the program was built from, the build profile and the target.
+Prints the version, the commit that the program was built from, the build profile, the target, and the kernel
+with the calls that were found to work.
 .SH ENVIRONMENT
 .TP
 .B HAULAGE_PROFILE

@@ -14,7 +14,8 @@ use rustix::fs::{Mode, OFlags};
 use tree::{PlannedFile, Predictor};
 
 use super::args::Args;
-use super::profile_file::{kernel_release, pairs_of_this_machine};
+use super::profile_file::pairs_of_this_machine;
+use crate::kernel;
 
 /// The most copies in flight. More of them wait for the medium, on any number of processors.
 const COPIES_IN_FLIGHT_MAX: usize = 4;
@@ -87,7 +88,7 @@ impl DirectoryPair {
     /// The results as the profile stores them.
     pub(super) fn choices(&self, record: &Record) -> PairChoices {
         let FileSystems { src, dst, same } = self.file_systems.clone();
-        let kernel = Some(kernel_release());
+        let kernel = Some(kernel::release());
         PairChoices { src, dst, same: Some(same), kernel, lines: record.lines() }
     }
 

@@ -27,6 +27,7 @@ use crate::version::COMMIT;
 use args::{Args, Request};
 use directory_pair::DirectoryPair;
 use profile_file::ProfileFile;
+pub(crate) use profile_file::why_there_is_none;
 use progress_view::ProgressView;
 
 /// Runs the command. Exit status 1 if nothing could be measured, a copy was wrong, or the profile cannot

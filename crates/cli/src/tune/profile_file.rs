@@ -96,7 +96,7 @@ impl ProfileFile {
 }
 
 /// Why the environment names no profile.
-pub(super) fn why_there_is_none() -> &'static str {
+pub(crate) fn why_there_is_none() -> &'static str {
     match std::env::var_os("HAULAGE_PROFILE") {
         Some(_) => "there is no profile, because HAULAGE_PROFILE is empty",
         None => "there is no profile, because neither XDG_CONFIG_HOME nor HOME is an absolute path",
@@ -184,11 +184,6 @@ pub(super) fn forget(dirs: &[PathBuf]) -> anyhow::Result<()> {
 
 fn counted_pairs(pairs: usize) -> String {
     format!("{} of file systems", counted(pairs, "pair"))
-}
-
-/// The release of the kernel, as in uname(2).
-pub(super) fn kernel_release() -> String {
-    rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
 /// The pairs of file systems that were measured on this machine.

@@ -4,8 +4,9 @@ use engines::mount::Mount;
 use engines::profile::{Line, Machine, PairChoices, Profile};
 use lab::words;
 
-use super::profile_file::{ProfileFile, kernel_release, pairs_of_this_machine};
+use super::profile_file::{ProfileFile, pairs_of_this_machine};
 use crate::error_text::printable;
+use crate::kernel;
 use crate::terminal::output::print;
 use crate::terminal::text::counted;
 
@@ -41,7 +42,7 @@ fn of_pair(pair: &PairChoices, mounts: &[Mount]) -> String {
     let date = pair.lines.iter().find_map(|line| line.choice.measured.date.as_deref());
     let date = date.map(|date| format!(", measured {date}")).unwrap_or_default();
     let mut text = format!("\n{}", row(&format!("{place}{date}")));
-    for change in pair.changes_listed(mounts, &kernel_release()) {
+    for change in pair.changes_listed(mounts, &kernel::release()) {
         text.push_str(&row(&format!("  stale: {change}")));
     }
     let mut lines: Vec<&Line> = pair.lines.iter().collect();

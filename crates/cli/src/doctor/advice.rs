@@ -1,0 +1,145 @@
+//! What would be better, from what was found.
+
+use lab::words;
+
+use super::findings::{Call, Findings};
+use crate::kernel::major_and_minor;
+use crate::tune::why_there_is_none;
+
+/// The first release with the flag RWF_DONTCACHE.
+const DONTCACHE_SINCE: (u32, u32) = (6, 14);
+
+/// The oldest release that haulage is meant for.
+const OLDEST: (u32, u32) = (5, 10);
+
+/// Fewer open files than this make a copy of a tree slower.
+const OPEN_FILES_MIN: u64 = 256;
+
+/// Sentences, the most important first.
+pub(super) fn on(found: &Findings) -> Vec<String> {
+    let parts = [
+        on_space(found),
+        on_limits(found),
+        on_profile(found),
+        on_build(found),
+        on_calls(found),
+        on_file_systems(found),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+fn on_space(found: &Findings) -> Vec<String> {
+    let dst = &found.dst;
+    if dst.read_only {
+        return vec![format!("'{}' is mounted read-only: nothing can be copied there.", dst.path)];
+    }
+    match &dst.not_writable {
+        _ if dst.free_bytes == 0 && dst.total_bytes > 0 => {
+            vec![format!("'{}' is full: nothing can be copied there.", dst.path)]
+        }
+        Some(why) => vec![format!("No file can be written in '{}': {why}.", dst.path)],
+        None => Vec::new(),
+    }
+}
+
+fn on_limits(found: &Findings) -> Vec<String> {
+    let mut advice = Vec::new();
+    if let Some(most) = found.limits.file_bytes {
+        let most = words::bytes(most);
+        advice.push(format!("A file of more than {most} cannot be written: see 'ulimit -f'."));
+    }
+    if let Some(most) = found.limits.open_files_max.filter(|most| *most < OPEN_FILES_MIN) {
+        advice.push(format!(
+            "Only {most} files may be open, which slows down copies of trees: see 'ulimit -Hn'."
+        ));
+    }
+    advice
+}
+
+fn on_profile(found: &Findings) -> Vec<String> {
+    let profile = &found.profile;
+    let quoted = |path: &str| shell_words::quote(path).into_owned();
+    let dirs = match found.is_one_place() {
+        true => quoted(&found.dst.path),
+        false => format!("{} {}", quoted(&found.src.path), quoted(&found.dst.path)),
+    };
+    let path = profile.path.as_deref().unwrap_or_default();
+    let mut advice: Vec<String> = profile
+        .problems
+        .iter()
+        .map(|problem| format!("The profile '{path}' is not used as it is: {problem}."))
+        .collect();
+    for change in &profile.stale {
+        advice.push(format!(
+            "The measurements for these directories are stale: {change}. New ones: haulage tune {dirs}"
+        ));
+    }
+    let can_be_measured = found.dst.not_writable.is_none() && !found.dst.read_only;
+    if profile.path.is_none() {
+        let why = why_there_is_none();
+        advice.push(format!("Copies use nothing that was measured here: {why}."));
+    } else if profile.problems.is_empty() && !profile.applies && can_be_measured {
+        advice.push(format!(
+            "Nothing was measured for these directories. This finds the fastest variants for later \
+             copies in three minutes: haulage tune {dirs}"
+        ));
+    }
+    advice
+}
+
+fn on_build(found: &Findings) -> Vec<String> {
+    let cost = match found.haulage.profile {
+        "dist" => return Vec::new(),
+        "dev" => "is not optimised, and slow",
+        "release" => "takes longer to start: a copy of one small file takes 1.2 times as long",
+        _ => "is not the one for installation",
+    };
+    vec![format!(
+        "This build, of the profile {}, {cost}. A faster one: cargo install --path crates/cli --profile \
+         dist --locked",
+        found.haulage.profile
+    )]
+}
+
+fn on_calls(found: &Findings) -> Vec<String> {
+    let Some(release) = major_and_minor(&found.kernel.release) else { return Vec::new() };
+    let mut advice = Vec::new();
+    if release < OLDEST {
+        let (major, minor) = OLDEST;
+        advice.push(format!("haulage is meant for Linux {major}.{minor} and later."));
+    }
+    let shown = |(major, minor): (u32, u32)| format!("{major}.{minor}");
+    for Call { name, reason, since, purpose, .. } in
+        found.kernel.calls.iter().filter(|call| !call.found)
+    {
+        // The alignment is also missing where the program's file system does not report it.
+        match release < *since {
+            true => advice
+                .push(format!("Linux {} and later have {name}: haulage {purpose}.", shown(*since))),
+            false if *name == "statx DIO alignment" => {}
+            false => advice.push(format!("{name} is not available: {reason}. haulage {purpose}.")),
+        }
+    }
+    if release < DONTCACHE_SINCE {
+        advice.push(format!(
+            "Linux {} and later can read and write without filling the page cache (dontcache), which \
+             --no-cache uses.",
+            shown(DONTCACHE_SINCE)
+        ));
+    }
+    advice
+}
+
+fn on_file_systems(found: &Findings) -> Vec<String> {
+    let is_xfs = found.dst.fs_type.as_deref() == Some("xfs");
+    let same = found.src.mount_point == found.dst.mount_point;
+    let refused = found.engine("reflink").is_some_and(|engine| engine.verdict == "no");
+    if is_xfs && same && refused {
+        return vec![
+            "This xfs was made without reflink, so that a copy cannot share extents: 'mkfs.xfs -m reflink=1' \
+             makes one that can."
+                .to_owned(),
+        ];
+    }
+    Vec::new()
+}

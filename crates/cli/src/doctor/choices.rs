@@ -1,0 +1,139 @@
+//! Which variants a copy between two directories uses, and the profile that decides it.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use engines::profile::{
+    FileSystems, InFlight, Location, Machine, PairChoices, Profile, Residency, Situation, SizeClass,
+};
+use serde::Serialize;
+use tree::{PlannedFile, Predictor};
+
+use super::place::{EngineFound, open_dir};
+use crate::error_text::printable;
+use crate::kernel;
+
+/// What is expected of files of some lengths, if one is copied at a time and its bytes are moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Choice {
+    /// They are longer than this; `None` for the shortest.
+    pub(super) over_bytes: Option<u64>,
+    /// And not longer than this; `None` for the longest.
+    pub(super) up_to_bytes: Option<u64>,
+    /// The variant for a source in the page cache.
+    pub(super) cached: String,
+    /// The variant for a source that is not.
+    pub(super) not_cached: String,
+}
+
+/// The profile as far as it concerns the two directories.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct ProfileFound {
+    /// Its file; `None` if the environment names none.
+    pub(super) path: Option<String>,
+    /// Why it cannot be used, or which of its lines.
+    pub(super) problems: Vec<String>,
+    /// Whether it has choices for these directories.
+    pub(super) applies: bool,
+    /// When they were measured.
+    pub(super) measured: Option<String>,
+    /// What has changed since.
+    pub(super) stale: Vec<String>,
+}
+
+/// The two file systems of a copy, and what it will use.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    /// `ext4 /data to xfs /backup`, or `within ext4 /data`.
+    pub(super) between: String,
+    pub(super) choices: Vec<Choice>,
+    pub(super) profile: ProfileFound,
+}
+
+impl Expected {
+    /// Without the variants that do not work, by `engines`.
+    pub(super) fn between(
+        src: &Path,
+        dst: &Path,
+        engines: &[EngineFound],
+    ) -> anyhow::Result<Expected> {
+        let (src, dst) = (open_dir(src)?, open_dir(dst)?);
+        let found = FileSystems::of(src.as_fd(), dst.as_fd());
+        let (profile, own) = profile_between(&found);
+        let predictor = Predictor::between(&found, &own);
+        let between = printable(&found.in_words());
+        Ok(Expected { between, choices: choices(&predictor, engines), profile })
+    }
+}
+
+/// The choices for all lengths; lengths with the same choices are one.
+fn choices(predictor: &Predictor, engines: &[EngineFound]) -> Vec<Choice> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut choices: Vec<Choice> = Vec::new();
+    for size in SizeClass::ALL {
+        let variant = |residency| {
+            let situation =
+                Situation { size, residency, in_flight: InFlight::One, no_cache: false };
+            let planned = PlannedFile { situation, bytes: bytes_of(size), jobs };
+            let variants = predictor.variants(&planned);
+            let works = |name: &str| {
+                engines.iter().all(|engine| engine.name != name || engine.verdict != "no")
+            };
+            let first = variants.iter().find(|variant| works(variant.engine.name));
+            first.or(variants.last()).map(ToString::to_string).unwrap_or_default()
+        };
+        let choice = Choice {
+            over_bytes: size.over_bytes(),
+            up_to_bytes: size.last_bytes(),
+            cached: variant(Residency::Resident),
+            not_cached: variant(Residency::Absent),
+        };
+        match choices.last_mut() {
+            Some(last)
+                if (&last.cached, &last.not_cached) == (&choice.cached, &choice.not_cached) =>
+            {
+                last.up_to_bytes = choice.up_to_bytes;
+            }
+            _ => choices.push(choice),
+        }
+    }
+    choices
+}
+
+/// A length in the class: its longest, and 1 GiB of the class that has none.
+fn bytes_of(size: SizeClass) -> u64 {
+    size.last_bytes().unwrap_or(1 << 30)
+}
+
+/// The profile of this process, and its pairs for these file systems on this machine.
+fn profile_between(found: &FileSystems) -> (ProfileFound, Vec<PairChoices>) {
+    let location = Location::of_process();
+    let Some(path) = location.path() else { return Default::default() };
+    let mut profile =
+        ProfileFound { path: Some(printable(&path.display().to_string())), ..<_>::default() };
+    let parsed = match Profile::read(path) {
+        Ok(Some(parsed)) => parsed,
+        Ok(None) => {
+            if let Location::Named(_) = location {
+                profile.problems.push("it does not exist".to_owned());
+            }
+            return (profile, Vec::new());
+        }
+        Err(problem) => {
+            profile.problems.push(printable(&problem.to_string()));
+            return (profile, Vec::new());
+        }
+    };
+    profile.problems = parsed.unusable.iter().map(|it| printable(&it.to_string())).collect();
+    let this = Machine::this();
+    let own: Vec<PairChoices> =
+        parsed.profile.pairs_of(&this).filter(|pair| pair.fits(found)).cloned().collect();
+    if let Some(first) = own.first() {
+        profile.applies = true;
+        let date = first.lines.iter().find_map(|line| line.choice.measured.date.clone());
+        profile.measured = date.map(|date| printable(&date));
+        let changes = first.changes(found, &kernel::release());
+        profile.stale = changes.iter().map(|change| printable(change)).collect();
+    }
+    (profile, own)
+}

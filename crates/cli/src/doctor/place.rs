@@ -1,0 +1,121 @@
+//! A directory and its file system, and the engines that work between two directories.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use anyhow::Context;
+use engines::{ENGINES, Pair};
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatvfs};
+use serde::Serialize;
+
+use crate::error_text::{one_line, printable};
+use crate::kernel::{files_in_memory, offset_alignment_bytes};
+use crate::sample_files::{self, scratch_file, tried};
+
+/// A directory.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Place {
+    /// As it was given.
+    pub(super) path: String,
+    pub(super) fs_type: Option<String>,
+    pub(super) mount_point: Option<String>,
+    pub(super) device: Option<String>,
+    pub(super) mount_options: Option<String>,
+    pub(super) total_bytes: u64,
+    /// For an ordinary user.
+    pub(super) free_bytes: u64,
+    pub(super) read_only: bool,
+    /// The alignment of offsets that direct I/O needs; 0 if there is no direct I/O, `None` if it is not
+    /// reported, or no file could be made to ask.
+    pub(super) direct_alignment_bytes: Option<u32>,
+    /// Why no sample could be written there, if none could.
+    pub(super) not_writable: Option<String>,
+}
+
+/// An engine between the two directories.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct EngineFound {
+    pub(super) name: &'static str,
+    /// yes, maybe, no or unknown.
+    pub(super) verdict: &'static str,
+    /// Empty if the verdict is yes.
+    pub(super) reason: String,
+}
+
+impl Place {
+    pub(super) fn of(path: &Path) -> anyhow::Result<Place> {
+        let dir = open_dir(path)?;
+        let space = fstatvfs(&dir).map_err(std::io::Error::from);
+        let space = space.with_context(|| format!("cannot ask about '{}'", path.display()))?;
+        let found = lab::environment::FileSystem::of(path);
+        let text = |text: Option<String>| text.map(|text| printable(&text));
+        let sample = written_sample(path);
+        Ok(Place {
+            path: printable(&path.display().to_string()),
+            fs_type: text(found.fs_type),
+            mount_point: text(found.mount_point),
+            device: text(found.device),
+            mount_options: text(found.mount_options),
+            total_bytes: space.f_blocks.saturating_mul(space.f_frsize),
+            free_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+            read_only: space.f_flag.contains(StatVfsMountFlags::RDONLY),
+            direct_alignment_bytes: sample.as_ref().ok().and_then(offset_alignment_bytes),
+            not_writable: sample.err().map(|error| printable(&one_line(&error))),
+        })
+    }
+}
+
+pub(super) fn open_dir(path: &Path) -> anyhow::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+        .map_err(std::io::Error::from)
+        .with_context(|| format!("cannot open the directory '{}'", path.display()))
+}
+
+/// An unnamed file in the directory with a sample.
+fn written_sample(dir: &Path) -> anyhow::Result<File> {
+    let file = scratch_file(dir)?;
+    sample_files::write_sample(&file, dir)?;
+    Ok(file)
+}
+
+/// Tries all engines that copy files from `src` to `dst`. If no file can be made there, between files in
+/// memory; then only what works is certain.
+pub(super) fn engines_between(src: &Path, dst: &Path) -> Vec<EngineFound> {
+    let files = || -> anyhow::Result<(File, File)> {
+        let empty = written_sample(dst)?;
+        empty.set_len(0)?;
+        Ok((sample_files::source(src)?, empty))
+    };
+    match files() {
+        Ok((src, dst)) => all_tried(src.as_fd(), dst.as_fd()),
+        Err(error) => match files_in_memory() {
+            Ok((src, dst)) => in_memory(&src, &dst, &one_line(&error)),
+            Err(_) => in_no_file(&one_line(&error)),
+        },
+    }
+}
+
+fn all_tried(src: BorrowedFd<'_>, dst: BorrowedFd<'_>) -> Vec<EngineFound> {
+    let pair = Pair::new(src, dst);
+    let all = ENGINES.iter().filter_map(|engine| Some((engine.name, tried(engine, pair)?)));
+    all.map(|(name, (verdict, reason))| EngineFound { name, verdict, reason }).collect()
+}
+
+fn in_memory(src: &OwnedFd, dst: &OwnedFd, why: &str) -> Vec<EngineFound> {
+    let mut all = all_tried(src.as_fd(), dst.as_fd());
+    // What a file system in memory lacks, that of the directories may have.
+    for engine in all.iter_mut().filter(|engine| engine.verdict != "yes") {
+        engine.verdict = "unknown";
+        engine.reason = printable(why);
+    }
+    all
+}
+
+fn in_no_file(why: &str) -> Vec<EngineFound> {
+    let copiers =
+        ENGINES.iter().filter(|engine| matches!(engine.kind, engines::Kind::Copier { .. }));
+    let unknown = |name| EngineFound { name, verdict: "unknown", reason: printable(why) };
+    copiers.map(|engine| unknown(engine.name)).collect()
+}

@@ -1,0 +1,92 @@
+//! Files to try engines with: unnamed scratch files in directories of the user, so that none can be left
+//! behind.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use engines::{Engine, Pair, Verdict};
+use rustix::fs::{Mode, OFlags};
+
+/// Bytes of the sample that every engine copies: whole pages, and a part of one.
+const SAMPLE_BYTES: usize = (256 << 10) + 1234;
+
+/// The directory for scratch files: `path`, or the directory of the file `path`.
+pub(crate) fn directory_of(path: &Path) -> anyhow::Result<PathBuf> {
+    let metadata =
+        std::fs::metadata(path).with_context(|| format!("cannot stat '{}'", path.display()))?;
+    if metadata.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    Ok(parent.unwrap_or(Path::new(".")).to_owned())
+}
+
+/// The file to read: `path`, or a sample in the directory `path`. If none can be written there, a file of
+/// it.
+pub(crate) fn source(path: &Path) -> anyhow::Result<File> {
+    if !path.is_dir() {
+        let file = File::open(path);
+        return file.with_context(|| format!("cannot open '{}' for reading", path.display()));
+    }
+    let sample = scratch_file(path).and_then(|file| write_sample(&file, path).map(|()| file));
+    let error = match sample {
+        Ok(file) => return Ok(file),
+        Err(error) => error,
+    };
+    let entries = std::fs::read_dir(path)
+        .with_context(|| format!("cannot read directory '{}'", path.display()))?;
+    let readable = entries.filter_map(Result::ok).find_map(|entry| {
+        let metadata = entry.metadata().ok()?;
+        let has_bytes = metadata.is_file() && metadata.len() > 0;
+        has_bytes.then(|| File::open(entry.path()).ok()).flatten()
+    });
+    match readable {
+        Some(file) => Ok(file),
+        None => bail!("{error:#}, and it has no file to read"),
+    }
+}
+
+/// Writes the sample to `file`, which is in the directory `dir`.
+pub(crate) fn write_sample(file: &File, dir: &Path) -> anyhow::Result<()> {
+    engines::write_sample(file.as_fd(), SAMPLE_BYTES)
+        .with_context(|| format!("cannot write a sample in '{}'", dir.display()))
+}
+
+/// A file without a name. It cannot be left behind.
+pub(crate) fn scratch_file(directory: &Path) -> anyhow::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let unnamed = rustix::fs::open(directory, flags | OFlags::TMPFILE, mode);
+    let file = match unnamed {
+        Ok(fd) => return Ok(fd.into()),
+        // Without O_TMPFILE in the file system or the kernel, the file has a name until it is unlinked.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => {
+            let path = directory.join(format!(".haulage-engines-{}", std::process::id()));
+            rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, mode).and_then(|fd| {
+                rustix::fs::unlink(&path)?;
+                Ok(fd)
+            })
+        }
+        Err(errno) => Err(errno),
+    };
+    match file {
+        Ok(fd) => Ok(fd.into()),
+        Err(errno) => bail!(
+            "cannot make a scratch file in '{}': {}",
+            directory.display(),
+            engines::describe(errno)
+        ),
+    }
+}
+
+/// Whether `engine` works between two files: yes, maybe or no, and why. `None` for a floor, which copies no
+/// files.
+pub(crate) fn tried(engine: &'static Engine, pair: Pair<'_>) -> Option<(&'static str, String)> {
+    Some(match engines::probe(engine, pair)? {
+        Verdict::Yes => ("yes", String::new()),
+        Verdict::Maybe(why) => ("maybe", why),
+        Verdict::No(why) => ("no", why),
+    })
+}

@@ -1,0 +1,298 @@
+//! `haulage doctor` as a user runs it: anywhere, by anyone, at any width.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::Value;
+use testfs::{FsKind, is_root, names_in, skip, stderr, stdout, test_name};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_haulage");
+
+/// The nobody of most systems.
+const ORDINARY_USER: u32 = 65_534;
+
+fn doctor(args: &[&str], dir: &Path) -> Output {
+    command().args(args).current_dir(dir).output().expect("haulage runs")
+}
+
+/// The command of a user who has no profile.
+fn command() -> Command {
+    let mut command = testfs::command(PROGRAM);
+    command.arg("doctor").env_remove("HAULAGE_PROFILE").env("XDG_CONFIG_HOME", "/missing");
+    command
+}
+
+fn json(args: &[&str], dir: &Path) -> Value {
+    let output = doctor(&[&["--json"], args].concat(), dir);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn verdict<'j>(found: &'j Value, engine: &str) -> &'j str {
+    let all = found["engines"].as_array().expect("an array");
+    let row = all.iter().find(|row| row["name"] == engine).expect("a row");
+    row["verdict"].as_str().expect("text")
+}
+
+fn advice(found: &Value) -> String {
+    let all = found["advice"].as_array().expect("an array");
+    all.iter().map(|line| line.as_str().expect("text")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn it_finds_what_each_file_system_has_and_leaves_nothing_behind() {
+    testfs::each_fs(|kind, dir| {
+        let found = json(&[], dir);
+        assert_eq!(found["schema_version"], 1);
+        for side in ["src", "dst"] {
+            assert_eq!(found[side]["fs_type"], kind.name(), "{kind}");
+            assert_eq!(found[side]["read_only"], false, "{kind}");
+            assert_eq!(found[side]["not_writable"], Value::Null, "{kind}");
+            let [free, total] = ["free_bytes", "total_bytes"].map(|key| found[side][key].as_u64());
+            assert!(free > Some(0) && free <= total, "{kind}: {free:?} of {total:?}");
+        }
+        assert_eq!(verdict(&found, "read_write"), "yes", "{kind}");
+        let reflink = if kind.reflinks() { "yes" } else { "no" };
+        assert_eq!(verdict(&found, "reflink"), reflink, "{kind}");
+        assert!(
+            advice(&found).contains("three minutes: haulage tune ."),
+            "{kind}: {}",
+            advice(&found)
+        );
+        assert_eq!(names_in(dir), Vec::<String>::new(), "{kind}");
+        check_choices(&found, kind);
+    });
+}
+
+/// The choices are for all lengths, without a gap.
+fn check_choices(found: &Value, kind: FsKind) {
+    let choices = found["choices"].as_array().expect("an array");
+    let mut end = Value::Null;
+    for choice in choices {
+        assert_eq!(choice["over_bytes"], end, "{kind}: {choices:?}");
+        end = choice["up_to_bytes"].clone();
+        for variant in ["cached", "not_cached"] {
+            let text = choice[variant].as_str().expect("text");
+            assert!(text.parse::<engines::Variant>().is_ok(), "{kind}: {text}");
+        }
+    }
+    assert_eq!(end, Value::Null, "{kind}: {choices:?}");
+}
+
+#[test]
+fn a_measured_profile_decides_and_a_stale_one_is_reported() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let profile = dir.path().join("profile.toml");
+    let run = || {
+        let mut command = Command::new(PROGRAM);
+        command.args(["doctor", "--json"]).current_dir(dir.path()).env("HAULAGE_PROFILE", &profile);
+        let output = command.output().expect("haulage runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let missing = run();
+    assert_eq!(missing["profile"]["problems"][0], "it does not exist");
+
+    let pair = "version = 1\n[[machine]]\n[[machine.pair]]\n";
+    let line = "[[machine.pair.choice]]\nvariant = \"sendfile\"\ndate = \"2026-01-31T12:00:00Z\"\n";
+    std::fs::write(&profile, format!("{pair}{line}")).expect("written");
+    let measured = run();
+    assert_eq!(measured["choices"].as_array().map(Vec::len), Some(1), "{measured}");
+    assert_eq!(measured["choices"][0]["cached"], "sendfile");
+    assert_eq!(measured["profile"]["applies"], true);
+    assert_eq!(measured["profile"]["measured"], "2026-01-31T12:00:00Z");
+    assert!(!advice(&measured).contains("tune"), "{}", advice(&measured));
+
+    std::fs::write(&profile, format!("{pair}kernel = \"5.4.0\"\n{line}")).expect("written");
+    let stale = advice(&run());
+    assert!(stale.contains("are stale: the kernel was 5.4.0 then and is "), "{stale}");
+
+    std::fs::write(&profile, "version = 1\nnonsense\n").expect("written");
+    let wrong = advice(&run());
+    assert!(wrong.contains("is not used as it is: line 2: "), "{wrong}");
+}
+
+#[test]
+fn a_full_file_system_is_no_obstacle() {
+    for kind in FsKind::ALL {
+        let Some(fs) = testfs::small_fs(kind) else { continue };
+        let dir = fs.join("");
+        let mut rest = File::create(fs.join("rest")).expect("a file");
+        fs.leave_room(0);
+        // btrfs keeps a rest for data that is allocated late.
+        while rest.write_all(&[1; 4096]).is_ok() {}
+        let before = names_in(&dir);
+        let found = json(&[], &dir);
+        let text = advice(&found);
+        assert!(
+            text.contains("is full") || text.contains("No file can be written"),
+            "{kind}: {text}"
+        );
+        assert_eq!(verdict(&found, "read_write"), "yes", "{kind}: in memory");
+        assert_eq!(verdict(&found, "reflink"), "unknown", "{kind}");
+        assert_eq!(names_in(&dir), before, "{kind}");
+    }
+}
+
+#[test]
+fn a_read_only_mount_is_no_obstacle() {
+    if !is_root() {
+        return skip(&test_name(), "mounting requires root");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = "mount -t tmpfs -o ro haulage \"$1\" && cd \"$1\" && \"$2\" doctor --json";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
+    let output = unshare.arg(dir.path()).arg(PROGRAM).env("HAULAGE_PROFILE", "").output();
+    let output = output.expect("unshare runs");
+    if stderr(&output).contains("ermission") || stderr(&output).contains("not permitted") {
+        return skip(&test_name(), &stderr(&output));
+    }
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["dst"]["read_only"], true);
+    assert!(advice(&found).contains("'.' is mounted read-only"), "{}", advice(&found));
+    assert_eq!(verdict(&found, "splice"), "yes");
+    assert_eq!(verdict(&found, "reflink"), "unknown");
+}
+
+#[test]
+fn an_ordinary_user_without_a_home_runs_it() {
+    if !is_root() {
+        return skip(&test_name(), "only root can become another user");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    // Others may look, and not write.
+    std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("a mode");
+    let program = dir.path().join("haulage");
+    std::fs::copy(PROGRAM, &program).expect("a program that the user may start");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(&program);
+        command.arg("doctor").args(args).env_clear().current_dir(dir.path());
+        command.uid(ORDINARY_USER).gid(ORDINARY_USER).output().expect("haulage runs")
+    };
+    let output = run(&["--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(found["profile"]["path"], Value::Null);
+    assert!(advice(&found).contains("neither XDG_CONFIG_HOME nor HOME is"), "{}", advice(&found));
+    let why = found["dst"]["not_writable"].as_str().expect("a reason");
+    assert!(why.ends_with("Permission denied"), "{why}");
+    assert!(advice(&found).contains("No file can be written in '.'"), "{}", advice(&found));
+    let text = stdout(&run(&[]));
+    assert!(text.contains("\na copy     within "), "{text}");
+    assert_eq!(names_in(dir.path()), ["haulage"]);
+}
+
+#[test]
+fn it_fits_terminals_of_60_to_200_columns() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for columns in [60, 80, 200] {
+        for no_color in [false, true] {
+            let text = on_terminal(columns, no_color, dir.path());
+            assert_eq!(text.contains("\x1b["), !no_color, "{columns}: {text}");
+            let plain = without_styles(&text);
+            for line in plain.lines() {
+                // Paths and names of machines are words that cannot be broken.
+                let is_one_word = line.split_whitespace().count() <= 2;
+                assert!(
+                    line.chars().count() <= columns || is_one_word,
+                    "{columns}: {line}\n{plain}"
+                );
+            }
+            assert!(plain.contains("in the page cache"), "{plain}");
+            // One screen.
+            assert!(columns < 80 || plain.lines().count() <= 40, "{plain}");
+        }
+    }
+}
+
+/// What it prints on a terminal of `columns` columns.
+fn on_terminal(columns: usize, no_color: bool, dir: &Path) -> String {
+    let (master, terminal) = open_terminal(columns);
+    let mut command = command();
+    command.current_dir(dir).env("TERM", "xterm").env_remove("NO_COLOR");
+    if no_color {
+        command.env("NO_COLOR", "1");
+    }
+    let mut child = command.stdout(terminal).spawn().expect("haulage runs");
+    // The command would keep the terminal open.
+    drop(command);
+    let mut bytes = Vec::new();
+    // EIO is the end: no process has the terminal open any more.
+    let _ = File::from(master).read_to_end(&mut bytes);
+    assert!(child.wait().expect("it ends").success());
+    String::from_utf8(bytes).expect("text").replace('\r', "")
+}
+
+fn open_terminal(columns: usize) -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other side");
+    let ws_col = u16::try_from(columns).expect("a width");
+    let size = Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).expect("a size");
+    let name = ptsname(&master, Vec::new()).expect("its name");
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+    let terminal = rustix::fs::open(&name, flags, rustix::fs::Mode::empty());
+    (master, terminal.expect("a terminal"))
+}
+
+fn without_styles(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn two_directories_and_mistakes() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(dir.path().join("with a blank")).expect("a directory");
+    let found = json(&["/dev/shm", "with a blank"], dir.path());
+    assert_eq!(found["src"]["path"], "/dev/shm");
+    let text = advice(&found);
+    assert!(text.contains("three minutes: haulage tune /dev/shm 'with a blank'"), "{text}");
+    for (args, status, message) in [
+        (&["missing"][..], 1, "cannot open the directory 'missing': No such file or directory"),
+        (&[PROGRAM], 1, "Not a directory"),
+        (&["a", "b", "c"], 2, "unexpected value 'c' for '[DIR]...' found"),
+        (&["--colour"], 2, "unexpected argument '--colour' found"),
+    ] {
+        let output = doctor(args, dir.path());
+        assert_eq!(output.status.code(), Some(status), "{args:?}");
+        let errors = stderr(&output);
+        let starts = errors.starts_with("haulage doctor: ") && errors.lines().count() == 1;
+        assert!(starts && errors.contains(message), "{args:?}: {errors}");
+        assert_eq!(stdout(&output), "", "{args:?}");
+    }
+}
+
+#[test]
+fn the_fields_are_described() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doctor.md");
+    let document = std::fs::read_to_string(document).expect("docs/doctor.md");
+    let dir = tempfile::tempdir().expect("a directory");
+    let found = json(&[], dir.path());
+    for (name, value) in found.as_object().expect("an object") {
+        let inner = match value {
+            Value::Object(fields) => fields.keys().collect(),
+            Value::Array(all) => all
+                .first()
+                .and_then(Value::as_object)
+                .map(|it| it.keys().collect())
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        assert!(document.contains(&format!("`{name}")), "{name}");
+        for field in inner.into_iter().filter(|_| name != "limits") {
+            let named = [format!("`{field}`"), format!(".{field}`"), format!(".{field}[]`")];
+            assert!(named.iter().any(|it| document.contains(it)), "{name}: {field}");
+        }
+    }
+}
