@@ -95,7 +95,7 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 impl Programs {
     fn build(with_libfuzzer: bool) -> anyhow::Result<Programs> {
         let plain = ["build", "--quiet", "--bin", "haulage", "--bin", "haulage-fuzz"];
-        cargo(&[&plain[..], &["-p", "haulage", "-p", "haulage-fuzz"]].concat(), "")?;
+        cargo(&[&plain[..], &["-p", "haulage-cli", "-p", "haulage-fuzz"]].concat(), "")?;
         let bins = root().join("target/debug");
         let mut libfuzzer = PathBuf::new();
         if with_libfuzzer {

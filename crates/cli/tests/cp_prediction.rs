@@ -11,10 +11,10 @@ use engines::profile::{
 };
 use engines::sys::cachestat;
 use engines::{CandidateSet, Variant};
+use haulage::prediction::{PlannedFile, Predictor};
 use rustix::fs::{Advice, fadvise};
 use serde_json::Value;
 use testfs::{each_fs, each_pair, random_bytes};
-use tree::{PlannedFile, Predictor};
 
 /// Lengths up to and over 64 KiB. A copy looks up the residency of the longer ones only.
 const LENGTHS: [usize; 6] = [3000, 20_000, 300_000, 5 << 20, 20 << 20, 64 << 20];

@@ -61,6 +61,13 @@ impl Variant {
         }
     }
 
+    /// Whether it handles SIGBUS, for the whole process: it writes to a mapping, and a page of a file
+    /// that another process truncates is missing there.
+    #[must_use]
+    pub fn handles_sigbus(&self) -> bool {
+        self.engine.name == "mmap" && self.tuning.flag("dst")
+    }
+
     /// Starts it: allocates its buffers, ring or pipe, and creates its workers.
     ///
     /// # Errors

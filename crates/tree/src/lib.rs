@@ -39,5 +39,5 @@ pub use request::options::{
     Reflink, Sparse,
 };
 pub use request::paths::{Destination, Request};
-pub use walk::operands::{Outcome, copy};
+pub use walk::operands::{Outcome, copy, copy_descriptors};
 pub use walk::pre_scan::{PreScan, Totals};

@@ -50,6 +50,7 @@ impl Layer {
 pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { folder: "crates/engines", rule: Rule::Layers(ENGINES) },
     CrateRule { folder: "crates/tree", rule: Rule::Layers(TREE) },
+    CrateRule { folder: "crates/haulage", rule: Rule::Layers(HAULAGE) },
     CrateRule { folder: "crates/lab", rule: Rule::Layers(LAB) },
     CrateRule { folder: "crates/report", rule: Rule::Layers(REPORT) },
     CrateRule { folder: "crates/cli", rule: Rule::Layers(CLI) },
@@ -98,6 +99,16 @@ const TREE: &[Layer] = &[
     layer("request", "what the caller asks for"),
     layer("fs", "subjects of the kernel, without policy"),
     layer("lock hash", "locks that survive a panic, hash maps with a seed of their own"),
+];
+
+const HAULAGE: &[Layer] = &[
+    layer("lib", "the public interface"),
+    layer("copy file", "a copy of a tree, and of one file"),
+    layer("session", "the observer of a copy with a report"),
+    layer("error report", "what went wrong, and what was done"),
+    layer("progress totals", "counts during and after a copy"),
+    layer("cancel", "cancellation, and the answers of callbacks"),
+    layer("events options prediction", "the values of the crates below"),
 ];
 
 const CLI: &[Layer] = &[

@@ -182,7 +182,7 @@ impl Tree {
     fn build(&self, check: Check) -> anyhow::Result<()> {
         let arguments = match check {
             Check::Test(_) => [check.arguments(), vec!["--no-run"]].concat(),
-            Check::Sweep(_) => vec!["build", "-p", "haulage", "-p", "xtask"],
+            Check::Sweep(_) => vec!["build", "-p", "haulage-cli", "-p", "xtask"],
         };
         let Ended { passed, said } = self.cargo(&arguments, None)?;
         ensure!(passed, "cargo {}:\n{said}", arguments.join(" "));

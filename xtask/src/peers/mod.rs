@@ -211,7 +211,7 @@ pub(crate) fn install(program: &Path, name: &str, bin: &Path) -> anyhow::Result<
 pub(crate) fn build_haulage() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let build =
-        ["build", "--quiet", "--profile", "dist", "--package", "haulage", "--bin", "haulage"];
+        ["build", "--quiet", "--profile", "dist", "--package", "haulage-cli", "--bin", "haulage"];
     let status = Command::new(cargo).args(build).status().context("cargo build")?;
     ensure!(status.success(), "cargo build: {status}");
     let own = std::env::current_exe().context("this program's own path")?;

@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args, file_systems: &FileSystems) -> anyhow::Result<Exi
 /// Builds this tree's haulage with debug assertions and overflow checks.
 fn build_haulage() -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let build = ["build", "--quiet", "--package", "haulage", "--bin", "haulage"];
+    let build = ["build", "--quiet", "--package", "haulage-cli", "--bin", "haulage"];
     let status = Command::new(cargo).args(build).status().context("cargo build")?;
     ensure!(status.success(), "cargo build: {status}");
     let own = std::env::current_exe().context("this program's own path")?;

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use tree::{
+use haulage::options::{
     Backup, BackupKind, Context, Destination, Existing, Follow, Keep, Make, ModeRule, Options,
     Preserve, Reflink, Request, Rule, Sparse,
 };
@@ -69,6 +69,7 @@ impl<'e> Builder<'e> {
         warn: &'e mut dyn FnMut(Warning),
     ) -> Builder<'e> {
         let options = Options {
+            sigbus_handler: true,
             profile: environment.profile.clone(),
             through_dangling_symlink: environment.posixly_correct,
             ..Options::default()

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use tree::{Options, Request, Rule};
+use haulage::options::{Options, Request, Rule};
 
 use crate::cp::values::Generated;
 

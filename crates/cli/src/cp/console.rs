@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Instant;
 
-use tree::{
+use haulage::events::{
     Announcement, CurrentFile, Diagnostic, Errno, Observer, PreScan, ProgressTracker, Question,
     Receipt, Severity,
 };

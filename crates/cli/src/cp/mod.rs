@@ -1,16 +1,16 @@
 //! `haulage cp`: the command line of GNU cp, and its messages.
 //!
 //! From top to bottom: `parse` reads the arguments by the flag table in `flags/`, `builder` resolves
-//! the options into a [`CopyCommand`], [`tree::copy`] copies, and `console` reports.
+//! the options into a [`CopyCommand`], [`haulage::Copy`] copies, and `console` reports.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use engines::sys::resource_limit;
+use haulage::options::{Filter, IgnoreFile};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::SIGPIPE;
-use tree::{Filter, IgnoreFile};
 
 mod builder;
 mod command_line;
@@ -110,7 +110,7 @@ fn copy(mut command: CopyCommand) -> ExitCode {
         console::keep_drawing(&console);
     }
     raise_open_file_limit();
-    let outcome = tree::copy(&request, &options, &*console);
+    let outcome = haulage::Copy::of(request, options).run_observed(&*console);
     let reported = console.finish(outcome.failures);
     interrupts.die_if_arrived();
     match reported {

@@ -5,7 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::os::unix::ffi::OsStrExt;
 
 use engines::{ParseError, Variant};
-use tree::{BackupKind, Existing, Filter, Reflink, Rule, Sparse};
+use haulage::options::{BackupKind, Existing, Filter, Reflink, Rule, Sparse};
 
 use crate::cp::messages::usage_error::UsageError;
 use crate::docs::completions::Shell;

@@ -6,8 +6,8 @@ use std::path::Path;
 use engines::profile::{
     FileSystems, InFlight, Location, Machine, PairChoices, Profile, Residency, Situation, SizeClass,
 };
+use haulage::prediction::{PlannedFile, Predictor};
 use serde::Serialize;
-use tree::{PlannedFile, Predictor};
 
 use super::place::{EngineFound, open_dir};
 use crate::error_text::printable;

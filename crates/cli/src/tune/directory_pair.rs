@@ -7,11 +7,11 @@ use std::time::Instant;
 use anyhow::Context;
 use engines::Variant;
 use engines::profile::{FileSystems, PairChoices, Profile};
+use haulage::prediction::{PlannedFile, Predictor};
 use lab::tune::case::Case;
 use lab::tune::config::Config;
 use lab::tune::record::Record;
 use rustix::fs::{Mode, OFlags};
-use tree::{PlannedFile, Predictor};
 
 use super::args::Args;
 use super::profile_file::pairs_of_this_machine;

@@ -10,6 +10,7 @@ use engines::Variant;
 use engines::profile::{
     FileSystems, InFlight, Machine, PairChoices, Profile, Residency, Situation, SizeClass,
 };
+use haulage::prediction::{PlannedFile, Predictor};
 use lab::scratch::Scratch;
 use lab::tune::case::Case;
 use lab::tune::config::Config;
@@ -17,7 +18,6 @@ use lab::tune::plan::{Plan, Planned};
 use lab::tune::record::Record;
 use serde_json::Value;
 use testfs::{Costs, SlowFs, names_in, stdout};
-use tree::{PlannedFile, Predictor};
 
 use crate::{Home, alone, stderr, text, too_long};
 

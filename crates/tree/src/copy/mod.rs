@@ -8,6 +8,7 @@
 //! | where a receipt is made | `entry.rs`; `finish.rs` for skipped entries, `directory.rs` for directories |
 
 pub(crate) mod context;
+pub(crate) mod descriptors;
 pub(crate) mod directory;
 pub(crate) mod directory_pair;
 pub(crate) mod entry;

@@ -1,4 +1,4 @@
-//! Whether the filter leaves an entry out.
+//! Whether the filter or the observer leaves an entry out.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,8 +19,12 @@ pub(crate) fn is_left_out(
 ) -> bool {
     let filter = &options.filter;
     let DisplayPath::In(dir_path) = entry.src.shown else { return false };
+    let is_selected = || {
+        !report.observer.is_selective()
+            || report.observer.selects(&entry.src.path(), entry.listed_as)
+    };
     if filter.is_empty() {
-        return false;
+        return !is_selected();
     }
     // Patterns that end in a slash match directories. A link counts if it is followed.
     let is_directory = match entry.listed_as {
@@ -30,7 +34,8 @@ pub(crate) fn is_left_out(
         }
         _ => false,
     };
-    let left_out = filter.leaves_out(&dir_path.below_operand(entry.src.name), is_directory);
+    let below = dir_path.below_operand(entry.src.name);
+    let left_out = filter.leaves_out(&below, is_directory) || !is_selected();
     if left_out {
         report.announce_debug(|| Announcement::LeftOut { src: entry.src.path() });
     }

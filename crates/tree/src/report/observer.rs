@@ -1,9 +1,9 @@
 //! The observer of a copy: it is told what is done, and answers questions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engines::{Moved, Span, Variant};
-use rustix::fs::Mode;
+use rustix::fs::{FileType, Mode};
 
 use super::diagnostic::Diagnostic;
 use super::progress::ProgressTracker;
@@ -18,6 +18,19 @@ pub trait Observer: Sync {
     fn confirm(&self, question: Question) -> bool {
         let _ = question;
         false
+    }
+
+    /// Whether [`selects`](Observer::selects) is called, which costs a path for each entry.
+    fn is_selective(&self) -> bool {
+        false
+    }
+
+    /// Whether the entry `src` below an operand is copied. `kind` is its type as its directory lists
+    /// it, which may be unknown. Without it a directory is not entered. Entries that the filter of the
+    /// options leaves out are not asked about.
+    fn selects(&self, src: &Path, kind: FileType) -> bool {
+        let _ = (src, kind);
+        true
     }
 
     /// Called when [`Options::verbose`](crate::Options::verbose) or

@@ -163,6 +163,20 @@ pub enum ChosenBy {
     Trial(Arc<[MeasuredRate]>),
 }
 
+impl ChosenBy {
+    /// What chose the variant, as a word for programs.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            ChosenBy::Forced => "forced",
+            ChosenBy::Profile(_) => "profile",
+            ChosenBy::BuiltIn(_) => "default profile",
+            ChosenBy::Rule => "rule",
+            ChosenBy::Trial(_) => "trial",
+        }
+    }
+}
+
 /// The rate of a candidate during a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredRate {

@@ -59,6 +59,9 @@ pub struct Options {
     pub jobs: Option<NonZeroUsize>,
     /// The variant that copies data, where it works. By default the fastest for the file.
     pub engine: Option<Variant>,
+    /// Variants that handle SIGBUS for the whole process may be used. Otherwise they are left out, also
+    /// where a profile names them.
+    pub sigbus_handler: bool,
     /// The user's profile.
     pub profile: Location,
     /// A name stands for the old file or for the complete new one at every moment.

@@ -15,7 +15,8 @@ use rustix::io::Errno;
 use super::parallel_operands::copy_each;
 use super::tree::walk;
 use super::worker::Worker;
-use crate::copy::context::CopyContext;
+use crate::copy::context::{CopyContext, CopyWorker};
+use crate::copy::descriptors::copy_open_files;
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;
 use crate::copy::parents::{self, Parents, TargetDir};
@@ -45,6 +46,21 @@ pub struct Outcome {
 /// Copies what `request` names. A failed entry does not stop the others.
 pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
     with_context(options, observer, |cx| copy_request(cx, request))
+}
+
+/// Copies what is open as `src` to what is open as `dst`, without looking up a name. Between regular
+/// files the whole file is copied, whatever the offsets of the descriptors are, and replaces the
+/// contents of `dst`. Anything else is a stream, from where it is to its end. Both descriptors stay
+/// open. Messages name them `/dev/fd/N`. Of the options, those about names have no effect.
+pub fn copy_descriptors(
+    src: BorrowedFd<'_>,
+    dst: BorrowedFd<'_>,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Outcome {
+    with_context(options, observer, |cx| {
+        copy_open_files(cx, &mut CopyWorker::new(cx), src, dst);
+    })
 }
 
 /// Makes the contexts of all layers for one run.

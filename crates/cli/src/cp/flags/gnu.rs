@@ -1,6 +1,6 @@
 //! The options that GNU cp has.
 
-use tree::{BackupKind, Existing, Follow, Reflink, Sparse};
+use haulage::options::{BackupKind, Existing, Follow, Reflink, Sparse};
 
 use crate::cp::builder::Interactive;
 use crate::cp::command_line::Command;

@@ -1,7 +1,7 @@
 //! Which engines copied the data of a file, and why these, for `--debug` and the receipt.
 
 use engines::{Stop, Variant};
-use tree::{Attempt, Chosen, ChosenBy, Errno, MeasuredRate};
+use haulage::events::{Attempt, Chosen, ChosenBy, Errno, MeasuredRate};
 
 use crate::cp::messages::errno_name::errno_name;
 
@@ -45,17 +45,6 @@ pub(crate) fn words(chosen: &Chosen, attempts: &[Attempt]) -> String {
         why.push_str(&format!("; {} was refused before", chosen.variant));
     }
     format!("{} ({why})", moved.join(" and "))
-}
-
-/// What chose the variant, as a word for programs.
-pub(crate) fn chosen_by(by: &ChosenBy) -> &'static str {
-    match by {
-        ChosenBy::Forced => "forced",
-        ChosenBy::Profile(_) => "profile",
-        ChosenBy::BuiltIn(_) => "default profile",
-        ChosenBy::Rule => "rule",
-        ChosenBy::Trial(_) => "trial",
-    }
 }
 
 /// The rates of the candidates of a trial: `read_write:256K@2 8.1 GB/s, splice:1M 6.3 GB/s`.

@@ -1,6 +1,6 @@
 //! The symbolic names of errors in errno(3), for programs.
 
-use tree::Errno;
+use haulage::events::Errno;
 
 /// The symbolic name of `errno`, such as `ENOSPC`; `None` for an error that no system call of a copy
 /// returns.

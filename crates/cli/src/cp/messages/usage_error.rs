@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use tree::BadGlob;
+use haulage::options::BadGlob;
 
 use crate::cp::invocation;
 use crate::cp::messages::quote::{self, Charset};

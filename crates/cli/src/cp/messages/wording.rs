@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use engines::profile::Problem;
-use tree::{
+use haulage::events::{
     Action, Announcement, Diagnostic, Errno, Offload, OldAttribute, Question, Severity,
     SparseDetection,
 };

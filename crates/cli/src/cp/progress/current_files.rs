@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use tree::CurrentFile;
+use haulage::events::CurrentFile;
 
 /// For how many redraws the last name stays while no file is being copied.
 const KEPT_REDRAWS: u32 = 20;

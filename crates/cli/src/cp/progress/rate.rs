@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use tree::{Progress, Totals};
+use haulage::events::{Progress, Totals};
 
 /// The longest window that the rate is computed over. A shorter one changes with every file; a longer
 /// one takes too long to notice a change.

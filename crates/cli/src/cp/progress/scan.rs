@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haulage::events::PreScan;
+use haulage::options::{Options, Request};
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
-use tree::{Options, PreScan, Request};
 
 /// Niceness of the counting thread: the kernel gives it 3 % of a processor that the copy wants, and all
 /// of an idle one.

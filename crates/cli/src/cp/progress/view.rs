@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use tree::{CurrentFile, Progress, Totals};
+use haulage::events::{CurrentFile, Progress, Totals};
 use unicode_width::UnicodeWidthChar;
 
 use crate::cp::messages::quote;

@@ -1,5 +1,5 @@
 //! `--receipt`: one line of JSON for each entry, and one for the run. Fields come from
-//! `tree::Receipt` (report/receipt.rs). docs/receipt.md describes the lines; a test compares it with
+//! `haulage::events::Receipt` (report/receipt.rs of the crate tree). docs/receipt.md describes the lines; a test compares it with
 //! this file.
 
 use std::ffi::{OsStr, OsString};
@@ -13,17 +13,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use engines::{Pos, Side, Stop};
-use serde::Serialize;
-use tree::{
+use haulage::events::{
     Attempt, Attribute, Chosen, ChosenBy, Diagnostic, Errno, FileId, Loss, MeasuredRate, Method,
     Receipt,
 };
+use haulage::{Kind, Outcome, RunTotals};
+use serde::Serialize;
 
-use crate::cp::messages::engine_line;
 use crate::cp::messages::errno_name::errno_name;
 use crate::cp::messages::quote;
 use crate::cp::messages::wording;
-use crate::cp::receipt::totals::{Cost, Kind, Outcome, RunTotals};
+use crate::cp::receipt::clock::Cost;
 
 /// The file that receipts go to. Workers share it; each writes whole lines.
 pub(crate) struct Receipts {
@@ -294,7 +294,7 @@ impl<'r> ChosenLine<'r> {
     fn of(chosen: &'r Chosen) -> ChosenLine<'r> {
         ChosenLine {
             variant: chosen.variant.to_string(),
-            by: engine_line::chosen_by(&chosen.by),
+            by: chosen.by.word(),
             line: match &chosen.by {
                 ChosenBy::Profile(line) | ChosenBy::BuiltIn(line) => Some(line),
                 ChosenBy::Forced | ChosenBy::Rule | ChosenBy::Trial(_) => None,

@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tree::{Destination, FileId, Receipt, Request};
+use haulage::RunTotals;
+use haulage::events::{FileId, Receipt};
+use haulage::options::{Destination, Request};
 
 use crate::cp::command_line::Reports;
+use crate::cp::receipt::clock::Clock;
 use crate::cp::receipt::json::{End, Receipts};
 use crate::cp::receipt::stats;
-use crate::cp::receipt::totals::{Clock, RunTotals};
 
 /// The totals, and the receipts that go to a file.
 pub(crate) struct Recorder {

@@ -1,6 +1,8 @@
 //! The text of `--stats`.
 
-use crate::cp::receipt::totals::{Cost, EngineTotals, Kind, Outcome, RunTotals};
+use haulage::{EngineTotals, Kind, Outcome, RunTotals};
+
+use crate::cp::receipt::clock::Cost;
 use crate::cp::units::{bytes, count, rate, seconds};
 
 /// The totals of a run, in lines of at most 79 columns.
@@ -61,7 +63,7 @@ fn table_of_entries(totals: &RunTotals) -> String {
         (Kind::Device, "devices"),
         (Kind::Unknown, "unknown"),
     ] {
-        let entries = |outcome| totals.entries.get(&(kind, outcome)).copied().unwrap_or(0);
+        let entries = |outcome| totals.count(kind, outcome);
         // The row of regular files is always shown.
         if kind != Kind::File && Outcome::ALL.into_iter().all(|outcome| entries(outcome) == 0) {
             continue;

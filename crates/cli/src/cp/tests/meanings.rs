@@ -3,7 +3,9 @@
 use std::num::NonZeroU64;
 
 use engines::profile::Location;
-use tree::{BackupKind, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Rule, Sparse};
+use haulage::options::{
+    BackupKind, Existing, Follow, Keep, Make, ModeRule, Preserve, Reflink, Rule, Sparse,
+};
 
 use super::{
     EVERYTHING, USUAL, backup, exactly_a_to_b, into_directory, into_last, parse_quietly, plain,

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use engines::profile::Location;
-use tree::{
+use haulage::options::{
     Backup, BackupKind, Context, Destination, Existing, Filter, Follow, Keep, Make, ModeRule,
     Options, Preserve, Reflink, Request, Sparse,
 };
@@ -45,6 +45,7 @@ pub(super) fn plain() -> CopyCommand {
     CopyCommand {
         request: into_last("a b"),
         options: Options {
+            sigbus_handler: true,
             recursive: false,
             follow: Follow::Always,
             make: Make::Copy,

@@ -56,7 +56,8 @@ impl Predictor {
         let fitting = own.iter().filter(|pair| pair.fits(found));
         let own: Vec<_> = fitting.map(|pair| (pair, Vec::new())).collect();
         let half = |no_cache| {
-            let options = Options { no_cache, ..Options::default() };
+            // As `haulage cp` copies.
+            let options = Options { no_cache, sigbus_handler: true, ..Options::default() };
             let rule = RuleVariants::between(&options, found.src.number(), found.dst.number());
             let lines = ProfileLines::new(&options, (&own, found), (&built_in, &by_type));
             Half { options, rule, lines }

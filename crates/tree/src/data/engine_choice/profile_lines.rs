@@ -8,7 +8,7 @@ use engines::profile::{
     Candidate, FileSystems, InFlight, Line, PairChoices, Residency, SizeClass, Table,
 };
 
-use super::rule::{self, RuleVariants, WorkerLoad, may_offload};
+use super::rule::{self, RuleVariants, WorkerLoad, is_allowed, may_offload};
 use crate::report::ChosenBy;
 use crate::request::Options;
 
@@ -146,5 +146,5 @@ fn usable_variant(options: &Options, line: &Line) -> Option<Variant> {
     };
     // With `--verify` the source would be read from the medium twice.
     let fits = fits && !(options.verify && !options.no_cache && variant.reads_past_cache());
-    fits.then_some(variant)
+    (fits && is_allowed(options, &variant)).then_some(variant)
 }

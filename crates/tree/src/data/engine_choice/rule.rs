@@ -59,7 +59,7 @@ impl RuleVariants {
             let may_split = dst.is_some_and(|dst| is_reliable(dst) && dst != TMPFS);
             return RuleVariants { clone, data, has_early: false, is_local, may_split };
         }
-        let first = match &options.engine {
+        let first = match options.engine.as_ref().filter(|forced| is_allowed(options, forced)) {
             Some(forced) => Some(within_reflink(options, forced.clone())),
             // A server copies its files without sending them. A local file system that cannot share
             // blocks copies through a pipe, which is slower than through memory.
@@ -106,6 +106,11 @@ impl RuleVariants {
             false => self.data.clone(),
         }
     }
+}
+
+/// Whether the options allow what the variant does to the process.
+pub(crate) fn is_allowed(options: &Options, variant: &Variant) -> bool {
+    options.sigbus_handler || !variant.handles_sigbus()
 }
 
 /// How many of `jobs` workers share one file.

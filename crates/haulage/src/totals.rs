@@ -1,64 +1,76 @@
-//! The totals of a run: the sum of its receipts, for `--stats` and for the summary of `--receipt`.
+//! The totals of a run: the sum of its receipts.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
-use engines::sys::{Usage, Whose, usage};
 use rustix::fs::FileType;
 use tree::{Method, Receipt};
 
-use crate::cp::messages::engine_line;
-
 /// Sums over all entries.
-#[derive(Debug, Default)]
-pub(crate) struct RunTotals {
+#[derive(Clone, Debug, Default)]
+pub struct RunTotals {
     /// Entries by type and outcome.
-    pub(crate) entries: BTreeMap<(Kind, Outcome), u64>,
+    pub entries: BTreeMap<(Kind, Outcome), u64>,
     /// Bytes of data moved or shared.
-    pub(crate) data_bytes: u64,
+    pub data_bytes: u64,
     /// Those of them that are shared with the source.
-    pub(crate) shared_bytes: u64,
-    pub(crate) hole_bytes: u64,
+    pub shared_bytes: u64,
+    /// Bytes of holes in the copies.
+    pub hole_bytes: u64,
     /// By variant, in its text form.
-    pub(crate) variants: BTreeMap<String, EngineTotals>,
+    pub variants: BTreeMap<String, EngineTotals>,
     /// Files with data, by what chose the variant.
-    pub(crate) chosen: BTreeMap<&'static str, u64>,
+    pub chosen: BTreeMap<&'static str, u64>,
     /// Entries that changed while they were read.
-    pub(crate) changed: u64,
+    pub changed: u64,
     /// Entries of which an attribute could not be preserved.
-    pub(crate) with_losses: u64,
+    pub with_losses: u64,
 }
 
 /// What one variant copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EngineTotals {
-    pub(crate) files: u64,
-    pub(crate) bytes: u64,
+pub struct EngineTotals {
+    /// Files with bytes that it moved.
+    pub files: u64,
+    /// Bytes that it moved or shared.
+    pub bytes: u64,
 }
 
 /// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A regular file.
     File,
+    /// A directory.
     Directory,
+    /// A symbolic link.
     Symlink,
+    /// A fifo.
     Fifo,
+    /// A socket.
     Socket,
+    /// A character or block device.
     Device,
+    /// Its type could not be found out.
     Unknown,
 }
 
 /// What was done with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// It was copied.
     Copied,
+    /// It was made a link.
     Linked,
+    /// Its destination was left as it was.
     Skipped,
+    /// Its copy failed.
     Failed,
 }
 
 impl Kind {
-    pub(crate) fn of(kind: FileType) -> Kind {
+    /// The type as a system call returns it.
+    #[must_use]
+    pub fn of(kind: FileType) -> Kind {
         match kind {
             FileType::RegularFile => Kind::File,
             FileType::Directory => Kind::Directory,
@@ -72,10 +84,13 @@ impl Kind {
 }
 
 impl Outcome {
-    pub(crate) const ALL: [Outcome; 4] =
+    /// All of them.
+    pub const ALL: [Outcome; 4] =
         [Outcome::Copied, Outcome::Linked, Outcome::Skipped, Outcome::Failed];
 
-    pub(crate) fn of(method: Method) -> Outcome {
+    /// The outcome of a method.
+    #[must_use]
+    pub fn of(method: Method) -> Outcome {
         match method {
             Method::Copied => Outcome::Copied,
             Method::Linked | Method::SymbolicLink => Outcome::Linked,
@@ -86,7 +101,8 @@ impl Outcome {
 }
 
 impl RunTotals {
-    pub(crate) fn add(&mut self, receipt: &Receipt) {
+    /// Adds one entry.
+    pub fn add(&mut self, receipt: &Receipt) {
         let key = (Kind::of(receipt.kind), Outcome::of(receipt.method));
         *self.entries.entry(key).or_default() += 1;
         self.data_bytes += receipt.data_bytes;
@@ -94,7 +110,7 @@ impl RunTotals {
         self.changed += u64::from(receipt.changed);
         self.with_losses += u64::from(!receipt.lost.is_empty());
         if let Some(chosen) = &receipt.chosen {
-            *self.chosen.entry(engine_line::chosen_by(&chosen.by)).or_default() += 1;
+            *self.chosen.entry(chosen.by.word()).or_default() += 1;
         }
         let mut last = None;
         for attempt in receipt.attempts.iter().filter(|attempt| attempt.moved.bytes > 0) {
@@ -111,39 +127,10 @@ impl RunTotals {
             last = Some(&attempt.variant);
         }
     }
-}
 
-/// When a run started, and the processor time that the process had used by then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
-    begun: Instant,
-    used_before: Usage,
-}
-
-/// The time that a run took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cost {
-    pub(crate) elapsed: Duration,
-    pub(crate) user: Duration,
-    pub(crate) system: Duration,
-}
-
-impl Clock {
-    pub(crate) fn start() -> Clock {
-        Clock { begun: Instant::now(), used_before: used() }
+    /// Entries of this type with this outcome.
+    #[must_use]
+    pub fn count(&self, kind: Kind, outcome: Outcome) -> u64 {
+        self.entries.get(&(kind, outcome)).copied().unwrap_or(0)
     }
-
-    pub(crate) fn cost(&self) -> Cost {
-        let Usage { user_ns, system_ns, .. } = used().since(self.used_before);
-        Cost {
-            elapsed: self.begun.elapsed(),
-            user: Duration::from_nanos(user_ns),
-            system: Duration::from_nanos(system_ns),
-        }
-    }
-}
-
-/// getrusage(2) documents no error for these arguments.
-fn used() -> Usage {
-    usage(Whose::Process).unwrap_or_default()
 }

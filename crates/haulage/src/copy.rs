@@ -1,0 +1,547 @@
+//! The builder of a copy.
+
+use std::ffi::{OsStr, OsString};
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use engines::profile::Location;
+use engines::{Errno, Variant};
+use rustix::fs::FileType;
+use tree::{
+    Destination, Existing, Filter, Follow, IgnoreFile, Keep, ModeRule, Observer, Options, PreScan,
+    Preserve, Receipt, Reflink, Request, Rule, Sparse,
+};
+
+use crate::cancel::{CancelToken, Control};
+use crate::error::{Error, Operation};
+use crate::progress::Progress;
+use crate::report::{CopyFailed, Report};
+use crate::session::{Event, Session, Wanted};
+
+/// Events that wait for the thread of the caller, at most. Then the copy waits.
+const EVENTS_MAX: usize = 1024;
+
+/// How often the progress callback is called, unless the caller says otherwise.
+const PROGRESS_PER_SECOND: u32 = 10;
+
+type OnProgress<'c> = Box<dyn FnMut(&Progress) -> Control + 'c>;
+type OnError<'c> = Box<dyn FnMut(&Error) -> Control + 'c>;
+type OnEntry<'c> = Box<dyn FnMut(&Receipt) -> Control + 'c>;
+type OnFound<'c> = Box<dyn FnMut(&Path, FileType) -> Control + 'c>;
+
+/// A copy of files and trees: what, where to, and how.
+///
+/// Without options it copies as `cp` does: the data and the permissions less the umask, no
+/// directories, symbolic links as what they lead to, and existing files are replaced.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let home = tempfile::tempdir()?;
+/// # let (src, dst) = (home.path().join("photos"), home.path().join("backup"));
+/// # std::fs::create_dir(&src)?;
+/// # std::fs::write(src.join("a.jpg"), "some bytes")?;
+/// let report = haulage::Copy::new(&src, &dst)
+///     .recursive()
+///     .archive()
+///     .exclude("*.tmp")
+///     .progress(|progress| println!("{} bytes", progress.bytes))
+///     .run()?;
+/// assert_eq!(report.files(), 1);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Callbacks are called on the thread that calls [`run`](Copy::run), so they need not be `Send`.
+/// With any of them the copy runs on a thread of its own beside it; without, on the thread that
+/// calls `run`. A large tree gets further threads in both cases.
+#[must_use = "a copy does nothing until it is run"]
+pub struct Copy<'c> {
+    request: Request,
+    options: Options,
+    rules: Vec<Rule>,
+    ignore_files: Vec<PathBuf>,
+    /// What [`Copy::follow`] was given. Otherwise it depends on whether the copy is recursive.
+    follow: Option<Follow>,
+    cancel: CancelToken,
+    counts_first: bool,
+    progress_every: Duration,
+    on_progress: Option<OnProgress<'c>>,
+    on_error: Option<OnError<'c>>,
+    on_entry: Option<OnEntry<'c>>,
+    on_found: Option<OnFound<'c>>,
+}
+
+impl<'c> Copy<'c> {
+    /// Copies `src` to the name `dst`. If `dst` is a directory, a directory `src` is merged into it,
+    /// and any other `src` is an error.
+    pub fn new(src: impl AsRef<Path>, dst: impl AsRef<Path>) -> Copy<'c> {
+        let destination = Destination::Exact(dst.as_ref().into());
+        Copy::of(Request { sources: vec![src.as_ref().into()], destination }, Options::default())
+    }
+
+    /// Copies each of `sources` into the directory `dir`, which must exist, under its own last
+    /// component.
+    pub fn into_directory<S: AsRef<Path>>(
+        sources: impl IntoIterator<Item = S>,
+        dir: impl AsRef<Path>,
+    ) -> Copy<'c> {
+        let sources = sources.into_iter().map(|source| source.as_ref().into()).collect();
+        let destination = Destination::Directory(dir.as_ref().into());
+        Copy::of(Request { sources, destination }, Options::default())
+    }
+
+    /// What `request` names, with all options given at once.
+    pub fn of(request: Request, options: Options) -> Copy<'c> {
+        Copy {
+            request,
+            options,
+            rules: Vec::new(),
+            ignore_files: Vec::new(),
+            follow: None,
+            cancel: CancelToken::new(),
+            counts_first: false,
+            progress_every: Duration::from_secs(1) / PROGRESS_PER_SECOND,
+            on_progress: None,
+            on_error: None,
+            on_entry: None,
+            on_found: None,
+        }
+    }
+
+    /// Changes options that have no function of their own, such as backups.
+    pub fn with(mut self, change: impl FnOnce(&mut Options)) -> Copy<'c> {
+        change(&mut self.options);
+        self
+    }
+
+    /// Copies directories with their entries, as `cp -r`: symbolic links as links, unless
+    /// [`follow`](Copy::follow) says otherwise, and special files are created anew.
+    pub fn recursive(self) -> Copy<'c> {
+        let follow = self.follow.unwrap_or(Follow::Never);
+        self.with(|options| (options.recursive, options.follow) = (true, follow))
+    }
+
+    /// As `cp -a`: recursive, symbolic links as links, hard links as links, and every attribute that
+    /// the file systems have. An extended attribute that cannot be kept is no error.
+    pub fn archive(self) -> Copy<'c> {
+        self.recursive().preserve_only(Options::archive().preserve)
+    }
+
+    /// Which symbolic links of the source are followed. By default all, and none if the copy is
+    /// recursive.
+    pub fn follow(mut self, follow: Follow) -> Copy<'c> {
+        self.follow = Some(follow);
+        self.with(|options| options.follow = follow)
+    }
+
+    /// Keeps permissions, access control lists and times, and the owner if that is allowed, as
+    /// `cp -p`.
+    pub fn preserve(self) -> Copy<'c> {
+        self.preserve_only(Preserve {
+            mode: ModeRule::Preserve,
+            ownership: true,
+            timestamps: true,
+            ..Preserve::default()
+        })
+    }
+
+    /// Keeps extended attributes too. One that cannot be kept is no error.
+    pub fn xattrs(self) -> Copy<'c> {
+        self.with(|options| {
+            (options.preserve.xattr, options.preserve.quiet) = (Keep::IfPossible, true);
+        })
+    }
+
+    /// Keeps exactly these attributes.
+    pub fn preserve_only(self, preserve: Preserve) -> Copy<'c> {
+        self.with(|options| options.preserve = preserve)
+    }
+
+    /// What happens to an existing destination that is no directory. By default it is replaced.
+    pub fn existing(self, existing: Existing) -> Copy<'c> {
+        self.with(|options| options.existing = existing)
+    }
+
+    /// Reads each copy back, from the medium if that is possible, and compares it with its source.
+    pub fn verify(self) -> Copy<'c> {
+        self.with(|options| options.verify = true)
+    }
+
+    /// A name stands for the old file or for the complete new one at every moment.
+    pub fn atomic(self) -> Copy<'c> {
+        self.with(|options| options.atomic = true)
+    }
+
+    /// Syncs every copy and every name before the copy ends.
+    pub fn durable(self) -> Copy<'c> {
+        self.with(|options| options.durable = true)
+    }
+
+    /// Continues a copy of the same names that was killed, inside large files too. Implies
+    /// [`atomic`](Copy::atomic), and keeps times, by which a complete file is recognised.
+    pub fn resume(self) -> Copy<'c> {
+        self.with(|options| {
+            (options.resume, options.atomic, options.preserve.timestamps) = (true, true, true);
+        })
+    }
+
+    /// Whether files share their blocks with their copies, where the file system can. By default they
+    /// do.
+    pub fn reflink(self, reflink: Reflink) -> Copy<'c> {
+        self.with(|options| options.reflink = reflink)
+    }
+
+    /// Where copies get holes. By default where the source has them.
+    pub fn sparse(self, sparse: Sparse) -> Copy<'c> {
+        self.with(|options| options.sparse = sparse)
+    }
+
+    /// Does not enter other file systems.
+    pub fn one_file_system(self) -> Copy<'c> {
+        self.with(|options| options.one_file_system = true)
+    }
+
+    /// Leaves the page cache as it was.
+    pub fn no_cache(self) -> Copy<'c> {
+        self.with(|options| options.no_cache = true)
+    }
+
+    /// Reports what would be done, and changes nothing.
+    pub fn dry_run(self) -> Copy<'c> {
+        self.with(|options| options.dry_run = true)
+    }
+
+    /// The number of threads that copy. By default one for each processor, for small files more if
+    /// they are measured to help. Zero means the default.
+    pub fn jobs(self, jobs: usize) -> Copy<'c> {
+        self.with(|options| options.jobs = NonZeroUsize::new(jobs))
+    }
+
+    /// Bytes of data a second, at most. Zero means no limit.
+    pub fn limit_rate(self, bytes_per_second: u64) -> Copy<'c> {
+        self.with(|options| options.limit_rate = NonZeroU64::new(bytes_per_second))
+    }
+
+    /// The variant of an engine that moves data, where it works: `"splice:1M".parse()`. By default the
+    /// fastest for the file. Files are then not cloned.
+    pub fn engine(self, variant: Variant) -> Copy<'c> {
+        self.with(|options| options.engine = Some(variant))
+    }
+
+    /// Allows engines that handle SIGBUS for the whole process, which is `mmap` with the flag `dst`.
+    /// Any other SIGBUS is passed to the handler that was there before.
+    pub fn allow_sigbus_handler(self) -> Copy<'c> {
+        self.with(|options| options.sigbus_handler = true)
+    }
+
+    /// The profile that `haulage tune` wrote. By default none is read, and the built-in one is used.
+    pub fn profile(self, profile: Location) -> Copy<'c> {
+        self.with(|options| options.profile = profile)
+    }
+
+    /// Leaves out entries below the operands that `glob` matches, a pattern of gitignore(5). The first
+    /// pattern of [`exclude`](Copy::exclude) and [`include`](Copy::include) that matches decides.
+    pub fn exclude(self, glob: impl AsRef<OsStr>) -> Copy<'c> {
+        self.rule(false, glob.as_ref().to_owned())
+    }
+
+    /// Copies entries that `glob` matches.
+    pub fn include(self, glob: impl AsRef<OsStr>) -> Copy<'c> {
+        self.rule(true, glob.as_ref().to_owned())
+    }
+
+    /// Leaves out what the patterns of this file say, which has the form of gitignore(5).
+    pub fn ignore_file(mut self, path: impl AsRef<Path>) -> Copy<'c> {
+        self.ignore_files.push(path.as_ref().to_owned());
+        self
+    }
+
+    fn rule(mut self, include: bool, glob: OsString) -> Copy<'c> {
+        self.rules.push(Rule { include, glob });
+        self
+    }
+
+    /// The copy stops when this token is cancelled.
+    pub fn cancel(mut self, token: &CancelToken) -> Copy<'c> {
+        self.cancel = token.clone();
+        self
+    }
+
+    /// Calls `callback` with the progress, at most ten times a second
+    /// ([`progress_per_second`](Copy::progress_per_second)), and once at the end.
+    pub fn progress<R: Into<Control>>(
+        mut self,
+        mut callback: impl FnMut(&Progress) -> R + 'c,
+    ) -> Copy<'c> {
+        self.on_progress = Some(Box::new(move |progress| callback(progress).into()));
+        self
+    }
+
+    /// How often the progress callback is called, at most. Zero counts as one.
+    pub fn progress_per_second(mut self, times: u32) -> Copy<'c> {
+        self.progress_every = Duration::from_secs(1) / times.max(1);
+        self
+    }
+
+    /// Counts on a thread of its own how much there is to copy, for [`Progress::total`].
+    pub fn count_first(mut self) -> Copy<'c> {
+        self.counts_first = true;
+        self
+    }
+
+    /// Calls `callback` with each error when it occurs, and waits for its answer.
+    pub fn on_error<R: Into<Control>>(
+        mut self,
+        mut callback: impl FnMut(&Error) -> R + 'c,
+    ) -> Copy<'c> {
+        self.on_error = Some(Box::new(move |error| callback(error).into()));
+        self
+    }
+
+    /// Calls `callback` with the receipt of each entry, a little after it is finished.
+    pub fn on_entry<R: Into<Control>>(
+        mut self,
+        mut callback: impl FnMut(&Receipt) -> R + 'c,
+    ) -> Copy<'c> {
+        self.on_entry = Some(Box::new(move |receipt| callback(receipt).into()));
+        self
+    }
+
+    /// Asks `callback` whether an entry below the operands is copied; of a directory, whether it is
+    /// entered. `false` leaves it out. The type is as the directory lists it, which may be unknown.
+    /// Each question costs two switches between threads.
+    pub fn select<R: Into<Control>>(
+        mut self,
+        mut callback: impl FnMut(&Path, FileType) -> R + 'c,
+    ) -> Copy<'c> {
+        self.on_found = Some(Box::new(move |path, kind| callback(path, kind).into()));
+        self
+    }
+
+    /// Copies. An entry that fails does not stop the others.
+    ///
+    /// # Errors
+    /// If an entry failed or the copy was cancelled; also if a pattern, an ignore file or the engine
+    /// cannot be used, in which case nothing was copied.
+    ///
+    /// # Panics
+    /// With the panic of a callback, after the copy was stopped.
+    pub fn run(mut self) -> Result<Report, CopyFailed> {
+        let begun = Instant::now();
+        if let Err(error) = self.prepare() {
+            return Err(not_started(error));
+        }
+        let wanted = Wanted {
+            progress: self.on_progress.is_some(),
+            errors: self.on_error.is_some(),
+            receipts: self.on_entry.is_some(),
+            selection: self.on_found.is_some(),
+        };
+        let any = wanted.progress || wanted.errors || wanted.receipts || wanted.selection;
+        let (events, received) = sync_channel(EVENTS_MAX);
+        let session = Session::new(self.cancel.clone(), wanted, any.then(|| events.clone()));
+        if any {
+            self.run_beside_callbacks(&session, events, received, begun).map_err(not_started)?;
+        } else {
+            let _ = tree::copy(&self.request, &self.options, &session);
+        }
+        let report = Report { elapsed: begun.elapsed(), ..session.take_report() };
+        let cancelled = session.is_cancelled();
+        if cancelled || report.failure_count > 0 {
+            return Err(CopyFailed { report: Box::new(report), cancelled });
+        }
+        Ok(report)
+    }
+
+    /// Copies, and tells `observer` what is done, on the threads that do it. Neither the callbacks nor
+    /// the token of this copy are used, and patterns only if they are in the options. This is what the
+    /// command line does: it allocates and starts nothing that [`run`](Copy::run) needs for its report.
+    pub fn run_observed(&self, observer: &dyn Observer) -> tree::Outcome {
+        tree::copy(&self.request, &self.options, observer)
+    }
+
+    /// Makes the filter, and checks what no copy can be started with.
+    fn prepare(&mut self) -> Result<(), Error> {
+        if let Some(variant) = &self.options.engine
+            && variant.handles_sigbus()
+            && !self.options.sigbus_handler
+        {
+            return Err(Error::handles_sigbus(variant.clone()));
+        }
+        if self.rules.is_empty() && self.ignore_files.is_empty() {
+            return Ok(());
+        }
+        let read = |path: &PathBuf| match std::fs::read(path) {
+            Ok(text) => Ok(IgnoreFile { path: path.clone(), text }),
+            Err(error) => {
+                let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                Err(Error::of_call(Operation::Read, Some(path), errno))
+            }
+        };
+        let files = self.ignore_files.iter().map(read).collect::<Result<_, _>>()?;
+        let rules = std::mem::take(&mut self.rules);
+        self.options.filter = Filter::new(rules, files).map_err(Error::bad_glob)?;
+        Ok(())
+    }
+
+    /// Runs the copy on a thread of its own, and calls the callbacks on this one.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    fn run_beside_callbacks(
+        &mut self,
+        session: &Session,
+        events: SyncSender<Event>,
+        received: Receiver<Event>,
+        begun: Instant,
+    ) -> Result<(), Error> {
+        let (request, options) = (&self.request, &self.options);
+        let scan = PreScan::default();
+        let counts = self.counts_first && options.filter == Filter::default();
+        let mut callbacks = Callbacks {
+            session,
+            scan: counts.then_some(&scan),
+            begun,
+            on_progress: &mut self.on_progress,
+            on_error: &mut self.on_error,
+            on_entry: &mut self.on_entry,
+            on_found: &mut self.on_found,
+        };
+        let every = self.progress_every;
+        std::thread::scope(|scope| {
+            let copy = || {
+                // Also after a panic, for which the scope waits otherwise.
+                let _ended = SendsEnd(events);
+                let _ = tree::copy(request, options, session);
+            };
+            let thread = std::thread::Builder::new().name("copy".to_owned());
+            let Err(error) = thread.spawn_scoped(scope, copy).map(drop) else {
+                if counts {
+                    // If the thread cannot be started, the total is not known.
+                    let thread = std::thread::Builder::new().name("count".to_owned());
+                    let _ =
+                        thread.spawn_scoped(scope, || scan.run(request, options, &|| ())).map(drop);
+                }
+                // After a panic of a callback as well, which ends this closure, and then `received`.
+                let _stops = Stops { scan: &scan, session };
+                callbacks.serve(received, every);
+                return Ok(());
+            };
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+            Err(Error::of_call(Operation::Prepare, None, errno))
+        })
+    }
+}
+
+impl std::fmt::Debug for Copy<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Copy { request, options, rules, ignore_files, .. } = self;
+        f.debug_struct("Copy")
+            .field("request", request)
+            .field("options", options)
+            .field("rules", rules)
+            .field("ignore_files", ignore_files)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Nothing was copied.
+fn not_started(error: Error) -> CopyFailed {
+    let report = Report { failures: vec![error], failure_count: 1, ..Report::default() };
+    CopyFailed { report: Box::new(report), cancelled: false }
+}
+
+/// Tells the thread of the caller that the copy has ended.
+struct SendsEnd(SyncSender<Event>);
+
+impl Drop for SendsEnd {
+    fn drop(&mut self) {
+        // The receiver may be gone.
+        let _ = self.0.send(Event::Ended);
+    }
+}
+
+/// Stops what still runs when the callbacks are no longer served.
+struct Stops<'s> {
+    scan: &'s PreScan,
+    session: &'s Session,
+}
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.scan.stop();
+        if std::thread::panicking() {
+            self.session.quit();
+        }
+    }
+}
+
+/// The callbacks of a copy that runs on another thread.
+struct Callbacks<'s, 'c> {
+    session: &'s Session,
+    scan: Option<&'s PreScan>,
+    begun: Instant,
+    on_progress: &'s mut Option<OnProgress<'c>>,
+    on_error: &'s mut Option<OnError<'c>>,
+    on_entry: &'s mut Option<OnEntry<'c>>,
+    on_found: &'s mut Option<OnFound<'c>>,
+}
+
+impl Callbacks<'_, '_> {
+    /// Calls them until the copy has ended.
+    fn serve(&mut self, received: Receiver<Event>, every: Duration) {
+        let mut next = Instant::now() + every;
+        loop {
+            let event = match self.on_progress {
+                None => received.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(_) => received.recv_timeout(next.saturating_duration_since(Instant::now())),
+            };
+            match event {
+                Ok(Event::Ended) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(event) => self.answer(event),
+                Err(RecvTimeoutError::Timeout) => (),
+            }
+            if self.on_progress.is_some() && Instant::now() >= next {
+                self.show_progress();
+                next = Instant::now() + every;
+            }
+        }
+        self.show_progress();
+    }
+
+    fn answer(&mut self, event: Event) {
+        // A copy that does not wait any more has no use for the answer.
+        match event {
+            Event::Failed(error, answer) => {
+                let control = self.on_error.as_mut().map_or(Control::Continue, |on| on(&error));
+                let _ = answer.send(control);
+            }
+            Event::Found(path, kind, answer) => {
+                let on_found = self.on_found.as_mut();
+                let _ = answer.send(on_found.map_or(Control::Continue, |on| on(&path, kind)));
+            }
+            Event::Finished(receipt) => {
+                let on_entry = self.on_entry.as_mut();
+                let control = on_entry.map_or(Control::Continue, |on| on(&receipt));
+                self.obey(control);
+            }
+            Event::Ended => unreachable!("the caller has handled it"),
+        }
+    }
+
+    fn show_progress(&mut self) {
+        let Some(on_progress) = self.on_progress.as_mut() else { return };
+        let total = self.scan.map(PreScan::get);
+        let progress = Progress::of(&self.session.tracker, total, self.begun.elapsed());
+        let control = on_progress(&progress);
+        self.obey(control);
+    }
+
+    fn obey(&self, control: Control) {
+        if control == Control::Quit {
+            self.session.quit();
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One file: by its path, or by descriptors that the caller has opened.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use engines::{Moved, Span, Variant};
+use tree::{Destination, Diagnostic, Observer, Options, Request, Severity};
+
+use crate::cancel::CancelToken;
+use crate::error::Error;
+
+/// What was copied of one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Bytes of data that were moved or shared. Holes do not count.
+    pub data_bytes: u64,
+    /// The name of the engine that moved the last of them, such as `reflink` or `read_write`; `None`
+    /// if there was no data.
+    pub engine: Option<&'static str>,
+}
+
+/// Copies the file `src` to the name `dst`, as `cp` does without options: the data, and the
+/// permissions of `src` less the umask if `dst` is new. A symbolic link is followed, an existing file
+/// is replaced, and `dst` may not be a directory.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let home = tempfile::tempdir()?;
+/// # let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+/// # std::fs::write(&src, "some bytes")?;
+/// let copied = haulage::copy_file(&src, &dst)?;
+/// assert_eq!(copied.data_bytes, 10);
+/// # assert_eq!(std::fs::read(&dst)?, b"some bytes");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// The first error. A destination that was created stays, with the data that was copied before.
+pub fn copy_file(src: impl AsRef<Path>, dst: impl AsRef<Path>) -> Result<Copied, Error> {
+    copy_file_with(src, dst, &Options::default(), None)
+}
+
+/// The same with options and a token that cancels it. Options about trees have no effect.
+///
+/// # Errors
+/// The first error; ECANCELED if it was cancelled.
+pub fn copy_file_with(
+    src: impl AsRef<Path>,
+    dst: impl AsRef<Path>,
+    options: &Options,
+    cancel: Option<&CancelToken>,
+) -> Result<Copied, Error> {
+    let destination = Destination::Exact(dst.as_ref().into());
+    let request = Request { sources: vec![src.as_ref().into()], destination };
+    observed(options, cancel, |watcher| tree::copy(&request, options, watcher))
+}
+
+/// Copies what is open as `src` to what is open as `dst`. Between regular files the whole file is
+/// copied, whatever the offsets of the descriptors are, and replaces the contents of `dst`; anything
+/// else, such as a pipe or a socket, is a stream from where it is to its end. Both stay open.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let home = tempfile::tempdir()?;
+/// # let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+/// # std::fs::write(&src, "some bytes")?;
+/// use std::fs::File;
+///
+/// let copied = haulage::copy_descriptors(File::open(&src)?, File::create(&dst)?)?;
+/// assert_eq!(copied.data_bytes, 10);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// The first error. Its path is `/dev/fd/N`, by the number of the descriptor. EBADF also for a
+/// regular file `dst` with O_APPEND. A write to a pipe without a reader raises SIGPIPE, as write(2)
+/// does; EPIPE is returned if that is ignored.
+pub fn copy_descriptors(src: impl AsFd, dst: impl AsFd) -> Result<Copied, Error> {
+    copy_descriptors_with(src, dst, &Options::default(), None)
+}
+
+/// The same with options and a token that cancels it. Options about names and trees have no effect.
+///
+/// # Errors
+/// The first error; ECANCELED if it was cancelled.
+pub fn copy_descriptors_with(
+    src: impl AsFd,
+    dst: impl AsFd,
+    options: &Options,
+    cancel: Option<&CancelToken>,
+) -> Result<Copied, Error> {
+    let (src, dst) = (src.as_fd(), dst.as_fd());
+    observed(options, cancel, |watcher| tree::copy_descriptors(src, dst, options, watcher))
+}
+
+/// Runs a copy of one file. Its result is what the watcher saw.
+fn observed(
+    options: &Options,
+    cancel: Option<&CancelToken>,
+    copy: impl FnOnce(&Watcher<'_>) -> tree::Outcome,
+) -> Result<Copied, Error> {
+    if let Some(variant) = &options.engine
+        && variant.handles_sigbus()
+        && !options.sigbus_handler
+    {
+        return Err(Error::handles_sigbus(variant.clone()));
+    }
+    let watcher = Watcher { seen: Mutex::default(), cancel };
+    let _ = copy(&watcher);
+    let Watcher { seen, .. } = watcher;
+    let Seen { copied, failure } = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failure.map_or(Ok(copied), Err)
+}
+
+/// The observer of the copy of one file.
+struct Watcher<'c> {
+    seen: Mutex<Seen>,
+    cancel: Option<&'c CancelToken>,
+}
+
+#[derive(Default)]
+struct Seen {
+    copied: Copied,
+    failure: Option<Error>,
+}
+
+impl Watcher<'_> {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        if diagnostic.severity() == Severity::Failure {
+            self.seen().failure.get_or_insert_with(|| Error::of(diagnostic));
+        }
+    }
+
+    fn moved(&self, variant: &Variant, _: Span, moved: Moved) {
+        if moved.bytes > 0 {
+            let copied = &mut self.seen().copied;
+            copied.data_bytes += moved.bytes;
+            copied.engine = Some(variant.engine.name);
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.cancel.is_some_and(CancelToken::is_cancelled)
+    }
+}

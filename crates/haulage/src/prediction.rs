@@ -1,0 +1,3 @@
+//! Which variants a copy will use between two file systems, computed without copying.
+
+pub use tree::{PlannedFile, Predictor};

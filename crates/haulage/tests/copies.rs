@@ -1,0 +1,309 @@
+//! Copies by the crate's interface: what they leave, what they report, and how they are stopped.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use haulage::events::FileType;
+use haulage::options::{Existing, Follow, Options};
+use haulage::{
+    CancelToken, Control, Copy, CopyFailed, Kind, Operation, Outcome, Variant, copy_descriptors,
+    copy_descriptors_with, copy_file, copy_file_with,
+};
+use tempfile::TempDir;
+use testfs::{Aspects, random_bytes, tree_differences};
+
+fn home() -> TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+/// A tree of 300 files in 3 directories, with a symbolic and a hard link.
+fn make_tree(at: &Path) {
+    for dir in 0..3 {
+        let dir = at.join(format!("dir{dir}"));
+        fs::create_dir_all(&dir).expect("a directory");
+        for file in 0..100 {
+            fs::write(dir.join(format!("file{file}")), random_bytes(file * 40, 1)).expect("a file");
+        }
+    }
+    symlink("dir0/file1", at.join("link")).expect("a symbolic link");
+    fs::hard_link(at.join("dir0/file2"), at.join("dir1/same")).expect("a hard link");
+}
+
+fn assert_same_trees(src: &Path, dst: &Path) {
+    let differences = tree_differences(src, dst, Aspects::ALL).expect("both can be read");
+    assert!(differences.is_empty(), "{differences:?}");
+}
+
+#[test]
+fn a_tree_is_copied_with_every_attribute_and_counted() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    make_tree(&src);
+    let report = Copy::new(&src, &dst).archive().verify().run().expect("copied");
+    assert_same_trees(&src, &dst);
+    assert_eq!(report.files(), 300);
+    assert_eq!(report.totals.count(Kind::File, Outcome::Linked), 1);
+    assert_eq!(report.totals.count(Kind::Directory, Outcome::Copied), 4);
+    assert_eq!(report.totals.count(Kind::Symlink, Outcome::Copied), 1);
+    assert_eq!(report.data_bytes(), 3 * (0..100).map(|file| file * 40).sum::<u64>());
+    assert_eq!((report.failure_count, report.failures.len()), (0, 0));
+    let by_variants: u64 = report.totals.variants.values().map(|moved| moved.bytes).sum();
+    assert_eq!(by_variants, report.data_bytes());
+}
+
+#[test]
+fn symbolic_links_are_followed_as_asked() {
+    let home = home();
+    let src = home.path().join("src");
+    make_tree(&src);
+    for (follow, links) in [(None, true), (Some(Follow::Always), false)] {
+        for recursive_first in [false, true] {
+            let dst = home.path().join(format!("{follow:?}{recursive_first}"));
+            let copy = Copy::new(&src, &dst);
+            let copy = match (follow, recursive_first) {
+                (None, _) => copy.recursive(),
+                (Some(follow), true) => copy.recursive().follow(follow),
+                (Some(follow), false) => copy.follow(follow).recursive(),
+            };
+            copy.run().expect("copied");
+            assert_eq!(dst.join("link").is_symlink(), links, "{follow:?}");
+        }
+    }
+}
+
+#[test]
+fn an_error_has_path_operation_and_errno() {
+    let home = home();
+    let at = |name: &str| home.path().join(name);
+    fs::create_dir(at("dir")).expect("a directory");
+    fs::write(at("file"), "1").expect("a file");
+    symlink("nowhere", at("dangling")).expect("a link");
+    let check = |src: &str, dst: &str, operation, path: &str, errno, words: &str| {
+        let error = copy_file(at(src), at(dst)).expect_err(words);
+        assert_eq!(error.operation(), operation, "{words}");
+        assert_eq!(error.path(), Some(at(path).as_path()), "{words}");
+        assert_eq!(error.errno(), errno, "{words}");
+        assert!(error.to_string().ends_with(words), "{error}");
+        let io = std::io::Error::from(error);
+        assert_eq!(io.kind(), std::io::Error::from_raw_os_error(errno).kind(), "{words}");
+    };
+    check("none", "new", Operation::Look, "none", 2, ": No such file or directory");
+    check("file", "none/new", Operation::Create, "none/new", 2, ": No such file or directory");
+    check("dir", "new", Operation::Check, "dir", 21, "the copy is not recursive");
+    check("file", "dir", Operation::Check, "dir", 21, "it is an existing directory");
+    check("file", "file", Operation::Check, "file", 22, "source and destination are one file");
+    check("file", "dangling", Operation::Check, "dangling", 40, "a file that does not exist");
+    assert!(!at("new").exists() && !at("nowhere").exists());
+    assert_eq!(fs::read(at("file")).expect("it is there"), b"1");
+}
+
+#[test]
+fn what_cannot_start_copies_nothing() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    make_tree(&src);
+    let handler: Variant = "mmap:8M,dst".parse().expect("a variant");
+    for (copy, words) in [
+        (Copy::new(&src, &dst).exclude(""), "cannot use the pattern ''"),
+        (Copy::new(&src, &dst).ignore_file(home.path().join("none")), "cannot read"),
+        (Copy::new(&src, &dst).engine(handler.clone()), "handles SIGBUS"),
+    ] {
+        let failed = copy.recursive().run().expect_err(words);
+        assert!(failed.to_string().contains(words), "{failed}");
+        assert!(!dst.exists());
+    }
+    let options = Options { engine: Some(handler.clone()), ..Options::default() };
+    let error = copy_file_with(src.join("link"), &dst, &options, None).expect_err("refused");
+    assert!(error.to_string().contains("handles SIGBUS"), "{error}");
+    // It needs a destination that is open for reading too.
+    let (from, to) = (File::open(src.join("dir0/file99")), File::create_new(&dst));
+    let to = to.and_then(|_| File::options().read(true).write(true).open(&dst)).expect("created");
+    let options = Options { sigbus_handler: true, ..options };
+    let copied = copy_descriptors_with(from.expect("open"), &to, &options, None).expect("copied");
+    assert_eq!((copied.engine, copied.data_bytes), (Some("mmap"), 99 * 40));
+}
+
+#[test]
+fn callbacks_run_on_the_thread_of_the_caller() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    make_tree(&src);
+    fs::write(src.join("dir1/only this.tmp"), "1").expect("a file");
+    fs::create_dir_all(dst.join("link")).expect("in the way");
+    let here = std::thread::current().id();
+    let (mut shown, mut errors, mut receipts, mut asked) = (0, Vec::new(), 0, 0);
+    let mut last = 0;
+    let failed = Copy::new(&src, &dst)
+        .archive()
+        .exclude("dir2")
+        .progress(|progress| {
+            assert_eq!(std::thread::current().id(), here);
+            assert!(progress.bytes >= last);
+            (shown, last) = (shown + 1, progress.bytes);
+        })
+        .progress_per_second(1000)
+        .on_error(|error| {
+            assert_eq!(std::thread::current().id(), here);
+            errors.push(error.to_string());
+        })
+        .on_entry(|_| receipts += 1)
+        .select(|path, kind| {
+            asked += 1;
+            assert!(kind != FileType::Unknown, "{}", path.display());
+            path.extension().is_none_or(|extension| extension != "tmp")
+        })
+        .run()
+        .expect_err("a directory is in the way");
+    assert!(!failed.cancelled);
+    assert_eq!((failed.report.failure_count, errors.len()), (1, 1), "{errors:?}");
+    assert_eq!(failed.first().expect("one").path(), Some(dst.join("link").as_path()));
+    assert_eq!(last, failed.report.data_bytes(), "the last call has everything");
+    assert!(shown > 0);
+    // 201 files of two directories, those, the link that failed, and the tree itself.
+    assert_eq!((failed.report.files(), receipts), (200, 205));
+    assert_eq!(asked, 205, "of the pattern nothing is asked");
+    assert!(!dst.join("dir2").exists() && !dst.join("dir1/only this.tmp").exists());
+}
+
+#[test]
+fn an_error_that_is_skipped_does_not_fail_the_copy() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    make_tree(&src);
+    fs::create_dir_all(dst.join("link")).expect("in the way");
+    let copy = |control| Copy::new(&src, &dst).archive().on_error(move |_| control).run();
+    let report = copy(Control::Skip).expect("the only error is skipped");
+    assert_eq!((report.failure_count, report.skipped_errors), (0, 1));
+    let CopyFailed { cancelled, report } = copy(Control::Quit).expect_err("stopped");
+    assert!(cancelled);
+    assert_eq!(report.failure_count, 1);
+}
+
+#[test]
+fn a_copy_is_cancelled_from_another_thread() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    fs::write(&src, random_bytes(4 << 20, 1)).expect("a file");
+    let token = CancelToken::new();
+    let begun = Instant::now();
+    let failed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !dst.exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            token.cancel();
+        });
+        // Ten seconds' worth.
+        Copy::new(&src, &dst).limit_rate(400 << 10).cancel(&token).run().expect_err("cancelled")
+    });
+    assert!(failed.cancelled && begun.elapsed() < Duration::from_secs(5));
+    let error = failed.first().expect("the file is not complete");
+    assert_eq!((error.operation(), error.errno()), (Operation::Finish, 125));
+    let error = copy_file_with(&src, &dst, &Options::default(), Some(&token)).expect_err("still");
+    assert_eq!(error.errno(), 125);
+    token.reset();
+    copy_file_with(&src, &dst, &Options::default(), Some(&token)).expect("copied");
+    assert_eq!(fs::read(&src).expect("read"), fs::read(&dst).expect("read"));
+}
+
+#[test]
+fn progress_stops_a_copy_and_a_panic_does_too() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    fs::write(&src, random_bytes(4 << 20, 1)).expect("a file");
+    let copy = || Copy::new(&src, &dst).limit_rate(400 << 10).count_first();
+    let begun = Instant::now();
+    let failed = copy().progress(|_| Control::Quit).run().expect_err("stopped");
+    assert!(failed.cancelled);
+    let total = Mutex::new(None);
+    let panicked = std::panic::catch_unwind(|| {
+        let _ = copy()
+            .progress(|progress| -> Control {
+                *total.lock().expect("free") = progress.total;
+                std::panic::resume_unwind(Box::new("the callback's own"));
+            })
+            .run();
+    });
+    let payload = panicked.expect_err("it is passed on");
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"the callback's own"));
+    assert!(begun.elapsed() < Duration::from_secs(8));
+    let total = total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let total = total.expect("it is counted");
+    assert_eq!((total.entries, total.bytes, total.all), (1, 4 << 20, true));
+}
+
+#[test]
+fn open_files_are_copied_whole_and_stay_open() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    let bytes = random_bytes(300_000, 1);
+    fs::write(&src, &bytes).expect("a file");
+    fs::write(&dst, random_bytes(400_000, 2)).expect("a longer one");
+    let mut from = File::open(&src).expect("open");
+    from.read_exact(&mut [0; 1000]).expect("an offset");
+    let mut to = File::options().write(true).open(&dst).expect("open");
+    to.write_all(b"not at the start").expect("an offset");
+    let copied = copy_descriptors(&from, &to).expect("copied");
+    assert_eq!(copied.data_bytes, 300_000);
+    assert!(copied.engine.is_some());
+    assert!(fs::read(&dst).expect("read") == bytes, "the old contents are replaced");
+    from.metadata().and(to.metadata()).expect("both are open");
+
+    let error = copy_descriptors(&from, &from).expect_err("one file");
+    assert_eq!(error.errno(), 22);
+    let appending = File::options().append(true).open(&dst).expect("open");
+    let error = copy_descriptors(&from, &appending).expect_err("O_APPEND");
+    assert_eq!((error.errno(), error.operation()), (9, Operation::Write));
+    assert!(fs::read(&dst).expect("read") == bytes, "nothing was changed");
+}
+
+#[test]
+fn open_files_get_attributes_and_streams_are_read_to_their_end() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    fs::write(&src, "some bytes").expect("a file");
+    fs::set_permissions(&src, fs::Permissions::from_mode(0o640)).expect("its mode");
+    let old = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+    File::open(&src).and_then(|file| file.set_modified(old)).expect("its time");
+    let options = Options { preserve: Options::archive().preserve, ..Options::default() };
+    let (from, to) = (File::open(&src).expect("open"), File::create(&dst).expect("created"));
+    copy_descriptors_with(&from, &to, &options, None).expect("copied");
+    let found = to.metadata().expect("its attributes");
+    assert_eq!((found.mode() & 0o777, found.mtime()), (0o640, 1_000_000));
+
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    writer.write_all(b"through a pipe").expect("it has room");
+    drop(writer);
+    let copied = copy_descriptors(reader, &to).expect("copied");
+    assert_eq!(copied.data_bytes, 14);
+    assert_eq!(fs::read(&dst).expect("read"), b"through a pipe");
+}
+
+#[test]
+fn existing_files_are_kept_or_refused() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    fs::write(&src, "new").expect("a file");
+    fs::write(&dst, "old").expect("a file");
+    let report = Copy::new(&src, &dst).existing(Existing::Skip).run().expect("kept");
+    assert_eq!(report.totals.count(Kind::File, Outcome::Skipped), 1);
+    let failed = Copy::new(&src, &dst).existing(Existing::Fail).run().expect_err("refused");
+    assert_eq!(failed.first().expect("one").errno(), 17);
+    assert_eq!(fs::read(&dst).expect("read"), b"old");
+    let unit: Copy<'_> = Copy::into_directory([&src], home.path().join("none"));
+    assert_eq!(unit.run().expect_err("no directory").first().expect("one").errno(), 2);
+}
+
+#[test]
+fn a_tree_has_the_same_content_without_options() {
+    let home = home();
+    let (src, dst) = (home.path().join("src"), home.path().join("dst"));
+    make_tree(&src);
+    Copy::new(&src, &dst).recursive().run().expect("copied");
+    let content = tree_differences(&src, &dst, Aspects::CONTENT).expect("both can be read");
+    assert!(content.is_empty(), "{content:?}");
+}
