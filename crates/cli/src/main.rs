@@ -32,6 +32,7 @@ use docs::roff::see_also;
 use docs::table::{Argument, Table};
 use docs::{of_clap, overview};
 use man_command::Page;
+use terminal::command::with_color;
 
 /// A subcommand.
 struct Command {
@@ -117,7 +118,7 @@ static COMMANDS: &[Command] = &[
 impl Command {
     fn table(&self) -> Table {
         match self.arguments {
-            Some(arguments) => of_clap::table(self.name, arguments()),
+            Some(arguments) => of_clap::table(self.name, with_color(arguments())),
             None => cp::table(),
         }
     }
@@ -128,7 +129,7 @@ impl Command {
                 let others = COMMANDS.iter().filter(|other| other.name != self.name);
                 let others = others.map(|other| format!("haulage-{}", other.name));
                 let others = std::iter::once("haulage".to_owned()).chain(others);
-                of_clap::page(self.name, self.about, arguments())
+                of_clap::page(self.name, self.about, with_color(arguments()))
                     + &see_also(&others.map(|page| (page, 1)).collect::<Vec<_>>())
             }
             None => cp::page(),

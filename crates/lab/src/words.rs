@@ -76,13 +76,30 @@ pub fn grouped(digits: &str) -> String {
 /// Names joined for a sentence: `a`, `a and b`, `a, b and c`.
 #[must_use]
 pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    listed_with("and", names)
+}
+
+/// Names joined for a sentence by `conjunction`: `a`, `a or b`, `a, b or c`.
+#[must_use]
+pub fn listed_with<S: AsRef<str>>(conjunction: &str, names: &[S]) -> String {
     match names {
         [] => String::new(),
         [one] => one.as_ref().to_owned(),
         [first @ .., last] => {
             let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
-            format!("{} and {}", first.join(", "), last.as_ref())
+            format!("{} {conjunction} {}", first.join(", "), last.as_ref())
         }
+    }
+}
+
+/// A file size as [`bytes`] writes it, but in bytes where its unit would round: `4 KiB`, `4,097 B`.
+#[must_use]
+pub fn file_size(size: u64) -> String {
+    match size {
+        1025..1_048_576 if !size.is_multiple_of(1024) => {
+            format!("{} B", grouped(&size.to_string()))
+        }
+        size => bytes(size),
     }
 }
 
@@ -120,5 +137,7 @@ mod tests {
         assert_eq!(three_digits(3412.4), "3,412");
         assert_eq!(grouped("1234567"), "1,234,567");
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(listed_with("or", &["a", "b"]), "a or b");
+        assert_eq!([4096, 4097, 1 << 20].map(file_size), ["4 KiB", "4,097 B", "1 MiB"]);
     }
 }

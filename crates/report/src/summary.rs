@@ -254,12 +254,7 @@ impl<'s> VariantSummary<'s> {
 /// A file size: in bytes if a unit would round it.
 #[must_use]
 pub fn size_words(bytes: u64) -> String {
-    match bytes {
-        1025..1_048_576 if !bytes.is_multiple_of(1024) => {
-            format!("{} B", lab::words::grouped(&bytes.to_string()))
-        }
-        bytes => lab::words::bytes(bytes),
-    }
+    lab::words::file_size(bytes)
 }
 
 /// The compared quantity, in words.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use lab::verdict::conclusion::Conclusion;
+use lab::verdict::resolve;
 use unicode_width::UnicodeWidthStr;
 
 use crate::certificate::Badge;
@@ -50,10 +52,25 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
     let badge = Badge::of(source);
     let definition = &source.run.definition;
     paragraph(text, &format!("{}: {}", definition.title, definition.question), columns);
-    for part in &source.verdict.parts {
+    text.push('\n');
+    let answer = headline::of_run(source);
+    emphasised(text, &answer.sentence, columns);
+    rows(text, &answer, columns);
+    let open = source.verdict.unresolved(definition);
+    if open.count > 0 {
+        paragraph(text, &open.sentence(), columns);
+        if let Some(further) = open.further {
+            // A command stays on one line, to be copied.
+            let _ = writeln!(text, "  {}", visible(&resolve::command(&source.run, further)));
+        }
+    }
+    let main = definition.main_part();
+    for part in source.verdict.parts.iter().filter(|part| part.part != main.name) {
         text.push('\n');
         paragraph(text, &format!("{}: {}", part.part, part.question), columns);
-        paragraph(text, &headline::full(summary, part), columns);
+        let answer = headline::of_part(source, part);
+        paragraph(text, &answer.sentence, columns);
+        rows(text, &answer, columns);
     }
     text.push('\n');
     paragraph(text, &source.machine(), columns);
@@ -62,6 +79,13 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
         paragraph(text, &format!("Note: {note}"), columns);
     }
     text.push('\n');
+}
+
+/// A line for each range of files of an answer.
+fn rows(text: &mut String, answer: &Conclusion, columns: usize) {
+    for row in &answer.rows {
+        paragraph(text, &format!("- {}: {}.", row.files, row.said), columns);
+    }
 }
 
 fn of_figure(text: &mut String, figure: &Figure, report: &Report<'_>, columns: usize) {
@@ -366,6 +390,13 @@ fn coloured(text: &str, style: Option<&Style>) -> String {
     let Some(style) = style else { return text.to_owned() };
     let part = |at: usize| u8::from_str_radix(&style.dark[at..at + 2], 16).unwrap_or(128);
     format!("\x1b[38;2;{};{};{}m{text}\x1b[0m", part(1), part(3), part(5))
+}
+
+/// A paragraph in bold.
+fn emphasised(text: &mut String, words: &str, columns: usize) {
+    text.push_str("\x1b[1m");
+    paragraph(text, words, columns);
+    let _ = write!(text, "\x1b[0m");
 }
 
 fn paragraph(text: &mut String, words: &str, columns: usize) {

@@ -21,6 +21,7 @@ use crate::terminal::command::{positive, random_seed, seconds};
     after_help = "Examples:\n  \
         haulage bench --list\n  \
         haulage bench engines --on /data --time 600\n  \
+        haulage bench engines --on /data --part cold\n  \
         haulage bench closson-2007 --on /ssd --on /backup --scale 0.1 --dry-run\n  \
         haulage bench --resume runs/20260131T120000Z-host-engines"
 )]
@@ -35,6 +36,10 @@ pub(super) struct Args {
 
     #[command(flatten)]
     pub(super) dirs: MeasuredDirs,
+
+    /// Measure only the part NAME of the experiment; can be given several times
+    #[arg(long = "part", value_name = "NAME")]
+    pub(super) parts: Vec<String>,
 
     /// Multiply the sizes and numbers of the files that are made by F
     #[arg(long, value_name = "F", value_parser = factor, default_value = "1")]
@@ -67,7 +72,7 @@ pub(super) struct Args {
     pub(super) details: bool,
 
     /// Continue the interrupted experiment whose run directory is RUN
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["experiment", "on", "scale", "seed", "runs"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["experiment", "on", "parts", "scale", "seed", "runs"])]
     pub(super) resume: Option<PathBuf>,
 }
 

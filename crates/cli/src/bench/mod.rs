@@ -57,7 +57,10 @@ pub(crate) fn session() -> ExitCode {
 fn run(args: &Args) -> anyhow::Result<String> {
     args.dirs.check()?;
     let name = args.experiment.as_deref().unwrap_or_default();
-    let definition = load(name)?.scaled(args.scale);
+    let definition = match load(name)?.scaled(args.scale).only(&args.parts) {
+        Ok(definition) => definition,
+        Err(part) => return Err(no_part(name, part, &load(name)?)),
+    };
     let time = match (args.time, args.rounds) {
         (None, None) => Some(Duration::from_secs_f64(definition.minutes * 60.0)),
         (time, _) => time,
@@ -117,10 +120,19 @@ fn load(name: &str) -> anyhow::Result<Definition> {
     if !name.contains('/') && !Path::new(name).exists() {
         let known: Vec<&str> = BUILT_IN.iter().map(|built_in| built_in.name).collect();
         let known = lab::words::listed(&known);
-        bail!("no experiment is called '{name}', and no file; the experiments are {known}");
+        bail!(
+            "there is no experiment '{name}', and no such file; the experiments are {known}; haulage bench \
+             --list describes them"
+        );
     }
     let text = std::fs::read_to_string(name).with_context(|| format!("cannot read '{name}'"))?;
     Ok(Definition::parse(&text, name)?)
+}
+
+fn no_part(experiment: &str, part: &str, definition: &Definition) -> anyhow::Error {
+    let names: Vec<&str> = definition.parts.iter().map(|part| part.name.as_str()).collect();
+    let names = lab::words::listed(&names);
+    command::usage_error(format!("{experiment} has no part '{part}'; its parts are {names}"))
 }
 
 /// Runs the experiment and returns its result as text.
@@ -168,8 +180,8 @@ fn conclude(
     verdict.certificate.clone_from(&badge.words);
     dir.write(run_dir::files::VERDICT, &verdict)?;
     let columns = output::columns();
-    let summary = summary::render(definition, &verdict, dir.path(), columns);
+    let summary = summary::render(definition, &verdict, &samples, columns);
     let all = format!("{}\n{summary}", table::render(definition, &verdict, columns));
-    dir.write_text(run_dir::files::DETAILS, &all)?;
+    dir.write_text(run_dir::files::DETAILS, &output::without_styles(&all))?;
     Ok(if details { all } else { summary })
 }

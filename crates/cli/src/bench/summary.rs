@@ -1,50 +1,50 @@
 //! The verdict of an experiment on one screen.
 
-use std::path::Path;
-
 use lab::definition::Definition;
-use lab::run_dir::files;
-use lab::stats::{median, quantile};
-use lab::verdict::headline::Unresolved;
+use lab::run_dir::{Run, files};
+use lab::verdict::conclusion::Conclusion;
+use lab::verdict::resolve::{self, Unresolved};
 use lab::verdict::{PartVerdict, Verdict};
-use lab::words;
 
 use super::table::in_both_states;
+use crate::terminal::output::{BEST, styled};
 use crate::terminal::text::{wrapped, wrapped_behind};
 
 /// The most columns of the names of parts.
 const NAME_COLUMNS_MAX: usize = 16;
 
-/// Quantiles of fewer cells than these mean nothing.
-const CELLS_MANY: usize = 10;
+/// The most columns of the files of a row of the answer.
+const FILES_COLUMNS_MAX: usize = 34;
 
-/// Longer times are not given as a number: no user waits for them.
-const MONTH_SECONDS: f64 = 30.0 * 86_400.0;
-
-/// Explains the lines of the parts.
-const LEGEND: &str = "Each part has a line. It names, for the largest files, the fastest variant that is \
-    faster than the baseline, or else the slowest one that is slower, with the 95 % interval. Other \
-    findings and the counts of all answers follow.";
-
-/// The question, each part's answer with its interval, what is unresolved, and the certificate.
+/// The question, the answer, what is unresolved, the other parts' answers, and the certificate. With
+/// styles.
 pub(super) fn render(
     definition: &Definition,
     verdict: &Verdict,
-    run: &Path,
+    run: &Run,
     columns: usize,
 ) -> String {
     let mut text = String::from("Summary\n");
     text.push_str(&wrapped(&definition.question, columns, ""));
-    text.push_str(&wrapped(LEGEND, columns, ""));
-    let names = verdict.parts.iter().map(|part| part.part.chars().count());
+    text.push('\n');
+    let open = verdict.unresolved(definition);
+    let unresolved = of_unresolved(&open, run, columns);
+    if open.are_most() {
+        text.push_str(&format!("{unresolved}\n"));
+    }
+    text.push_str(&of_main(definition, verdict, columns));
+    text.push('\n');
+    if !open.are_most() {
+        text.push_str(&unresolved);
+    }
+    let main = &definition.main_part().name;
+    let others: Vec<&PartVerdict> =
+        verdict.parts.iter().filter(|part| part.part != *main).collect();
+    let names = others.iter().map(|part| part.part.chars().count());
     let width = names.max().unwrap_or(0).min(NAME_COLUMNS_MAX) + 2;
-    for part in &verdict.parts {
+    for part in others {
         let name = format!("{:<width$}", part.part);
         text.push_str(&wrapped_behind(&name, &of_part(part, definition), columns));
-    }
-    let open = verdict.unresolved();
-    if open.count > 0 {
-        text.push_str(&wrapped(&of_unresolved(&open), columns, ""));
     }
     let mut trust = format!(
         "Differences up to {} do not matter ({}).",
@@ -60,9 +60,36 @@ pub(super) fn render(
         1 => ", with a note on the samples".to_owned(),
         count => format!(", with {count} notes on the samples"),
     };
-    let details = run.join(files::DETAILS);
-    text.push_str(&format!("Tables and analyses{notes}: {}\n", details.display()));
-    text.push_str(&format!("Samples and verdict: {}\n", run.display()));
+    let path = &run.path;
+    text.push_str(&format!(
+        "Tables and analyses{notes}: {}\n",
+        path.join(files::DETAILS).display()
+    ));
+    text.push_str(&format!("Samples and verdict: {}\n", path.display()));
+    text
+}
+
+/// The answer to the question of the experiment: the answer of its main part.
+fn of_main(definition: &Definition, verdict: &Verdict, columns: usize) -> String {
+    let main = definition.main_part();
+    let Some(part) = verdict.parts.iter().find(|part| part.part == main.name) else {
+        return String::new();
+    };
+    let Conclusion { sentence, rows } = part.conclusion(definition);
+    if sentence.is_empty() {
+        return styled(BEST, &wrapped(&of_part(part, definition), columns, ""));
+    }
+    let mut text = styled(BEST, &wrapped(&sentence, columns, ""));
+    let names = rows.iter().map(|row| row.files.chars().count());
+    let width = names.max().unwrap_or(0).min(FILES_COLUMNS_MAX) + 4;
+    for row in &rows {
+        let name = format!("  {:<1$}", row.files, width - 2);
+        text.push_str(&wrapped_behind(&name, &row.said, columns));
+    }
+    let findings: Vec<String> = part.analyses.iter().filter_map(|it| it.headline()).collect();
+    if !findings.is_empty() {
+        text.push_str(&wrapped(&format!("{}.", findings.join("; ")), columns, ""));
+    }
     text
 }
 
@@ -80,53 +107,14 @@ fn of_part(part: &PartVerdict, definition: &Definition) -> String {
     }
 }
 
-fn of_unresolved(open: &Unresolved) -> String {
-    let mut text = format!("Unresolved: {} of {} comparisons", open.count, open.of);
-    let takes = |seconds: f64| match seconds > MONTH_SECONDS {
-        true => "more than a month".to_owned(),
-        false => words::duration(seconds),
-    };
-    match open.cells_seconds.as_slice() {
-        [] => {}
-        [one] => text.push_str(&format!("; its cell needs about {} in all", takes(*one))),
-        [least, .., most] if open.cells_seconds.len() < CELLS_MANY => {
-            let (least, most) = (takes(*least), takes(*most));
-            text.push_str(&format!("; their cells need from {least} to {most} each"));
-        }
-        many => {
-            let half = median(many).map_or_else(String::new, takes);
-            let most = quantile(many, 0.9).map_or_else(String::new, takes);
-            text.push_str(&format!(
-                "; half of their cells need up to {half} each, one in ten {most} or more"
-            ));
-        }
+/// What is unresolved, with the command that would help on a line of its own.
+fn of_unresolved(open: &Unresolved, run: &Run, columns: usize) -> String {
+    if open.count == 0 {
+        return String::new();
     }
-    text + "."
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unresolved_comparisons_are_listed_with_their_time() {
-        let text = |cells_seconds: &[f64]| {
-            of_unresolved(&Unresolved { count: 3, of: 9, cells_seconds: cells_seconds.to_vec() })
-        };
-        assert_eq!(text(&[]), "Unresolved: 3 of 9 comparisons.");
-        assert_eq!(
-            text(&[60.0]),
-            "Unresolved: 3 of 9 comparisons; its cell needs about 60 seconds in all."
-        );
-        assert_eq!(
-            text(&[432.0, 1e9]),
-            "Unresolved: 3 of 9 comparisons; their cells need from 7 minutes to more than a month each."
-        );
-        let many: Vec<f64> = (1..=11).map(|minutes| f64::from(minutes) * 60.0).collect();
-        assert_eq!(
-            text(&many),
-            "Unresolved: 3 of 9 comparisons; half of their cells need up to 6 minutes each, one in ten 10 \
-             minutes or more."
-        );
+    let mut text = wrapped(&open.sentence(), columns, "");
+    if let Some(further) = open.further {
+        text.push_str(&format!("  {}\n", resolve::command(run, further)));
     }
+    text
 }

@@ -1,12 +1,14 @@
 //! The changes between two runs as text.
 
+use anstyle::Style;
 use lab::compare::{CellChange, Change};
 use lab::run_dir::Run;
 use lab::stats::Answer;
 use lab::words;
 
 use crate::bench::table::in_both_states;
-use crate::terminal::text::wrapped_each;
+use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
+use crate::terminal::text::{wrapped, wrapped_each};
 
 /// The most cells of only one run that are named.
 const NAMED_MAX: usize = 20;
@@ -25,7 +27,8 @@ pub(super) fn render(change: &Change, runs: [&Run; 2], columns: usize) -> String
     lines.push(String::new());
     let mut text = wrapped_each(&lines, columns);
     text.push_str(&table(&change.cells));
-    let mut lines = vec![summary(change)];
+    text.push_str(&styled(BOLD, &wrapped(&summary(change), columns, "")));
+    let mut lines = Vec::new();
     for (which, names) in [("first", &change.only_in_first), ("second", &change.only_in_second)] {
         if !names.is_empty() {
             let more = names.len().saturating_sub(NAMED_MAX);
@@ -73,12 +76,12 @@ fn table(cells: &[CellChange]) -> String {
     let (cell_width, variant_width) =
         (width(|cell| &cell.cell, "cell"), width(|cell| &cell.variant, "variant"));
     let row = |cell: &str, variant: &str, ratio: &str, interval: &str, answer: &str| {
-        let line = format!(
+        format!(
             "{cell:<cell_width$}  {variant:<variant_width$}  {ratio:>6}  {interval:<16}  {answer}"
-        );
-        line.trim_end().to_owned() + "\n"
+        )
     };
-    let mut text = row("cell", "variant", "ratio", "95 % interval", "answer");
+    let head = row("cell", "variant", "ratio", "95 % interval", "answer");
+    let mut text = styled(BOLD, &head);
     for change in cells {
         let three = |value: Option<f64>| value.map(words::three_digits);
         let ratio = three(change.ratio).unwrap_or_else(|| "none".to_owned());
@@ -87,25 +90,29 @@ fn table(cells: &[CellChange]) -> String {
             || "too few sessions".to_owned(),
             |(low, high)| format!("{low} to {high}"),
         );
-        text.push_str(&row(&change.cell, &change.variant, &ratio, &interval, change.answer.word()));
+        let row = row(&change.cell, &change.variant, &ratio, &interval, change.answer.word());
+        text.push_str(&styled(style_of(change.answer), &row));
     }
     text.push('\n');
     text
 }
 
+fn style_of(answer: Answer) -> Style {
+    match answer {
+        Answer::Faster => BEST,
+        Answer::Slower => SLOWER,
+        Answer::Equivalent => Style::new(),
+        Answer::Unresolved => DIM,
+    }
+}
+
 fn summary(change: &Change) -> String {
-    let count = |answer: Answer| change.cells.iter().filter(|it| it.answer == answer).count();
     if change.cells.is_empty() {
-        return "The two runs have no cell in common.".to_owned();
+        return change.sentence();
     }
     format!(
-        "Of {} comparisons, {} are faster in the second run, {} slower, {} equivalent and {} unresolved. \
-         Differences up to {} do not matter.",
-        change.cells.len(),
-        count(Answer::Faster),
-        count(Answer::Slower),
-        count(Answer::Equivalent),
-        count(Answer::Unresolved),
+        "{} Differences up to {} do not matter.",
+        change.sentence(),
         in_both_states(change.deltas.warm, change.deltas.cold)
     )
 }

@@ -64,7 +64,7 @@ fn argument(arg: &Arg) -> Argument {
             Argument::WordsOrFile(words(BUILT_IN.iter().map(|it| it.name).collect()))
         }
         // The names of commands are known to `main`.
-        Some("N" | "COMMAND" | "F" | "SECONDS" | "SIZE" | "PERCENT") => Argument::Anything,
+        Some("N" | "NAME" | "COMMAND" | "F" | "SECONDS" | "SIZE" | "PERCENT") => Argument::Anything,
         name => panic!("what is {name:?} of {}?", arg.get_id()),
     }
 }

@@ -7,7 +7,7 @@ use lab::race::summary::{Summary, VariantStage};
 use lab::search::winner::Verdict;
 use lab::words;
 
-use crate::terminal::output::{BEST, BOLD, DIM, styled};
+use crate::terminal::output::{BEST, BOLD, DIM, REFUSED, styled};
 use crate::terminal::text::{counted, wrapped};
 
 /// One column. On a narrow terminal, the column with the least `expendable` is left out first; 0 is
@@ -22,8 +22,6 @@ struct Column {
 const SECTIONS: &[(&str, VariantStage, bool)] = &[
     ("", VariantStage::Raced, false),
     ("sharing extents with the source, which moves no bytes:", VariantStage::Raced, true),
-    ("in elimination rounds only, on the start of the source:", VariantStage::Eliminated, false),
-    ("in elimination rounds only, sharing extents:", VariantStage::Eliminated, true),
     ("floors, which copy no file:", VariantStage::Floor, false),
 ];
 
@@ -146,7 +144,9 @@ fn columns_that_fit(report: &Report, columns: usize) -> Vec<&'static Column> {
 
 /// The widths of the variant's column and of the columns `shown`.
 fn widths(report: &Report, shown: &[&Column]) -> Vec<usize> {
-    let rows = || report.summary.iter().filter(|row| row.stage != VariantStage::Refused);
+    let has_row =
+        |row: &&Summary| !matches!(row.stage, VariantStage::Refused | VariantStage::Eliminated);
+    let rows = || report.summary.iter().filter(has_row);
     let widest = |cell: &dyn Fn(&Summary) -> String, head: &str| {
         rows().map(|row| cell(row).chars().count()).chain([head.len()]).max().unwrap_or(0)
     };
@@ -162,23 +162,53 @@ fn line(name: &str, cells: impl Iterator<Item = String>, widths: &[usize]) -> St
     name + &cells.collect::<String>()
 }
 
+/// The variants that ran in elimination rounds only. They have no rows: what they copied there is the
+/// start of the source, so that their figures are no times of the race.
+fn dropped(report: &Report, columns: usize) -> String {
+    let mut text = String::new();
+    for (shares_extents, title) in
+        [(false, "dropped in the elimination rounds"), (true, "the same, sharing extents")]
+    {
+        let belongs = |row: &&Summary| {
+            row.stage == VariantStage::Eliminated && row.shares_extents == shares_extents
+        };
+        let named: Vec<String> = report
+            .summary
+            .iter()
+            .filter(belongs)
+            .map(|row| match row.ratio_to_best {
+                Some(ratio) => format!("{} ({})", row.variant, words::three_digits(ratio)),
+                None => row.variant.clone(),
+            })
+            .collect();
+        if !named.is_empty() {
+            let about = format!("{title} (x best there, on the start of the source): ");
+            let line = wrapped(&format!("{about}{}", named.join(", ")), columns, "  ");
+            text.push_str(&styled(DIM, &line));
+        }
+    }
+    text
+}
+
 /// The variants that did not work or were left out, with the reasons, and the notes.
 fn remarks(report: &Report, columns: usize) -> String {
-    let mut out = String::new();
-    let mut remark = |text: &str| out.push_str(&wrapped(text, columns, "  "));
+    let mut out = dropped(report, columns);
+    let mut remark = |style: Style, text: &str| {
+        out.push_str(&styled(style, &wrapped(text, columns, "  ")));
+    };
     for row in &report.summary {
         match row.stage {
             VariantStage::Refused => {
-                remark(&format!("does not work here: {} ({})", row.variant, row.reason));
+                remark(REFUSED, &format!("does not work here: {} ({})", row.variant, row.reason));
             }
             VariantStage::Eliminated if row.reason.starts_with("left out") => {
-                remark(&format!("{} {}", row.variant, row.reason));
+                remark(Style::new(), &format!("{} {}", row.variant, row.reason));
             }
             _ => {}
         }
     }
     for note in &report.notes {
-        remark(&format!("note: {note}"));
+        remark(Style::new(), &format!("note: {note}"));
     }
     if out.is_empty() { out } else { format!("\n{out}") }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{Arg, Parser, ValueEnum, value_parser};
 
 use crate::error_text;
 
@@ -22,6 +22,44 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
+/// When a command writes colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// On a terminal, unless the environment variable NO_COLOR is set or TERM is dumb
+    #[default]
+    Auto,
+    /// Into files and pipes too
+    Always,
+    /// Never
+    Never,
+}
+
+impl When {
+    fn set(self) {
+        match self {
+            When::Auto => anstream::ColorChoice::Auto,
+            When::Always => anstream::ColorChoice::Always,
+            When::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+/// The option of all commands of the lab.
+const COLOR: &str = "color";
+
+/// `command` with the option `--color`.
+pub(crate) fn with_color(command: clap::Command) -> clap::Command {
+    command.arg(
+        Arg::new(COLOR)
+            .long(COLOR)
+            .value_name("WHEN")
+            .value_parser(value_parser!(When))
+            .default_value("auto")
+            .help("Write colours: auto is on a terminal only, unless NO_COLOR is set"),
+    )
+}
+
 /// Parses `arguments` for the command `name` and calls `run`. Returns the exit status: that of `run`,
 /// 0 after `--help`, 1 after an error, 2 after bad usage.
 pub(crate) fn run<Args: Parser>(
@@ -31,7 +69,11 @@ pub(crate) fn run<Args: Parser>(
 ) -> ExitCode {
     let program = format!("haulage {name}");
     let line = std::iter::once(OsString::from(&program)).chain(arguments);
-    let done = match Args::try_parse_from(line) {
+    let parsed = with_color(Args::command()).try_get_matches_from(line).and_then(|matches| {
+        matches.get_one::<When>(COLOR).copied().unwrap_or_default().set();
+        Args::from_arg_matches(&matches)
+    });
+    let done = match parsed {
         Ok(args) => run(&args),
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>

@@ -17,6 +17,12 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 /// The style of the fastest variant.
 pub(crate) const BEST: Style = AnsiColor::Green.on_default().bold();
 
+/// The style of what is slower.
+pub(crate) const SLOWER: Style = AnsiColor::Yellow.on_default();
+
+/// The style of what does not work here.
+pub(crate) const REFUSED: Style = AnsiColor::Red.on_default();
+
 /// The width of a text for a file or a pipe.
 const COLUMNS_OF_FILE: usize = 100;
 
@@ -34,6 +40,11 @@ fn write_to_stdout(mut out: impl Write, bytes: &[u8]) -> anyhow::Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
     }
+}
+
+/// `text` without its styles, for a file.
+pub(crate) fn without_styles(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
 }
 
 /// `value` as indented JSON that ends with a newline.

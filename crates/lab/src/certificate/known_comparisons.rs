@@ -88,6 +88,8 @@ pub fn experiment(choice: &Choice) -> Definition {
                    twice, or one variant slowed on purpose."
             .to_owned(),
         minutes: choice.minutes,
+        // Each comparison is as important as the others.
+        main: String::new(),
         parts,
     }
 }

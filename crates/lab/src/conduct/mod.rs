@@ -1,7 +1,9 @@
 //! Runs an experiment: chooses the cell of the next session, and decides when a cell has ended.
 //!
-//! The cell that has used the least time gets the next session. So a change of the machine affects
-//! all cells, and cells with short runs get more of them. A variant leaves its cell when an interim
+//! The cells of the part that answers the experiment's question come first, until they have had half
+//! of the time or have ended. Among the cells whose turn it is, the one that has used the least time
+//! gets the next session. So a change of the machine affects all of them, and cells with short runs get
+//! more of them. A variant leaves its cell when an interim
 //! analysis answers its comparison; a cell ends when all its comparisons are answered. The number
 //! of interim analyses is fixed in advance ([`interim`]). The time that is saved goes to the cells
 //! that are still open.
@@ -30,6 +32,9 @@ use crate::session::watchdog::Watchdog;
 use crate::stats::{Answer, InterimAnalyses};
 use cell_run::{CellRun, Ended};
 use session_process::run_session;
+
+/// The share of the time that the cells of the main part get before the others.
+const MAIN_SHARE: f64 = 0.5;
 
 /// After these numbers of sessions, the rounds of a session are planned again.
 const PLANNED_AFTER: [u32; 5] = [3, 5, 10, 20, 40];
@@ -169,13 +174,39 @@ impl<'c> Conductor<'c> {
         Ok(())
     }
 
-    /// The cell that has had the least time of those that have not ended and still fit into it.
+    /// The cell that has had the least time of those that have not ended and still fit into it. While
+    /// the cells of the main part come first, one of them.
     fn next(&self, rng: &mut fastrand::Rng) -> Option<usize> {
         let mut open: Vec<usize> = (0..self.cells.len())
             .filter(|&cell| self.cells[cell].ended.is_none() && !self.is_too_late(cell))
             .collect();
+        if self.left_for_main().is_some() && open.iter().any(|&cell| self.is_of_main(cell)) {
+            open.retain(|&cell| self.is_of_main(cell));
+        }
         rng.shuffle(&mut open);
         open.into_iter().min_by_key(|&cell| self.cells[cell].spent)
+    }
+
+    fn is_of_main(&self, cell: usize) -> bool {
+        self.definition.parts[self.cells[cell].part].name == self.definition.main
+    }
+
+    /// The time for which the cells of the main part come first, without limit if rounds are asked
+    /// for. `None` if it is over or there is no main part. What was measured before an interruption
+    /// counts.
+    pub(crate) fn left_for_main(&self) -> Option<Duration> {
+        if self.definition.main.is_empty() {
+            return None;
+        }
+        let Some(time) = self.limits.time else { return Some(Duration::MAX) };
+        let left = time.saturating_sub(self.started.elapsed());
+        let spent = |main: bool| -> Duration {
+            let cells = (0..self.cells.len()).filter(|&cell| self.is_of_main(cell) == main);
+            cells.map(|cell| self.cells[cell].spent).sum()
+        };
+        let (main, others) = (spent(true), spent(false));
+        let share = (main + others + left).mul_f64(MAIN_SHARE);
+        Some(share.saturating_sub(main)).filter(|left| !left.is_zero())
     }
 
     fn announce(&self, cell: usize, watch: &mut Watch<'_>) {

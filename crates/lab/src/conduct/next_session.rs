@@ -39,10 +39,16 @@ impl Conductor<'_> {
         let by_overhead = run.session_cost.as_secs_f64() / round.as_secs_f64().max(1e-6);
         let wanted = by_overhead.ceil().max(run.rounds_wanted.map_or(0.0, f64::from));
         // The sessions still needed for a first interim analysis have to fit into the time.
-        let open = self.cells.iter().filter(|cell| cell.ended.is_none()).count().max(1);
-        let left = self.limits.time.map_or(f64::INFINITY, |time| {
-            time.saturating_sub(self.started.elapsed()).as_secs_f64()
-        });
+        let for_main = self.left_for_main().filter(|_| self.is_of_main(cell));
+        let takes_turns = |&other: &usize| {
+            self.cells[other].ended.is_none() && (for_main.is_none() || self.is_of_main(other))
+        };
+        let open = (0..self.cells.len()).filter(takes_turns).count().max(1);
+        let left = match (for_main, self.limits.time) {
+            (_, None) => f64::INFINITY,
+            (Some(left), _) => left.as_secs_f64(),
+            (None, Some(time)) => time.saturating_sub(self.started.elapsed()).as_secs_f64(),
+        };
         let needed = f64::from(SESSIONS_MIN.saturating_sub(run.sessions).max(1)) * open as f64;
         let by_time =
             (left / needed - run.session_cost.as_secs_f64()) / round.as_secs_f64().max(1e-6);

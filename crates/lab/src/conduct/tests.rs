@@ -66,6 +66,48 @@ fn what_was_answered_before_an_interruption_is_not_asked_again() {
     });
 }
 
+/// In an experiment of two parts that begins with `time`, the part of the next cell after the cells
+/// have had the seconds in `spent`.
+fn next_part(main: &str, time: Option<u64>, spent: [u64; 2]) -> String {
+    let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);
+    let mut other = made.definition.parts[0].clone();
+    other.name = "other".to_owned();
+    made.definition.parts.push(other);
+    made.definition.main = main.to_owned();
+    let run = interrupted(&mut made, 1);
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = RunDir::create(home.path(), &run.definition, &run.how, &"here").expect("made");
+    let time = time.map(Duration::from_secs);
+    let limits = Limits { time, rounds: time.is_none().then_some(9), deltas: LEAST };
+    let places = Places { src: home.path(), dst: home.path() };
+    let mut conduct = Conductor::new(&run.definition, dir, places, limits, 1, None);
+    for (cell, seconds) in conduct.cells.iter_mut().zip(spent) {
+        cell.spent = Duration::from_secs(seconds);
+    }
+    let next = conduct.next(&mut fastrand::Rng::with_seed(1)).expect("a cell is open");
+    conduct.cells[next].cell.part.clone()
+}
+
+#[test]
+fn the_main_part_has_half_of_the_time_first() {
+    for (main, time, spent, expected) in [
+        ("part", Some(100), [0, 0], "part"),
+        ("part", Some(100), [40, 0], "part"),
+        // 60 of the 160 seconds that it will be in all; then 90 of 150.
+        ("other", Some(100), [0, 60], "other"),
+        ("part", Some(60), [90, 0], "other"),
+        ("part", Some(100), [60, 20], "part"),
+        ("part", Some(100), [120, 20], "other"),
+        // With a number of rounds nothing is cut short by the time.
+        ("part", None, [1000, 0], "part"),
+        // No part is more important.
+        ("", Some(100), [40, 0], "other"),
+        ("", Some(100), [0, 40], "part"),
+    ] {
+        assert_eq!(next_part(main, time, spent), expected, "{main:?} {time:?} {spent:?}");
+    }
+}
+
 #[test]
 fn no_session_outlasts_the_time() {
     let mut made = Synthetic::new("copy", &["sendfile", "splice"], &["1M"]);

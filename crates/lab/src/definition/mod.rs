@@ -31,6 +31,9 @@ pub struct Definition {
     pub analysis: String,
     /// Minutes that it gets by default.
     pub minutes: f64,
+    /// The part that answers the question, whose cells get their time first. Empty if no part does
+    /// more than the others.
+    pub main: String,
     /// Its parts.
     #[serde(rename = "part")]
     pub parts: Vec<Part>,
@@ -200,6 +203,34 @@ impl Definition {
             }
         }
         cells
+    }
+
+    /// The part that answers the question; the first one if none is named.
+    ///
+    /// # Panics
+    /// If there is no part: such a definition cannot be parsed.
+    #[must_use]
+    pub fn main_part(&self) -> &Part {
+        let main = self.parts.iter().find(|part| part.name == self.main);
+        main.unwrap_or(&self.parts[0])
+    }
+
+    /// The same with only the parts called `names`, if there are any. If the main part is not among
+    /// them, the first one of them takes its place.
+    ///
+    /// # Errors
+    /// The first of `names` that no part has.
+    pub fn only(mut self, names: &[String]) -> Result<Definition, &String> {
+        if let Some(wrong) =
+            names.iter().find(|name| self.parts.iter().all(|part| part.name != **name))
+        {
+            return Err(wrong);
+        }
+        if !names.is_empty() {
+            self.parts.retain(|part| names.contains(&part.name));
+            self.main.clone_from(&self.main_part().name.clone());
+        }
+        Ok(self)
     }
 
     /// The definition as TOML, with everything filled in.

@@ -64,9 +64,27 @@ impl Definition {
             }
             parts.push(part);
         }
-        if parts.is_empty() {
+        let Some(first) = parts.first() else {
             return Err(at(0..0, "an experiment has at least one [[part]]".to_owned()));
-        }
+        };
+        let main = match raw.main {
+            None => first.name.clone(),
+            Some(main)
+                if main.get_ref().is_empty()
+                    || parts.iter().any(|part| part.name == *main.get_ref()) =>
+            {
+                main.into_inner()
+            }
+            Some(main) => {
+                let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+                let problem = format!(
+                    "no part is called '{}', expected one of {}",
+                    main.get_ref(),
+                    names.join(", ")
+                );
+                return Err(at(main.span(), problem));
+            }
+        };
         Ok(Definition {
             schema: SCHEMA,
             name: raw.name.into_inner(),
@@ -74,6 +92,7 @@ impl Definition {
             question: raw.question,
             analysis: raw.analysis,
             minutes: raw.minutes.into_inner(),
+            main,
             parts,
         })
     }
@@ -89,6 +108,8 @@ struct RawDefinition {
     analysis: String,
     #[serde(default = "default_minutes")]
     minutes: Spanned<f64>,
+    #[serde(default)]
+    main: Option<Spanned<String>>,
     part: Vec<Spanned<RawPart>>,
     /// How a run of it was made; written into run directories and of no meaning here.
     #[serde(default, rename = "run")]

@@ -40,6 +40,28 @@ fn variants_are_expanded_and_cells_are_all_combinations() {
 }
 
 #[test]
+fn the_main_part_is_the_one_named_or_the_first() {
+    let two = SMALL.to_owned()
+        + "\n[[part]]\nname = \"empty\"\nquestion = \"And a call?\"\n\
+        workload = \"syscall\"\nvariants = [\"getppid\"]\n";
+    let parsed = |text: &str| Definition::parse(text, "two.toml").expect("right");
+    assert_eq!(parsed(&two).main_part().name, "sizes");
+    let named = parsed(&two.replacen("schema = 1", "schema = 1\nmain = \"empty\"", 1));
+    assert_eq!(named.main_part().name, "empty");
+    assert_eq!(parsed(&named.to_toml()), named);
+
+    let only = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        parsed(&two).only(&names).map_err(Clone::clone)
+    };
+    assert_eq!(only(&[]).expect("all").parts.len(), 2);
+    let empty = only(&["empty"]).expect("one");
+    assert_eq!((empty.parts.len(), empty.main.as_str()), (1, "empty"));
+    assert_eq!(only(&["empty", "sizes"]).expect("both").main, "sizes");
+    assert_eq!(only(&["sizes", "none"]), Err("none".to_owned()));
+}
+
+#[test]
 fn what_was_run_reads_back_as_it_was() {
     let small = Definition::parse(SMALL, "small.toml").expect("right").scaled(0.5);
     assert_eq!(small.parts[0].sizes, ["32", "512K"]);
@@ -57,6 +79,11 @@ fn faults_are_told_by_file_and_line() {
         ("\"1M\"]", "\"1M\", \"1024K\"]", "small.toml:13: '1024K' is the same size as '1M'"),
         ("\"cold\"", "\"warm\"", "small.toml:14: a state is there twice"),
         ("schema = 1", "schema = 1\nminutes = -2", "small.toml:2: expected minutes over 0"),
+        (
+            "schema = 1",
+            "schema = 1\nmain = \"size\"",
+            "small.toml:2: no part is called 'size', expected one of sizes",
+        ),
         (
             "baseline = \"read_write:64K\"",
             "compare = [\"sendfile\"]",

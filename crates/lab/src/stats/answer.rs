@@ -5,11 +5,8 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::{Sessions, holm};
 
-/// The level at which [`Sessions::sessions_needed`] predicts.
-const ALPHA: f64 = 0.05;
-
-/// The power at which it predicts: the chance that so many sessions suffice.
-const POWER: f64 = 0.8;
+/// The power at which [`Sessions::sessions_needed`] predicts: the chance that so many sessions suffice.
+pub const POWER: f64 = 0.8;
 
 /// Whether one variant is slower than the other by more than δ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,20 +140,20 @@ impl Sessions {
         Tested::new(estimate, delta, p_at_most, |ratio| self.p_at_least(ratio) / level)
     }
 
-    /// How many sessions in all would resolve this at δ = `delta`, at the 5 % level and with a
+    /// How many sessions in all would resolve this at δ = `delta`, at the level `alpha` and with a
     /// power of 80 %, if the present estimate is the true ratio and the noise stays the same:
-    /// ((z(0.975) + z(0.8)) · deviation of a session / distance to the nearest end of ±δ)², and at
+    /// ((z(1 − α/2) + z(0.8)) · deviation of a session / distance to the nearest end of ±δ)², and at
     /// least one more than there are. An estimate close to an end needs very many. `None` with
     /// fewer than two sessions, or exactly on an end, where no number suffices.
     #[must_use]
-    pub fn sessions_needed(&self, delta: f64) -> Option<u64> {
-        let estimate = self.ratio(ALPHA)?.estimate.ln().abs();
+    pub fn sessions_needed(&self, delta: f64, alpha: f64) -> Option<u64> {
+        let estimate = self.ratio(alpha)?.estimate.ln().abs();
         let distance = (estimate - delta.ln_1p()).abs();
         if distance == 0.0 {
             return None;
         }
         let normal = Normal::standard();
-        let scores = normal.inverse_cdf(1.0 - ALPHA / 2.0) + normal.inverse_cdf(POWER);
+        let scores = normal.inverse_cdf(1.0 - alpha / 2.0) + normal.inverse_cdf(POWER);
         let needed = (scores * self.session_deviation()? / distance).powi(2).ceil();
         // A float beyond the range becomes the largest integer.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -307,11 +304,11 @@ mod tests {
         let found = found.count();
         assert!((290..=350).contains(&found), "{found} of 400");
         let open = around(0.03, 0.05);
-        let needed = open.sessions_needed(0.02).expect("a number");
+        let needed = open.sessions_needed(0.02, 0.05).expect("a number");
         let deviation = open.session_deviation().expect("sessions");
         let expected = (2.8016 * deviation / (0.03 - 0.02_f64.ln_1p())).powi(2).ceil();
         assert!((needed as f64 - expected).abs() <= 1.0, "{needed} for {expected}");
-        assert_eq!(around(0.5, 0.01).sessions_needed(0.02), Some(8));
-        assert_eq!(Sessions::new(vec![vec![0.1]]).sessions_needed(0.02), None);
+        assert_eq!(around(0.5, 0.01).sessions_needed(0.02, 0.05), Some(8));
+        assert_eq!(Sessions::new(vec![vec![0.1]]).sessions_needed(0.02, 0.05), None);
     }
 }

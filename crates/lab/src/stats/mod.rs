@@ -25,7 +25,7 @@ mod trimmed;
 mod two_samples;
 mod unpaired;
 
-pub use answer::{Answer, Tested, decide, decide_family};
+pub use answer::{Answer, POWER, Tested, decide, decide_family};
 pub use bootstrap::median_interval;
 pub use expected_time::{RoundTimes, SlowMode};
 pub use holm::holm;

@@ -1,8 +1,13 @@
 //! The verdict of a run: the answer of every comparison with its interval, by part and cell.
 //! Without I/O.
 
+pub mod conclusion;
 pub mod headline;
 mod notes;
+mod plain_names;
+pub mod resolve;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +18,7 @@ use crate::analysis::{self, Finding, artefacts};
 use crate::conduct::cell_run::CellRun;
 use crate::definition::deltas::Deltas;
 use crate::definition::{Definition, Measure, Order, Part};
+use crate::sample::record::Record;
 use crate::sample::run_samples::Samples;
 use crate::stats::{Answer, InterimAnalyses, Sessions, Tested, decide, median};
 
@@ -78,6 +84,9 @@ pub struct CellVerdict {
     pub rounds_disturbed: u32,
     /// Runs whose page cache state was not reached.
     pub runs_not_counted: usize,
+    /// Time spent on its sessions.
+    #[serde(default)]
+    pub seconds: f64,
     /// Each variant in itself.
     pub variants: Vec<VariantSummary>,
     /// Each comparison with the baseline.
@@ -95,6 +104,9 @@ pub struct VariantSummary {
     pub median_ns: Option<f64>,
     /// Why it does not work here; empty when it does.
     pub refused: String,
+    /// Its copies share the source's extents, so that its times are none of moving bytes.
+    #[serde(default)]
+    pub shares_extents: bool,
 }
 
 /// One variant against the baseline in one cell.
@@ -180,6 +192,9 @@ impl Verdict {
         let views = View::all(definition, samples, Rules { deltas, rounds });
         for (index, part) in self.parts.iter_mut().enumerate() {
             part.analyses = analysis::findings(&views, index);
+            if part.note_shared_extents(&views[index]) {
+                part.sentence = part.in_words(definition, &definition.parts[index]);
+            }
         }
         self.notes.extend(artefacts::of(&views, samples.machine));
         self
@@ -218,6 +233,9 @@ impl PartVerdict {
             .map(|(place, _, sessions, level)| sessions.tested(delta_of(*place), *level, ERROR))
             .collect();
         let answers = decide(&tested, ERROR);
+        // The level at which the first of the unresolved comparisons is resolved.
+        let open = answers.iter().filter(|&&answer| answer == Answer::Unresolved).count();
+        let level_needed = ERROR / open.max(1) as f64;
         let mut verdicts: Vec<CellVerdict> =
             cells.iter().map(|run| CellVerdict::of(part, run)).collect();
         for ((place, one, sessions, _), answer) in compared.iter().zip(answers) {
@@ -227,7 +245,7 @@ impl PartVerdict {
                 &part.variants[*one],
                 run,
                 sessions,
-                (answer, alpha),
+                Levels { answer, alpha, needed: level_needed },
                 delta_of(*place),
             ));
         }
@@ -238,7 +256,7 @@ impl PartVerdict {
                 let alpha = level(interim.alone, run, (floor, &sessions), share);
                 let answer = Answer::of(&sessions, share, alpha);
                 let variant = &part.variants[floor];
-                let of = (answer, alpha);
+                let of = Levels { answer, alpha, needed: ERROR };
                 let comparison = Comparison::of(variant, run, &sessions, of, share);
                 let floor = Comparison { floor: true, seconds_needed: None, ..comparison };
                 verdict.comparisons.push(floor);
@@ -256,8 +274,21 @@ impl PartVerdict {
             cells: verdicts,
             analyses: Vec::new(),
         };
-        verdict.sentence = verdict.in_words(part);
+        verdict.sentence = verdict.in_words(definition, part);
         verdict
+    }
+
+    /// Finds from the samples which variants share extents, and returns whether any does.
+    fn note_shared_extents(&mut self, view: &View<'_>) -> bool {
+        let mut any = false;
+        for (cell, samples) in self.cells.iter_mut().zip(&view.cells) {
+            for (variant, counted) in cell.variants.iter_mut().zip(&samples.counted) {
+                let shares = |record: &&Record| record.measured.shares_extents;
+                variant.shares_extents = counted.iter().any(shares);
+                any |= variant.shares_extents;
+            }
+        }
+        any
     }
 }
 
@@ -270,6 +301,7 @@ impl CellVerdict {
                 runs: values.len(),
                 median_ns: median(&values),
                 refused: run.refused[index].clone().unwrap_or_default(),
+                shares_extents: false,
             }
         };
         let variants: Vec<VariantSummary> = part.variants.iter().enumerate().map(summary).collect();
@@ -285,6 +317,7 @@ impl CellVerdict {
             rounds_again: run.rounds_again,
             rounds_disturbed: run.rounds_disturbed,
             runs_not_counted: run.points.not_counted(),
+            seconds: run.spent.as_secs_f64(),
             variants,
             comparisons: Vec::new(),
         }
@@ -304,16 +337,27 @@ impl CellVerdict {
     }
 }
 
+/// The answer of a comparison, and its levels.
+#[derive(Clone, Copy)]
+struct Levels {
+    answer: Answer,
+    /// The level of its interval.
+    alpha: f64,
+    /// The level at which it would be resolved.
+    needed: f64,
+}
+
 impl Comparison {
     fn of(
         variant: &str,
         run: &CellRun,
         sessions: &Sessions,
-        (answer, alpha): (Answer, f64),
+        Levels { answer, alpha, needed }: Levels,
         delta: f64,
     ) -> Comparison {
         let ratio = sessions.ratio(alpha);
-        let needed = sessions.sessions_needed(delta).filter(|_| answer == Answer::Unresolved);
+        let needed = sessions.sessions_needed(delta, needed);
+        let needed = needed.filter(|_| answer == Answer::Unresolved);
         let each = run.spent.as_secs_f64() / f64::from(run.sessions.max(1));
         Comparison {
             variant: variant.to_owned(),

@@ -1,7 +1,7 @@
 //! The answer of a part in sentences.
 
 use super::{CellVerdict, Comparison, PartVerdict};
-use crate::definition::{Order, Part};
+use crate::definition::{Definition, Order, Part};
 use crate::stats::Answer;
 use crate::words;
 
@@ -9,7 +9,7 @@ use crate::words;
 const NAMED_MAX: usize = 4;
 
 impl PartVerdict {
-    pub(crate) fn in_words(&self, part: &Part) -> String {
+    pub(crate) fn in_words(&self, definition: &Definition, part: &Part) -> String {
         if part.order == Order::OneAfterAnother {
             return self.naive_words(part);
         }
@@ -32,7 +32,7 @@ impl PartVerdict {
         let count = |answer: Answer| {
             comparisons.iter().filter(|(_, comparison)| comparison.answer == answer).count()
         };
-        let mut words = format!(
+        let counts = format!(
             "Of {} comparisons with {}: {} faster, {} slower, {} equivalent, {} unresolved.",
             comparisons.len(),
             self.baseline,
@@ -41,12 +41,10 @@ impl PartVerdict {
             count(Answer::Equivalent),
             count(Answer::Unresolved)
         );
-        words.push(' ');
-        words.push_str(&self.fastest_words());
-        words
+        format!("{} {counts}", self.concluded(definition, part).paragraph())
     }
 
-    /// Which variant has the least time, by cell.
+    /// For a part without comparisons: which variant has the least time, by cell.
     fn fastest_words(&self) -> String {
         let mut by_variant: Vec<(&str, Vec<&str>)> = Vec::new();
         for cell in &self.cells {

@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use lab::compare::Change;
 use lab::run_dir::files;
 use lab::tune::record::Record;
+use lab::verdict::conclusion::{Conclusion, Row};
+use lab::verdict::resolve;
 use serde_json::Value;
 
 use crate::certificate::{Badge, Kind};
@@ -49,6 +51,19 @@ pub(super) fn head(report: &Report<'_>) -> String {
         }
     }
     html
+}
+
+/// The answer of a run, and a row for each range of files if it depends on them.
+fn answer(html: &mut String, conclusion: &Conclusion) {
+    let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&conclusion.sentence));
+    if conclusion.rows.is_empty() {
+        return;
+    }
+    html.push_str("<dl class=\"answer\">");
+    for Row { files, said } in &conclusion.rows {
+        let _ = write!(html, "<dt>{}</dt><dd>{}</dd>", escaped(files), escaped(said));
+    }
+    html.push_str("</dl>\n");
 }
 
 /// The conclusions of `haulage tune`, a sentence for each pair of file systems.
@@ -104,9 +119,15 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
         badge.kind.words(),
         escaped(&definition.question),
     );
-    if let Some(part) = source.verdict.parts.first() {
-        let sentence = headline::short(summary, part);
-        let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escaped(&sentence));
+    answer(&mut html, &headline::of_run(source));
+    let open = source.verdict.unresolved(definition);
+    if open.are_most() {
+        let _ = write!(html, "<p class=\"note\">{}", escaped(&open.sentence()));
+        if let Some(further) = open.further {
+            let command = resolve::command(&source.run, further);
+            let _ = write!(html, " <code>{}</code>", escaped(&command));
+        }
+        html.push_str("</p>\n");
     }
     let _ = writeln!(html, "<p class=\"machine\">{}</p>", escaped(&source.machine()));
     html.push_str(
@@ -114,13 +135,21 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
     );
     html.push_str("<dl>");
     for part in &source.verdict.parts {
+        let Conclusion { sentence, rows } = headline::of_part(source, part);
         let _ = write!(
             html,
             "<dt>{}: {}</dt><dd>{}</dd>",
             escaped(&part.part),
             escaped(&part.question),
-            escaped(&headline::full(summary, part))
+            escaped(&sentence)
         );
+        for Row { files, said } in rows {
+            let _ = write!(html, "<dd>{}: {}.</dd>", escaped(&files), escaped(&said));
+        }
+        if !part.counts().is_empty() {
+            let of = format!("{}, compared with {}", part.counts(), part.baseline);
+            let _ = write!(html, "<dd class=\"count\">{}.</dd>", escaped(&of));
+        }
     }
     html.push_str("</dl><ul>");
     let deltas = source.deltas();
@@ -133,6 +162,9 @@ fn of_run(summary: &Summary<'_>, first: bool) -> String {
     let mut sentences = vec![
         capitalized(&badge.words),
         format!("Differences up to δ = {delta} do not matter ({from})"),
+        "Sure to within 8 % means that no end of the 95 % interval is further from the ratio than 8 \
+         % of it"
+            .to_owned(),
     ];
     sentences.extend(source.verdict.notes.iter().map(|note| capitalized(note)));
     for sentence in sentences {

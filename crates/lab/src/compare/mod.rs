@@ -4,6 +4,8 @@
 //! runs have no rounds in common. They are compared as independent samples with one value a
 //! session.
 
+mod words;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -16,6 +18,7 @@ use crate::definition::{Definition, Measure};
 use crate::page_cache::state::State;
 use crate::run_dir::Run;
 use crate::stats::{Answer, Tested, TwoSamples, decide, median};
+use crate::verdict::conclusion::described;
 
 /// Everything that differs between two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -64,6 +67,9 @@ pub struct CellChange {
     pub high: Option<f64>,
     /// Sessions of the first run and of the second.
     pub sessions: [usize; 2],
+    /// Cell and variant in plain words, for sentences.
+    #[serde(skip)]
+    pub plain: String,
 }
 
 /// Fields of the environment that differ between any two runs and explain nothing.
@@ -112,6 +118,8 @@ struct Key {
 /// A variant in a cell of one run.
 struct MeasuredVariant {
     state: State,
+    /// Cell and variant in plain words.
+    plain: String,
     /// The logarithm of each session's typical time, as timed and without waiting for a processor.
     logs: Vec<f64>,
     undisturbed_logs: Option<Vec<f64>>,
@@ -130,7 +138,9 @@ fn session_logs(definition: &Definition, run: &Run) -> BTreeMap<Key, MeasuredVar
             if let Some(logs) = logs.filter(|logs| !logs.is_empty()) {
                 let measure = measure_name(part.measure).to_owned();
                 let key = Key { cell: id.clone(), variant: variant.clone(), measure };
-                measured.insert(key, MeasuredVariant { state: cell.state, logs, undisturbed_logs });
+                let plain = described(part, &cell, variant);
+                let state = cell.state;
+                measured.insert(key, MeasuredVariant { state, plain, logs, undisturbed_logs });
             }
         }
     }
@@ -167,6 +177,7 @@ fn compared(both: &[(&Key, [&MeasuredVariant; 2])], deltas: Deltas) -> Vec<CellC
                 low: ratio.map(|ratio| ratio.interval.low),
                 high: ratio.map(|ratio| ratio.interval.high),
                 sessions: of_both.map(|variant| variant.logs.len()),
+                plain: of_both[0].plain.clone(),
             }
         })
         .collect()
@@ -340,11 +351,25 @@ mod tests {
         );
         assert!(change.slower() && change.environment.is_empty());
         assert_eq!(change.probe_ratio, Some(1.0));
+        let said = change.sentence();
+        let expected = "splice for files of 1 MiB in the page cache takes 0.8";
+        assert!(
+            said.starts_with("2 of 3 comparisons changed; ") && said.contains(expected),
+            "{said}"
+        );
+        let expected = " 1 is faster now, 1 slower, 1 the same as far as it matters and 0 too close to \
+                        call.";
+        assert!(said.ends_with(expected), "{said}");
         let sendfile = &change.cells[1];
         assert!((sendfile.ratio.expect("a ratio") - 1.1).abs() < 0.02, "{sendfile:?}");
         // A difference that does not matter is none.
         let large = Deltas { warm: 0.5, cold: 0.5 };
-        assert!(!Change::of(&first, &second, large).slower());
+        let none = Change::of(&first, &second, large);
+        assert!(!none.slower());
+        assert_eq!(
+            none.sentence(),
+            "Nothing changed by a difference that matters, in 3 comparisons."
+        );
     }
 
     #[test]
@@ -370,6 +395,9 @@ mod tests {
         let change = Change::of(&first, &second, DELTAS);
         assert!(change.cells.iter().all(|cell| cell.answer == Answer::Unresolved));
         assert_eq!(change.cells[0].ratio, None);
+        let expected =
+            "Nothing is shown to have changed; 2 of 2 comparisons are too close to call.";
+        assert_eq!(change.sentence(), expected);
     }
 
     #[test]
