@@ -319,7 +319,9 @@ fn an_experiment_that_cannot_run_is_refused_with_a_reason() {
         ),
         (["small.toml", "--rounds=0"], 2, "haulage bench: "),
         (["small.toml", "--on=missing"], 1, "cannot open 'missing'"),
+        (["small.toml", "--on=/proc"], 1, "; name a directory that takes new files"),
         (["small.toml", "--part=other"], 2, "small.toml has no part 'other'; its parts are copies"),
+        (["--resume=.", "--rounds=2"], 1, "it is no run directory of haulage bench"),
     ] {
         let output = bench(dir, &args);
         let said = stderr(&output);

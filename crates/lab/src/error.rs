@@ -17,6 +17,17 @@ pub enum Error {
         /// What the kernel said.
         errno: Errno,
     },
+    /// No directory for the lab's own files can be made.
+    #[error(
+        "cannot create a directory in '{}': {}; {}",
+        .dir.display(), describe(*.errno), instead_of(*.errno)
+    )]
+    NoScratch {
+        /// The directory that the user named.
+        dir: PathBuf,
+        /// What the kernel said.
+        errno: Errno,
+    },
     /// The source has no bytes.
     #[error("there is nothing to copy: '{}' {why}", .path.display())]
     Empty {
@@ -30,7 +41,8 @@ pub enum Error {
     SourceChanged(PathBuf),
     /// The destination's file system is too full.
     #[error(
-        "not enough room in '{}': {} are needed and {} are free",
+        "not enough room in '{}': {} are needed and {} are free; make room, or name a directory on another \
+         file system",
         .dir.display(), crate::words::bytes(*.needed_bytes), crate::words::bytes(*.free_bytes)
     )]
     NoSpace {
@@ -112,6 +124,15 @@ impl Error {
     ) -> impl FnOnce(Errno) -> Error {
         let path = path.into();
         move |errno| Error::Path { action, path, errno }
+    }
+}
+
+/// What a user can do where no directory can be made.
+fn instead_of(errno: Errno) -> &'static str {
+    match errno {
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => "name a directory that you may write to",
+        Errno::NOSPC | Errno::DQUOT => "make room there, or name one on another file system",
+        _ => "name a directory that takes new files",
     }
 }
 

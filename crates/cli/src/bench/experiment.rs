@@ -150,12 +150,16 @@ impl ScratchPair {
         };
         let room = SpaceNeeded::of(definition);
         // Two directories may share one file system and its room.
-        if device_of(src)? == device_of(dst)? {
-            scratch.src.require_space(room.src_bytes + room.dst_bytes)?;
+        let enough = if device_of(src)? == device_of(dst)? {
+            scratch.src.require_space(room.src_bytes + room.dst_bytes)
         } else {
-            scratch.src.require_space(room.src_bytes)?;
-            scratch.dst().require_space(room.dst_bytes)?;
-        }
+            let for_sources = scratch.src.require_space(room.src_bytes);
+            for_sources.and_then(|()| scratch.dst().require_space(room.dst_bytes))
+        };
+        enough.map_err(|error| match definition.parts.iter().any(|part| part.scaled) {
+            true => anyhow!("{error}; --scale makes the files smaller"),
+            false => error.into(),
+        })?;
         plan::require_memory(&room)?;
         Ok(scratch)
     }

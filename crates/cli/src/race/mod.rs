@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use anyhow::anyhow;
 use clap::CommandFactory;
 use lab::race::config::Config;
 use lab::race::report::Report;
@@ -99,6 +100,8 @@ fn headline(operands: &Operands, config: &Config, source: &Source) -> String {
 /// A file of random bytes, in the scratch directory and removed with it.
 fn made_source(scratch: &Scratch, seed: u64) -> anyhow::Result<Source> {
     // The file, and a copy of it.
-    scratch.require_space(2 * MADE_SOURCE_BYTES as u64 + METADATA_BYTES)?;
+    let enough = scratch.require_space(2 * MADE_SOURCE_BYTES as u64 + METADATA_BYTES);
+    enough
+        .map_err(|error| anyhow!("{error}, or a smaller file to copy: haulage race SRC DSTDIR"))?;
     random_source(scratch, "source", MADE_SOURCE_BYTES, seed)
 }

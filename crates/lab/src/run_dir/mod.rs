@@ -114,10 +114,16 @@ impl RunDir {
                 result => Some(result.map(|()| path.clone()).map_err(failed("create", path))),
             })
             .expect("some number is free")?;
-        write_experiment(&path, definition, how)?;
-        let text = serde_json::to_vec_pretty(environment).expect("plain data");
-        write(&path.join(files::ENVIRONMENT), &text)?;
-        RunDir::open(path)
+        let fill = || {
+            write_experiment(&path, definition, how)?;
+            let text = serde_json::to_vec_pretty(environment).expect("plain data");
+            write(&path.join(files::ENVIRONMENT), &text)?;
+            RunDir::open(path.clone())
+        };
+        fill().inspect_err(|_| {
+            // Without its first files it is no run. It was made a moment ago and holds nothing else.
+            let _ = std::fs::remove_dir_all(&path);
+        })
     }
 
     /// Takes up the run in `path` again: what a kill left of a last line is cut off, and answers of
@@ -251,6 +257,13 @@ impl Run {
     pub fn read(path: &Path) -> Result<Run, RunError> {
         let other = |problem: String| RunError::Other { path: path.to_owned(), problem };
         let file = path.join(files::EXPERIMENT);
+        if path.is_dir() && !file.exists() {
+            let problem = format!(
+                "it is no run directory of haulage bench, since it has no {}",
+                files::EXPERIMENT
+            );
+            return Err(other(problem));
+        }
         let text = std::fs::read_to_string(&file).map_err(failed("read", &file))?;
         let definition = Definition::parse(&text, &file.to_string_lossy())?;
         let table: toml::Table =
@@ -262,7 +275,11 @@ impl Run {
             .try_into()
             .map_err(|error| other(format!("{}: [run]: {error}", files::EXPERIMENT)))?;
         if how.schema != SCHEMA {
-            let problem = format!("its files have schema {}, known here is {SCHEMA}", how.schema);
+            let problem = format!(
+                "its files have schema {}, and this haulage reads {SCHEMA}; haulage {} made it and can \
+                 read it",
+                how.schema, how.haulage_version
+            );
             return Err(other(problem));
         }
         let file = path.join(files::ENVIRONMENT);

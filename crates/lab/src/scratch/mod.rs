@@ -122,7 +122,7 @@ impl Scratch {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::open(dst_dir, flags, Mode::empty())
             .map_err(Error::path("cannot open the directory", dst_dir))?;
-        let failed = |errno| Error::path("cannot create a directory in", dst_dir)(errno);
+        let failed = |errno| Error::NoScratch { dir: dst_dir.to_owned(), errno };
         let name = loop {
             let name = format!("{PREFIX}{kind}-{}-{:08x}", std::process::id(), fastrand::u32(..));
             match rustix::fs::mkdirat(&parent, &name, Mode::RWXU) {
