@@ -4,6 +4,7 @@ mod args;
 mod text;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -12,6 +13,7 @@ use lab::compare::Change;
 use lab::definition::deltas::{Deltas, LEAST};
 use lab::run_dir::{Run, files};
 
+use crate::terminal::steps::Steps;
 use crate::terminal::{command, output};
 use args::{Args, FailOn};
 
@@ -27,8 +29,12 @@ pub(crate) fn arguments() -> clap::Command {
 }
 
 fn compare(args: &Args) -> anyhow::Result<ExitCode> {
-    let first = Run::read(&args.first)?;
-    let second = Run::read(&args.second)?;
+    let mut steps = Steps::new("compare");
+    steps.show("reading the runs");
+    let read = |path: &PathBuf| Run::read(path);
+    let runs = read(&args.first).and_then(|first| Ok((first, read(&args.second)?)));
+    steps.clear();
+    let (first, second) = runs?;
     let deltas = match args.delta {
         Some(delta) => Deltas { warm: delta, cold: delta },
         None => deltas_of([&first, &second]),

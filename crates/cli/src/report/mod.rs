@@ -12,6 +12,7 @@ use lab::tune::record::{Record, Records};
 use report::static_figures;
 use report::{Report, Source};
 
+use crate::terminal::steps::Steps;
 use crate::terminal::{command, output};
 use args::Args;
 
@@ -26,16 +27,27 @@ pub(crate) fn arguments() -> clap::Command {
 }
 
 fn make(args: &Args) -> anyhow::Result<()> {
+    let mut steps = Steps::new("report");
+    let done = make_showing(args, &mut steps);
+    steps.clear();
+    done
+}
+
+fn make_showing(args: &Args, steps: &mut Steps) -> anyhow::Result<()> {
     if let Some(records) = tune_records(args)? {
-        return show(args, &Report::of_tuning(records));
+        return show(args, &Report::of_tuning(records), steps);
     }
-    let sources: Vec<Source> =
-        args.all_runs().iter().map(|run| Source::read(run)).collect::<Result<_, _>>()?;
+    let mut sources: Vec<Source> = Vec::new();
+    for run in args.all_runs() {
+        steps.show(&format!("reading '{}'", run.display()));
+        sources.push(Source::read(run)?);
+    }
+    steps.show("computing the figures");
     let report = match sources.first_chunk() {
         Some(pair) if !args.compare.is_empty() => Report::comparing(pair, args.epsilon),
         _ => Report::of(&sources, args.epsilon),
     };
-    show(args, &report)
+    show(args, &report, steps)
 }
 
 /// The records in the files of `haulage tune --json`. `None` if the arguments are run directories.
@@ -53,16 +65,16 @@ fn tune_records(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
     Ok(Some(records))
 }
 
-fn show(args: &Args, report: &Report<'_>) -> anyhow::Result<()> {
+fn show(args: &Args, report: &Report<'_>, steps: &mut Steps) -> anyhow::Result<()> {
+    steps.clear();
     if let Some(file) = args.page() {
         let home = file.parent().filter(|home| !home.as_os_str().is_empty());
         let page = report::page::render(report, home.unwrap_or(Path::new(".")));
-        std::fs::write(&file, page)
-            .with_context(|| format!("cannot write '{}'", file.display()))?;
+        output::write_file(&file, page.as_bytes())?;
         eprintln!("haulage report: wrote '{}'", file.display());
     }
     if args.svg.is_some() || args.png.is_some() {
-        draw(report, args)?;
+        draw(report, args, steps)?;
     }
     if args.text {
         let text = report::text::render(report, output::columns());
@@ -74,27 +86,26 @@ fn show(args: &Args, report: &Report<'_>) -> anyhow::Result<()> {
 /// Pixels of a PNG for each unit of its drawing: 300 per inch.
 const PNG_SCALE: f32 = 3.125;
 
-fn draw(report: &Report<'_>, args: &Args) -> anyhow::Result<()> {
+fn draw(report: &Report<'_>, args: &Args, steps: &mut Steps) -> anyhow::Result<()> {
     for dir in [&args.svg, &args.png].into_iter().flatten() {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make '{}'", dir.display()))?;
     }
     let drawings = static_figures::drawings(report);
-    for drawing in &drawings {
+    steps.show("drawing");
+    for (done, drawing) in drawings.iter().enumerate() {
+        steps.show_nth("drawing", done, drawings.len());
         let name = &drawing.name;
         if let Some(dir) = &args.svg {
-            write(&dir.join(format!("{name}.svg")), drawing.svg().as_bytes())?;
+            output::write_file(&dir.join(format!("{name}.svg")), drawing.svg().as_bytes())?;
         }
         if let Some(dir) = &args.png {
             let png = drawing
                 .png(PNG_SCALE)
                 .map_err(|why| anyhow::anyhow!("cannot draw {name} as PNG: {why}"))?;
-            write(&dir.join(format!("{name}.png")), &png)?;
+            output::write_file(&dir.join(format!("{name}.png")), &png)?;
         }
     }
+    steps.clear();
     eprintln!("haulage report: {} drawings", drawings.len());
     Ok(())
-}
-
-fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(file, bytes).with_context(|| format!("cannot write '{}'", file.display()))
 }

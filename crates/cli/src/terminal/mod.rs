@@ -3,4 +3,5 @@
 pub(crate) mod command;
 pub(crate) mod live_lines;
 pub(crate) mod output;
+pub(crate) mod steps;
 pub(crate) mod text;

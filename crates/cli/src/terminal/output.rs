@@ -113,6 +113,24 @@ impl ResultFile {
     }
 }
 
+/// Writes `bytes` to the file `path`, which keeps its old content if that fails.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write '{}'", path.display());
+    // A device or pipe, as /dev/stdout, cannot be replaced.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes).with_context(cannot);
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".part-{}", std::process::id()));
+    let part = PathBuf::from(part);
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    written
+        .inspect_err(|_| {
+            let _ = std::fs::remove_file(&part);
+        })
+        .with_context(cannot)
+}
+
 /// Whether `path` stands for standard input or output.
 pub(crate) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
