@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 use clap::Parser;
 use file_systems::FileSystems;
 
+mod book;
 mod check;
 mod default_profile;
 mod deny;
@@ -32,6 +33,7 @@ const USAGE: &str = "usage:
   cargo xtask judge-selection [--help]
                                compare the default of haulage cp with each variant, on one large file
   cargo xtask sweep [--help]   try faults, kills and limits on haulage cp by the thousand
+  cargo xtask book             build the book of the documents in target/book, with mdbook
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
   cargo xtask deny             check licences, versions and origins of the dependencies
   cargo xtask fuzz [--help]    search for inputs that haulage does not bear
@@ -46,6 +48,7 @@ enum Task {
     JudgeProfile(Box<judge_profile::Args>),
     JudgeSelection(Box<judge_selection::Args>),
     Sweep(Box<sweep::Args>),
+    Book,
     Layers(Box<layers::Args>),
     Deny(Vec<OsString>),
     Fuzz(Box<fuzz::Args>),
@@ -59,6 +62,7 @@ impl Task {
             [task, command @ ..] if task == "with-fs" && !command.is_empty() => {
                 Some(Task::WithFs(command.to_vec()))
             }
+            [task] if task == "book" => Some(Task::Book),
             [task, ..] if task == "peers" => {
                 // On --help or an error clap prints its message and exits.
                 Some(Task::Peers(Box::new(peers::Args::parse_from(args))))
@@ -97,7 +101,11 @@ impl Task {
             Task::JudgeSelection(args) => args.needs_no_mounts(),
             Task::Sweep(args) => args.needs_no_mounts(),
             Task::Mutants(args) => args.needs_no_mounts(),
-            Task::JudgeProfile(_) | Task::Layers(_) | Task::Fuzz(_) | Task::Deny(_) => true,
+            Task::JudgeProfile(_)
+            | Task::Layers(_)
+            | Task::Fuzz(_)
+            | Task::Deny(_)
+            | Task::Book => true,
             Task::Test | Task::WithFs(_) => false,
         }
     }
@@ -112,9 +120,11 @@ impl Task {
                 Some(given) => Ok(given),
                 None => file_systems::mount_with_small(args.kinds()),
             },
-            Task::JudgeProfile(_) | Task::Layers(_) | Task::Fuzz(_) | Task::Deny(_) => {
-                Ok(FileSystems::none())
-            }
+            Task::JudgeProfile(_)
+            | Task::Layers(_)
+            | Task::Fuzz(_)
+            | Task::Deny(_)
+            | Task::Book => Ok(FileSystems::none()),
             Task::Test | Task::WithFs(_) | Task::Mutants(_) => {
                 file_systems::mount_with_small(&file_systems::KINDS)
             }
@@ -133,6 +143,7 @@ impl Task {
             Task::Deny(args) => deny::run(args),
             Task::Fuzz(args) => fuzz::run(args),
             Task::Mutants(args) => mutants::run(args, file_systems),
+            Task::Book => book::run(),
             Task::WithFs(command) => {
                 file_systems.announce();
                 let status = Command::new(&command[0])

@@ -202,6 +202,7 @@ const LAB: &[Layer] = &[
 const XTASK: &[Layer] = &[
     layer("main", "the command line of cargo xtask"),
     layer("check", "everything that a change has to pass"),
+    layer("book", "the documents as a book"),
     layer("layers", "which file of a crate may import which"),
     layer("mutants", "plants faults that tests must find"),
     layer("fuzz", "searches for inputs that are not borne"),
