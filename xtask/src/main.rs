@@ -11,6 +11,7 @@ mod book;
 mod check;
 mod default_profile;
 mod deny;
+mod dist;
 mod file_systems;
 mod fuzz;
 mod judge_profile;
@@ -34,6 +35,7 @@ const USAGE: &str = "usage:
                                compare the default of haulage cp with each variant, on one large file
   cargo xtask sweep [--help]   try faults, kills and limits on haulage cp by the thousand
   cargo xtask book             build the book of the documents in target/book, with mdbook
+  cargo xtask dist [--help]    make packages: .deb, .rpm, and a static tarball
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
   cargo xtask deny             check licences, versions and origins of the dependencies
   cargo xtask fuzz [--help]    search for inputs that haulage does not bear
@@ -49,6 +51,7 @@ enum Task {
     JudgeSelection(Box<judge_selection::Args>),
     Sweep(Box<sweep::Args>),
     Book,
+    Dist(Box<dist::Args>),
     Layers(Box<layers::Args>),
     Deny(Vec<OsString>),
     Fuzz(Box<fuzz::Args>),
@@ -79,6 +82,9 @@ impl Task {
             [task, ..] if task == "sweep" => {
                 Some(Task::Sweep(Box::new(sweep::Args::parse_from(args))))
             }
+            [task, ..] if task == "dist" => {
+                Some(Task::Dist(Box::new(dist::Args::parse_from(args))))
+            }
             [task, ..] if task == "layers" => {
                 Some(Task::Layers(Box::new(layers::Args::parse_from(args))))
             }
@@ -105,7 +111,8 @@ impl Task {
             | Task::Layers(_)
             | Task::Fuzz(_)
             | Task::Deny(_)
-            | Task::Book => true,
+            | Task::Book
+            | Task::Dist(_) => true,
             Task::Test | Task::WithFs(_) => false,
         }
     }
@@ -124,7 +131,8 @@ impl Task {
             | Task::Layers(_)
             | Task::Fuzz(_)
             | Task::Deny(_)
-            | Task::Book => Ok(FileSystems::none()),
+            | Task::Book
+            | Task::Dist(_) => Ok(FileSystems::none()),
             Task::Test | Task::WithFs(_) | Task::Mutants(_) => {
                 file_systems::mount_with_small(&file_systems::KINDS)
             }
@@ -139,6 +147,7 @@ impl Task {
             Task::JudgeProfile(args) => judge_profile::run(args),
             Task::JudgeSelection(args) => judge_selection::run(args, file_systems),
             Task::Sweep(args) => sweep::run(args, file_systems),
+            Task::Dist(args) => dist::run(args),
             Task::Layers(args) => layers::run(args),
             Task::Deny(args) => deny::run(args),
             Task::Fuzz(args) => fuzz::run(args),

@@ -207,6 +207,7 @@ const XTASK: &[Layer] = &[
     layer("mutants", "plants faults that tests must find"),
     layer("fuzz", "searches for inputs that are not borne"),
     layer("deny", "licences, versions and origins of the dependencies"),
+    layer("dist", "makes packages and tries them"),
     layer("judge_profile", "how good the profiles are"),
     layer("judge_selection", "how good the default is without a profile"),
     layer("default_profile", "derives the built-in profile from the measurements"),

@@ -1,0 +1,112 @@
+//! Builds the program so that its bytes do not depend on the directories of the builder.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+
+use super::checkout::{CLI_FOLDER, Checkout};
+
+/// Which C library the program is linked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Libc {
+    /// The shared library of the system.
+    System,
+    /// musl, linked statically.
+    Musl,
+}
+
+/// Builds the program with the profile `dist` and returns its path.
+pub(super) fn program(checkout: &Checkout, libc: Libc) -> anyhow::Result<PathBuf> {
+    // Flags in RUSTFLAGS would make cargo compile everything anew in each of two directories with
+    // different flags. This one is for packages alone.
+    let target_dir = checkout.out_dir().join("target");
+    let mut cargo = Command::new(cargo());
+    cargo.current_dir(checkout.root());
+    cargo.args(["build", "--locked", "--profile", "dist", "--manifest-path"]);
+    cargo.arg(Path::new(CLI_FOLDER).join("Cargo.toml"));
+    let mut program = target_dir.clone();
+    if libc == Libc::Musl {
+        let target = musl_target();
+        require_target(&target)?;
+        cargo.args(["--target", &target]);
+        program.push(target);
+    }
+    cargo.env("CARGO_TARGET_DIR", &target_dir);
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", remapped(checkout)?.join("\x1f"));
+    // Flags of the environment would be part of the bytes.
+    cargo.env_remove("RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
+    cargo.env("SOURCE_DATE_EPOCH", checkout.epoch_s().to_string());
+    let status = cargo.status().context("cargo cannot be started")?;
+    ensure!(status.success(), "cargo build: {status}{}", advice(libc));
+    program.extend(["dist", "haulage"]);
+    ensure!(program.is_file(), "'{}' was not built", program.display());
+    Ok(program)
+}
+
+/// The cargo that runs xtask.
+pub(super) fn cargo() -> std::ffi::OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn musl_target() -> String {
+    format!("{}-unknown-linux-musl", std::env::consts::ARCH)
+}
+
+fn advice(libc: Libc) -> &'static str {
+    match libc {
+        Libc::System => "",
+        Libc::Musl => "; the C parts need musl-gcc, which is in the Debian package musl-tools",
+    }
+}
+
+/// Installs the standard library for `target` with rustup, if it is missing.
+fn require_target(target: &str) -> anyhow::Result<()> {
+    let sysroot = rustc(&["--print", "sysroot"])?;
+    let library = Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib");
+    if library.is_dir() {
+        return Ok(());
+    }
+    eprintln!("xtask: rustup target add {target}");
+    let added = Command::new("rustup").args(["target", "add", target]).status();
+    match added {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => bail!("the static tarball needs the target {target}; rustup: {status}"),
+        Err(error) => bail!(
+            "the static tarball needs the target {target}, and rustup cannot be started: {error}"
+        ),
+    }
+}
+
+/// Flags that replace the directories of this machine by names in messages of panics.
+fn remapped(checkout: &Checkout) -> anyhow::Result<Vec<String>> {
+    let mut from_to = vec![(checkout.root().to_owned(), "/haulage".to_owned())];
+    // The folder of a registry is named after its address, which a mirror changes.
+    let registries = cargo_home()?.join("registry/src");
+    for entry in std::fs::read_dir(&registries).into_iter().flatten().flatten() {
+        from_to.push((entry.path(), "/crates".to_owned()));
+    }
+    // If the sources of the standard library are installed, the compiler names that folder.
+    let (sysroot, version) = (rustc(&["--print", "sysroot"])?, rustc(&["-vV"])?);
+    let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
+    let library = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
+    from_to.push((library, format!("/rustc/{}", commit.unwrap_or("unknown"))));
+    let flag =
+        |(from, to): (PathBuf, String)| format!("--remap-path-prefix={}={to}", from.display());
+    Ok(from_to.into_iter().map(flag).collect())
+}
+
+fn cargo_home() -> anyhow::Result<PathBuf> {
+    if let Some(home) = std::env::var_os("CARGO_HOME") {
+        return Ok(home.into());
+    }
+    let home = std::env::var_os("HOME").context("neither CARGO_HOME nor HOME is set")?;
+    Ok(Path::new(&home).join(".cargo"))
+}
+
+fn rustc(args: &[&str]) -> anyhow::Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).args(args).output().context("rustc cannot be started")?;
+    ensure!(output.status.success(), "rustc {}: {}", args.join(" "), output.status);
+    String::from_utf8(output.stdout).context("rustc printed no text")
+}

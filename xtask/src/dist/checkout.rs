@@ -1,0 +1,107 @@
+//! The sources that packages are made of: a checkout of the repository at one commit.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+
+/// The package of the workspace that has the program.
+pub(super) const CLI_FOLDER: &str = "crates/cli";
+
+/// A checkout.
+#[derive(Clone, Debug)]
+pub(crate) struct Checkout {
+    root: PathBuf,
+    /// The version of the workspace.
+    version: String,
+    /// When the commit was made, in seconds since 1970. Packages and the files in them have this time, so
+    /// that two builds of one commit have the same.
+    epoch_s: u64,
+    /// The same as in mail: `Sat, 31 Jan 2026 12:00:00 +0000`.
+    date: String,
+}
+
+impl Checkout {
+    /// The one that xtask was built from.
+    pub(crate) fn own() -> anyhow::Result<Checkout> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+        Checkout::at(root)
+    }
+
+    /// The one in `root`.
+    ///
+    /// # Errors
+    /// If it is not in a repository of git: packages have the time of the commit.
+    pub(crate) fn at(root: PathBuf) -> anyhow::Result<Checkout> {
+        let manifest = std::fs::read_to_string(root.join("Cargo.toml"))
+            .with_context(|| format!("cannot read '{}'", root.join("Cargo.toml").display()))?;
+        let version = version_in(&manifest).context("Cargo.toml has no version")?;
+        let time = git(&root, &["show", "--no-patch", "--format=%ct %cD", "HEAD"])
+            .context("packages have the time of their commit, so a repository of git is needed")?;
+        let (epoch, date) = time.trim().split_once(' ').context("the time of the commit")?;
+        let (epoch_s, date) = (epoch.parse().context("the time of the commit")?, date.to_owned());
+        Ok(Checkout { root, version, epoch_s, date })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn version(&self) -> &str {
+        &self.version
+    }
+
+    pub(crate) fn epoch_s(&self) -> u64 {
+        self.epoch_s
+    }
+
+    pub(crate) fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// Where packages are made.
+    pub(crate) fn out_dir(&self) -> PathBuf {
+        self.root.join("target/dist-packages")
+    }
+
+    /// The files of the commit below `folder`.
+    pub(crate) fn files_below(&self, folder: &str) -> anyhow::Result<Vec<PathBuf>> {
+        let list = git(&self.root, &["ls-files", "-z", "--", folder])?;
+        Ok(list.split('\0').filter(|path| !path.is_empty()).map(PathBuf::from).collect())
+    }
+
+    /// # Errors
+    /// If a file differs from the commit.
+    pub(crate) fn require_clean(&self) -> anyhow::Result<()> {
+        let changes = git(&self.root, &["status", "--porcelain"])?;
+        ensure!(changes.is_empty(), "these files are not those of the commit:\n{changes}");
+        Ok(())
+    }
+
+    /// Clones the commit into `dir`.
+    pub(crate) fn clone_into(&self, dir: &Path) -> anyhow::Result<Checkout> {
+        let (from, to) = (self.root.display().to_string(), dir.display().to_string());
+        git(&self.root, &["clone", "--quiet", "--shared", "--no-checkout", &from, &to])?;
+        let commit = git(&self.root, &["rev-parse", "HEAD"])?;
+        git(dir, &["checkout", "--quiet", "--detach", commit.trim()])?;
+        Checkout::at(dir.canonicalize()?)
+    }
+}
+
+/// The standard output of git in `dir`.
+pub(crate) fn git(dir: &Path, args: &[&str]) -> anyhow::Result<String> {
+    let mut command = Command::new("git");
+    command.current_dir(dir).args(args);
+    let output = command.output().context("git cannot be started")?;
+    if !output.status.success() {
+        bail!("git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).context("git printed no text")
+}
+
+/// The version of the workspace in its manifest.
+fn version_in(manifest: &str) -> Option<String> {
+    let (_, package) = manifest.split_once("[workspace.package]\n")?;
+    let line = package.lines().find_map(|line| line.strip_prefix("version = \""))?;
+    Some(line.strip_suffix('"')?.to_owned())
+}

@@ -1,0 +1,54 @@
+//! cargo-deb, which writes Debian packages. Its version is fixed: another one may write other bytes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use super::build::cargo;
+use super::checkout::Checkout;
+
+/// A program from the registry of crates.
+pub(super) struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+pub(super) const CARGO_DEB: Tool = Tool { name: "cargo-deb", version: "3.8.0" };
+
+impl Tool {
+    /// Its path. Installs it into target/tools of the checkout that xtask was built from, if it is
+    /// there in no or another version.
+    pub(super) fn find(&self) -> anyhow::Result<PathBuf> {
+        let tools = Checkout::own()?.root().join("target/tools");
+        let program = tools.join("bin").join(self.name);
+        if self.is_right(&program) {
+            return Ok(program);
+        }
+        let Tool { name, version } = self;
+        eprintln!("xtask: installing {name} {version} into {}", tools.display());
+        let install = ["install", "--locked", "--force", "--version", version, "--root"];
+        let status = Command::new(cargo())
+            .args(install)
+            .arg(&tools)
+            .arg(name)
+            .status()
+            .context("cargo cannot be started")?;
+        if !status.success() || !self.is_right(&program) {
+            bail!(
+                "{name} {version} is missing; install it with: cargo install --locked --version \
+                 {version} --root {} {name}",
+                tools.display()
+            );
+        }
+        Ok(program)
+    }
+
+    fn is_right(&self, program: &Path) -> bool {
+        let output = Command::new(program).arg("--version").output();
+        output.is_ok_and(|output| {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            text.split_whitespace().any(|word| word == self.version)
+        })
+    }
+}
