@@ -87,10 +87,24 @@ fn rpm_files(entries: &[Entry]) -> anyhow::Result<String> {
     Ok(list)
 }
 
-/// The directories that no other package has, the outermost first.
+/// Directories that every system with rpm has, from its package filesystem.
+const STANDARD_DIRS: &[&str] = &[
+    "",
+    "usr",
+    "usr/bin",
+    "usr/lib",
+    "usr/share",
+    "usr/share/doc",
+    "usr/share/licenses",
+    "usr/share/man",
+    "usr/share/man/man1",
+];
+
+/// The directories that the package has to bring along, the outermost first. Those of shells may belong to several
+/// packages; the shells need not be installed.
 fn own_dirs(entries: &[Entry]) -> Vec<PathBuf> {
     let parents = entries.iter().flat_map(|entry| entry.path.ancestors().skip(1));
-    let is_own = |dir: &&Path| dir.iter().any(|name| name == "haulage");
+    let is_own = |dir: &&Path| !STANDARD_DIRS.iter().any(|standard| *dir == Path::new(standard));
     let mut dirs: Vec<PathBuf> = parents.filter(is_own).map(Path::to_owned).collect();
     dirs.sort();
     dirs.dedup();
