@@ -13,6 +13,7 @@ mod default_profile;
 mod deny;
 mod dist;
 mod file_systems;
+mod follow;
 mod fuzz;
 mod judge_profile;
 mod judge_selection;
@@ -21,6 +22,7 @@ mod mutants;
 mod namespace;
 mod packages;
 mod peers;
+mod release_check;
 mod sweep;
 
 const USAGE: &str = "usage:
@@ -36,6 +38,9 @@ const USAGE: &str = "usage:
   cargo xtask sweep [--help]   try faults, kills and limits on haulage cp by the thousand
   cargo xtask book             build the book of the documents in target/book, with mdbook
   cargo xtask dist [--help]    make packages: .deb, .rpm, and a static tarball
+  cargo xtask release-check VERSION
+                               check whether this commit can be released
+  cargo xtask follow DOCUMENT  do what a worked example says, in a scratch clone
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
   cargo xtask deny             check licences, versions and origins of the dependencies
   cargo xtask fuzz [--help]    search for inputs that haulage does not bear
@@ -52,6 +57,8 @@ enum Task {
     Sweep(Box<sweep::Args>),
     Book,
     Dist(Box<dist::Args>),
+    ReleaseCheck(Box<release_check::Args>),
+    Follow(Box<follow::Args>),
     Layers(Box<layers::Args>),
     Deny(Vec<OsString>),
     Fuzz(Box<fuzz::Args>),
@@ -85,6 +92,12 @@ impl Task {
             [task, ..] if task == "dist" => {
                 Some(Task::Dist(Box::new(dist::Args::parse_from(args))))
             }
+            [task, ..] if task == "release-check" => {
+                Some(Task::ReleaseCheck(Box::new(release_check::Args::parse_from(args))))
+            }
+            [task, ..] if task == "follow" => {
+                Some(Task::Follow(Box::new(follow::Args::parse_from(args))))
+            }
             [task, ..] if task == "layers" => {
                 Some(Task::Layers(Box::new(layers::Args::parse_from(args))))
             }
@@ -112,7 +125,9 @@ impl Task {
             | Task::Fuzz(_)
             | Task::Deny(_)
             | Task::Book
-            | Task::Dist(_) => true,
+            | Task::Dist(_)
+            | Task::ReleaseCheck(_)
+            | Task::Follow(_) => true,
             Task::Test | Task::WithFs(_) => false,
         }
     }
@@ -132,7 +147,9 @@ impl Task {
             | Task::Fuzz(_)
             | Task::Deny(_)
             | Task::Book
-            | Task::Dist(_) => Ok(FileSystems::none()),
+            | Task::Dist(_)
+            | Task::ReleaseCheck(_)
+            | Task::Follow(_) => Ok(FileSystems::none()),
             Task::Test | Task::WithFs(_) | Task::Mutants(_) => {
                 file_systems::mount_with_small(&file_systems::KINDS)
             }
@@ -148,6 +165,8 @@ impl Task {
             Task::JudgeSelection(args) => judge_selection::run(args, file_systems),
             Task::Sweep(args) => sweep::run(args, file_systems),
             Task::Dist(args) => dist::run(args),
+            Task::ReleaseCheck(args) => release_check::run(args),
+            Task::Follow(args) => follow::run(args),
             Task::Layers(args) => layers::run(args),
             Task::Deny(args) => deny::run(args),
             Task::Fuzz(args) => fuzz::run(args),

@@ -8,7 +8,7 @@ use format::Format;
 
 mod build;
 mod check;
-mod checkout;
+pub(crate) mod checkout;
 mod format;
 mod fresh_root;
 mod licences;

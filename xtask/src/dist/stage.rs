@@ -75,8 +75,14 @@ pub(super) const CP_LINK: (&str, &str) = ("lib/haulage/bin/cp", "../../../bin/ha
 const DOC: &str = "share/doc/haulage";
 
 /// Documents at the root of the repository that the others link to.
-const DOCUMENTS: &[&str] =
-    &["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "METHODOLOGY.md", "README.md"];
+const DOCUMENTS: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "METHODOLOGY.md",
+    "README.md",
+    "ROADMAP.md",
+];
 
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 

@@ -204,6 +204,8 @@ const XTASK: &[Layer] = &[
     layer("check", "everything that a change has to pass"),
     layer("book", "the documents as a book"),
     layer("layers", "which file of a crate may import which"),
+    layer("release_check", "whether a commit can be released"),
+    layer("follow", "does what a document says"),
     layer("mutants", "plants faults that tests must find"),
     layer("fuzz", "searches for inputs that are not borne"),
     layer("deny", "licences, versions and origins of the dependencies"),
