@@ -166,6 +166,7 @@ fn command_names() -> Argument {
 static ALLOCATOR: engines::sys::Allocator = engines::sys::Allocator;
 
 engines::program!(run);
+engines::math_functions!();
 
 fn run() -> ExitCode {
     last_words::install();

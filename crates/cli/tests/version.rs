@@ -55,3 +55,25 @@ fn the_commit_is_that_of_the_repository() {
     let lines = version_lines(&["--version"]);
     assert!(lines[1].starts_with(&expected), "{lines:?}, not {expected}");
 }
+
+/// The loader lists the libraries instead of starting the program if this variable is set, ld.so(8). Each costs a
+/// small copy time (docs/design/start-up.md).
+#[test]
+#[cfg(target_env = "gnu")]
+fn the_program_loads_no_library_but_that_of_c() {
+    let program = env!("CARGO_BIN_EXE_haulage");
+    let output = testfs::command(program)
+        .env("LD_TRACE_LOADED_OBJECTS", "1")
+        .output()
+        .expect("the loader runs");
+    let listed = String::from_utf8(output.stdout).expect("text");
+    if !listed.contains("libc.so") {
+        return skip(&test_name(), "the loader lists no libraries");
+    }
+    let libraries = listed.lines().filter_map(|line| line.split_whitespace().next());
+    // The kernel's own library and the loader are listed too.
+    let others: Vec<_> = libraries
+        .filter(|name| !["linux-vdso", "libc.so", "ld-linux"].iter().any(|it| name.contains(it)))
+        .collect();
+    assert!(others.is_empty(), "{others:?}");
+}
