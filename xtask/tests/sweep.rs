@@ -38,7 +38,10 @@ fn finds_nothing(cases: u32, args: &[&str]) {
     let words = format!("{}\n{}", stdout(&output), stderr(&output));
     assert!(output.status.success(), "{args:?}: {words}");
     assert!(words.contains(&format!(": {cases} cases in ")), "{args:?}: {words}");
-    assert!(words.contains(", 0 findings"), "{args:?}: {words}");
+    let missed = words.split(" missed, 0 findings").next().and_then(|text| text.rsplit(' ').next());
+    let missed: Option<u32> = missed.and_then(|number| number.parse().ok());
+    // A sweep that misses proves nothing. With several threads some cases do not come to pass.
+    assert!(missed.is_some_and(|missed| missed <= cases / 3), "{args:?}: {words}");
 }
 
 /// The sweep must find what is wrong with a program that runs haulage as `"$HAULAGE" "$@"` and does something
@@ -104,4 +107,37 @@ fn missing_syncs_are_found_by_a_loss_of_power() {
         let case = format!("xfs; seed=3; {options}");
         finds(&script, ": after the exit: ", &["power", "--case", &case]);
     }
+}
+
+#[test]
+fn kills_leave_old_or_new_and_nothing_else() {
+    finds_nothing(16, &["kills", "--fs", "tmpfs,xfs"]);
+}
+
+/// A temporary is left over; the copy is not atomic; the next run takes a part for the whole.
+#[test]
+fn planted_faults_are_found_after_kills() {
+    let left = "\"$HAULAGE\" \"$@\" || exit\ntouch dst/.small.haulage-new";
+    finds(left, "/.small.haulage-new: left over", &["kills", "--cases", "4", "--fs", "tmpfs"]);
+    let torn = "echo torn > dst/small\nexec \"$HAULAGE\" \"$@\"";
+    finds(torn, "after the kill: small: ", &["kills", "--cases", "24", "--fs", "tmpfs"]);
+    let skips = "[ -e dst/empty ] && exit 0\nexec \"$HAULAGE\" \"$@\"";
+    finds(skips, "after the next run: ", &["kills", "--cases", "24", "--fs", "tmpfs"]);
+}
+
+#[test]
+fn short_and_interrupted_calls_lose_nothing() {
+    finds_nothing(32, &["short", "--fs", "tmpfs,ext4"]);
+}
+
+/// A copier that believes the first count, for which dd stands.
+#[test]
+fn a_planted_fault_is_found_by_short_calls() {
+    let believes = "\"$HAULAGE\" \"$@\" || exit\n\
+        dd if=top/src/small of=dst/small bs=5000 count=1 status=none";
+    finds(
+        believes,
+        "exit status 0: small: 5000 bytes, ",
+        &["short", "--cases", "60", "--fs", "tmpfs"],
+    );
 }

@@ -3,18 +3,18 @@
 //! strace makes them fail. It counts the calls of each thread by itself, so with several workers the same case
 //! may fail in several of them. Calls of the loader before `main` are left out.
 
-use std::collections::{BTreeMap, HashMap};
-use std::process::Command;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use testfs::Aspects;
 
-use super::copies::{Copies, OptionSet};
+use super::copies::{self, Copies, OptionSet};
 use super::counts::{Group, Verdict};
 use super::process;
 use super::run::{Run, Sweep};
 use super::strace::{self, Injection, Occurrences};
+use super::turns::in_turns;
 
 pub(super) const SWEEP: Sweep = Sweep {
     name: "calls",
@@ -55,9 +55,6 @@ const OPTION_SETS: &[OptionSet] = &[
     OptionSet { text: "-a --engine=io_uring", existing: false },
 ];
 
-/// How many cases of one file system and option set are tried in a row. The first costs two more copies.
-const TURN_CASES: usize = 4;
-
 /// In place of a call: nothing fails.
 const NO_CALL: &str = "no call";
 
@@ -93,7 +90,12 @@ const PASSING: &[&str] = &["EINTR"];
 const POSSIBLE: &[(&str, &[&str])] = &[
     ("brk", &["ENOMEM"]),
     ("clone3", &["EAGAIN", "ENOMEM", "EPERM"]),
-    ("futex", &["EAGAIN", "EINTR"]),
+    // A wake-up that fails is a wait without end.
+    ("futex", &[]),
+    ("getegid", &[]),
+    ("geteuid", &[]),
+    ("getpid", &[]),
+    ("gettid", &[]),
     ("madvise", &["EINVAL", "ENOMEM", "EAGAIN"]),
     ("mmap", &["ENOMEM", "EACCES", "ENODEV"]),
     ("mprotect", &["ENOMEM", "EACCES"]),
@@ -103,6 +105,7 @@ const POSSIBLE: &[(&str, &[&str])] = &[
     ("rt_sigprocmask", &["ENOSYS"]),
     ("set_robust_list", &["ENOSYS"]),
     ("sigaltstack", &["ENOMEM"]),
+    ("umask", &[]),
 ];
 
 /// One case. Its text is these, separated by `; `.
@@ -138,38 +141,19 @@ impl Case {
 }
 
 fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
-    let kinds = run.kinds();
-    let mut copies = HashMap::new();
-    for &kind in &kinds {
-        copies.insert(kind, Copies::new(run.place(kind)?.path())?);
-    }
-    let mut pairs: Vec<(&str, &OptionSet)> =
-        kinds.iter().flat_map(|&kind| OPTION_SETS.iter().map(move |set| (kind, set))).collect();
-    run.order(&mut pairs);
-    // Each pair's cases that are left, found out when the pair is first tried.
-    let mut left: Vec<Option<Vec<Case>>> = pairs.iter().map(|_| None).collect();
-    while run.goes_on() && left.iter().any(|cases| cases.as_ref().is_none_or(|it| !it.is_empty())) {
-        for (&(kind, set), left) in pairs.iter().zip(&mut left) {
-            if !run.goes_on() {
-                break;
-            }
-            let copies = &copies[kind];
-            let cases = match left {
-                Some(cases) => cases,
-                None => left.insert(cases_of(run, kind, copies, set)?),
-            };
-            // All of a pair at once with --all, otherwise some of each in turn.
-            let turn = if run.tries_all() { usize::MAX } else { TURN_CASES };
-            for case in cases.split_off(cases.len().saturating_sub(turn)).into_iter().rev() {
-                let verdict = attempt(run, copies, set, &case)?;
-                run.record(&case.text(), case.group(), verdict);
-                if !run.goes_on() {
-                    break;
-                }
-            }
-        }
-    }
-    Ok(())
+    let places = copies::on_each(run)?;
+    let groups =
+        places.iter().flat_map(|place| OPTION_SETS.iter().map(move |set| (place, set))).collect();
+    in_turns(
+        run,
+        groups,
+        |run, ((kind, copies), set)| cases_of(run, kind, copies, set),
+        |run, ((_, copies), set), case| {
+            let verdict = attempt(run, copies, set, case)?;
+            run.record(&case.text(), case.group(), verdict);
+            Ok(())
+        },
+    )
 }
 
 fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
@@ -182,8 +166,7 @@ fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every case of one file system and one option set, in the reverse of the order in which they are tried.
-/// None, after it is recorded, if the copy is wrong without a fault.
+/// Every case of one file system and one option set. None, after it is recorded, if the copy is wrong without a fault.
 fn cases_of(
     run: &mut Run<'_>,
     kind: &str,
@@ -202,18 +185,8 @@ fn cases_of(
     }
     copies.prepare(set)?;
     let trace = strace::trace_in(copies.dir());
-    let calls = strace::occurrences(&command(run, copies, set), &trace, LIMIT)?;
-    let mut cases: Vec<Case> =
-        every_case(&calls).map(|(call, when, error)| case(call, when, error)).collect();
-    run.order(&mut cases);
-    cases.reverse();
-    Ok(cases)
-}
-
-fn command(run: &Run<'_>, copies: &Copies, set: &OptionSet) -> Command {
-    let mut command = run.cp();
-    command.args(set.args()).current_dir(copies.dir());
-    command
+    let calls = strace::occurrences(&copies.command(run.cp(), set), &trace, LIMIT)?;
+    Ok(every_case(&calls).map(|(call, when, error)| case(call, when, error)).collect())
 }
 
 /// Each call, when it fails, and the error.
@@ -241,7 +214,7 @@ fn attempt(
     case: &Case,
 ) -> anyhow::Result<Verdict> {
     copies.prepare(set)?;
-    let command = command(run, copies, set);
+    let command = copies.command(run.cp(), set);
     let (ended, took_effect) = if case.call == NO_CALL {
         (process::run(&mut { command }, LIMIT)?, false)
     } else {
@@ -255,10 +228,8 @@ fn attempt(
     let mut found = copies.damage()?;
     if ended.success() {
         found.extend(copies.differences(set, demanded(set, case))?);
-        // A call that removes one of our names may have failed.
-        if !is_removal(&case.call) {
-            found.extend(copies.leftovers()?);
-        }
+        found.extend(copies.missing_backups(set)?);
+        found.extend(copies.leftovers()?);
     } else {
         if !took_effect {
             found.push(format!("no fault took effect, and it fails: {}", ended.said()));
@@ -269,13 +240,15 @@ fn attempt(
         if set.is_atomic() && set.existing {
             found.extend(copies.torn()?);
         }
-        if set.backs_up() && set.existing && !set.has("-b") {
-            found.extend(copies.lost_backups()?);
-        }
+        found.extend(copies.missing_backups(set)?);
         // --resume keeps what the next run continues.
-        if set.is_atomic() && !set.has("--resume") && !is_removal(&case.call) {
+        if set.is_atomic() && !set.has("--resume") {
             found.extend(copies.leftovers()?);
         }
+    }
+    // What cannot be removed is left over.
+    if is_removal(&case.call) {
+        found.retain(|line| !Copies::is_of_leftover(line));
     }
     Ok(match found.first() {
         Some(first) => {

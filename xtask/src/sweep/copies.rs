@@ -15,6 +15,8 @@ use anyhow::{Context, ensure};
 use rustix::fs::{CWD, FileType, Mode, XattrFlags, mkfifoat, mknodat, setxattr};
 use testfs::{Aspects, Tree, random_bytes};
 
+use super::run::Run;
+
 /// Options of `cp`, and how the destination begins.
 #[derive(Debug)]
 pub(crate) struct OptionSet {
@@ -25,13 +27,14 @@ pub(crate) struct OptionSet {
 }
 
 impl OptionSet {
-    /// The words of the command line after `cp`, for the working directory of `Copies`.
-    pub(crate) fn args(&self) -> Vec<&'static str> {
+    /// The words of the command line after `cp` but for the destination, for the working directory of
+    /// `Copies`.
+    fn args(&self) -> Vec<&'static str> {
         let mut args: Vec<&str> = self.text.split_whitespace().collect();
         if !self.has("--parents") {
             args.push("-T");
         }
-        args.extend([SOURCE, DESTINATION]);
+        args.push(SOURCE);
         args
     }
 
@@ -73,9 +76,17 @@ const OWN_NAME: &[u8] = b".haulage-";
 /// A source in a directory, and its copies, one after the other.
 pub(crate) struct Copies {
     dir: PathBuf,
+    /// Absolute, or from `dir`.
+    destination: PathBuf,
     source: Tree,
     /// Size and times of change by path, to see that a copy leaves its source alone.
     stamps: BTreeMap<PathBuf, (u64, i64, i64)>,
+}
+
+/// A source on each file system, with its kind.
+pub(crate) fn on_each(run: &Run<'_>) -> anyhow::Result<Vec<(&'static str, Copies)>> {
+    let kinds = run.kinds().into_iter();
+    kinds.map(|kind| Ok((kind, Copies::new(run.place(kind)?.path())?))).collect()
 }
 
 impl Copies {
@@ -85,7 +96,8 @@ impl Copies {
         std::fs::create_dir(&dir).with_context(|| dir.display().to_string())?;
         let source = dir.join(SOURCE);
         create_source(&source).with_context(|| source.display().to_string())?;
-        Ok(Copies { source: Tree::read(&source)?, stamps: stamps(&source)?, dir })
+        let (destination, stamps) = (DESTINATION.into(), stamps(&source)?);
+        Ok(Copies { destination, source: Tree::read(&source)?, stamps, dir })
     }
 
     /// The working directory of the copies.
@@ -93,8 +105,14 @@ impl Copies {
         &self.dir
     }
 
+    /// `cp` with `set`, in the directory of the copies.
+    pub(crate) fn command(&self, mut cp: Command, set: &OptionSet) -> Command {
+        cp.args(set.args()).arg(&self.destination).current_dir(&self.dir);
+        cp
+    }
+
     pub(crate) fn destination(&self) -> PathBuf {
-        self.dir.join(DESTINATION)
+        self.dir.join(&self.destination)
     }
 
     /// Removes the last copy and creates what `set` starts from.
@@ -115,7 +133,8 @@ impl Copies {
         Ok(())
     }
 
-    /// What a copy with `set` that reported success lacks. Differences in what `lenient` names are left out.
+    /// What a copy with `set` that reported success lacks of `aspects`, and what it has besides; backups are
+    /// neither.
     pub(crate) fn differences(
         &self,
         set: &OptionSet,
@@ -130,13 +149,8 @@ impl Copies {
             Err(error) => return Ok(vec![format!("the copy cannot be read: {error}")]),
         };
         let mut found = self.source.differences(&copy, aspects);
-        if set.backs_up() && set.existing {
+        if set.backs_up() {
             found.retain(|line| !is_backup_line(line));
-            for name in EXISTING {
-                if !self.has_old_content(name)? {
-                    found.push(format!("{name}: no backup of it"));
-                }
-            }
         }
         Ok(found)
     }
@@ -158,7 +172,7 @@ impl Copies {
     }
 
     /// Whether the old content of `name` is still there, under its name or that of a backup.
-    pub(crate) fn has_old_content(&self, name: &str) -> anyhow::Result<bool> {
+    fn has_old_content(&self, name: &str) -> anyhow::Result<bool> {
         let path = self.destination().join(name);
         let parent = path.parent().context("it is in the destination")?;
         let stem = path.file_name().context("it has a name")?.as_bytes();
@@ -173,10 +187,10 @@ impl Copies {
         Ok(false)
     }
 
-    /// Names that existed before and whose old content is nowhere.
-    pub(crate) fn lost_backups(&self) -> anyhow::Result<Vec<String>> {
+    /// Names that existed before and whose old content is nowhere, where `set` keeps it.
+    pub(crate) fn missing_backups(&self, set: &OptionSet) -> anyhow::Result<Vec<String>> {
         let mut lost = Vec::new();
-        for name in EXISTING {
+        for name in EXISTING.iter().filter(|_| set.backs_up() && set.existing) {
             if !self.has_old_content(name)? {
                 lost.push(format!("{name}: its old content is gone"));
             }
@@ -195,6 +209,11 @@ impl Copies {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// Whether a line of differences or of leftovers names one of them.
+    pub(crate) fn is_of_leftover(line: &str) -> bool {
+        line.contains(".haulage-")
     }
 
     /// What has changed in the source.

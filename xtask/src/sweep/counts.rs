@@ -81,6 +81,11 @@ impl Counts {
         self.total().tried()
     }
 
+    /// The number of cases that did not come to pass.
+    pub(super) fn missed(&self) -> u64 {
+        self.total().missed
+    }
+
     /// Writes a row for each combination of file system, options and kind.
     pub(super) fn write_csv(&self, path: &Path) -> anyhow::Result<()> {
         let mut csv = csv::Writer::from_path(path).with_context(|| path.display().to_string())?;

@@ -16,13 +16,16 @@ use run::{Run, Settings, Sweep};
 mod calls;
 mod copies;
 mod counts;
+mod kills;
 mod power;
 mod process;
 mod run;
+mod short;
 mod strace;
+mod turns;
 
 /// All sweeps, in the order of `--list`.
-const SWEEPS: &[Sweep] = &[calls::SWEEP, power::SWEEP];
+const SWEEPS: &[Sweep] = &[calls::SWEEP, kills::SWEEP, short::SWEEP, power::SWEEP];
 
 /// Try faults, kills and limits on `haulage cp`, and demand that each copy is right or says what is wrong.
 ///

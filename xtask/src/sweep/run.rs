@@ -187,10 +187,11 @@ impl<'fs> Run<'fs> {
     pub(super) fn summary(&self) -> String {
         let mut text = self.counts.to_string();
         text += &format!(
-            "\n{}: {} cases in {} s, {} findings\n",
+            "\n{}: {} cases in {} s, {} missed, {} findings\n",
             self.name,
             self.counts.tried(),
             self.elapsed_s(),
+            self.counts.missed(),
             self.findings.len()
         );
         for finding in &self.findings {

@@ -1,0 +1,289 @@
+//! Calls that move bytes move fewer than they were asked for, or are interrupted by a signal before the first.
+//!
+//! Both are ordinary answers of the kernel, so the copy has to succeed. A shim between the program and the C
+//! library makes them: strace can fake a count, but not the transfer that belongs to it. What does not go
+//! through the C library's functions is not seen: io_uring's ring, memory that is mapped, and the C library's
+//! own reads and writes for fread(3) and fwrite(3).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+
+use super::copies::{self, Copies, OptionSet};
+use super::counts::{Group, Verdict};
+use super::process::{self, Ended};
+use super::run::{Run, Sweep};
+use super::turns::in_turns;
+
+pub(super) const SWEEP: Sweep = Sweep {
+    name: "short",
+    about: "reads, writes and kernel copies that are short or interrupted (a shim of libc)",
+    try_cases,
+    repeat,
+};
+
+/// How long a copy may take on a busy machine, with thousands of short calls.
+const LIMIT: Duration = Duration::from_secs(60);
+
+const SHIM: &str = include_str!("shim.c");
+
+/// The kinds of call, in the order of the shim's counters.
+const KINDS: [&str; 7] =
+    ["read", "pread", "write", "pwrite", "splice", "copy_file_range", "sendfile"];
+
+/// Option sets. Those with an engine leave it no reflink to prefer.
+const OPTION_SETS: &[OptionSet] = &[
+    fresh("-a"),
+    fresh("-a --reflink=never"),
+    fresh("-a --reflink=never --jobs=4"),
+    fresh("-a --reflink=never --no-cache"),
+    fresh("-a --reflink=never --sparse=always"),
+    fresh("-a --reflink=never --sparse=never"),
+    fresh("-a --reflink=never --verify"),
+    fresh("-a --reflink=never --atomic --durable"),
+    fresh("-a --reflink=never --resume"),
+    fresh("-a --reflink=never --limit-rate=1G"),
+    fresh("-a --reflink=never --engine=read_write"),
+    fresh("-a --reflink=never --engine=stdio"),
+    fresh("-a --reflink=never --engine=mmap"),
+    fresh("-a --reflink=never --engine=copy_file_range"),
+    fresh("-a --reflink=never --engine=sendfile"),
+    fresh("-a --reflink=never --engine=splice"),
+    fresh("-a --reflink=never --engine=io_uring"),
+    fresh("-a --reflink=never --engine=direct"),
+    fresh("-a --reflink=never --engine=direct_read"),
+    fresh("-a --reflink=never --engine=dontcache"),
+    fresh("-a --reflink=never --engine=adaptive"),
+    fresh("-a --reflink=never --engine=read_write:64K@2"),
+    fresh("-a --reflink=never --engine=splice:1M,pipe=1M"),
+];
+
+const fn fresh(text: &'static str) -> OptionSet {
+    OptionSet { text, existing: false }
+}
+
+/// What the shim does, from the call with the number in the case.
+const WAYS: &[Way] = &[
+    Way { name: "one", how: "one", until_end: false },
+    Way { name: "half", how: "half", until_end: false },
+    Way { name: "all half", how: "half", until_end: true },
+    Way { name: "all a page", how: "page", until_end: true },
+    Way { name: "eintr", how: "eintr", until_end: false },
+    Way { name: "every second eintr", how: "odd", until_end: true },
+];
+
+struct Way {
+    /// Its name in the text of a case.
+    name: &'static str,
+    /// As the shim calls it.
+    how: &'static str,
+    /// Whether all later calls are changed, too.
+    until_end: bool,
+}
+
+/// One case. Its text is these, separated by `; `.
+struct Case {
+    kind: String,
+    options: String,
+    /// One of `KINDS`.
+    call: String,
+    /// The number of the call among those of its kind, from 1.
+    number: u64,
+    /// The name of a way.
+    way: String,
+}
+
+impl Case {
+    fn text(&self) -> String {
+        let Case { kind, options, call, number, way } = self;
+        format!("{kind}; {options}; {call}; {number}; {way}")
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Case> {
+        let parts: Vec<&str> = text.split("; ").collect();
+        let [kind, options, call, number, way] = parts[..] else {
+            bail!("'{text}' is not of the form FILE-SYSTEM; OPTIONS; CALL; NUMBER; HOW");
+        };
+        let number = number.parse().context("NUMBER is no number")?;
+        let [kind, options, call, way] = [kind, options, call, way].map(str::to_owned);
+        Ok(Case { kind, options, call, number, way })
+    }
+
+    fn group(&self) -> Group {
+        Group::new(&self.kind, &self.options, &format!("{}, {}", self.call, self.way))
+    }
+
+    /// The rule for the shim.
+    fn rule(&self) -> anyhow::Result<String> {
+        let way = WAYS.iter().find(|way| way.name == self.way);
+        let way = way.with_context(|| format!("no way is '{}'", self.way))?;
+        let last = if way.until_end { 0 } else { self.number };
+        Ok(format!("{} {} {last} {}", self.call, self.number, way.how))
+    }
+}
+
+/// The compiled shim and the file of its counters.
+struct Shim {
+    library: PathBuf,
+    counts: PathBuf,
+}
+
+/// How often the shim saw each kind of call, and how many calls it changed.
+struct Seen {
+    calls: [u64; KINDS.len()],
+    changed: u64,
+}
+
+impl Shim {
+    /// Compiles it with `cc`, which Rust needs for linking anyway.
+    fn compile(dir: &Path) -> anyhow::Result<Shim> {
+        let (source, library) = (dir.join("shim.c"), dir.join("shim.so"));
+        std::fs::write(&source, SHIM)?;
+        let output = Command::new("cc")
+            .args(["-std=gnu11", "-O1", "-shared", "-fPIC", "-o"])
+            .args([&library, &source])
+            .arg("-ldl")
+            .output()
+            .context("cc")?;
+        ensure!(output.status.success(), "cc: {}", testfs::stderr(&output));
+        Ok(Shim { library, counts: dir.join("counts") })
+    }
+
+    fn run(&self, command: &mut Command, rule: &str) -> anyhow::Result<(Ended, Seen)> {
+        std::fs::write(&self.counts, [0; 4096])?;
+        command
+            .env("LD_PRELOAD", &self.library)
+            .env("HAULAGE_SHORT_COUNTS", &self.counts)
+            .env("HAULAGE_SHORT_RULE", rule);
+        let ended = process::run(command, LIMIT)?;
+        let bytes = std::fs::read(&self.counts)?;
+        let (numbers, _) = bytes.as_chunks::<8>();
+        let counter = |index: usize| u64::from_ne_bytes(numbers[index]);
+        let calls = std::array::from_fn(counter);
+        Ok((ended, Seen { calls, changed: counter(KINDS.len()) }))
+    }
+}
+
+fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let shim = Shim::compile(dir.path())?;
+    let places = copies::on_each(run)?;
+    let groups =
+        places.iter().flat_map(|place| OPTION_SETS.iter().map(move |set| (place, set))).collect();
+    in_turns(
+        run,
+        groups,
+        |run, ((kind, copies), set)| cases_of(run, &shim, kind, copies, set),
+        |run, ((_, copies), set), case| {
+            let verdict = attempt(run, &shim, copies, set, case)?;
+            run.record(&case.text(), case.group(), verdict);
+            Ok(())
+        },
+    )
+}
+
+fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
+    let case = Case::parse(text)?;
+    let set = OPTION_SETS.iter().find(|set| set.text == case.options);
+    let set = set.with_context(|| format!("no option set is '{}'", case.options))?;
+    let dir = tempfile::tempdir()?;
+    let shim = Shim::compile(dir.path())?;
+    let copies = Copies::new(run.place(&case.kind)?.path())?;
+    let verdict = attempt(run, &shim, &copies, set, &case)?;
+    run.record(text, case.group(), verdict);
+    Ok(())
+}
+
+/// Every case of one file system and one option set.
+fn cases_of(
+    run: &Run<'_>,
+    shim: &Shim,
+    kind: &str,
+    copies: &Copies,
+    set: &OptionSet,
+) -> anyhow::Result<Vec<Case>> {
+    copies.prepare(set)?;
+    let (_, seen) = shim.run(&mut copies.command(run.cp(), set), "")?;
+    ensure!(seen.calls.iter().sum::<u64>() > 0, "the shim sees no call: is the program static?");
+    let mut cases = Vec::new();
+    for (call, &count) in KINDS.iter().zip(&seen.calls) {
+        for number in 1..=count {
+            // What changes all later calls is tried from the first call and from the middle.
+            let from = [1, count.div_ceil(2)].contains(&number);
+            for way in WAYS.iter().filter(|way| from || !way.until_end) {
+                let [kind, options, call, way] =
+                    [kind, set.text, call, way.name].map(str::to_owned);
+                cases.push(Case { kind, options, call, number, way });
+            }
+        }
+    }
+    Ok(cases)
+}
+
+fn attempt(
+    run: &Run<'_>,
+    shim: &Shim,
+    copies: &Copies,
+    set: &OptionSet,
+    case: &Case,
+) -> anyhow::Result<Verdict> {
+    copies.prepare(set)?;
+    let (ended, seen) = shim.run(&mut copies.command(run.cp(), set), &case.rule()?)?;
+    if let Some(crash) = ended.crash() {
+        return Ok(Verdict::Wrong(crash));
+    }
+    if !ended.success() {
+        return Ok(Verdict::Wrong(format!("fails: {}", ended.said())));
+    }
+    let mut found = copies.differences(set, set.aspects())?;
+    found.extend(copies.leftovers()?);
+    found.extend(copies.damage()?);
+    Ok(match found.first() {
+        Some(first) => Verdict::Wrong(format!("exit status 0: {first}")),
+        None if seen.changed == 0 => Verdict::Missed,
+        None => Verdict::Right,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_read_as_it_is_written() {
+        let text = "ext4; -a --reflink=never; pread; 7; all half";
+        let case = Case::parse(text).expect("a case");
+        assert_eq!((case.text().as_str(), case.number), (text, 7));
+        assert_eq!(case.rule().expect("a way"), "pread 7 0 half");
+        let once = Case::parse("ext4; -a; write; 2; eintr").expect("a case");
+        assert_eq!(once.rule().expect("a way"), "write 2 2 eintr");
+        assert!(Case::parse("ext4; -a; write; 2; never").expect("a case").rule().is_err());
+    }
+
+    /// The shim cuts what other programs move, and they see how much that was.
+    #[test]
+    fn the_shim_shortens_and_counts() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let shim = Shim::compile(dir.path()).expect("a compiler");
+        let copy = dir.path().join("copy");
+        std::fs::write(dir.path().join("file"), vec![1; 10_000]).expect("a file");
+        // One read and one write, however much that is.
+        for (rule, bytes, changed) in [
+            ("", 10_000, 0),
+            ("read 1 1 one", 1, 1),
+            ("read 1 0 page", 4096, 1),
+            ("write 1 1 half", 5000, 1),
+        ] {
+            let mut command = Command::new("dd");
+            command.args(["if=file", "of=copy", "bs=10000", "count=1", "status=none"]);
+            let (_, seen) = shim.run(command.current_dir(dir.path()), rule).expect("it runs");
+            let len = std::fs::metadata(&copy).expect("the copy").len();
+            // dd writes the rest of a short write.
+            let expected = if rule.starts_with("write") { 10_000 } else { bytes };
+            assert_eq!((len, seen.changed), (expected, changed), "{rule}");
+            assert_eq!(seen.calls[0], 1, "{rule}");
+        }
+    }
+}
