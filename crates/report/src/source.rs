@@ -45,7 +45,12 @@ impl Source {
     /// If a required file is missing, or a file is damaged.
     pub fn read(path: &Path) -> Result<Source, ReadError> {
         let run = Run::read(path)?;
-        let verdict = match read_json(&path.join(run_dir::files::VERDICT))? {
+        let path_of_verdict = path.join(run_dir::files::VERDICT);
+        let verdict = match read_json::<Verdict>(&path_of_verdict)? {
+            Some(verdict) if verdict.delta < 0.0 || verdict.delta_cold < 0.0 => {
+                let problem = "a delta is negative".to_owned();
+                return Err(ReadError::File { path: path_of_verdict, problem });
+            }
             Some(verdict) => verdict,
             None => verdict_of(&run),
         };

@@ -244,7 +244,8 @@ impl Row<'_> {
                 }
                 if let (Some(low), Some(high)) = (dot.low, dot.high) {
                     let (from, to) = (at(low), at(high));
-                    cells[from..=to].fill('─');
+                    // A file that was edited may have its ends the wrong way round.
+                    cells[from.min(to)..=from.max(to)].fill('─');
                     cells[from] = if self.range.share(low) < 0.0 { '←' } else { '├' };
                     cells[to] = if self.range.share(high) > 1.0 { '→' } else { '┤' };
                 }

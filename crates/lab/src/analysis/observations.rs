@@ -15,7 +15,7 @@ pub fn value_ns(measured: &Measurement, measure: Measure) -> f64 {
     let value_ns = match measure {
         Measure::Elapsed => measured.elapsed_ns,
         Measure::Durable => measured.durable_ns.unwrap_or(measured.elapsed_ns),
-        Measure::Processor => measured.user_ns + measured.system_ns,
+        Measure::Processor => measured.user_ns.saturating_add(measured.system_ns),
     };
     (value_ns as f64).max(1.0)
 }

@@ -74,12 +74,10 @@ fn parts(cell: &CellView<'_>, index: usize, variant: &str) -> Option<Parts> {
     let workers = f64::from(workers_of(variant).1);
     let waiting = |record: &Record| {
         let measured = &record.measured;
-        let clock = match measured.each_ns.iter().sum::<u64>() {
-            0 => measured.elapsed_ns,
-            sum => sum,
-        };
-        let processor = (measured.user_ns + measured.system_ns) as f64;
-        Some((clock as f64 * workers - processor).max(0.0))
+        let each_ns: f64 = measured.each_ns.iter().map(|&ns| ns as f64).sum();
+        let clock_ns = if each_ns > 0.0 { each_ns } else { measured.elapsed_ns as f64 };
+        let processor_ns = measured.user_ns as f64 + measured.system_ns as f64;
+        Some((clock_ns * workers - processor_ns).max(0.0))
     };
     Some(Parts {
         cell: cell.cell.id(),

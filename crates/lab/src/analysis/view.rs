@@ -182,8 +182,9 @@ impl<'r> CellView<'r> {
     /// medians of the two would be whole ticks, or nothing.
     #[must_use]
     pub fn user_and_system_ns(&self, variant: usize) -> Option<(f64, f64)> {
-        let both =
-            |record: &Record| Some((record.measured.user_ns + record.measured.system_ns) as f64);
+        let both = |record: &Record| {
+            Some(record.measured.user_ns as f64 + record.measured.system_ns as f64)
+        };
         let processor_ns = self.median_of(variant, both)?;
         let sum = |field: fn(&Record) -> u64| -> f64 {
             self.counted[variant].iter().map(|&record| field(record) as f64).sum()

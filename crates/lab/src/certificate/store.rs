@@ -143,7 +143,8 @@ impl StoredCertificate {
     /// The one in `path`; `None` when there is none that this version can read.
     #[must_use]
     pub fn read(path: &Path) -> Option<StoredCertificate> {
-        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+        let read: StoredCertificate = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        read.certificate.deltas.are_valid().then_some(read)
     }
 
     /// What it says of a measurement under `kernel` by this version of haulage.

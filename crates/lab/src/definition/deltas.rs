@@ -34,6 +34,12 @@ impl Deltas {
         Deltas { warm: self.warm.max(other.warm), cold: self.cold.max(other.cold) }
     }
 
+    /// Whether both are shares. An edited file may hold negative numbers.
+    #[must_use]
+    pub fn are_valid(self) -> bool {
+        self.warm >= 0.0 && self.cold >= 0.0
+    }
+
     /// The δ of files that have none of their own for cold runs.
     pub(crate) fn least() -> f64 {
         DELTA_LEAST

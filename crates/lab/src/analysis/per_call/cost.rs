@@ -24,19 +24,22 @@ impl CallCost {
         let mut sum_ns = 0_u128;
         for CallRecord { bucket, .. } in records {
             let (_, calls) = buckets.entry(bucket.from_ns).or_insert((bucket.to_ns, 0));
-            *calls += bucket.calls;
+            *calls = calls.saturating_add(bucket.calls);
             sum_ns += u128::from(bucket.sum_ns);
         }
         let buckets: Vec<(f64, u64)> = buckets
             .into_iter()
-            .map(|(from, (to, calls))| (((from + to - 1) as f64 / 2.0 - clock_ns).max(1.0), calls))
+            .map(|(from, (to, calls))| {
+                let middle_ns = (from as f64 + to as f64 - 1.0) / 2.0;
+                ((middle_ns - clock_ns).max(1.0), calls)
+            })
             .collect();
-        let calls: u64 = buckets.iter().map(|(_, calls)| calls).sum();
+        let calls = buckets.iter().fold(0, |sum: u64, (_, calls)| sum.saturating_add(*calls));
         let quantile = |q: f64| {
-            let mut before = 0;
+            let mut before = 0.0;
             let at = buckets.iter().find(|(_, calls)| {
-                before += calls;
-                before as f64 >= q * buckets_calls(&buckets)
+                before += *calls as f64;
+                before >= q * buckets_calls(&buckets)
             });
             at.map_or(f64::NAN, |(ns, _)| *ns)
         };
