@@ -1,8 +1,9 @@
 //! `cp --atomic`: whatever happens, a name stands for the old file or the whole new one.
 
 use std::fs::{
-    Permissions, create_dir, hard_link, metadata, read, read_dir, set_permissions, write,
+    Permissions, create_dir, hard_link, metadata, read, read_dir, rename, set_permissions, write,
 };
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -221,6 +222,29 @@ fn an_interrupted_copy_leaves_the_old_file() {
     assert_eq!(output.status.signal(), Some(15));
     assert_eq!(said(&output), "cp: interrupted: 'old' is as it was before\n");
     assert_eq!(read(dir.path().join("old")).expect("old"), b"old");
+    assert_eq!(leftovers(dir.path()), 0);
+}
+
+/// Another process gives the name to a file of its own while the copy is made: that file stays.
+#[test]
+fn a_file_that_took_the_name_during_the_copy_stays() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| dir.path().join(name);
+    write(at("old"), "old").expect("a file");
+    write(at("other"), "other").expect("a file");
+    rustix::fs::mkfifoat(rustix::fs::CWD, at("fifo"), rustix::fs::Mode::RWXU).expect("a fifo");
+    let mut command = haulage();
+    command.args(["cp", "--atomic", "fifo", "old"]).current_dir(dir.path());
+    let child = command.stderr(Stdio::piped()).spawn().expect("haulage runs");
+    let mut fifo = std::fs::File::options().write(true).open(at("fifo")).expect("it is read");
+    // More than a pipe holds: the copy has begun when all is written.
+    fifo.write_all(&random_bytes(1 << 20, 1)).expect("it is read");
+    rename(at("other"), at("old")).expect("renamed");
+    drop(fifo);
+    let output = child.wait_with_output().expect("it ends");
+    let due = "cp: not writing to 'old', as it was replaced while being copied\n";
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(1), due));
+    assert_eq!(read(at("old")).expect("a file"), b"other");
     assert_eq!(leftovers(dir.path()), 0);
 }
 
