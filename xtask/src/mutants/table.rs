@@ -171,7 +171,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "crates/tree/src/destination/atomic.rs",
         old: "            Ok(now) if FileId::of(&now) != replaced => {",
         new: "            Ok(now) if FileId::of(&now) != replaced && now.st_nlink > 1000 => {",
-        noticed_by: SERVED,
+        noticed_by: ATOMIC,
     },
     Mutant {
         name: "rename-before-copy",
