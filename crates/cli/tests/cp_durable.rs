@@ -171,6 +171,27 @@ fn a_file_is_synced_before_it_gets_its_name_and_its_directory_after() {
     }
 }
 
+/// Without `--durable` too: the old file must not be replaced by one that may be empty after a loss of
+/// power.
+#[test]
+fn data_is_written_before_a_file_gets_its_name() {
+    for kind in [FsKind::Ext4, FsKind::Xfs, FsKind::Btrfs] {
+        let Some(scratch) = fs(kind) else { continue };
+        write(scratch.join("a"), "new").expect("a file");
+        write(scratch.join("old"), "old").expect("a file");
+        for (dst, naming) in [("old", "renameat("), ("new", "linkat(")] {
+            let Some(output) = strace(scratch.path(), &[], &["--atomic", "a", dst]) else { return };
+            assert!(output.status.success(), "{output:?}");
+            let trace = std::fs::read_to_string(scratch.join("trace")).expect("a trace");
+            let at = |text: &str| trace.lines().position(|line| line.contains(text));
+            let call =
+                if kind == FsKind::Btrfs { " fsync(" } else { "|SYNC_FILE_RANGE_WAIT_AFTER" };
+            let (written, named) = (at(call), at(naming));
+            assert!(written.is_some() && written < named, "{kind} {dst}: {trace}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_synced_is_named() {
     let dir = tempfile::tempdir().expect("a directory");

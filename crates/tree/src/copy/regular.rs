@@ -85,7 +85,8 @@ pub(crate) fn copy_file(
     let id = FileId::of(&dst.stat);
     close(src).map_err(failed(Action::Close, &entry.src))?;
     if let Some(atomic) = dst.atomic {
-        atomic.commit(cx.destination, entry, &dst.fd)?;
+        let fs_type = worker.data.fs_types.of(dst.fd.as_fd(), id.dev);
+        atomic.commit(cx.destination, entry, (&dst.fd, fs_type))?;
         close(dst.fd).map_err(failed(Action::Close, &entry.dst))?;
     } else {
         worker.data.close(cx.data, dst.fd, &entry.dst)?;

@@ -20,7 +20,7 @@ use super::partial::{self, may_resume, resume_or_create};
 use super::state::{DestinationState, Found, refuse_untrusted_link};
 use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
-use crate::data::sync::sync_file;
+use crate::data::sync::{sync_file, write_before_name};
 use crate::entry::Entry;
 use crate::fs::{FileId, Handle, Trust, file_bytes, is_regular};
 use crate::metadata::NewMode;
@@ -222,17 +222,19 @@ impl<'j> AtomicFile<'j> {
         if self.resumable { Mode::RUSR | Mode::WUSR } else { mode }
     }
 
-    /// Gives the complete file `fd` its final name.
+    /// Gives the complete file `fd`, which is on a file system of the type `fs_type`, its final name.
     pub(crate) fn commit(
         mut self,
         cx: &DestinationContext<'_>,
         entry: &Entry<'_>,
-        fd: &OwnedFd,
+        (fd, fs_type): (&OwnedFd, Option<u64>),
     ) -> Result<()> {
-        if cx.options.durable {
-            // After a crash the name must not stand for a file whose data was not written.
-            sync_file(fd.as_fd()).map_err(failed(Action::Sync, &entry.dst))?;
-        }
+        // After a loss of power the name must not stand for a file whose data was not written.
+        let written = match cx.options.durable {
+            true => sync_file(fd.as_fd()),
+            false => write_before_name(fd.as_fd(), fs_type),
+        };
+        written.map_err(failed(Action::Sync, &entry.dst))?;
         // Some file systems report failed writes on close, which must be known before the rename.
         let again = fcntl_dupfd_cloexec(fd, 0).map_err(failed(Action::Close, &entry.dst))?;
         close(again).map_err(failed(Action::Close, &entry.dst))?;

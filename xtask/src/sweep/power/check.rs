@@ -49,7 +49,7 @@ pub(super) fn check(
         }
     }
     let resumes = case.has("--resume");
-    if durable && (case.has("--atomic") || resumes) {
+    if case.has("--atomic") || resumes {
         faults.extend(mixtures(recorded, found.as_ref()));
     }
     let is_journal = |path: &Path| path.to_string_lossy().ends_with(".haulage-journal");

@@ -7,7 +7,7 @@
 //! | option | promise |
 //! |---|---|
 //! | `--durable` | after the exit all is there that was there at the exit |
-//! | `--atomic --durable` | a file's name stands for the old file or the whole new one, at every moment |
+//! | `--atomic` | a file's name stands for the old file or the whole new one, at every moment |
 //! | `--resume` | the same command completes the copy and leaves nothing of its own |
 
 use std::collections::HashMap;
@@ -49,6 +49,9 @@ const OPTIONS: &[&str] = &[
     "-a --durable --sparse=always",
     "-a --durable --reflink=never",
     "-a --durable --no-cache",
+    "-a --atomic",
+    "-r --atomic --jobs=4",
+    "-a --atomic --reflink=never",
     "-a --durable --atomic",
     "-a --durable --atomic --jobs=1",
     "-a --durable --atomic --verify",

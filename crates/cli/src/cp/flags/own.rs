@@ -69,7 +69,8 @@ pub(super) static FLAGS: &[Flag] = &[
                time",
         details: "The copy is written to an unnamed file in the directory of the destination \
                   (O_TMPFILE), and linked to its name when it is complete. An interrupted or \
-                  failed copy leaves the old file, or none. (Without this option a copy that is \
+                  failed copy leaves the old file, or none, and so does a loss of power: the data is \
+                  written to the disk before the copy gets its name. (Without this option a copy that is \
                   killed leaves incomplete and empty files that are newer than their sources, \
                   which \\fB-u\\fR then skips.) An existing file is replaced, not overwritten: \
                   other hard links to it keep the old data. The new file gets the owner, the \
