@@ -72,7 +72,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "crates/engines/src/until_done.rs",
         old: "                let doubted = doubt_zero(pair, span.after(bytes));",
         new: "                let doubted = Moved { bytes: 0, stop: Stop::Eof };",
-        noticed_by: HAZARDS,
+        noticed_by: ENGINES,
     },
     Mutant {
         name: "swallowed-read-error",
@@ -143,15 +143,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "chmod-before-chown",
         wrong: "The mode is set before the owner, whose change clears set-user-ID.",
         file: "crates/tree/src/metadata/apply.rs",
-        old: "    let owner = match preserve.ownership {\n        true => copy_owner(&mut losses, source.stat),",
-        new: "    set_mode(&mut losses, source.stat, Owner::Changed, None);\n    \
-              let owner = match preserve.ownership {\n        true => {\n            \
-              copy_owner(&mut losses, source.stat);\n            Owner::Unchanged\n        }",
+        old: "    let owner = match preserve.ownership {
+        true => copy_owner(&mut losses, source.stat),
+        false => Owner::Unchanged,
+    };
+    let mode = copy_xattrs(&mut losses, source);
+    set_mode(&mut losses, source.stat, owner, mode);",
+        new: "    set_mode(&mut losses, source.stat, Owner::Unchanged, None);
+    if preserve.ownership {
+        copy_owner(&mut losses, source.stat);
+    }
+    copy_xattrs(&mut losses, source);",
         noticed_by: HAZARDS,
     },
     Mutant {
-        name: "times-before-data",
-        wrong: "Times are not set.",
+        name: "lost-times",
+        wrong: "The times of a new file are not set.",
         file: "crates/tree/src/metadata/apply.rs",
         old: "    if preserve.timestamps\n        && let Err(errno) = set_times(target.handle, source.stat)",
         new: "    if preserve.timestamps\n        && target.stat.st_size > 0\n        && let Err(errno) = set_times(target.handle, source.stat)",
@@ -222,11 +229,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         noticed_by: HAZARDS,
     },
     Mutant {
-        name: "destination-link-followed",
-        wrong: "O_NOFOLLOW is left out where a directory of the destination is entered.",
-        file: "crates/tree/src/copy/make_directory.rs",
-        old: "    let mut fd = open_destination(dst.dir, dst.name, OFlags::NOFOLLOW)",
-        new: "    let mut fd = open_destination(dst.dir, dst.name, OFlags::empty())",
+        name: "untrusted-link-followed",
+        wrong: "A link in the destination that another user made is followed.",
+        file: "crates/tree/src/security/symlink.rs",
+        old: "            if !trusted {",
+        new: "            if !trusted && links > LINKS_MAX {",
         noticed_by: HAZARDS,
     },
     Mutant {
