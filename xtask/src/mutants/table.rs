@@ -94,9 +94,9 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "swallowed-close-error",
         wrong: "An error of close(2) is not reported.",
-        file: "crates/tree/src/data/sync.rs",
-        old: "(Action::Close, close(fd))]",
-        new: "(Action::Close, close(fd).or(Ok(())))]",
+        file: "crates/tree/src/data/worker.rs",
+        old: "            return close(fd).map_err(failed(Action::Close, place));",
+        new: "            return close(fd).map_err(failed(Action::Close, place)).or(Ok(()));",
         noticed_by: FAULTS,
     },
     Mutant {
