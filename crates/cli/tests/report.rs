@@ -87,6 +87,69 @@ fn mistakes_are_reported() {
     check(&["report", "/nowhere", "--epsilon", "0"], 2, "0.1 to 20");
 }
 
+#[test]
+fn a_run_of_a_newer_haulage_is_named_with_what_can_read_it() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = small(home.path());
+    let file = run.join("experiment.toml");
+    let whole = fs::read_to_string(&file).expect("committed");
+    let (parts, how) = whole.split_once("[run]\n").expect("a table");
+    let newer = how.replacen("schema = 1", "schema = 2", 1);
+    assert_ne!(newer, how);
+    fs::write(&file, format!("{parts}[run]\n{newer}")).expect("written");
+    for args in [["report", text(&run), "--text"], ["compare", text(&run), text(&run)]] {
+        let output = haulage(&args);
+        let said = testfs::stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let expected = "its files have schema 2, and this haulage reads 1; haulage ";
+        assert!(said.contains(expected) && said.ends_with(" made it and can read it\n"), "{said}");
+    }
+}
+
+/// A page that cannot be written does not destroy the one that is there.
+#[test]
+fn a_failed_page_leaves_the_last_one() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = small(home.path());
+    fs::write(run.join("report.html"), "old").expect("written");
+    let limited =
+        format!("ulimit -f 8; trap '' XFSZ; exec {} report small", env!("CARGO_BIN_EXE_haulage"));
+    let output = testfs::command("bash").args(["-c", &limited]).current_dir(home.path()).output();
+    let said = testfs::stderr(&output.expect("bash runs"));
+    assert!(said.starts_with("haulage report: cannot write 'small/report.html': "), "{said}");
+    assert_eq!(fs::read_to_string(run.join("report.html")).expect("it is there"), "old");
+    let left: Vec<String> = testfs::names_in(&run);
+    assert!(!left.iter().any(|name| name.contains("part")), "{left:?}");
+}
+
+#[test]
+fn colours_follow_the_option_and_the_environment() {
+    let home = tempfile::tempdir().expect("a directory");
+    let run = small(home.path());
+    let is_coloured = |args: &[&str], variable: Option<&str>| {
+        let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
+        command.env_remove("NO_COLOR").args(args).arg(text(&run));
+        command.envs(variable.map(|name| (name, "1")));
+        let output = command.output().expect("haulage runs");
+        assert!(output.status.success(), "{args:?}: {}", testfs::stderr(&output));
+        testfs::stdout(&output).contains('\x1b')
+    };
+    let report = ["report", "--text"];
+    let compare = ["compare", text(&run)];
+    for command in [&report[..], &compare[..]] {
+        let with = |option| [command, &[option]].concat();
+        assert!(!is_coloured(command, None), "{command:?} into a pipe");
+        assert!(!is_coloured(&with("--color=auto"), None), "{command:?}");
+        assert!(is_coloured(&with("--color=always"), None), "{command:?}");
+        // What the user says here comes before what is said everywhere.
+        assert!(is_coloured(&with("--color=always"), Some("NO_COLOR")), "{command:?}");
+        assert!(is_coloured(command, Some("CLICOLOR_FORCE")), "{command:?}");
+        assert!(!is_coloured(&with("--color=never"), Some("CLICOLOR_FORCE")), "{command:?}");
+    }
+    let output = haulage(&["report", "--color=sometimes", text(&run)]);
+    assert_eq!(output.status.code(), Some(2), "{}", testfs::stderr(&output));
+}
+
 /// The lines of a run directory are also read if another program has damaged them.
 #[test]
 fn an_impossible_line_of_calls_is_named() {

@@ -60,8 +60,10 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
     if open.count > 0 {
         paragraph(text, &open.sentence(), columns);
         if let Some(further) = open.further {
-            // A command stays on one line, to be copied.
-            let _ = writeln!(text, "  {}", visible(&resolve::command(&source.run, further)));
+            let command = resolve::command_in(&source.run, further, columns);
+            command.lines().for_each(|line| {
+                let _ = writeln!(text, "{}", visible(line));
+            });
         }
     }
     let main = definition.main_part();

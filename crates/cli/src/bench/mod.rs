@@ -35,7 +35,7 @@ use progress_view::ProgressView;
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     command::run("bench", arguments, |args: &Args| {
         let text = match &args.resume {
-            _ if args.list => plan::list(BUILT_IN),
+            _ if args.list => plan::list(BUILT_IN, output::columns()),
             Some(path) => resume(args, path)?,
             None => run(args)?,
         };
@@ -66,7 +66,7 @@ fn run(args: &Args) -> anyhow::Result<String> {
         (time, _) => time,
     };
     if args.dry_run {
-        return plan::of(&definition, args.rounds, time);
+        return plan::of(&definition, args.rounds, time, output::columns());
     }
     let how = HowRun {
         seconds: time.map(|time| time.as_secs_f64()),
@@ -88,7 +88,7 @@ fn resume(args: &Args, path: &Path) -> anyhow::Result<String> {
     }
     if args.dry_run {
         let time = how.seconds.map(Duration::from_secs_f64);
-        return plan::of(&before.definition, how.rounds, time);
+        return plan::of(&before.definition, how.rounds, time, output::columns());
     }
     require_same_version_and_kernel(&before)?;
     let definition = before.definition.clone();

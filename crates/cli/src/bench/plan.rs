@@ -11,22 +11,24 @@ use lab::experiment::library::BuiltIn;
 use lab::experiment::space::SpaceNeeded;
 use lab::words;
 
-use crate::terminal::text::counted;
+use crate::terminal::output::{BOLD, styled};
+use crate::terminal::text::{counted, wrapped, wrapped_behind};
 
 /// The built-in experiments, in a few lines each.
-pub(super) fn list(built_in: &[BuiltIn]) -> String {
+pub(super) fn list(built_in: &[BuiltIn], columns: usize) -> String {
     let mut text = String::new();
     for built_in in built_in {
         let definition = built_in.definition().expect("a test parses all of them");
         let minutes = words::duration(definition.minutes * 60.0);
-        text.push_str(&format!(
-            "{}\n  {}\n  {}\n  {} in {} cells, {minutes} unless --time is given\n",
-            definition.name,
-            definition.title,
-            definition.question,
+        text.push_str(&styled(BOLD, &definition.name));
+        let extent = format!(
+            "{} in {} cells, {minutes} unless --time is given",
             counted(definition.parts.len(), "part"),
             definition.cells().len(),
-        ));
+        );
+        for line in [&definition.title, &definition.question, &extent] {
+            text.push_str(&wrapped_behind("  ", line, columns));
+        }
     }
     text
 }
@@ -36,39 +38,49 @@ pub(super) fn of(
     definition: &Definition,
     rounds: Option<u32>,
     time: Option<Duration>,
+    columns: usize,
 ) -> anyhow::Result<String> {
     let room = SpaceNeeded::of(definition);
-    let mut text = format!("{}: {}\n\n", definition.name, definition.question);
+    let heading = format!("{}: {}", definition.name, definition.question);
+    let mut text = styled(BOLD, &wrapped(&heading, columns, "")) + "\n";
     for part in &definition.parts {
-        text.push_str(&of_part(definition, part));
+        text.push_str(&of_part(definition, part, columns));
     }
+    text.push('\n');
     let round = estimate::seconds_of_rounds(definition);
     let least = round * f64::from(rounds.unwrap_or(SESSIONS_MIN));
-    text.push_str(&format!(
-        "\n{} for sources and {} for what the runs write; {} of memory to keep them in the page cache\n",
+    let space = format!(
+        "{} for sources and {} for what the runs write; {} of memory to keep them in the page cache",
         words::bytes(room.src_bytes),
         words::bytes(room.dst_bytes),
         words::bytes(room.memory_bytes),
-    ));
-    text.push_str(&match (rounds, time) {
+    );
+    text.push_str(&wrapped(&space, columns, "  "));
+    let duration = match (rounds, time) {
         (Some(rounds), _) => {
-            format!("{} of each cell, about {}\n", counted(rounds as usize, "round"), words::duration(least))
+            format!(
+                "{} of each cell, about {}",
+                counted(rounds as usize, "round"),
+                words::duration(least)
+            )
         }
         (None, Some(time)) => format!(
-            "at most {}; the {SESSIONS_MIN} sessions of each cell that an answer needs take about {}\n",
+            "at most {}; the {SESSIONS_MIN} sessions of each cell that an answer needs take about {}",
             words::duration(time.as_secs_f64()),
             words::duration(least),
         ),
-        (None, None) => format!("at least about {}\n", words::duration(least)),
-    });
+        (None, None) => format!("at least about {}", words::duration(least)),
+    };
+    text.push_str(&wrapped(&duration, columns, "  "));
     if time.is_some_and(|time| time.as_secs_f64() < least) {
-        text.push_str("that is longer than the time limit: many comparisons would be unresolved\n");
+        let warning = "that is longer than the time limit: many comparisons would be unresolved";
+        text.push_str(&wrapped(warning, columns, "  "));
     }
     require_memory(&room)?;
     Ok(text)
 }
 
-fn of_part(definition: &Definition, part: &Part) -> String {
+fn of_part(definition: &Definition, part: &Part, columns: usize) -> String {
     let cells = definition.cells().iter().filter(|(_, cell)| cell.part == part.name).count();
     let states: Vec<&str> = part.states.iter().map(|state| state.name()).collect();
     let mut factors = vec![
@@ -84,15 +96,14 @@ fn of_part(definition: &Definition, part: &Part) -> String {
         factors.push(format!("{} at once", at_once.join(", ")));
     }
     let seconds = estimate::seconds_of_part(definition, part);
-    format!(
-        "{} ({}): {}\n  {}; {}, about {} a round of all\n",
-        part.name,
-        part.workload,
-        part.question,
+    let heading = format!("{} ({}): {}", part.name, part.workload, part.question);
+    let extent = format!(
+        "{}; {}, about {} a round of all",
         factors.join(", "),
         counted(cells, "cell"),
         words::nanoseconds(seconds * 1e9),
-    )
+    );
+    wrapped(&heading, columns, "  ") + &wrapped_behind("  ", &extent, columns)
 }
 
 /// Fails if the files do not fit into the page cache: runs would measure swapping.

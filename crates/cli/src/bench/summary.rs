@@ -61,11 +61,9 @@ pub(super) fn render(
         count => format!(", with {count} notes on the samples"),
     };
     let path = &run.path;
-    text.push_str(&format!(
-        "Tables and analyses{notes}: {}\n",
-        path.join(files::DETAILS).display()
-    ));
-    text.push_str(&format!("Samples and verdict: {}\n", path.display()));
+    let details = format!("Tables and analyses{notes}: {}", path.join(files::DETAILS).display());
+    text.push_str(&wrapped(&details, columns, "  "));
+    text.push_str(&wrapped(&format!("Samples and verdict: {}", path.display()), columns, "  "));
     text
 }
 
@@ -107,14 +105,14 @@ fn of_part(part: &PartVerdict, definition: &Definition) -> String {
     }
 }
 
-/// What is unresolved, with the command that would help on a line of its own.
+/// What is unresolved, with the command that would help below it.
 fn of_unresolved(open: &Unresolved, run: &Run, columns: usize) -> String {
     if open.count == 0 {
         return String::new();
     }
     let mut text = wrapped(&open.sentence(), columns, "");
     if let Some(further) = open.further {
-        text.push_str(&format!("  {}\n", resolve::command(run, further)));
+        text.push_str(&resolve::command_in(run, further, columns));
     }
     text
 }

@@ -10,6 +10,9 @@ use crate::bench::table::in_both_states;
 use crate::terminal::output::{BEST, BOLD, DIM, SLOWER, styled};
 use crate::terminal::text::{wrapped, wrapped_each};
 
+/// The columns of ratio, interval and answer, and the spaces before them.
+const FIGURES_COLUMNS: usize = 2 + 2 + 6 + 2 + 16 + 2 + 10;
+
 /// The most cells of only one run that are named.
 const NAMED_MAX: usize = 20;
 
@@ -26,7 +29,7 @@ pub(super) fn render(change: &Change, runs: [&Run; 2], columns: usize) -> String
     lines.extend(of_environments(change));
     lines.push(String::new());
     let mut text = wrapped_each(&lines, columns);
-    text.push_str(&table(&change.cells));
+    text.push_str(&table(&change.cells, columns));
     text.push_str(&styled(BOLD, &wrapped(&summary(change), columns, "")));
     let mut lines = Vec::new();
     for (which, names) in [("first", &change.only_in_first), ("second", &change.only_in_second)] {
@@ -66,7 +69,9 @@ fn of_environments(change: &Change) -> Vec<String> {
     lines
 }
 
-fn table(cells: &[CellChange]) -> String {
+/// A row for each variant and cell. If the columns do not suffice, a cell has a line of its own above its
+/// variants.
+fn table(cells: &[CellChange], columns: usize) -> String {
     if cells.is_empty() {
         return String::new();
     }
@@ -75,14 +80,22 @@ fn table(cells: &[CellChange]) -> String {
     };
     let (cell_width, variant_width) =
         (width(|cell| &cell.cell, "cell"), width(|cell| &cell.variant, "variant"));
+    let is_narrow = cell_width + variant_width + FIGURES_COLUMNS > columns;
+    let cell_width = if is_narrow { 0 } else { cell_width };
     let row = |cell: &str, variant: &str, ratio: &str, interval: &str, answer: &str| {
         format!(
             "{cell:<cell_width$}  {variant:<variant_width$}  {ratio:>6}  {interval:<16}  {answer}"
         )
     };
-    let head = row("cell", "variant", "ratio", "95 % interval", "answer");
+    let head =
+        row(if is_narrow { "" } else { "cell" }, "variant", "ratio", "95 % interval", "answer");
     let mut text = styled(BOLD, &head);
+    let mut above = "";
     for change in cells {
+        if is_narrow && change.cell != above {
+            above = &change.cell;
+            text.push_str(&format!("{above}\n"));
+        }
         let three = |value: Option<f64>| value.map(words::three_digits);
         let ratio = three(change.ratio).unwrap_or_else(|| "none".to_owned());
         let interval = three(change.low).zip(three(change.high));
@@ -90,7 +103,8 @@ fn table(cells: &[CellChange]) -> String {
             || "too few sessions".to_owned(),
             |(low, high)| format!("{low} to {high}"),
         );
-        let row = row(&change.cell, &change.variant, &ratio, &interval, change.answer.word());
+        let cell = if is_narrow { "" } else { &change.cell };
+        let row = row(cell, &change.variant, &ratio, &interval, change.answer.word());
         text.push_str(&styled(style_of(change.answer), &row));
     }
     text.push('\n');

@@ -44,7 +44,6 @@ fn of_engine(part: &Part, variant: &Variant) -> String {
         .filter(|other| other.engine.name == engine.name)
         .collect();
     let mut with = Vec::new();
-    let mut flags = String::new();
     for param in engine.params {
         let value = variant.tuning.get(param.name);
         if others.iter().all(|other| other.tuning.get(param.name) == value) {
@@ -60,7 +59,7 @@ fn of_engine(part: &Part, variant: &Variant) -> String {
                 with.push(format!("{} {}", param.name, words::file_size(value)));
             }
             ParamKind::Flag if value == 0 => {}
-            ParamKind::Flag => flags.push_str(&format!(", {}", param.name)),
+            ParamKind::Flag => with.push(param.name.to_owned()),
         }
     }
     if variant.workers > 1 {
@@ -72,7 +71,7 @@ fn of_engine(part: &Part, variant: &Variant) -> String {
     if !with.is_empty() {
         name.push_str(&format!(" with {}", words::listed(&with)));
     }
-    name + &flags
+    name
 }
 
 /// A command line without the places of its operands.
@@ -124,8 +123,8 @@ mod tests {
                 "read and write with 64 KiB buffers",
                 "read and write with 1 MiB buffers and 12 workers",
                 "mmap with 8 MiB windows",
-                "mmap with 8 MiB windows, populate",
-                "mmap with 256 KiB windows, dst",
+                "mmap with 8 MiB windows and populate",
+                "mmap with 256 KiB windows and dst",
             ],
         );
         check(

@@ -175,14 +175,38 @@ impl Unresolved {
 /// The command that makes a new run of the main part of `run`, for so many seconds.
 #[must_use]
 pub fn command(run: &Run, further: Further) -> String {
+    words_of(run, further).join(" ")
+}
+
+/// The same in lines of at most `columns` columns, as far as its words allow that. A shell takes them
+/// as one.
+#[must_use]
+pub fn command_in(run: &Run, further: Further, columns: usize) -> String {
+    let mut text = " ".to_owned();
+    let mut used = 1;
+    for word in words_of(run, further) {
+        let width = word.chars().count();
+        // A space before the word, and one with a backslash after it.
+        if used > 2 && used + 1 + width + 2 > columns {
+            text.push_str(" \\\n   ");
+            used = 3;
+        }
+        text.push_str(&format!(" {word}"));
+        used += 1 + width;
+    }
+    text + "\n"
+}
+
+fn words_of(run: &Run, further: Further) -> Vec<String> {
     let (definition, how) = (&run.definition, &run.how);
     let mut words = vec!["haulage".to_owned(), "bench".to_owned()];
     let names: Vec<String> = definition.parts.iter().map(|part| part.name.clone()).collect();
-    let is_built_in = BuiltIn::by_name(&definition.name).is_some_and(|built_in| {
-        let same = |of: Definition| of.scaled(how.scale).only(&names).as_ref() == Ok(definition);
-        built_in.definition().is_ok_and(same)
+    let built_in = BuiltIn::by_name(&definition.name).and_then(|it| it.definition().ok());
+    let built_in = built_in.filter(|built_in| {
+        built_in.clone().scaled(how.scale).only(&names).as_ref() == Ok(definition)
     });
-    if is_built_in {
+    let parts = built_in.as_ref().unwrap_or(definition).parts.len();
+    if built_in.is_some() {
         words.push(definition.name.clone());
         if how.scale != 1.0 {
             words.extend(["--scale".to_owned(), how.scale.to_string()]);
@@ -195,7 +219,7 @@ pub fn command(run: &Run, further: Further) -> String {
     if how.dst_dir != how.src_dir {
         words.extend(["--on".to_owned(), quoted(&how.dst_dir)]);
     }
-    if definition.parts.len() > 1 {
+    if parts > 1 {
         words.extend(["--part".to_owned(), definition.main_part().name.clone()]);
     }
     if let Some(runs) = run.path.parent().filter(|runs| **runs != *Path::new("runs")) {
@@ -203,7 +227,7 @@ pub fn command(run: &Run, further: Further) -> String {
         words.extend(["--runs".to_owned(), quoted(runs)]);
     }
     words.extend(["--time".to_owned(), format!("{:.0}", further.seconds)]);
-    words.join(" ")
+    words
 }
 
 /// `path` as a word of a shell.

@@ -367,6 +367,17 @@ fn the_command_names_what_it_runs() {
         "haulage bench engines --scale 0.5 --on /a --on '/with space/it'\\''s' --part warm --runs \
          /elsewhere --time 60"
     );
+    assert_eq!(
+        resolve::command_in(&run, further, 50),
+        "  haulage bench engines --scale 0.5 --on /a --on \\\n    '/with space/it'\\''s' --part warm --runs \\\n    \
+         /elsewhere --time 60\n"
+    );
+    // One part of the built-in experiment is not all of it.
+    run.definition = run.definition.only(&["cold".to_owned()]).expect("it has one");
+    let said = resolve::command(&run, further);
+    assert!(
+        said.starts_with("haulage bench engines --scale 0.5 ") && said.contains(" --part cold ")
+    );
     // A changed experiment is no longer the built-in one.
     run.definition.parts[0].sizes.pop();
     let said = resolve::command(&run, further);
