@@ -86,7 +86,11 @@ fn head(text: &mut String, summary: &Summary<'_>, columns: usize) {
 /// A line for each range of files of an answer.
 fn rows(text: &mut String, answer: &Conclusion, columns: usize) {
     for row in &answer.rows {
-        paragraph(text, &format!("- {}: {}.", row.files, row.said), columns);
+        let mut row_text = String::new();
+        paragraph(&mut row_text, &format!("{}: {}.", row.files, row.said), columns - 2);
+        for (index, line) in row_text.lines().enumerate() {
+            let _ = writeln!(text, "{} {line}", if index == 0 { "-" } else { " " });
+        }
     }
 }
 

@@ -151,7 +151,7 @@ enum Standing {
     /// All variants are shown to be slower than the baseline.
     Baseline { next: Share, sharers: Vec<String> },
     /// Nothing is faster, by more than what matters.
-    NoneFaster { equivalent: Vec<String>, sharers: Vec<String> },
+    NoneFaster { sharers: Vec<String> },
     /// Nothing is shown to be faster.
     Open { unresolved: usize, of: usize, sharers: Vec<String> },
     /// Nothing has a ratio.
@@ -297,7 +297,7 @@ impl Standing {
             Some(next) if named(Answer::Equivalent).is_empty() => {
                 Standing::Baseline { next, sharers }
             }
-            _ => Standing::NoneFaster { equivalent: named(Answer::Equivalent), sharers },
+            _ => Standing::NoneFaster { sharers },
         }
     }
 
@@ -306,7 +306,7 @@ impl Standing {
             Standing::Fastest { sharers, .. }
             | Standing::Close { sharers, .. }
             | Standing::Baseline { sharers, .. }
-            | Standing::NoneFaster { sharers, .. }
+            | Standing::NoneFaster { sharers }
             | Standing::Open { sharers, .. } => sharers,
             Standing::TooFew => &[],
         }
@@ -321,7 +321,6 @@ impl Standing {
                 all.sort_unstable();
                 all
             }
-            Standing::NoneFaster { equivalent, .. } => equivalent.clone(),
             _ => Vec::new(),
         };
         let (kind, first) = self.rough_key();
@@ -362,12 +361,6 @@ impl Standing {
                         None => others.push(share.clone()),
                     }
                 }
-            }
-            (
-                Standing::NoneFaster { equivalent, .. },
-                Standing::NoneFaster { equivalent: of, .. },
-            ) => {
-                equivalent.retain(|variant| of.contains(variant));
             }
             (
                 Standing::Open { unresolved, of, .. },
@@ -530,7 +523,7 @@ impl Told<'_> {
             (false, _) => "the circumstances",
         };
         let sentence = format!(
-            "On this machine the answer depends on {factors}{common}. Compared with the time of {}:",
+            "On this machine the fastest way depends on {factors}{common}. Compared with the time of {}:",
             self.baseline
         );
         Conclusion { sentence, rows }
@@ -562,19 +555,25 @@ impl Told<'_> {
                 let shares: Vec<String> = all.iter().map(|it| it.ratios()).collect();
                 let widest = all.iter().max_by(|a, b| a.within.total_cmp(&b.within));
                 format!(
-                    "{} is the fastest{place}, too close to call between them: {} of {of}, {}",
+                    "{} is the fastest{place}, too close to call: {} of {of}, {}",
                     words::listed_with("or", &names),
                     words::listed(&shares),
                     widest.map_or_else(String::new, |it| it.sure())
                 )
             }
-            Standing::Close { leader, others, unknown, .. } => format!(
-                "{} took the least time{place}: {} of {of}, {}; {} others are too close to it to call",
-                name(&leader.variant),
-                leader.ratios(),
-                leader.sure(),
-                others.len() + unknown
-            ),
+            Standing::Close { leader, others, unknown, .. } => {
+                let leading = name(&leader.variant);
+                let others = match others.len() + unknown {
+                    1 => "another one".to_owned(),
+                    several => format!("one of {several} others"),
+                };
+                format!(
+                    "{leading} or {others} is the fastest{place}, too close to call: \
+                     {leading} takes {} of {of}, {}",
+                    leader.ratios(),
+                    leader.sure()
+                )
+            }
             Standing::Baseline { next, .. } => {
                 let (ratios, sure) = (next.ratios(), next.sure());
                 let next_to = match next.variant.as_str() {
@@ -589,30 +588,24 @@ impl Told<'_> {
                 format!("{baseline} is the fastest{place}; {next_to}, {sure}")
             }
             Standing::TooFew => format!("there were too few sessions to compare{place}"),
-            Standing::NoneFaster { equivalent, .. } => {
-                let as_long = match equivalent.len() {
-                    0 => String::new(),
-                    1..=NAMED_MAX => {
-                        let names: Vec<String> = equivalent.iter().map(|it| name(it)).collect();
-                        let verb = if names.len() == 1 { "takes" } else { "take" };
-                        format!("; {} {verb} as long", words::listed(&names))
-                    }
-                    count => format!("; {count} others take as long"),
-                };
-                format!(
-                    "nothing is faster than {baseline}{place} by a difference that matters{as_long}"
-                )
+            // In a list its sentence has the name of the baseline.
+            Standing::NoneFaster { .. } if time.is_some() => {
+                "nothing is noticeably faster".to_owned()
             }
-            Standing::Open { of: 1, .. } => format!(
-                "nothing is shown to be faster than {baseline}{place}; the comparison is too close to \
-                 call"
-            ),
+            Standing::NoneFaster { .. } => {
+                format!("nothing is noticeably faster than {baseline}{place}")
+            }
             Standing::Open { unresolved, of, .. } => {
-                let verb = if *unresolved == 1 { "is" } else { "are" };
-                format!(
-                    "nothing is shown to be faster than {baseline}{place}; {unresolved} of {of} \
-                     comparisons {verb} too close to call"
-                )
+                let than = match time {
+                    Some(_) => String::new(),
+                    None => format!(" than {baseline}{place}"),
+                };
+                let open = match (unresolved, of) {
+                    (_, 1) => "the comparison is".to_owned(),
+                    (1, all) => format!("1 of {all} comparisons is"),
+                    (open, all) => format!("{open} of {all} comparisons are"),
+                };
+                format!("nothing is shown to be faster{than}; {open} too close to call")
             }
         };
         let sharers: Vec<String> =
