@@ -18,9 +18,9 @@ command=$1
 shift
 short=no
 case $command in
-race) short=2 ;;
-bench) short=5 ;;
-tune) short=4 ;;
+race) short=1 ;;
+bench) short=3 ;;
+tune) short=2 ;;
 esac
 for arg; do
     case $arg in --list|--dry-run|--show|--forget|--help) short=no ;; esac
@@ -73,7 +73,7 @@ fn documents() -> Vec<PathBuf> {
             }
         }
     }
-    for name in ["README", "ARCHITECTURE", "METHODOLOGY", "CONTRIBUTING", "CHANGELOG"] {
+    for name in ["README", "ARCHITECTURE", "METHODOLOGY", "CONTRIBUTING", "CHANGELOG", "ROADMAP"] {
         found.push(PathBuf::from(name).with_extension("md"));
     }
     found
