@@ -16,7 +16,7 @@ pub(crate) struct Feature {
     pub(crate) name: &'static str,
     /// The first release that has it, as major and minor number.
     pub(crate) since: (u32, u32),
-    /// What haulage does with it, as the end of a sentence.
+    /// What haulage does with it, as the end of a sentence that begins with "haulage".
     pub(crate) purpose: &'static str,
     /// Why it is not found, if it is not.
     pub(crate) missing: Option<String>,
@@ -51,8 +51,13 @@ pub(crate) fn features() -> Vec<Feature> {
     };
     let all = [
         ("copy_file_range", (5, 3), "copies inside the kernel", engine("copy_file_range")),
-        ("splice", (2, 6), "copies through a pipe without user memory", engine("splice")),
-        ("io_uring", (5, 1), "reads ahead of its writes with direct_read", io_uring()),
+        ("splice", (2, 6), "copies through a pipe, without user memory", engine("splice")),
+        (
+            "io_uring",
+            (5, 1),
+            "reads files that are not in the page cache ahead (direct_read)",
+            io_uring(),
+        ),
         ("cachestat", (6, 5), "asks how much of a file is in the page cache", cachestat()),
         ("statx DIO alignment", (6, 1), "aligns direct I/O as the file system asks", alignment()),
     ];

@@ -112,12 +112,12 @@ fn on_calls(found: &Findings) -> Vec<String> {
     for Call { name, reason, since, purpose, .. } in
         found.kernel.calls.iter().filter(|call| !call.found)
     {
-        // The alignment is also missing where the program's file system does not report it.
-        match release < *since {
-            true => advice
-                .push(format!("Linux {} and later have {name}: haulage {purpose}.", shown(*since))),
-            false if *name == "statx DIO alignment" => {}
-            false => advice.push(format!("{name} is not available: {reason}. haulage {purpose}.")),
+        if release < *since {
+            let since = shown(*since);
+            advice.push(format!("Linux {since} and later have {name}: with it haulage {purpose}."));
+        } else if *name != "statx DIO alignment" {
+            // The alignment is also missing where the program's file system does not report it.
+            advice.push(format!("There is no {name}: {reason}. With it haulage {purpose}."));
         }
     }
     if release < DONTCACHE_SINCE {
@@ -142,4 +142,85 @@ fn on_file_systems(found: &Findings) -> Vec<String> {
         ];
     }
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::choices::ProfileFound;
+    use super::*;
+
+    /// A machine without fault, of which `change` changes something.
+    fn advice_after(change: impl FnOnce(&mut Findings)) -> Vec<String> {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut found = Findings::between(here, here).expect("a directory that can be opened");
+        found.haulage.profile = "dist";
+        found.kernel.release = "6.18.0".to_owned();
+        for call in &mut found.kernel.calls {
+            (call.found, call.reason) = (true, String::new());
+        }
+        (found.limits.file_bytes, found.limits.open_files_max) = (None, Some(4096));
+        found.profile =
+            ProfileFound { path: Some("/p".to_owned()), applies: true, ..<_>::default() };
+        for place in [&mut found.src, &mut found.dst] {
+            (place.path, place.fs_type) = ("/d".to_owned(), Some("ext4".to_owned()));
+            (place.read_only, place.not_writable, place.free_bytes) = (false, None, 1 << 30);
+        }
+        change(&mut found);
+        on(&found)
+    }
+
+    fn lose(found: &mut Findings, name: &str, reason: &str) {
+        let call = found.kernel.calls.iter_mut().find(|call| call.name == name).expect("a call");
+        (call.found, call.reason) = (false, reason.to_owned());
+    }
+
+    #[test]
+    fn a_machine_without_fault_gets_no_advice() {
+        assert_eq!(advice_after(|_| {}), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_fault_has_its_advice() {
+        type Change = fn(&mut Findings);
+        let cases: &[(Change, &str)] = &[
+            (|it| it.dst.read_only = true, "'/d' is mounted read-only"),
+            (|it| it.dst.free_bytes = 0, "'/d' is full"),
+            (|it| it.dst.not_writable = Some("why".to_owned()), "written in '/d': why."),
+            (|it| it.limits.file_bytes = Some(1 << 20), "more than 1 MiB cannot be written"),
+            (|it| it.limits.open_files_max = Some(100), "Only 100 files may be open"),
+            (|it| it.profile.applies = false, "in three minutes: haulage tune /d"),
+            (
+                |it| it.profile.stale = vec!["x".to_owned()],
+                "are stale: x. New ones: haulage tune /d",
+            ),
+            (|it| it.profile.problems = vec!["y".to_owned()], "'/p' is not used as it is: y."),
+            (|it| it.haulage.profile = "dev", "is not optimised"),
+            (|it| it.haulage.profile = "release", "1.2 times as long"),
+            (|it| lose(it, "io_uring", "why"), "There is no io_uring: why. With it haulage reads"),
+            (|it| it.kernel.release = "6.1.0".to_owned(), "Linux 6.14 and later"),
+        ];
+        for (change, expected) in cases {
+            let advice = advice_after(change);
+            assert!(advice.len() == 1 && advice[0].contains(expected), "{expected}: {advice:?}");
+        }
+    }
+
+    #[test]
+    fn an_old_kernel_and_an_xfs_without_reflink() {
+        let advice = advice_after(|it| {
+            it.kernel.release = "6.1.0".to_owned();
+            lose(it, "cachestat", "why");
+        });
+        assert!(advice[0].starts_with("Linux 6.5 and later have cachestat: with it haulage asks"));
+        let advice = advice_after(|it| it.kernel.release = "5.4.0".to_owned());
+        assert_eq!(advice[0], "haulage is meant for Linux 5.10 and later.");
+        let advice = advice_after(|it| {
+            it.dst.fs_type = Some("xfs".to_owned());
+            let reflink = it.engines.iter_mut().find(|it| it.name == "reflink").expect("a row");
+            reflink.verdict = "no";
+        });
+        assert!(advice.len() == 1 && advice[0].contains("mkfs.xfs -m reflink=1"), "{advice:?}");
+    }
 }
