@@ -7,6 +7,25 @@
 //! [`stats`] without I/O. The lab writes to one [`scratch`] directory, which is removed however the
 //! program ends; after SIGKILL the next run reports it.
 //!
+//! # Results
+//!
+//! [`run_dir::Run::read`] reads a run directory: its definition, and every [`sample`] as a row of
+//! fields. The crate `haulage-report` adds the [`verdict`] of the run.
+//!
+//! ```no_run
+//! use haulage_lab::run_dir::Run;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let run = Run::read("runs/20260131T120000Z-host-engines".as_ref())?;
+//! for sample in &run.samples {
+//!     println!("{} {} {} ns", sample.cell, sample.variant, sample.measured.elapsed_ns);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Rules
+//!
 //! Where a rule is implemented:
 //!
 //! | rule | where |

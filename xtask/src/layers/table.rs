@@ -51,6 +51,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { folder: "crates/engines", rule: Rule::Layers(ENGINES) },
     CrateRule { folder: "crates/tree", rule: Rule::Layers(TREE) },
     CrateRule { folder: "crates/haulage", rule: Rule::Layers(HAULAGE) },
+    CrateRule { folder: "crates/capi", rule: Rule::Layers(CAPI) },
     CrateRule { folder: "crates/lab", rule: Rule::Layers(LAB) },
     CrateRule { folder: "crates/report", rule: Rule::Layers(REPORT) },
     CrateRule { folder: "crates/cli", rule: Rule::Layers(CLI) },
@@ -109,6 +110,15 @@ const HAULAGE: &[Layer] = &[
     layer("progress totals", "counts during and after a copy"),
     layer("cancel", "cancellation, and the answers of callbacks"),
     layer("events options prediction", "the values of the crates below"),
+];
+
+const CAPI: &[Layer] = &[
+    layer("lib", "the library"),
+    layer("copyfile", "the interface of copyfile(3)"),
+    layer("exports", "the functions of haulage.h"),
+    layer("state", "the state that they take"),
+    layer("interface", "the constants and structures of haulage.h"),
+    layer("border", "panics, errno and strings at the border to C"),
 ];
 
 const CLI: &[Layer] = &[

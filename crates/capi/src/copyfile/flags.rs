@@ -1,0 +1,142 @@
+//! The flags of copyfile.h, and what they mean for a copy on Linux.
+
+use std::path::Path;
+
+use haulage::options::{Existing, Follow, Keep, Make, ModeRule, Options, Preserve, Reflink};
+
+use super::ends::Ends;
+
+const ACL: u32 = 1 << 0;
+const STAT: u32 = 1 << 1;
+const XATTR: u32 = 1 << 2;
+const DATA: u32 = 1 << 3;
+const RECURSIVE: u32 = 1 << 15;
+const CHECK: u32 = 1 << 16;
+const EXCL: u32 = 1 << 17;
+const NOFOLLOW_SRC: u32 = 1 << 18;
+const NOFOLLOW_DST: u32 = 1 << 19;
+const MOVE: u32 = 1 << 20;
+const UNLINK: u32 = 1 << 21;
+const CLONE: u32 = 1 << 24;
+const CLONE_FORCE: u32 = 1 << 25;
+const DATA_SPARSE: u32 = 1 << 27;
+
+/// Those that have a meaning here. The others are those about AppleDouble files, tracked files and
+/// copies in place, which Linux does not have.
+const KNOWN: u32 = ACL
+    | STAT
+    | XATTR
+    | DATA
+    | RECURSIVE
+    | CHECK
+    | EXCL
+    | NOFOLLOW_SRC
+    | NOFOLLOW_DST
+    | MOVE
+    | UNLINK
+    | CLONE
+    | CLONE_FORCE
+    | DATA_SPARSE;
+
+/// What both flags for clones imply.
+const OF_CLONE: u32 = EXCL | ACL | STAT | XATTR | DATA | NOFOLLOW_SRC;
+
+/// The flags of one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flags(u32);
+
+impl Flags {
+    /// ENOTSUP for a flag without a meaning on Linux.
+    pub(super) fn of(flags: u32) -> Result<Flags, Ends> {
+        if flags & !KNOWN != 0 {
+            return Err(Ends::Errno(libc::ENOTSUP));
+        }
+        let clones = flags & (CLONE | CLONE_FORCE) != 0;
+        Ok(Flags(if clones { flags | OF_CLONE } else { flags }))
+    }
+
+    fn has(self, any: u32) -> bool {
+        self.0 & any != 0
+    }
+
+    pub(super) fn is_recursive(self) -> bool {
+        self.has(RECURSIVE)
+    }
+
+    pub(super) fn only_checks(self) -> bool {
+        self.has(CHECK)
+    }
+
+    pub(super) fn moves(self) -> bool {
+        self.has(MOVE)
+    }
+
+    pub(super) fn excludes_existing(self) -> bool {
+        self.has(EXCL)
+    }
+
+    pub(super) fn follows_source(self) -> bool {
+        !self.has(NOFOLLOW_SRC)
+    }
+
+    /// The options of the copy.
+    pub(super) fn options(self) -> Options {
+        let make = match self.has(DATA | DATA_SPARSE) {
+            true => Make::Copy,
+            false => Make::AttributesOnly,
+        };
+        let preserve = Preserve {
+            // An access control list contains the permission bits.
+            mode: if self.has(ACL | STAT) { ModeRule::Preserve } else { ModeRule::Umask },
+            ownership: self.has(STAT),
+            timestamps: self.has(STAT),
+            xattr: if self.has(XATTR) { Keep::IfPossible } else { Keep::No },
+            quiet: true,
+            ..Preserve::default()
+        };
+        Options {
+            make,
+            preserve,
+            follow: match (self.follows_source(), self.is_recursive()) {
+                (false, _) => Follow::Never,
+                (true, true) => Follow::CommandLine,
+                (true, false) => Follow::Always,
+            },
+            existing: if self.has(EXCL) { Existing::Fail } else { Existing::Replace },
+            // A file that is removed first is not followed, if it is a symbolic link.
+            remove_destination: self.has(UNLINK | NOFOLLOW_DST),
+            reflink: if self.has(CLONE_FORCE) { Reflink::Always } else { Reflink::Auto },
+            ..Options::default()
+        }
+    }
+
+    /// For COPYFILE_CHECK: those of the flags for which `from` has something to copy.
+    pub(super) fn present(self, from: &Path) -> Result<u32, Ends> {
+        let attributes = names_of_attributes(from, self.follows_source())?;
+        let is_acl = |name: &[u8]| name.starts_with(b"system.posix_acl_");
+        let has_acl = attributes.iter().any(|name| is_acl(name));
+        let has_others = attributes.iter().any(|name| !is_acl(name));
+        let present =
+            STAT | DATA | if has_acl { ACL } else { 0 } | if has_others { XATTR } else { 0 };
+        Ok(self.0 & present)
+    }
+}
+
+/// The extended attributes of a file.
+fn names_of_attributes(path: &Path, follow: bool) -> Result<Vec<Vec<u8>>, Ends> {
+    let mut names = vec![0u8; 64 << 10];
+    let result = match follow {
+        true => rustix::fs::listxattr(path, &mut names[..]),
+        false => rustix::fs::llistxattr(path, &mut names[..]),
+    };
+    match result {
+        Ok(bytes) => Ok(names[..bytes]
+            .split(|&byte| byte == 0)
+            .filter(|name| !name.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect()),
+        // The file system has none.
+        Err(rustix::io::Errno::OPNOTSUPP) => Ok(Vec::new()),
+        Err(errno) => Err(Ends::Errno(errno.raw_os_error())),
+    }
+}

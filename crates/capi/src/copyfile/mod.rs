@@ -1,0 +1,154 @@
+//! The interface of copyfile(3), as the public manual page of macOS describes it, on Linux.
+//!
+//! | question | file |
+//! |---|---|
+//! | what a flag means here, and which have no meaning | `flags.rs` |
+//! | what a program sets and gets | `state.rs` |
+//! | the copy, and the stages of the callback | `run.rs` |
+//!
+//! Safety of each function: a pointer is null, or that of what its type and the header say.
+
+mod ends;
+mod flags;
+mod run;
+mod state;
+
+use std::ffi::{c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr;
+
+use crate::border::{c_text, errno, guarded, path, set_errno, status};
+use ends::Ends;
+use flags::Flags;
+
+pub use state::CopyfileState;
+use state::Place;
+
+/// A new state; NULL if there is no memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn copyfile_state_alloc() -> *mut CopyfileState {
+    guarded(ptr::null_mut(), || Box::into_raw(Box::<CopyfileState>::default()))
+}
+
+/// Frees a state; NULL is ignored. Descriptors stay open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn copyfile_state_free(state: *mut CopyfileState) -> c_int {
+    if !state.is_null() {
+        // SAFETY: the caller's promise.
+        let state = unsafe { Box::from_raw(state) };
+        guarded((), || drop(state));
+    }
+    0
+}
+
+/// Stores a value of the state in `*value`; EINVAL for an unknown one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn copyfile_state_get(
+    state: *mut CopyfileState,
+    flag: u32,
+    value: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let state = unsafe { state.as_ref() };
+    guarded(-1, || {
+        status(state.filter(|_| !value.is_null()).ok_or(libc::EINVAL).and_then(|state| {
+            // SAFETY: `value` is not null, and the caller's promise.
+            state.get(flag, unsafe { Place::new(value) })
+        }))
+    })
+}
+
+/// Sets a value of the state: what `value` points to, or the callback or context itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn copyfile_state_set(
+    state: *mut CopyfileState,
+    flag: u32,
+    value: *const c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let state = unsafe { state.as_ref() };
+    guarded(-1, || {
+        status(state.ok_or(libc::EINVAL).and_then(|state| {
+            // SAFETY: the caller's promise.
+            unsafe { state.set(flag, value) }
+        }))
+    })
+}
+
+/// Copies the file `from` to the name `to`, as the flags say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn copyfile(
+    from: *const c_char,
+    to: *const c_char,
+    state: *mut CopyfileState,
+    flags: u32,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let from = unsafe { path(from) }.ok();
+    // SAFETY: the caller's promise.
+    let to = unsafe { path(to) }.ok();
+    // SAFETY: the caller's promise.
+    let given = unsafe { state.as_ref() };
+    let before = errno();
+    guarded(-1, || {
+        let own = CopyfileState::default();
+        let state = given.unwrap_or(&own);
+        let named = |given: Option<&Path>, kept: Option<std::ffi::CString>| {
+            let kept = kept.map(|kept| std::ffi::OsStr::from_bytes(kept.as_bytes()).into());
+            given.map(Path::to_owned).or(kept)
+        };
+        let (kept_from, kept_to) = state.names();
+        finish(
+            before,
+            Flags::of(flags).and_then(|flags| {
+                match (named(from, kept_from), named(to, kept_to)) {
+                    (Some(from), Some(to)) => {
+                        state.set_names(&c_text(&from), &c_text(&to));
+                        run::copy(&from, &to, state, flags)
+                    }
+                    // The descriptors that the program has set.
+                    (None, None) => run::copy_open(state.fds(), state, flags),
+                    _ => Err(Ends::Errno(libc::EINVAL)),
+                }
+            }),
+        )
+    })
+}
+
+/// Copies what is open as `from` to what is open as `to`, as the flags say. Flags about names have no
+/// effect.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcopyfile(
+    from: c_int,
+    to: c_int,
+    state: *mut CopyfileState,
+    flags: u32,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let given = unsafe { state.as_ref() };
+    let before = errno();
+    guarded(-1, || {
+        let own = CopyfileState::default();
+        let state = given.unwrap_or(&own);
+        finish(
+            before,
+            Flags::of(flags).and_then(|flags| {
+                state.set_fds(from, to);
+                run::copy_open((from, to), state, flags)
+            }),
+        )
+    })
+}
+
+/// The result of a copy. After a callback has ended it, errno is as it was.
+fn finish(errno_before: c_int, result: Result<c_int, Ends>) -> c_int {
+    match result {
+        Ok(value) => value,
+        Err(Ends::Errno(errno)) => status(Err(errno)),
+        Err(Ends::Quit) => {
+            set_errno(errno_before);
+            -1
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The state of copyfile(3): what a program sets and gets.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use crate::state::lock;
+
+const SRC_FD: u32 = 1;
+const SRC_FILENAME: u32 = 2;
+const DST_FD: u32 = 3;
+const DST_FILENAME: u32 = 4;
+const STATUS_CB: u32 = 6;
+const STATUS_CTX: u32 = 7;
+const COPIED: u32 = 8;
+const WAS_CLONED: u32 = 10;
+
+/// Is told of each stage, and returns whether to continue, skip or quit.
+pub(super) type StatusFn = unsafe extern "C" fn(
+    what: c_int,
+    stage: c_int,
+    state: *mut CopyfileState,
+    src: *const c_char,
+    dst: *const c_char,
+    context: *mut c_void,
+) -> c_int;
+
+/// Where a program wants a value.
+pub(super) struct Place(*mut c_void);
+
+impl Place {
+    /// # Safety
+    /// `value` points to a variable of the type that the flag beside it names.
+    pub(super) unsafe fn new(value: *mut c_void) -> Place {
+        Place(value)
+    }
+
+    fn put<T>(self, value: T) {
+        // SAFETY: the promise of `new`. Each flag has one type, which its manual page names.
+        unsafe { self.0.cast::<T>().write(value) };
+    }
+}
+
+/// The state of copyfile(3). A callback may read it while the copy runs.
+pub struct CopyfileState {
+    names: Mutex<(Option<CString>, Option<CString>)>,
+    fds: Mutex<(c_int, c_int)>,
+    callback: Mutex<(Option<StatusFn>, *mut c_void)>,
+    copied: AtomicI64,
+    was_cloned: AtomicBool,
+}
+
+impl Default for CopyfileState {
+    fn default() -> CopyfileState {
+        CopyfileState {
+            names: Mutex::default(),
+            fds: Mutex::new((-1, -1)),
+            callback: Mutex::new((None, std::ptr::null_mut())),
+            copied: AtomicI64::new(0),
+            was_cloned: AtomicBool::new(false),
+        }
+    }
+}
+
+impl CopyfileState {
+    /// Stores a value in `place`.
+    pub(super) fn get(&self, flag: u32, place: Place) -> Result<(), c_int> {
+        match flag {
+            SRC_FD => place.put::<c_int>(self.fds().0),
+            DST_FD => place.put::<c_int>(self.fds().1),
+            SRC_FILENAME => place.put::<*const c_char>(self.name(|names| &names.0)),
+            DST_FILENAME => place.put::<*const c_char>(self.name(|names| &names.1)),
+            STATUS_CB => place.put::<Option<StatusFn>>(self.callback().0),
+            STATUS_CTX => place.put::<*mut c_void>(self.callback().1),
+            COPIED => place.put::<i64>(self.copied.load(Ordering::Relaxed)),
+            WAS_CLONED => place.put::<bool>(self.was_cloned.load(Ordering::Relaxed)),
+            _ => return Err(libc::EINVAL),
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// `value` is what `flag` names, or points to it.
+    pub(super) unsafe fn set(&self, flag: u32, value: *const c_void) -> Result<(), c_int> {
+        let is_pointer = matches!(flag, STATUS_CB | STATUS_CTX);
+        if value.is_null() && !is_pointer {
+            return Err(libc::EINVAL);
+        }
+        // SAFETY: the value is not null, and the caller's promise.
+        let number = || unsafe { value.cast::<c_int>().read() };
+        // SAFETY: as above.
+        let text = || unsafe { CStr::from_ptr(value.cast()) }.to_owned();
+        match flag {
+            SRC_FD => lock(&self.fds).0 = number(),
+            DST_FD => lock(&self.fds).1 = number(),
+            SRC_FILENAME => lock(&self.names).0 = Some(text()),
+            DST_FILENAME => lock(&self.names).1 = Some(text()),
+            STATUS_CB => {
+                // SAFETY: a null pointer is no function, and the caller passes no other one.
+                let callback =
+                    unsafe { std::mem::transmute::<*const c_void, Option<StatusFn>>(value) };
+                lock(&self.callback).0 = callback;
+            }
+            STATUS_CTX => lock(&self.callback).1 = value.cast_mut(),
+            _ => return Err(libc::EINVAL),
+        }
+        Ok(())
+    }
+
+    pub(super) fn fds(&self) -> (c_int, c_int) {
+        *lock(&self.fds)
+    }
+
+    pub(super) fn set_fds(&self, src: c_int, dst: c_int) {
+        *lock(&self.fds) = (src, dst);
+    }
+
+    pub(super) fn names(&self) -> (Option<CString>, Option<CString>) {
+        lock(&self.names).clone()
+    }
+
+    /// Names that are the same stay where they are: a program may have their addresses.
+    pub(super) fn set_names(&self, src: &CStr, dst: &CStr) {
+        let mut names = lock(&self.names);
+        for (kept, given) in [(0, src), (1, dst)] {
+            let kept = if kept == 0 { &mut names.0 } else { &mut names.1 };
+            if kept.as_deref() != Some(given) {
+                *kept = Some(given.to_owned());
+            }
+        }
+    }
+
+    fn name(
+        &self,
+        which: impl FnOnce(&(Option<CString>, Option<CString>)) -> &Option<CString>,
+    ) -> *const c_char {
+        let names = lock(&self.names);
+        which(&names).as_ref().map_or(std::ptr::null(), |name| name.as_ptr())
+    }
+
+    pub(super) fn callback(&self) -> (Option<StatusFn>, *mut c_void) {
+        *lock(&self.callback)
+    }
+
+    pub(super) fn set_copied(&self, bytes: u64) {
+        self.copied.store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn set_was_cloned(&self, was_cloned: bool) {
+        self.was_cloned.store(was_cloned, Ordering::Relaxed);
+    }
+
+    /// Calls the callback, if there is one.
+    pub(super) fn call(&self, what: c_int, stage: c_int, src: &CStr, dst: &CStr) -> Option<c_int> {
+        let (callback, context) = self.callback();
+        let state = std::ptr::from_ref(self).cast_mut();
+        // SAFETY: the program has set this function with this context. It may use the state, whose
+        // fields are locked or atomic, and gets strings that live for the call.
+        callback.map(|callback| unsafe {
+            callback(what, stage, state, src.as_ptr(), dst.as_ptr(), context)
+        })
+    }
+}

@@ -1,0 +1,268 @@
+//! The state of a copy: options, callbacks, cancellation, and what came of the last one.
+
+use std::ffi::{CString, OsString, c_int, c_void};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use haulage::options::{Destination, Existing, Follow, Location, Options, Reflink, Request};
+use haulage::{CancelToken, Control, Copied, Copy, CopyFailed, Error, Report};
+
+use crate::border::c_text;
+use crate::interface::{Failure, Progress};
+
+pub(crate) type ProgressCall = unsafe extern "C" fn(*const Progress, *mut c_void) -> c_int;
+pub(crate) type ErrorCall = unsafe extern "C" fn(*const Failure, *mut c_void) -> c_int;
+
+/// Options, callbacks and the result of one copy at a time.
+#[derive(Default)]
+pub struct State {
+    pub(crate) cancel: CancelToken,
+    busy: AtomicBool,
+    pub(crate) setup: Mutex<Setup>,
+    last: Mutex<Last>,
+}
+
+/// What the caller has set.
+#[derive(Default)]
+pub(crate) struct Setup {
+    pub(crate) options: Options,
+    pub(crate) archive: bool,
+    pub(crate) follows: bool,
+    pub(crate) progress_per_second: u32,
+    pub(crate) counts_first: bool,
+    /// Included or not, and the pattern.
+    pub(crate) rules: Vec<(bool, OsString)>,
+    pub(crate) ignore_files: Vec<PathBuf>,
+    pub(crate) on_progress: Option<(ProgressCall, *mut c_void)>,
+    pub(crate) on_error: Option<(ErrorCall, *mut c_void)>,
+}
+
+/// What came of the last copy.
+#[derive(Default)]
+pub(crate) struct Last {
+    pub(crate) report: Report,
+    pub(crate) errno: c_int,
+    pub(crate) path: Option<CString>,
+    pub(crate) text: Option<CString>,
+    pub(crate) engine: Option<CString>,
+}
+
+/// The mark that a copy is running, until it is dropped.
+pub(crate) struct Running<'s>(&'s State);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.busy.store(false, Ordering::Release);
+    }
+}
+
+/// A panic while a lock was held leaves values that are whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// Marks the state as in use; EBUSY if it is.
+    pub(crate) fn begin(&self) -> Result<Running<'_>, c_int> {
+        if self.busy.swap(true, Ordering::Acquire) {
+            return Err(libc::EBUSY);
+        }
+        Ok(Running(self))
+    }
+
+    pub(crate) fn last(&self) -> MutexGuard<'_, Last> {
+        lock(&self.last)
+    }
+
+    /// Changes the setup; EBUSY during a copy.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&mut Setup) -> Result<(), c_int>,
+    ) -> Result<(), c_int> {
+        let _running = self.begin()?;
+        change(&mut lock(&self.setup))
+    }
+
+    /// Records what came of the copy of one file.
+    pub(crate) fn record_file(&self, result: Result<Copied, Error>) -> Result<(), c_int> {
+        let mut last = self.last();
+        *last = Last::default();
+        match result {
+            Ok(copied) => {
+                last.report.totals.data_bytes = copied.data_bytes;
+                last.engine = copied.engine.map(c_text);
+                Ok(())
+            }
+            Err(error) => {
+                last.report.failure_count = 1;
+                last.fail(&error);
+                Err(last.errno)
+            }
+        }
+    }
+
+    /// Records what came of a copy.
+    pub(crate) fn record(&self, result: Result<Report, CopyFailed>) -> Result<(), c_int> {
+        let mut last = self.last();
+        *last = Last::default();
+        let (report, failed) = match result {
+            Ok(report) => (Box::new(report), false),
+            Err(CopyFailed { report, .. }) => (report, true),
+        };
+        let variants = report.totals.variants.iter();
+        let most = variants.max_by_key(|(_, totals)| totals.bytes);
+        last.engine = most.map(|(variant, _)| c_text(variant));
+        if failed {
+            match report.failures.first() {
+                Some(error) => last.fail(error),
+                // It was cancelled between two files.
+                None => {
+                    last.errno = libc::ECANCELED;
+                    last.text = Some(c_text("the copy was cancelled"));
+                }
+            }
+        }
+        last.report = *report;
+        if failed { Err(last.errno) } else { Ok(()) }
+    }
+}
+
+impl Last {
+    fn fail(&mut self, error: &Error) {
+        self.errno = error.errno();
+        self.path = error.path().map(c_text);
+        self.text = Some(c_text(error.to_string()));
+    }
+}
+
+impl Setup {
+    /// Whether one file is copied without the builder.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.on_progress.is_none() && self.on_error.is_none()
+    }
+
+    /// The copy of `src` to the name `dst`.
+    pub(crate) fn copy<'c>(&self, src: OsString, dst: OsString, recursive: bool) -> Copy<'c> {
+        let request = Request { sources: vec![src], destination: Destination::Exact(dst) };
+        let mut copy = Copy::of(request, self.options.clone());
+        if recursive {
+            copy = copy.recursive();
+        }
+        if self.archive {
+            copy = copy.archive();
+        }
+        if self.follows {
+            copy = copy.follow(Follow::Always);
+        }
+        for (include, glob) in &self.rules {
+            copy = if *include { copy.include(glob) } else { copy.exclude(glob) };
+        }
+        for path in &self.ignore_files {
+            copy = copy.ignore_file(path);
+        }
+        if let Some((callback, context)) = self.on_progress {
+            copy = copy.progress(move |progress| call_progress(progress, callback, context));
+            if self.progress_per_second > 0 {
+                copy = copy.progress_per_second(self.progress_per_second);
+            }
+            if self.counts_first {
+                copy = copy.count_first();
+            }
+        }
+        if let Some((callback, context)) = self.on_error {
+            copy = copy.on_error(move |error| call_error(error, callback, context));
+        }
+        copy
+    }
+
+    /// The options of a single file.
+    pub(crate) fn file_options(&self) -> Options {
+        if !self.archive {
+            return self.options.clone();
+        }
+        let follow = if self.follows { Follow::Always } else { Follow::Never };
+        let preserve = Options::archive().preserve;
+        Options { preserve, follow, ..self.options.clone() }
+    }
+
+    /// Sets an option by the flag of `interface.rs`.
+    pub(crate) fn set_flags(&mut self, flags: u64) -> Result<(), c_int> {
+        use crate::interface as flag;
+        if flags & !flag::ALL_FLAGS != 0 {
+            return Err(libc::EINVAL);
+        }
+        let has = |flag: u64| flags & flag != 0;
+        self.archive = has(flag::HAULAGE_ARCHIVE);
+        self.follows = has(flag::HAULAGE_FOLLOW);
+        self.counts_first = has(flag::HAULAGE_COUNT_FIRST);
+        let options = &mut self.options;
+        options.verify = has(flag::HAULAGE_VERIFY);
+        options.atomic = has(flag::HAULAGE_ATOMIC) || has(flag::HAULAGE_RESUME);
+        options.durable = has(flag::HAULAGE_DURABLE);
+        options.resume = has(flag::HAULAGE_RESUME);
+        options.preserve.timestamps = has(flag::HAULAGE_RESUME);
+        options.no_cache = has(flag::HAULAGE_NO_CACHE);
+        options.one_file_system = has(flag::HAULAGE_ONE_FILE_SYSTEM);
+        options.dry_run = has(flag::HAULAGE_DRY_RUN);
+        options.sigbus_handler = has(flag::HAULAGE_ALLOW_SIGBUS_HANDLER);
+        options.remove_destination = has(flag::HAULAGE_REMOVE_DESTINATION);
+        options.existing = match (has(flag::HAULAGE_EXCL), has(flag::HAULAGE_KEEP_EXISTING)) {
+            (true, true) => return Err(libc::EINVAL),
+            (true, false) => Existing::Fail,
+            (false, true) => Existing::Skip,
+            (false, false) => Existing::Replace,
+        };
+        options.reflink = match (has(flag::HAULAGE_CLONE_ALWAYS), has(flag::HAULAGE_CLONE_NEVER)) {
+            (true, true) => return Err(libc::EINVAL),
+            (true, false) => Reflink::Always,
+            (false, true) => Reflink::Never,
+            (false, false) => Reflink::Auto,
+        };
+        Ok(())
+    }
+
+    pub(crate) fn set_profile(&mut self, path: OsString) {
+        self.options.profile = Location::named(&path);
+    }
+}
+
+fn control(answer: c_int) -> Control {
+    match answer {
+        crate::interface::HAULAGE_CONTINUE => Control::Continue,
+        crate::interface::HAULAGE_SKIP => Control::Skip,
+        crate::interface::HAULAGE_QUIT => Control::Quit,
+        // An answer that is not known ends the copy.
+        _ => Control::Quit,
+    }
+}
+
+fn call_progress(
+    progress: &haulage::Progress,
+    callback: ProgressCall,
+    context: *mut c_void,
+) -> Control {
+    let total = progress.total.filter(|total| total.all);
+    let progress = Progress {
+        entries: progress.entries,
+        bytes: progress.bytes,
+        skipped_bytes: progress.skipped_bytes,
+        total_entries: total.map_or(0, |total| total.entries),
+        total_bytes: total.map_or(0, |total| total.bytes),
+        total_known: c_int::from(total.is_some()),
+        elapsed_ns: u64::try_from(progress.elapsed.as_nanos()).unwrap_or(u64::MAX),
+    };
+    // SAFETY: the caller has set this function with this context. The structure lives for the call.
+    control(unsafe { callback(&raw const progress, context) })
+}
+
+fn call_error(error: &Error, callback: ErrorCall, context: *mut c_void) -> Control {
+    let (path, text) = (error.path().map(c_text), c_text(error.to_string()));
+    let failure = Failure {
+        errnum: error.errno(),
+        path: path.as_ref().map_or(std::ptr::null(), |path| path.as_ptr()),
+        text: text.as_ptr(),
+    };
+    // SAFETY: as above; the strings live for the call.
+    control(unsafe { callback(&raw const failure, context) })
+}
