@@ -55,6 +55,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { folder: "crates/lab", rule: Rule::Layers(LAB) },
     CrateRule { folder: "crates/report", rule: Rule::Layers(REPORT) },
     CrateRule { folder: "crates/cli", rule: Rule::Layers(CLI) },
+    CrateRule { folder: "crates/cluster", rule: Rule::Layers(CLUSTER) },
     CrateRule { folder: "crates/testfs", rule: Rule::Layers(TESTFS) },
     CrateRule { folder: "crates/fuzz", rule: Rule::Layers(FUZZ) },
     CrateRule { folder: "xtask", rule: Rule::Layers(XTASK) },
@@ -119,6 +120,19 @@ const CAPI: &[Layer] = &[
     layer("state", "the state that they take"),
     layer("interface", "the constants and structures of haulage.h"),
     layer("border", "panics, errno and strings at the border to C"),
+];
+
+const CLUSTER: &[Layer] = &[
+    layer("lib", "the public interface"),
+    layer("simulation", "ranks on a virtual clock"),
+    layer("surplus", "how many names are worth giving"),
+    layer("protocol", "one rank's part of the protocol"),
+    layer("message", "what ranks tell each other"),
+    layer(
+        "source_links ranges neighbours",
+        "who copies a linked file, the ranges of a large one, who is asked",
+    ),
+    layer("ids", "numbers of ranks and shares"),
 ];
 
 const CLI: &[Layer] = &[

@@ -1,0 +1,73 @@
+//! What ranks tell each other.
+
+use std::fmt::Debug;
+
+use crate::ids::{RankId, ShareId};
+use crate::source_links::{InodeId, Ticket};
+
+/// What a message carries, which the protocol does not look into.
+pub trait Payload {
+    /// Work that a rank gives away: names in one directory, or ranges of one large file.
+    type Work: Debug;
+    /// The name of a copied file, to which another rank makes a hard link.
+    type Name: Clone + Debug;
+    /// What rank 0 tells the user: a diagnostic, a receipt.
+    type Report: Debug;
+    /// What a rank has done, told at the end.
+    type Summary: Debug;
+}
+
+/// Why a rank asks for work, and how long the answer may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Request {
+    /// The rank has nothing to do. It is answered soon.
+    Once,
+    /// The rank has nothing to do. It is answered when there is work, or at the end.
+    Standing,
+}
+
+/// A message between two ranks. Messages from one rank to another arrive in the order in which
+/// they were sent; none is lost.
+#[derive(Debug)]
+pub enum Message<P: Payload> {
+    /// The sender asks for work. There is exactly one answer, `Share` or `NoWork`.
+    Ask(Request),
+    /// The answer to an `Ask`.
+    NoWork(Request),
+    /// The answer to an `Ask`: work for the receiver.
+    Share {
+        /// As in the `Ask`.
+        request: Request,
+        /// The rank that reads the directory of the share, and may have more.
+        home: RankId,
+        /// The number under which `Done` or `HandBack` returns it.
+        id: ShareId,
+        /// The work.
+        work: P::Work,
+    },
+    /// The share and everything below it is copied.
+    Done(ShareId),
+    /// The receiver could not start the share. Its sender does the work itself.
+    HandBack(ShareId, P::Work),
+    /// The sender has a name of a file with several names. There is exactly one answer, `CopyFirst`
+    /// or `LinkTo`.
+    AskLink(InodeId, Ticket),
+    /// The receiver copies the file, and sends `Copied`.
+    CopyFirst(InodeId, Ticket),
+    /// The receiver links its name to this copy.
+    LinkTo(Ticket, P::Name),
+    /// The file is copied to this name, or could not be copied.
+    Copied(InodeId, Option<P::Name>),
+    /// The answer to `Copied`.
+    CopyKnown,
+    /// For rank 0.
+    Report(P::Report),
+    /// The run is to end early. To rank 0 a request, from rank 0 an order.
+    Cancel,
+    /// Everything is copied.
+    Finish,
+    /// The sender has sent and received everything.
+    Farewell(P::Summary),
+    /// All ranks have sent and received everything.
+    Exit,
+}

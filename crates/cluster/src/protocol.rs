@@ -1,0 +1,527 @@
+//! One rank's part of the protocol (docs/design/ranks.md).
+//!
+//! Work stealing follows the lifelines of Saraswat et al. (PPoPP 2011): a rank without work asks the
+//! rank that reads the directory of its last share and a few random ones, then leaves a standing
+//! request with its neighbours in a hypercube and sends nothing more. Termination is that of Dijkstra and Scholten (1980): each share is returned when
+//! everything below it is copied, so the run has ended when rank 0 has its last share back. The
+//! attributes of a directory wait for the same messages.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use fastrand::Rng;
+
+use crate::ids::{RankId, ShareId};
+use crate::message::{Message, Payload, Request};
+use crate::neighbours::{neighbours, random_other};
+use crate::source_links::{Answer, Asker, InodeId, SourceLinks, Ticket};
+
+/// How many random ranks a rank without work asks before it waits for its neighbours.
+const TRIES: u32 = 2;
+
+/// What the driver has to do.
+#[derive(Debug)]
+pub enum Command<P: Payload> {
+    /// Send the message to the rank.
+    Send(RankId, Message<P>),
+    /// So many ranks wait for work now. Call [`Protocol::offer`] when there is some to give, or
+    /// [`Protocol::no_surplus`] when there is none.
+    Demand(usize),
+    /// Do this work, then call [`Protocol::done`] or [`Protocol::hand_back`].
+    Take(Taken, P::Work),
+    /// The work that was offered with this number is done by the rank that took it.
+    Returned(u64),
+    /// The work that was offered with this number could not be started elsewhere. Do it here.
+    TakeBack(u64, P::Work),
+    /// Copy the file whose name has this ticket, then call [`Protocol::copied`].
+    CopyFirst(InodeId, Ticket),
+    /// Make the name that has this ticket a hard link to the other.
+    LinkTo(Ticket, P::Name),
+    /// On rank 0: tell the user.
+    Tell(RankId, P::Report),
+    /// Leave out all names that are not copied yet.
+    Cancel,
+    /// Call [`Protocol::farewell`].
+    Summarize,
+    /// On rank 0: what another rank has done.
+    Summary(RankId, P::Summary),
+    /// Nothing more arrives. The run is over.
+    Exit,
+}
+
+/// A share that this rank took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Taken {
+    from: RankId,
+    id: ShareId,
+}
+
+/// One rank's part of the protocol.
+#[derive(Debug)]
+pub struct Protocol<P: Payload> {
+    rank: RankId,
+    ranks: u32,
+    state: State,
+    rng: Rng,
+    /// Ranks that asked this one, in order.
+    askers: VecDeque<Waiting>,
+    /// The ranks with which this one has left a standing request.
+    asked: BTreeSet<RankId>,
+    /// Who may have more of what the last share was a part of.
+    last_home: Option<RankId>,
+    /// A rank was asked once, and has not answered.
+    is_asking: bool,
+    tries_left: u32,
+    /// Shares that other ranks have, with the caller's number.
+    given: BTreeMap<ShareId, u64>,
+    next_share: ShareId,
+    taken: u64,
+    links: SourceLinks<P::Name>,
+    /// Names of this rank that wait for an answer.
+    tickets: u64,
+    /// Copies of files with several names that the rank which decides about them may not know yet.
+    copies_unknown: u64,
+    cancelled: bool,
+    /// On rank 0: the ranks that have not said farewell.
+    farewells_missing: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Busy,
+    Idle,
+    /// Everything is copied; answers to requests are still on their way.
+    Finishing,
+    /// The summary is sent.
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    rank: RankId,
+    request: Request,
+}
+
+type Commands<P> = Vec<Command<P>>;
+
+impl<P: Payload> Protocol<P> {
+    /// The start of a run. Rank 0 has the operands. Every other rank has nothing, and counts as
+    /// having left a standing request with its neighbours, without a message.
+    ///
+    /// # Panics
+    /// If `rank` is not less than `ranks`.
+    pub fn new(rank: RankId, ranks: u32, seed: u64) -> Protocol<P> {
+        assert!(rank < ranks, "ranks are numbered from 0");
+        let request = Request::Standing;
+        let askers = neighbours(rank, ranks).filter(|&neighbour| neighbour != 0);
+        let asked = neighbours(rank, ranks).filter(|_| rank != 0);
+        Protocol {
+            rank,
+            ranks,
+            state: if rank == 0 { State::Busy } else { State::Idle },
+            rng: Rng::with_seed(seed ^ u64::from(rank)),
+            askers: askers.map(|rank| Waiting { rank, request }).collect(),
+            asked: asked.collect(),
+            last_home: None,
+            is_asking: false,
+            tries_left: 0,
+            given: BTreeMap::new(),
+            next_share: 0,
+            taken: 0,
+            links: SourceLinks::new(),
+            tickets: 0,
+            copies_unknown: 0,
+            cancelled: false,
+            farewells_missing: ranks - 1,
+        }
+    }
+
+    /// How many ranks wait for work from this one.
+    pub fn demand(&self) -> usize {
+        if self.cancelled || self.state != State::Busy { 0 } else { self.askers.len() }
+    }
+
+    /// This rank has nothing to do until it is given something. Shares that it gave may be out.
+    pub fn idle(&mut self, out: &mut Commands<P>) {
+        if self.state != State::Busy {
+            // The end of the run was faster.
+            return;
+        }
+        self.refuse_askers(out);
+        self.state = State::Idle;
+        if !self.cancelled {
+            self.tries_left = TRIES;
+            self.ask(out);
+        }
+    }
+
+    /// This rank is busy again with something that it had put off, such as the end of a directory.
+    pub fn resume(&mut self, out: &mut Commands<P>) {
+        assert!(matches!(self.state, State::Busy | State::Idle), "the run has not ended");
+        if self.state == State::Idle {
+            self.state = State::Busy;
+        }
+        self.tell_demand(out);
+    }
+
+    /// Gives `work` to the rank that waits longest. `home` is the rank that reads its directory.
+    /// `number` comes back with [`Command::Returned`]. Returns the work if no rank waits any more.
+    pub fn offer(
+        &mut self,
+        work: P::Work,
+        home: RankId,
+        number: u64,
+        out: &mut Commands<P>,
+    ) -> Result<(), P::Work> {
+        if self.demand() == 0 {
+            return Err(work);
+        }
+        let Some(Waiting { rank, request }) = self.askers.pop_front() else { return Err(work) };
+        let id = self.next_share;
+        self.next_share += 1;
+        self.given.insert(id, number);
+        out.push(Command::Send(rank, Message::Share { request, home, id, work }));
+        self.tell_demand(out);
+        Ok(())
+    }
+
+    /// This rank is busy and has nothing to give at the moment.
+    pub fn no_surplus(&mut self, out: &mut Commands<P>) {
+        self.refuse_askers(out);
+        self.tell_demand(out);
+    }
+
+    /// A share that was taken is done, with everything below it.
+    pub fn done(&mut self, taken: Taken, out: &mut Commands<P>) {
+        self.taken -= 1;
+        out.push(Command::Send(taken.from, Message::Done(taken.id)));
+    }
+
+    /// A share that was taken cannot be started here.
+    pub fn hand_back(&mut self, taken: Taken, work: P::Work, out: &mut Commands<P>) {
+        self.taken -= 1;
+        out.push(Command::Send(taken.from, Message::HandBack(taken.id, work)));
+    }
+
+    /// The name with this ticket is one of several of a file. [`Command::CopyFirst`] or
+    /// [`Command::LinkTo`] says what to do with it.
+    pub fn ask_link(&mut self, inode: InodeId, ticket: Ticket, out: &mut Commands<P>) {
+        self.tickets += 1;
+        self.send(inode.owner(self.ranks), Message::AskLink(inode, ticket), out);
+    }
+
+    /// The file of a [`Command::CopyFirst`] is copied to `name`; `None` if it could not be copied.
+    pub fn copied(&mut self, inode: InodeId, name: Option<P::Name>, out: &mut Commands<P>) {
+        self.copies_unknown += 1;
+        self.send(inode.owner(self.ranks), Message::Copied(inode, name), out);
+    }
+
+    /// Rank 0 tells the user.
+    pub fn report(&mut self, report: P::Report, out: &mut Commands<P>) {
+        self.send(0, Message::Report(report), out);
+    }
+
+    /// The run is to end early. At its end that has no effect.
+    pub fn cancel(&mut self, out: &mut Commands<P>) {
+        if !self.cancelled && matches!(self.state, State::Busy | State::Idle) {
+            self.send(0, Message::Cancel, out);
+        }
+    }
+
+    /// On rank 0: the operands are copied, with everything below them.
+    ///
+    /// # Panics
+    /// On another rank, or if shares are out.
+    pub fn finish(&mut self, out: &mut Commands<P>) {
+        assert!(self.rank == 0 && self.given.is_empty(), "rank 0 has all shares back");
+        self.send_all(|| Message::Finish, out);
+        self.end(out);
+    }
+
+    /// Answers [`Command::Summarize`]. Nothing may be reported after it.
+    pub fn farewell(&mut self, summary: P::Summary, out: &mut Commands<P>) {
+        assert_eq!(self.state, State::Finishing, "the run has ended");
+        self.state = State::Gone;
+        if self.rank == 0 {
+            out.push(Command::Summary(0, summary));
+            self.exit_after_last(out);
+        } else {
+            self.send(0, Message::Farewell(summary), out);
+        }
+    }
+
+    /// Handles a message.
+    ///
+    /// # Panics
+    /// If the message cannot come at this point: another rank does not follow the protocol.
+    pub fn receive(&mut self, from: RankId, message: Message<P>, out: &mut Commands<P>) {
+        match message {
+            Message::Ask(request) => self.asked(Waiting { rank: from, request }, out),
+            Message::NoWork(request) => {
+                self.clear_request(from, request);
+                match self.state {
+                    State::Idle if !self.cancelled => self.ask(out),
+                    _ => self.summarize_after_last_answer(out),
+                }
+            }
+            Message::Share { request, home, id, work } => {
+                self.clear_request(from, request);
+                self.last_home = Some(home).filter(|&home| home != self.rank);
+                self.take(Taken { from, id }, work, out);
+            }
+            Message::Done(id) => out.push(Command::Returned(self.returned(id))),
+            Message::HandBack(id, work) => {
+                out.push(Command::TakeBack(self.returned(id), work));
+            }
+            Message::AskLink(inode, ticket) => {
+                let asker = Asker { rank: from, ticket };
+                if let Some(answer) = self.links.ask(inode, asker) {
+                    self.answer(inode, asker, answer, out);
+                }
+            }
+            Message::Copied(inode, name) => {
+                for (asker, answer) in self.links.copied(inode, name) {
+                    self.answer(inode, asker, answer, out);
+                }
+                self.send(from, Message::CopyKnown, out);
+            }
+            Message::CopyKnown => {
+                self.copies_unknown -= 1;
+                self.summarize_after_last_answer(out);
+            }
+            Message::CopyFirst(inode, ticket) => {
+                self.tickets -= 1;
+                out.push(Command::CopyFirst(inode, ticket));
+            }
+            Message::LinkTo(ticket, name) => {
+                self.tickets -= 1;
+                out.push(Command::LinkTo(ticket, name));
+            }
+            Message::Report(report) => out.push(Command::Tell(from, report)),
+            Message::Cancel => self.cancelled(out),
+            Message::Finish => self.end(out),
+            Message::Farewell(summary) => {
+                self.farewells_missing -= 1;
+                out.push(Command::Summary(from, summary));
+                self.exit_after_last(out);
+            }
+            Message::Exit => out.push(Command::Exit),
+        }
+    }
+
+    fn asked(&mut self, asker: Waiting, out: &mut Commands<P>) {
+        let is_once = asker.request == Request::Once;
+        let waits = match self.state {
+            State::Busy => !is_once || !self.cancelled,
+            State::Idle => !is_once,
+            State::Finishing | State::Gone => false,
+        };
+        if !waits {
+            return out.push(Command::Send(asker.rank, Message::NoWork(asker.request)));
+        }
+        self.askers.push_back(asker);
+        self.tell_demand(out);
+    }
+
+    /// Asks the next rank: first the one that may have more of the same, then random ones. If none
+    /// of these has anything, asks all neighbours.
+    fn ask(&mut self, out: &mut Commands<P>) {
+        if self.is_asking {
+            return;
+        }
+        let mut next = self.last_home.take();
+        if next.is_none() && self.tries_left > 0 {
+            self.tries_left -= 1;
+            next = random_other(&mut self.rng, self.rank, self.ranks);
+        }
+        if let Some(next) = next {
+            self.is_asking = true;
+            return out.push(Command::Send(next, Message::Ask(Request::Once)));
+        }
+        for neighbour in neighbours(self.rank, self.ranks) {
+            if self.asked.insert(neighbour) {
+                out.push(Command::Send(neighbour, Message::Ask(Request::Standing)));
+            }
+        }
+    }
+
+    fn clear_request(&mut self, from: RankId, request: Request) {
+        match request {
+            Request::Once => self.is_asking = false,
+            Request::Standing => {
+                self.asked.remove(&from);
+            }
+        }
+    }
+
+    fn take(&mut self, taken: Taken, work: P::Work, out: &mut Commands<P>) {
+        assert!(
+            matches!(self.state, State::Busy | State::Idle),
+            "shares are out, so the run goes on"
+        );
+        self.taken += 1;
+        if self.cancelled {
+            return self.done(taken, out);
+        }
+        out.push(Command::Take(taken, work));
+        self.resume(out);
+    }
+
+    fn returned(&mut self, id: ShareId) -> u64 {
+        self.given.remove(&id).expect("a share comes back once, to the rank that gave it")
+    }
+
+    fn answer(
+        &mut self,
+        inode: InodeId,
+        asker: Asker,
+        answer: Answer<P::Name>,
+        out: &mut Commands<P>,
+    ) {
+        let message = match answer {
+            Answer::Copy => Message::CopyFirst(inode, asker.ticket),
+            Answer::LinkTo(name) => Message::LinkTo(asker.ticket, name),
+        };
+        self.send(asker.rank, message, out);
+    }
+
+    fn cancelled(&mut self, out: &mut Commands<P>) {
+        if self.cancelled || matches!(self.state, State::Finishing | State::Gone) {
+            return;
+        }
+        self.cancelled = true;
+        if self.rank == 0 {
+            self.send_all(|| Message::Cancel, out);
+        }
+        self.refuse_askers(out);
+        out.push(Command::Demand(0));
+        out.push(Command::Cancel);
+    }
+
+    /// Answers the ranks that do not leave a standing request.
+    fn refuse_askers(&mut self, out: &mut Commands<P>) {
+        self.askers.retain(|asker| {
+            let stays = asker.request != Request::Once;
+            if !stays {
+                out.push(Command::Send(asker.rank, Message::NoWork(asker.request)));
+            }
+            stays
+        });
+    }
+
+    fn tell_demand(&self, out: &mut Commands<P>) {
+        if self.state == State::Busy {
+            out.push(Command::Demand(self.demand()));
+        }
+    }
+
+    fn end(&mut self, out: &mut Commands<P>) {
+        assert!(
+            matches!(self.state, State::Busy | State::Idle)
+                && self.given.is_empty()
+                && self.taken == 0
+                && self.tickets == 0,
+            "the run ends when nothing is left on any rank"
+        );
+        self.state = State::Finishing;
+        for Waiting { rank, request } in self.askers.drain(..) {
+            out.push(Command::Send(rank, Message::NoWork(request)));
+        }
+        self.summarize_after_last_answer(out);
+    }
+
+    fn summarize_after_last_answer(&self, out: &mut Commands<P>) {
+        let is_answered = !self.is_asking && self.asked.is_empty() && self.copies_unknown == 0;
+        if self.state == State::Finishing && is_answered {
+            out.push(Command::Summarize);
+        }
+    }
+
+    fn exit_after_last(&mut self, out: &mut Commands<P>) {
+        if self.state == State::Gone && self.farewells_missing == 0 {
+            self.send_all(|| Message::Exit, out);
+            out.push(Command::Exit);
+        }
+    }
+
+    fn send(&mut self, to: RankId, message: Message<P>, out: &mut Commands<P>) {
+        if to == self.rank {
+            self.receive(to, message, out);
+        } else {
+            out.push(Command::Send(to, message));
+        }
+    }
+
+    fn send_all(&self, message: impl Fn() -> Message<P>, out: &mut Commands<P>) {
+        out.extend(
+            (0..self.ranks).filter(|&to| to != self.rank).map(|to| Command::Send(to, message())),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Plain;
+
+    impl Payload for Plain {
+        type Work = ();
+        type Name = ();
+        type Report = ();
+        type Summary = ();
+    }
+
+    fn is_ready(out: &[Command<Plain>]) -> bool {
+        out.iter().any(|command| matches!(command, Command::Summarize))
+    }
+
+    #[test]
+    fn a_rank_stays_until_all_its_messages_are_answered() {
+        // Rank 1 of two, for which rank 0 has work.
+        let inodes = (0..).map(|ino| InodeId { dev: 1, ino });
+        let inode = inodes.clone().find(|inode| inode.owner(2) == 0).expect("an inode");
+        let (mut rank, mut out) = (Protocol::<Plain>::new(1, 2, 0), Vec::new());
+        let request = Request::Standing;
+        rank.receive(0, Message::Share { request, home: 0, id: 7, work: () }, &mut out);
+        let Some(Command::Take(taken, ())) = out.drain(..).next() else { panic!("a share") };
+        rank.ask_link(inode, 1, &mut out);
+        rank.receive(0, Message::CopyFirst(inode, 1), &mut out);
+        rank.copied(inode, Some(()), &mut out);
+        rank.done(taken, &mut out);
+        rank.idle(&mut out);
+        out.clear();
+        // Rank 0 has the share back, and not yet the message about the copy.
+        rank.receive(0, Message::Finish, &mut out);
+        rank.receive(0, Message::NoWork(Request::Once), &mut out);
+        assert!(!is_ready(&out), "{out:?}");
+        rank.receive(0, Message::CopyKnown, &mut out);
+        assert!(is_ready(&out), "{out:?}");
+        // Nothing may be sent after the farewell.
+        rank.farewell((), &mut out);
+        out.clear();
+        rank.cancel(&mut out);
+        assert!(out.is_empty(), "{out:?}");
+    }
+
+    #[test]
+    fn the_rank_that_may_have_more_is_asked_first() {
+        let (mut rank, mut out) = (Protocol::<Plain>::new(5, 64, 0), Vec::new());
+        let request = Request::Standing;
+        rank.receive(4, Message::Share { request, home: 33, id: 1, work: () }, &mut out);
+        out.clear();
+        rank.idle(&mut out);
+        let asked = matches!(out[..], [Command::Send(33, Message::Ask(Request::Once))]);
+        assert!(asked, "{out:?}");
+        for tries in 0..TRIES {
+            out.clear();
+            rank.receive(33, Message::NoWork(Request::Once), &mut out);
+            assert!(matches!(out[..], [Command::Send(_, Message::Ask(Request::Once))]), "{tries}");
+        }
+        out.clear();
+        rank.receive(9, Message::NoWork(Request::Once), &mut out);
+        // It waits at the others already.
+        let asked = matches!(out[..], [Command::Send(4, Message::Ask(Request::Standing))]);
+        assert!(asked, "{out:?}");
+    }
+}

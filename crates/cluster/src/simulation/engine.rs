@@ -1,0 +1,263 @@
+//! The events of a simulation, in the order of the virtual clock, and the network.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use super::costs::Costs;
+use super::faults::{Faults, mixed};
+use super::rank::{Rank, Setting, Simulated};
+use super::shape::Shape;
+use super::tally::Tally;
+use crate::ids::RankId;
+use crate::message::Message;
+use crate::protocol::Command;
+
+/// A copy of one tree by so many ranks.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulation {
+    /// The tree.
+    pub shape: Shape,
+    /// How many entries it has below its root.
+    pub entries: u64,
+    /// How many ranks copy it.
+    pub ranks: u32,
+    /// The machine.
+    pub costs: Costs,
+    /// What goes wrong, and what is not a plain file.
+    pub faults: Faults,
+    /// What the random numbers start from. The same seed gives the same run.
+    pub seed: u64,
+    /// Whether every entry is counted by name, which takes memory for each.
+    pub counts_names: bool,
+}
+
+/// How a simulated copy went.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// From the start until the last rank knows that the run is over.
+    pub elapsed_ns: u64,
+    /// What one rank alone would need.
+    pub useful_ns: u128,
+    /// The longest sequence of steps that each need the one before.
+    pub critical_ns: u64,
+    /// What ranks spent on opening the directories of shares.
+    pub opening_ns: u128,
+    /// Entries that were copied, as the ranks' summaries say.
+    pub copied: u64,
+    /// Messages between ranks.
+    pub messages: u64,
+    /// Of these, shares.
+    pub shares: u64,
+    /// Directories and shares that one rank kept in mind at a time, at most.
+    pub records_most: usize,
+    /// Failures that rank 0 told the user.
+    pub told: Vec<(u64, u64)>,
+    /// Entries that failed, where they failed.
+    pub failed: Vec<(u64, u64)>,
+    /// How often each entry was copied, by its directory and number, if names are counted.
+    pub names: BTreeMap<(u64, u64), u32>,
+}
+
+impl Outcome {
+    /// The time of one rank, divided by the ranks' times together: 1 at best.
+    pub fn efficiency(&self, ranks: u32) -> f64 {
+        self.useful_ns as f64 / (f64::from(ranks) * self.elapsed_ns as f64)
+    }
+
+    /// The efficiency that no protocol can exceed with this tree.
+    pub fn efficiency_bound(&self, ranks: u32) -> f64 {
+        let parallel = self.useful_ns as f64 / f64::from(ranks);
+        parallel / parallel.max(self.critical_ns as f64)
+    }
+}
+
+enum Event {
+    /// The worker of a rank has done what it did, unless it was interrupted since.
+    Wake { rank: RankId, version: u64 },
+    /// A message has arrived.
+    Arrive { to: RankId, from: RankId, message: Message<Simulated> },
+    /// A rank takes the next message that has arrived.
+    Receive { rank: RankId },
+    /// The user interrupts the copy.
+    Interrupt { rank: RankId },
+}
+
+struct Scheduled {
+    at: u64,
+    number: u64,
+    event: Event,
+}
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Scheduled) -> bool {
+        (self.at, self.number) == (other.at, other.number)
+    }
+}
+
+impl Eq for Scheduled {}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Scheduled) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Scheduled) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+#[derive(Default)]
+struct Inbox {
+    arrived: VecDeque<(RankId, Message<Simulated>)>,
+    /// When the rank has time for the next message.
+    free_at: u64,
+}
+
+struct Run {
+    setting: Setting,
+    ranks: Vec<Rank>,
+    inboxes: Vec<Inbox>,
+    events: BinaryHeap<Reverse<Scheduled>>,
+    numbers: u64,
+    now: u64,
+    messages: u64,
+    under_way: u64,
+    tally: Tally,
+}
+
+impl Simulation {
+    /// Runs the copy to its end.
+    ///
+    /// # Panics
+    /// If the protocol is wrong: an entry is copied after the end, a rank ends with something left,
+    /// a message is under way at the end, or nothing happens any more before the end.
+    pub fn run(&self) -> Outcome {
+        let setting = Setting { shape: self.shape, costs: self.costs, faults: self.faults };
+        let ranks = (0..self.ranks).map(|rank| Rank::new(rank, self.ranks, self.seed)).collect();
+        let mut run = Run {
+            setting,
+            ranks,
+            inboxes: (0..self.ranks).map(|_| Inbox::default()).collect(),
+            events: BinaryHeap::new(),
+            numbers: 0,
+            now: 0,
+            messages: 0,
+            under_way: 0,
+            tally: Tally::new(self.counts_names),
+        };
+        if let Some((at, rank)) = self.faults.cancel {
+            run.schedule(at, Event::Interrupt { rank });
+        }
+        run.ranks[0].start(&setting, Shape::root(self.entries), 0, &mut run.tally);
+        run.settle(0);
+        while let Some(Reverse(Scheduled { at, event, .. })) = run.events.pop() {
+            run.now = at;
+            run.happen(event);
+            if run.ranks[0].exited && run.under_way == 0 {
+                break;
+            }
+        }
+        for (id, rank) in run.ranks.iter().enumerate() {
+            assert!(rank.exited && rank.is_done(), "rank {id} of {} has not ended", self.ranks);
+        }
+        Outcome {
+            elapsed_ns: run.now,
+            useful_ns: run.tally.useful_ns,
+            critical_ns: self.shape.critical_ns(self.entries, &self.costs),
+            opening_ns: run.tally.opening_ns,
+            copied: run.tally.summed,
+            messages: run.messages,
+            shares: run.tally.shares,
+            records_most: run.ranks.iter().map(Rank::records_most).max().unwrap_or(0),
+            told: run.tally.told,
+            failed: run.tally.failed,
+            names: run.tally.names,
+        }
+    }
+}
+
+impl Run {
+    fn schedule(&mut self, at: u64, event: Event) {
+        self.numbers += 1;
+        self.events.push(Reverse(Scheduled { at, number: self.numbers, event }));
+    }
+
+    fn happen(&mut self, event: Event) {
+        let (now, setting) = (self.now, self.setting);
+        match event {
+            Event::Wake { rank, version } => {
+                let it = &mut self.ranks[rank as usize];
+                if it.version != version || it.wakes_at.is_none() {
+                    return;
+                }
+                it.wake(&setting, now, &mut self.tally);
+                self.settle(rank);
+            }
+            Event::Arrive { to, from, message } => {
+                let inbox = &mut self.inboxes[to as usize];
+                inbox.arrived.push_back((from, message));
+                if inbox.arrived.len() == 1 {
+                    let at = inbox.free_at.max(now);
+                    self.schedule(at, Event::Receive { rank: to });
+                }
+            }
+            Event::Receive { rank } => {
+                let inbox = &mut self.inboxes[rank as usize];
+                let (from, message) = inbox.arrived.pop_front().expect("a message");
+                inbox.free_at = now + setting.costs.receive_ns;
+                if !inbox.arrived.is_empty() {
+                    self.schedule(now + setting.costs.receive_ns, Event::Receive { rank });
+                }
+                self.under_way -= 1;
+                let it = &mut self.ranks[rank as usize];
+                assert!(!it.exited, "a message arrives after the end");
+                it.protocol.receive(from, message, &mut it.out);
+                self.settle(rank);
+            }
+            Event::Interrupt { rank } => {
+                let it = &mut self.ranks[rank as usize];
+                if !it.exited {
+                    it.protocol.cancel(&mut it.out);
+                    self.settle(rank);
+                }
+            }
+        }
+    }
+
+    /// Carries out what the protocol of `rank` asks for, until it asks for nothing more.
+    fn settle(&mut self, rank: RankId) {
+        loop {
+            let commands = std::mem::take(&mut self.ranks[rank as usize].out);
+            if commands.is_empty() {
+                break;
+            }
+            for command in commands {
+                match command {
+                    Command::Send(to, message) => self.send(rank, to, message),
+                    command => {
+                        let it = &mut self.ranks[rank as usize];
+                        it.obey(&self.setting, command, self.now, &mut self.tally);
+                    }
+                }
+            }
+        }
+        let it = &mut self.ranks[rank as usize];
+        if let Some(at) = it.wakes_at.filter(|_| it.version != it.scheduled) {
+            it.scheduled = it.version;
+            let version = it.version;
+            self.schedule(at, Event::Wake { rank, version });
+        }
+    }
+
+    fn send(&mut self, from: RankId, to: RankId, message: Message<Simulated>) {
+        self.messages += 1;
+        self.under_way += 1;
+        let costs = &self.setting.costs;
+        let spread = costs.message_ns_max - costs.message_ns_min + 1;
+        // The same for all messages between two ranks, so that they arrive in order.
+        let latency = costs.message_ns_min + mixed(u64::from(from) << 32 | u64::from(to)) % spread;
+        self.schedule(self.now + latency, Event::Arrive { to, from, message });
+    }
+}

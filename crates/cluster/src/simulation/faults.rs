@@ -1,0 +1,42 @@
+//! What goes wrong in a simulation, and which files have several names.
+
+use super::shape::Dir;
+use crate::ids::RankId;
+use crate::source_links::InodeId;
+
+/// What goes wrong in a simulated copy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// Of a thousand shares, how many the receiver cannot open.
+    pub hand_back_per_mille: u64,
+    /// Of a thousand entries, how many cannot be copied.
+    pub failures_per_mille: u64,
+    /// One file of so many has several names; 0 for none. They
+    /// are names of 100 inodes.
+    pub link_every: u64,
+    /// When the user interrupts the copy, in nanoseconds, and at which rank.
+    pub cancel: Option<(u64, RankId)>,
+}
+
+impl Faults {
+    pub(super) fn fails(&self, dir: &Dir, name: u64) -> bool {
+        mixed(dir.seed ^ name.rotate_left(17)) % 1000 < self.failures_per_mille
+    }
+
+    /// How many of `count` entries have to be asked whether they fail.
+    pub(super) fn checked(&self, count: u64) -> u64 {
+        if self.failures_per_mille > 0 { count } else { 0 }
+    }
+
+    /// The inode of a file with several names.
+    pub(super) fn inode(&self, dir: &Dir, name: u64) -> Option<InodeId> {
+        let bits = mixed(dir.seed.wrapping_add(name));
+        let is_linked = bits.checked_rem(self.link_every) == Some(0);
+        is_linked.then(|| InodeId { dev: 1, ino: bits / self.link_every % 100 })
+    }
+}
+
+/// A random number that depends on `bits` alone.
+pub(super) fn mixed(bits: u64) -> u64 {
+    fastrand::Rng::with_seed(bits).u64(..)
+}

@@ -1,0 +1,506 @@
+//! One simulated rank: a worker that walks its part of the tree, and its protocol.
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+
+use super::costs::{Costs, LISTED_NAMES};
+use super::faults::Faults;
+use super::shape::{Dir, Shape};
+use super::store::{Frame, Names, Owner, Record, RecordId, Records};
+use super::tally::Tally;
+use crate::ids::RankId;
+use crate::message::Payload;
+use crate::protocol::{Command, Protocol};
+use crate::source_links::{InodeId, Ticket};
+use crate::surplus::Surplus;
+
+/// Directories whose descriptors a rank keeps for later shares.
+const KEPT_OPEN: usize = 32;
+
+/// Levels of the tree that a rank keeps open.
+const OPEN_LEVELS: usize = 32;
+
+/// Directories of a chain that are one event.
+const CHAIN_LEVELS: u64 = 1 << 16;
+
+#[derive(Debug)]
+pub(super) struct Simulated;
+
+impl Payload for Simulated {
+    type Work = Names;
+    /// The rank that copied the file, and its number there.
+    type Name = (RankId, Ticket);
+    /// The entry that failed.
+    type Report = (u64, u64);
+    type Summary = u64;
+}
+
+/// What all ranks of a simulation have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) shape: Shape,
+    pub(super) costs: Costs,
+    pub(super) faults: Faults,
+}
+
+/// What the worker does until it wakes.
+#[derive(Debug)]
+enum Activity {
+    Idle,
+    /// Copies files in a row of the last frame.
+    Files {
+        started: u64,
+        each_ns: u64,
+        count: u64,
+    },
+    Step(Step),
+}
+
+#[derive(Debug)]
+enum Step {
+    Enter { levels: u64 },
+    List(RecordId),
+    Open(RecordId),
+    Job(Job),
+}
+
+/// What is done apart from the walk.
+#[derive(Clone, Copy, Debug)]
+enum Job {
+    Finish(RecordId),
+    CopyFirst(InodeId, Ticket),
+    Link(Ticket),
+}
+
+#[derive(Debug)]
+pub(super) struct Rank {
+    pub(super) protocol: Protocol<Simulated>,
+    pub(super) out: Vec<Command<Simulated>>,
+    /// When the worker wakes; `None` if it does not.
+    pub(super) wakes_at: Option<u64>,
+    /// Counts the times of waking that were set, of which only the last is valid.
+    pub(super) version: u64,
+    /// The last of them for which there is an event.
+    pub(super) scheduled: u64,
+    pub(super) exited: bool,
+    id: RankId,
+    frames: Vec<Frame>,
+    records: Records,
+    jobs: VecDeque<Job>,
+    /// Names of files with several names that wait for an answer: the record and the name.
+    tickets: Vec<(RecordId, Dir, u64)>,
+    activity: Activity,
+    kept_open: VecDeque<u64>,
+    cancelled: bool,
+    copied: u64,
+    rng: Rng,
+}
+
+impl Rank {
+    pub(super) fn new(id: RankId, ranks: u32, seed: u64) -> Rank {
+        Rank {
+            protocol: Protocol::new(id, ranks, seed),
+            out: Vec::new(),
+            wakes_at: None,
+            version: 0,
+            scheduled: 0,
+            exited: false,
+            id,
+            frames: Vec::new(),
+            records: Records::default(),
+            jobs: VecDeque::new(),
+            tickets: Vec::new(),
+            activity: Activity::Idle,
+            kept_open: VecDeque::new(),
+            cancelled: false,
+            copied: 0,
+            rng: Rng::with_seed(seed.wrapping_mul(31).wrapping_add(u64::from(id))),
+        }
+    }
+
+    /// Starts with the operand `root`.
+    pub(super) fn start(&mut self, setting: &Setting, root: Dir, now: u64, tally: &mut Tally) {
+        tally.useful_ns += u128::from(setting.costs.enter_ns());
+        self.push_directory(setting, root, Owner::Operand, 1);
+        self.proceed(setting, now, tally);
+    }
+
+    /// Nothing is left here.
+    pub(super) fn is_done(&self) -> bool {
+        self.frames.is_empty() && self.records.is_empty() && self.jobs.is_empty()
+    }
+
+    pub(super) fn records_most(&self) -> usize {
+        self.records.most()
+    }
+
+    /// The worker has done what it did.
+    pub(super) fn wake(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
+        self.wakes_at = None;
+        match std::mem::replace(&mut self.activity, Activity::Idle) {
+            Activity::Idle => (),
+            Activity::Files { each_ns, count, .. } => {
+                self.copied_files(setting, each_ns, count, tally);
+            }
+            Activity::Step(step) => self.stepped(setting, step, tally),
+        }
+        self.proceed(setting, now, tally);
+    }
+
+    /// Does what the protocol asks for.
+    pub(super) fn obey(
+        &mut self,
+        setting: &Setting,
+        command: Command<Simulated>,
+        now: u64,
+        tally: &mut Tally,
+    ) {
+        match command {
+            Command::Send(..) => unreachable!("the network sends"),
+            Command::Demand(0) => return,
+            Command::Demand(_) => return self.stop_after_this_file(now),
+            Command::Take(taken, names) => {
+                let owner = Owner::Share(taken);
+                self.push_names(setting, names, owner, false);
+            }
+            Command::Returned(number) => {
+                let record = usize::try_from(number).expect("a record");
+                self.settle(record, tally);
+            }
+            Command::TakeBack(number, names) => {
+                let record = usize::try_from(number).expect("a record");
+                self.push_names(setting, names, Owner::Record(record), true);
+            }
+            Command::CopyFirst(inode, ticket) => self.jobs.push_back(Job::CopyFirst(inode, ticket)),
+            Command::LinkTo(ticket, (rank, first)) => {
+                tally.check_linked(rank, first);
+                self.jobs.push_back(Job::Link(ticket));
+            }
+            Command::Tell(_, entry) => tally.tell(entry),
+            Command::Cancel => self.cancelled = true,
+            Command::Summarize => {
+                assert!(self.is_done(), "rank {} ends with nothing left", self.id);
+                return self.protocol.farewell(self.copied, &mut self.out);
+            }
+            Command::Summary(_, copied) => tally.summed += copied,
+            Command::Exit => self.exited = true,
+        }
+        if matches!(self.activity, Activity::Idle) && !self.exited {
+            self.proceed(setting, now, tally);
+        }
+    }
+
+    /// Files in a row end early, so that the worker sees who waits.
+    fn stop_after_this_file(&mut self, now: u64) {
+        if let Activity::Files { started, each_ns, count } = &mut self.activity {
+            let begun = (now - *started) / *each_ns + 1;
+            if begun < *count {
+                *count = begun;
+                self.wakes_at = Some(*started + begun * *each_ns);
+                self.version += 1;
+            }
+        }
+    }
+
+    fn begin(&mut self, activity: Activity, now: u64, elapsed_ns: u64) {
+        self.activity = activity;
+        self.wakes_at = Some(now + elapsed_ns);
+        self.version += 1;
+    }
+
+    /// Chooses what to do next.
+    fn proceed(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
+        let costs = &setting.costs;
+        if self.cancelled {
+            self.drop_everything(tally);
+        }
+        if let Some(record) = self.give(setting, tally) {
+            let frame = self.frame(record);
+            let names = (frame.end - frame.listed).min(LISTED_NAMES);
+            return self.step(Step::List(record), now, costs.list_ns(names));
+        }
+        if let Some(job) = self.jobs.pop_front() {
+            self.protocol.resume(&mut self.out);
+            let elapsed_ns = match job {
+                Job::Finish(record) => costs.finish_ns() * self.records.get(record).dirs,
+                Job::CopyFirst(_, ticket) => {
+                    costs.leaf_ns(setting.shape.range_bytes(&self.tickets[as_index(ticket)].1))
+                }
+                Job::Link(_) => costs.link_ns(),
+            };
+            return self.step(Step::Job(job), now, elapsed_ns);
+        }
+        while let Some(frame) = self.frames.last() {
+            let record = frame.record;
+            if frame.next < frame.end {
+                return self.begin_names(setting, now, tally);
+            }
+            self.frames.pop();
+            self.records.get(record).has_frame = false;
+            self.check(record, tally);
+            if !self.jobs.is_empty() {
+                return self.proceed(setting, now, tally);
+            }
+        }
+        self.protocol.idle(&mut self.out);
+    }
+
+    fn step(&mut self, step: Step, now: u64, elapsed_ns: u64) {
+        self.begin(Activity::Step(step), now, elapsed_ns);
+    }
+
+    /// Enters the next name, a directory, or copies the files before the next directory.
+    fn begin_names(&mut self, setting: &Setting, now: u64, tally: &mut Tally) {
+        let costs = &setting.costs;
+        let frame = self.frames.last().expect("a frame with names");
+        if !frame.is_open {
+            let is_kept = self.kept_open.contains(&frame.dir.seed);
+            let elapsed_ns = if is_kept { 0 } else { costs.open_ns(frame.dir.depth) };
+            tally.opening_ns += u128::from(elapsed_ns);
+            return self.step(Step::Open(frame.record), now, elapsed_ns);
+        }
+        if frame.known() == 0 {
+            let names = (frame.end - frame.listed).min(LISTED_NAMES);
+            return self.step(Step::List(frame.record), now, costs.list_ns(names));
+        }
+        let until = frame.children.next_dir(frame.next).min(frame.listed);
+        if until == frame.next {
+            let straight = setting.shape.straight(&frame.dir);
+            // On its way down a chain a rank has nothing to give.
+            let levels = straight.saturating_sub(1).clamp(1, CHAIN_LEVELS);
+            let each_ns = costs.enter_ns() + costs.list_ns(1) * u64::from(levels > 1);
+            return self.step(Step::Enter { levels }, now, levels * each_ns);
+        }
+        let each_ns = costs.leaf_ns(setting.shape.range_bytes(&frame.dir));
+        let count = if setting.faults.link_every > 0 { 1 } else { until - frame.next };
+        self.begin(Activity::Files { started: now, each_ns, count }, now, count * each_ns);
+    }
+
+    fn copied_files(&mut self, setting: &Setting, each_ns: u64, count: u64, tally: &mut Tally) {
+        let frame = self.frames.last_mut().expect("the frame of the files");
+        let (first, dir, record) = (frame.next, frame.dir, frame.record);
+        frame.next += count;
+        if let Some(inode) = setting.faults.inode(&dir, first) {
+            let ticket = self.tickets.len() as Ticket;
+            self.tickets.push((record, dir, first));
+            self.records.get(record).pending += 1;
+            return self.protocol.ask_link(inode, ticket, &mut self.out);
+        }
+        tally.useful_ns += u128::from(each_ns * count);
+        self.copied += count;
+        tally.copied(&dir, first, count);
+        for name in first..first + setting.faults.checked(count) {
+            if setting.faults.fails(&dir, name) {
+                tally.failed.push((dir.seed, name));
+                self.protocol.report((dir.seed, name), &mut self.out);
+            }
+        }
+    }
+
+    fn stepped(&mut self, setting: &Setting, step: Step, tally: &mut Tally) {
+        let costs = &setting.costs;
+        match step {
+            Step::List(record) => {
+                let frame = self.frame(record);
+                let names = (frame.end - frame.listed).min(LISTED_NAMES);
+                frame.listed += names;
+                tally.useful_ns += u128::from(costs.list_ns(names));
+            }
+            Step::Enter { levels } => {
+                let frame = self.frames.last_mut().expect("the frame of the directory");
+                let (parent, at, record) = (frame.dir, frame.next, frame.record);
+                frame.next += 1;
+                let index = frame.children.dir_at(at).expect("a directory");
+                let dir = match levels {
+                    1 => frame.children.dir(&parent, index),
+                    levels => Shape::below(&parent, levels),
+                };
+                tally.copied(&parent, at, 1);
+                tally.entries += u128::from(levels - 1);
+                self.copied += levels;
+                let listed = costs.list_ns(1) * (levels - 1);
+                tally.useful_ns += u128::from(levels * costs.enter_ns() + listed);
+                self.records.get(record).pending += 1;
+                self.push_directory(setting, dir, Owner::Record(record), levels);
+            }
+            Step::Open(record) => {
+                let refuses = self.rng.u64(..1000) < setting.faults.hand_back_per_mille;
+                let at = self.frames.iter().rposition(|frame| frame.record == record);
+                let at = at.expect("the frame of the share");
+                let untouched = self.records.get(record).pending == 0;
+                if refuses && untouched {
+                    let frame = self.frames.remove(at);
+                    let Owner::Share(taken) = self.records.remove(record).owner else {
+                        unreachable!("only shares are opened");
+                    };
+                    let Frame { dir, home, next, end, .. } = frame;
+                    let names = Names { dir, home, start: next, end };
+                    return self.protocol.hand_back(taken, names, &mut self.out);
+                }
+                self.frames[at].is_open = true;
+                let seed = self.frames[at].dir.seed;
+                self.keep_open(seed);
+            }
+            Step::Job(job) => self.done_job(setting, job, tally),
+        }
+    }
+
+    fn done_job(&mut self, setting: &Setting, job: Job, tally: &mut Tally) {
+        match job {
+            Job::Finish(record) => {
+                let Record { owner, dirs, .. } = self.records.remove(record);
+                tally.useful_ns += u128::from(setting.costs.finish_ns() * dirs);
+                self.finished(owner, tally);
+            }
+            Job::CopyFirst(inode, ticket) => {
+                let (record, dir, at) = self.tickets[as_index(ticket)];
+                let is_copied = !self.cancelled && !setting.faults.fails(&dir, at);
+                if is_copied {
+                    tally.copied_first(self.id, ticket, inode);
+                } else {
+                    tally.failed.push((dir.seed, at));
+                    self.protocol.report((dir.seed, at), &mut self.out);
+                }
+                tally.copied(&dir, at, 1);
+                self.copied += 1;
+                let name = is_copied.then_some((self.id, ticket));
+                self.protocol.copied(inode, name, &mut self.out);
+                self.settle(record, tally);
+            }
+            Job::Link(ticket) => {
+                let (record, dir, at) = self.tickets[as_index(ticket)];
+                tally.copied(&dir, at, 1);
+                self.copied += 1;
+                self.settle(record, tally);
+            }
+        }
+    }
+
+    /// Gives names to ranks that wait. Returns the directory that has to be read further first.
+    fn give(&mut self, setting: &Setting, tally: &mut Tally) -> Option<RecordId> {
+        loop {
+            let demand = self.protocol.demand();
+            if demand == 0 || self.frames.is_empty() {
+                return None;
+            }
+            let last = self.frames.len() - 1;
+            let part = |at: usize, frame: &Frame| {
+                // This rank keeps one name of the directory that it is in.
+                let names = frame.known().saturating_sub(u64::from(at == last));
+                let heavy = setting.shape.range_bytes(&frame.dir).is_some()
+                    || frame.children.next_dir(frame.next) < frame.next + names;
+                let (depth, endless) = (u64::from(frame.dir.depth), !frame.is_read_to_its_end());
+                Surplus { names, depth, heavy, endless }.part(demand)
+            };
+            // Directories between the first and the last ones are closed.
+            let near = last.saturating_sub(OPEN_LEVELS).max(1);
+            let levels = || std::iter::once(0).chain(near..=last);
+            let gives = |at: &usize| self.frames[*at].gives;
+            let parts = levels().filter(gives).map(|at| (at, part(at, &self.frames[at])));
+            let Some((at, part)) = parts.into_iter().find(|&(_, part)| part > 0) else {
+                let unread = levels()
+                    .filter(gives)
+                    .map(|at| &self.frames[at])
+                    .find(|frame| !frame.is_read_to_its_end() && frame.is_open);
+                if unread.is_none() {
+                    self.protocol.no_surplus(&mut self.out);
+                }
+                return unread.map(|frame| frame.record);
+            };
+            let frame = &mut self.frames[at];
+            let (dir, home, start) = (frame.dir, frame.home, frame.next);
+            let share = Names { dir, home, start, end: start + part };
+            frame.next += part;
+            let record = frame.record;
+            self.records.get(record).pending += 1;
+            tally.shares += 1;
+            let offered = self.protocol.offer(share, home, record as u64, &mut self.out);
+            offered.expect("a rank waits");
+        }
+    }
+
+    fn push_directory(&mut self, setting: &Setting, dir: Dir, owner: Owner, dirs: u64) {
+        let children = setting.shape.children(&dir);
+        let record = self.records.insert(Record { owner, has_frame: true, pending: 0, dirs });
+        let end = children.names;
+        // The ranges of a file need not be listed.
+        let listed = if setting.shape.range_bytes(&dir).is_some() { end } else { 0 };
+        let (is_open, gives) = (true, true);
+        let home = self.id;
+        self.frames.push(Frame {
+            record,
+            dir,
+            home,
+            children,
+            next: 0,
+            listed,
+            end,
+            is_open,
+            gives,
+        });
+        self.keep_open(dir.seed);
+    }
+
+    /// Names of a share come last: until then they can be given to another rank unopened.
+    fn push_names(&mut self, setting: &Setting, names: Names, owner: Owner, is_open: bool) {
+        let Names { dir, home, start, end } = names;
+        let children = setting.shape.children(&dir);
+        let record = self.records.insert(Record { owner, has_frame: true, pending: 0, dirs: 0 });
+        let (next, listed, gives) = (start, end, !is_open);
+        let frame = Frame { record, dir, home, children, next, listed, end, is_open, gives };
+        self.frames.insert(0, frame);
+    }
+
+    fn keep_open(&mut self, seed: u64) {
+        if !self.kept_open.contains(&seed) {
+            self.kept_open.push_front(seed);
+            self.kept_open.truncate(KEPT_OPEN);
+        }
+    }
+
+    fn frame(&mut self, record: RecordId) -> &mut Frame {
+        let found = self.frames.iter_mut().rev().find(|frame| frame.record == record);
+        found.expect("a frame that is worked on stays")
+    }
+
+    /// One thing that `record` waited for is finished.
+    fn settle(&mut self, record: RecordId, tally: &mut Tally) {
+        self.records.get(record).pending -= 1;
+        self.check(record, tally);
+    }
+
+    fn check(&mut self, record: RecordId, tally: &mut Tally) {
+        let &mut Record { owner, has_frame, pending, dirs } = self.records.get(record);
+        if has_frame || pending > 0 {
+            return;
+        }
+        if dirs > 0 && !self.cancelled {
+            return self.jobs.push_back(Job::Finish(record));
+        }
+        self.records.remove(record);
+        self.finished(owner, tally);
+    }
+
+    fn finished(&mut self, owner: Owner, tally: &mut Tally) {
+        match owner {
+            Owner::Operand => {
+                tally.finished = true;
+                self.protocol.finish(&mut self.out);
+            }
+            Owner::Record(above) => self.settle(above, tally),
+            Owner::Share(taken) => self.protocol.done(taken, &mut self.out),
+        }
+    }
+
+    fn drop_everything(&mut self, tally: &mut Tally) {
+        while let Some(frame) = self.frames.pop() {
+            self.records.get(frame.record).has_frame = false;
+            self.check(frame.record, tally);
+        }
+    }
+}
+
+fn as_index(ticket: Ticket) -> usize {
+    usize::try_from(ticket).expect("an index")
+}

@@ -1,0 +1,116 @@
+//! Properties of every run, over random trees, ranks, latencies and faults.
+
+use cluster::simulation::{Costs, Faults, Outcome, Shape, Simulation};
+use proptest::prelude::*;
+
+fn simulation() -> impl Strategy<Value = Simulation> {
+    let faults = (0_u64..4, 0_u64..4, 0_u64..3).prop_map(|(hand_back, failures, links)| Faults {
+        hand_back_per_mille: [0, 100, 500, 1000][index(hand_back)],
+        failures_per_mille: [0, 1, 50, 1000][index(failures)],
+        link_every: [0, 2, 20][index(links)],
+        cancel: None,
+    });
+    let costs = (1_u64..5000, 1_u64..5000, 0_u64..5000).prop_map(
+        |(metadata_us, message_us, receive_ns)| {
+            let message_ns_max = message_us * 1000;
+            Costs { message_ns_max, receive_ns, ..Costs::with_metadata_us(metadata_us) }
+        },
+    );
+    let shape = prop::sample::select(Shape::ALL.map(|(_, shape)| shape).to_vec());
+    (shape, 0_u64..4000, 1_u32..70, costs, faults, any::<u64>()).prop_map(
+        |(shape, entries, ranks, costs, faults, seed)| Simulation {
+            shape,
+            entries,
+            ranks,
+            costs,
+            faults,
+            seed,
+            counts_names: true,
+        },
+    )
+}
+
+fn index(value: u64) -> usize {
+    usize::try_from(value).expect("an index")
+}
+
+/// What every run keeps to. The simulation itself panics if an entry is copied after the end, if a
+/// file is linked before it is copied, or if something is left or under way at the end.
+fn assert_no_entry_twice(outcome: &Outcome) {
+    assert!(outcome.names.values().all(|&times| times == 1), "an entry is copied twice");
+    let (mut told, mut failed) = (outcome.told.clone(), outcome.failed.clone());
+    told.sort_unstable();
+    failed.sort_unstable();
+    assert_eq!(told, failed, "each failure is told once");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn each_entry_is_copied_once_and_each_failure_told_once(simulation in simulation()) {
+        let simulation = Simulation { counts_names: simulation.shape != Shape::Chain, ..simulation };
+        let outcome = simulation.run();
+        prop_assert_eq!(outcome.copied, simulation.entries);
+        if simulation.counts_names {
+            prop_assert_eq!(outcome.names.len() as u64, simulation.entries);
+        }
+        assert_no_entry_twice(&outcome);
+    }
+
+    #[test]
+    fn a_cancelled_run_ends_and_copies_nothing_twice(
+        simulation in simulation(),
+        at_us in 0_u64..200_000,
+        rank in 0_u32..70,
+    ) {
+        let cancel = Some((at_us * 1000, rank % simulation.ranks));
+        let faults = Faults { cancel, ..simulation.faults };
+        let outcome = Simulation { faults, ..simulation }.run();
+        prop_assert!(outcome.copied <= simulation.entries);
+        assert_no_entry_twice(&outcome);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let simulation = Simulation {
+        shape: Shape::PowerLaw,
+        entries: 20_000,
+        ranks: 33,
+        costs: Costs::with_metadata_us(100),
+        faults: Faults { link_every: 3, hand_back_per_mille: 10, ..Faults::default() },
+        seed: 5,
+        counts_names: true,
+    };
+    let (first, second) = (simulation.run(), simulation.run());
+    assert_eq!((first.elapsed_ns, first.messages), (second.elapsed_ns, second.messages));
+    assert_ne!(first.elapsed_ns, Simulation { seed: 6, ..simulation }.run().elapsed_ns);
+}
+
+/// A small part of the table in docs/scale.md.
+#[test]
+fn ranks_are_used_well_where_the_tree_allows_it() {
+    // The shape, its entries, ranks, and the least efficiency.
+    for (shape, entries, ranks, least) in [
+        (Shape::Flat, 2_000_000, 128, 0.9),
+        (Shape::SmallDirectories, 2_000_000, 128, 0.9),
+        (Shape::PowerLaw, 2_000_000, 128, 0.9),
+        (Shape::LargeFiles, 64 * 1025, 128, 0.85),
+    ] {
+        let simulation = Simulation {
+            shape,
+            entries,
+            ranks,
+            costs: Costs::with_metadata_us(1000),
+            faults: Faults::default(),
+            seed: 1,
+            counts_names: false,
+        };
+        let outcome = simulation.run();
+        assert_eq!(outcome.copied, entries);
+        let efficiency = outcome.efficiency(ranks);
+        assert!(efficiency >= least, "{shape:?} on {ranks} ranks: {efficiency:.3}");
+        assert!(efficiency <= outcome.efficiency_bound(ranks), "{shape:?}: {efficiency:.3}");
+    }
+}
