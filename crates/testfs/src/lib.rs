@@ -8,6 +8,7 @@
 
 mod disk;
 mod faulty;
+mod lies;
 mod nodes;
 mod program;
 mod scratch;
@@ -17,6 +18,7 @@ mod tree;
 
 pub use disk::{BLOCK_BYTES, Content, Event, LoggedDisk};
 pub use faulty::{Faults, FaultyFs};
+pub use lies::{LengthChange, Lies, WrongSize};
 pub use program::{command, json, measuring, names_in, only, stderr, stdout};
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs};
 pub use skip::{is_root, skip, test_name};

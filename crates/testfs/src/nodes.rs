@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use fuser::{
@@ -147,6 +148,27 @@ impl Nodes {
         self.remove(from.0, from.1)?;
         self.known.get_mut(&ino.0).ok_or(Errno::ENOENT)?.ctime = SystemTime::now();
         Ok(())
+    }
+
+    /// The content of each file by its path, and `None` for each directory below the root.
+    pub(crate) fn contents(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        let mut found = BTreeMap::new();
+        let mut dirs = vec![(PathBuf::new(), INodeNo::ROOT.0)];
+        while let Some((path, dir)) = dirs.pop() {
+            let Some(Node::Dir(entries)) = self.get(INodeNo(dir)) else { continue };
+            for (name, &ino) in entries {
+                let path = path.join(name);
+                match self.get(INodeNo(ino)) {
+                    Some(Node::File(bytes)) => drop(found.insert(path, Some(bytes.clone()))),
+                    Some(Node::Dir(_)) => {
+                        found.insert(path.clone(), None);
+                        dirs.push((path, ino));
+                    }
+                    None => {}
+                }
+            }
+        }
+        found
     }
 
     /// Drops an inode without names.

@@ -1,9 +1,9 @@
 //! A FUSE file system of this process whose requests take a set time, so that a variant which is
-//! fast elsewhere is slow here.
+//! fast elsewhere is slow here, and which lies where it is told to ([`Lies`]).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -11,10 +11,11 @@ use std::time::{Duration, SystemTime};
 use fuser::{
     BackgroundSession, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileHandle, FileType,
     Filesystem, FopenFlags, Generation, INodeNo, LockOwner, OpenFlags, RenameFlags, ReplyAttr,
-    ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
-    ReplyWrite, Request, TimeOrNow, WriteFlags,
+    ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
+    ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 
+use crate::lies::{Liar, Lies};
 use crate::nodes::{Change, Node, Nodes, Owner, TTL, offset_of, reply_attr, reply_entry};
 use crate::skip::{skip, test_name};
 
@@ -47,6 +48,8 @@ pub struct SlowFs {
     session: Option<BackgroundSession>,
     writes: Arc<AtomicU64>,
     served_bytes: Arc<AtomicU64>,
+    nodes: Arc<Mutex<Nodes>>,
+    liar: Arc<Mutex<Liar>>,
     dir: tempfile::TempDir,
 }
 
@@ -59,15 +62,19 @@ impl SlowFs {
     pub fn mount(costs: Costs) -> Option<SlowFs> {
         let dir = tempfile::tempdir().expect("a directory");
         let (writes, served_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (nodes, liar) = (Arc::new(Mutex::new(Nodes::new())), Arc::default());
         let slow = Slow {
             costs,
             race_is_due: AtomicBool::new(costs.rename_loses_race),
             writes: writes.clone(),
             served_bytes: served_bytes.clone(),
-            nodes: Mutex::new(Nodes::new()),
+            nodes: nodes.clone(),
+            liar: Arc::clone(&liar),
         };
         match fuser::spawn_mount(slow, dir.path(), &Config::default()) {
-            Ok(session) => Some(SlowFs { session: Some(session), writes, served_bytes, dir }),
+            Ok(session) => {
+                Some(SlowFs { session: Some(session), writes, served_bytes, nodes, liar, dir })
+            }
             Err(error) => {
                 skip(&test_name(), &format!("no FUSE file system can be mounted: {error}"));
                 None
@@ -79,6 +86,17 @@ impl SlowFs {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Lies from now on. The default ends it.
+    pub fn lie(&self, lies: Lies) {
+        *self.liar.lock().unwrap_or_else(PoisonError::into_inner) = Liar::new(lies);
+    }
+
+    /// What it really has, by path: the content of each file, and `None` for a directory.
+    #[must_use]
+    pub fn contents(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).contents()
     }
 
     /// Number of writes so far.
@@ -109,7 +127,8 @@ struct Slow {
     race_is_due: AtomicBool,
     writes: Arc<AtomicU64>,
     served_bytes: Arc<AtomicU64>,
-    nodes: Mutex<Nodes>,
+    nodes: Arc<Mutex<Nodes>>,
+    liar: Arc<Mutex<Liar>>,
 }
 
 /// The free blocks of 4096 bytes that statfs(2) reports: 1 GiB.
@@ -118,6 +137,10 @@ const BLOCKS: u64 = 1 << 18;
 impl Slow {
     fn nodes(&self) -> MutexGuard<'_, Nodes> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn liar(&self) -> MutexGuard<'_, Liar> {
+        self.liar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn flags(&self) -> FopenFlags {
@@ -132,11 +155,13 @@ impl Slow {
 impl Filesystem for Slow {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let nodes = self.nodes();
-        reply_entry(nodes.find(parent, name).and_then(|ino| nodes.attr(ino)), reply);
+        let attr = nodes.find(parent, name).and_then(|ino| nodes.attr(ino));
+        reply_entry(attr.map(|attr| self.liar().entry_attr(attr)), reply);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply_attr(self.nodes().attr(ino), reply);
+        let attr = self.nodes().attr(ino);
+        reply_attr(attr.map(|attr| self.liar().attr(attr)), reply);
     }
 
     fn setattr(
@@ -157,9 +182,13 @@ impl Filesystem for Slow {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        // Lengths are data.
+        if size.is_none() && self.liar().refuses_attributes() {
+            return reply.error(Errno::EPERM);
+        }
         let mut nodes = self.nodes();
         nodes.change(ino, Change { mode, uid, gid, size, atime, mtime });
-        reply_attr(nodes.attr(ino), reply);
+        reply_attr(nodes.attr(ino).map(|attr| self.liar().attr(attr)), reply);
     }
 
     fn mkdir(
@@ -276,7 +305,13 @@ impl Filesystem for Slow {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        match self.nodes().read(ino, offset, offset_of(size.into())) {
+        let (mut nodes, mut liar) = (self.nodes(), self.liar());
+        liar.change(&mut nodes, ino);
+        let len = match liar.read_len(offset, offset_of(size.into())) {
+            Ok(len) => len,
+            Err(errno) => return reply.error(errno),
+        };
+        match nodes.read(ino, offset, len) {
             Ok(bytes) => reply.data(bytes),
             Err(errno) => reply.error(errno),
         }
@@ -300,7 +335,11 @@ impl Filesystem for Slow {
         }
         // One thread serves all requests, so several writers wait for each other.
         std::thread::sleep(self.costs.write_time);
-        match self.nodes().write(ino, offset, data) {
+        let data = match self.liar().written(offset, data) {
+            Ok(data) => data,
+            Err(errno) => return reply.error(errno),
+        };
+        match self.nodes().write(ino, offset, &data) {
             Ok(()) => reply.written(u32::try_from(data.len()).expect("shorter than 4 GiB")),
             Err(errno) => reply.error(errno),
         }
@@ -346,7 +385,10 @@ impl Filesystem for Slow {
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        reply.ok();
+        match self.liar().fsync() {
+            Ok(()) => reply.ok(),
+            Err(errno) => reply.error(errno),
+        }
     }
 
     fn flush(
@@ -357,7 +399,25 @@ impl Filesystem for Slow {
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
-        reply.ok();
+        match self.liar().close() {
+            Ok(()) => reply.ok(),
+            Err(errno) => reply.error(errno),
+        }
+    }
+
+    fn lseek(
+        &self,
+        _: &Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        match self.liar().seek(offset, whence) {
+            Ok(offset) => reply.offset(offset),
+            Err(errno) => reply.error(errno),
+        }
     }
 
     fn readdir(
@@ -372,12 +432,14 @@ impl Filesystem for Slow {
         let Some(Node::Dir(entries)) = nodes.get(ino) else {
             return reply.error(Errno::ENOTDIR);
         };
-        for (place, (name, &entry)) in entries.iter().enumerate().skip(offset_of(offset)) {
+        let liar = self.liar();
+        let shown = entries.iter().flat_map(|entry| std::iter::repeat_n(entry, liar.times_named()));
+        for (place, (name, &entry)) in shown.enumerate().skip(offset_of(offset)) {
             let kind = match nodes.get(INodeNo(entry)) {
                 Some(Node::Dir(_)) => FileType::Directory,
                 _ => FileType::RegularFile,
             };
-            if reply.add(INodeNo(entry), place as u64 + 1, kind, name) {
+            if reply.add(INodeNo(entry), place as u64 + 1, liar.kind(kind), name) {
                 break;
             }
         }

@@ -180,6 +180,7 @@ const REPORT: &[Layer] = &[
 const TESTFS: &[Layer] = &[
     layer("lib", "the public interface"),
     layer("disk faulty slow", "FUSE file systems of this process"),
+    layer("lies", "what they say that is not so"),
     layer("nodes", "their files and directories"),
     layer("scratch program tree", "mounted file systems, programs under test, comparison"),
     layer("skip", "reports of tests that cannot run"),

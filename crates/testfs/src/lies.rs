@@ -1,0 +1,190 @@
+//! What a file system says that is not so, and how its requests fail.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use fuser::{Errno, FileAttr, FileType, INodeNo};
+
+use crate::nodes::{Nodes, offset_of};
+
+/// The lies and failures. The default is none.
+#[derive(Clone, Debug, Default)]
+pub struct Lies {
+    /// How far the size that stat(2) reports for a file is from its own.
+    pub size: Option<WrongSize>,
+    /// SEEK_DATA finds no data, and SEEK_HOLE finds a hole at every offset, and stat(2) reports no
+    /// blocks.
+    pub all_hole: bool,
+    /// Directories are listed as files and files as directories.
+    pub wrong_types: bool,
+    /// Each stat(2) of an open file reports another inode number.
+    pub changing_inodes: bool,
+    /// Each name is listed twice.
+    pub names_twice: bool,
+    /// The modification time goes backward by a second with each look at it.
+    pub time_backward: bool,
+    /// The time of a read.
+    pub read_time: Duration,
+    /// The most bytes that a read returns.
+    pub read_bytes_max: Option<usize>,
+    /// Every read at or beyond this offset fails with EIO.
+    pub read_error_at: Option<u64>,
+    /// At the read of this number the file that is read changes.
+    pub changes_at_read: Option<(u64, LengthChange)>,
+    /// The most bytes that a write takes.
+    pub write_bytes_max: Option<usize>,
+    /// The write of this number, and all later ones, fail with ENOSPC.
+    pub full_at_write: Option<u64>,
+    /// A wrong byte is stored at this offset.
+    pub wrong_byte_at: Option<u64>,
+    /// fsync(2) fails with EIO.
+    pub fsync_error: bool,
+    /// close(2) fails with EIO.
+    pub close_error: bool,
+    /// Owner, mode and times cannot be set: EPERM.
+    pub refuses_attributes: bool,
+}
+
+/// How the reported size of a file differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrongSize {
+    /// It is 0.
+    Zero,
+    /// So many bytes too few, and at least 0.
+    Short(u64),
+    /// So many bytes too many.
+    Long(u64),
+}
+
+/// How the length of a file changes while it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LengthChange {
+    /// To half of it.
+    Truncated,
+    /// Appended to.
+    Grown,
+}
+
+/// Lies, and how often it did.
+#[derive(Debug, Default)]
+pub(crate) struct Liar {
+    lies: Lies,
+    looks: u64,
+    reads: u64,
+    writes: u64,
+}
+
+impl Liar {
+    pub(crate) fn new(lies: Lies) -> Liar {
+        Liar { lies, ..Liar::default() }
+    }
+
+    /// The attributes that a lookup reports. The kernel knows the file by this inode number.
+    pub(crate) fn entry_attr(&mut self, attr: FileAttr) -> FileAttr {
+        FileAttr { ino: attr.ino, ..self.attr(attr) }
+    }
+
+    /// The attributes that stat(2) reports.
+    pub(crate) fn attr(&mut self, mut attr: FileAttr) -> FileAttr {
+        self.looks += 1;
+        if attr.kind == FileType::RegularFile {
+            attr.size = match self.lies.size {
+                None => attr.size,
+                Some(WrongSize::Zero) => 0,
+                Some(WrongSize::Short(bytes)) => attr.size.saturating_sub(bytes),
+                Some(WrongSize::Long(bytes)) => attr.size + bytes,
+            };
+        }
+        if self.lies.all_hole {
+            attr.blocks = 0;
+        }
+        if self.lies.changing_inodes && attr.ino != INodeNo::ROOT {
+            attr.ino = INodeNo(attr.ino.0 + 1_000_000 * self.looks);
+        }
+        if self.lies.time_backward {
+            attr.mtime -= Duration::from_secs(self.looks);
+            attr.ctime -= Duration::from_secs(self.looks);
+        }
+        attr
+    }
+
+    /// How many bytes a read of `len` bytes at `offset` may return.
+    pub(crate) fn read_len(&self, offset: u64, len: usize) -> Result<usize, Errno> {
+        std::thread::sleep(self.lies.read_time);
+        let len = len.min(self.lies.read_bytes_max.unwrap_or(usize::MAX));
+        match self.lies.read_error_at {
+            Some(end) if offset >= end => Err(Errno::EIO),
+            Some(end) => Ok(len.min(offset_of(end - offset))),
+            None => Ok(len),
+        }
+    }
+
+    /// Changes the file that is read, if it is time.
+    pub(crate) fn change(&mut self, nodes: &mut Nodes, ino: INodeNo) {
+        self.reads += 1;
+        let Some((_, change)) = self.lies.changes_at_read.filter(|(at, _)| *at == self.reads)
+        else {
+            return;
+        };
+        let len = nodes.attr(ino).map_or(0, |attr| attr.size);
+        let len = match change {
+            LengthChange::Truncated => len / 2,
+            LengthChange::Grown => len + 5000,
+        };
+        nodes.change(ino, crate::nodes::Change { size: Some(len), ..Default::default() });
+    }
+
+    /// What is stored of the data of a write.
+    pub(crate) fn written<'d>(
+        &mut self,
+        offset: u64,
+        data: &'d [u8],
+    ) -> Result<Cow<'d, [u8]>, Errno> {
+        self.writes += 1;
+        if self.lies.full_at_write.is_some_and(|at| self.writes >= at) {
+            return Err(Errno::ENOSPC);
+        }
+        let mut data =
+            Cow::Borrowed(&data[..data.len().min(self.lies.write_bytes_max.unwrap_or(usize::MAX))]);
+        let wrong = self.lies.wrong_byte_at.and_then(|at| at.checked_sub(offset)).map(offset_of);
+        if let Some(index) = wrong.filter(|index| *index < data.len()) {
+            data.to_mut()[index] ^= 1;
+        }
+        Ok(data)
+    }
+
+    pub(crate) fn fsync(&self) -> Result<(), Errno> {
+        if self.lies.fsync_error { Err(Errno::EIO) } else { Ok(()) }
+    }
+
+    pub(crate) fn close(&self) -> Result<(), Errno> {
+        if self.lies.close_error { Err(Errno::EIO) } else { Ok(()) }
+    }
+
+    pub(crate) fn refuses_attributes(&self) -> bool {
+        self.lies.refuses_attributes
+    }
+
+    pub(crate) fn seek(&self, offset: i64, whence: i32) -> Result<i64, Errno> {
+        const SEEK_HOLE: i32 = 4;
+        match self.lies.all_hole {
+            true if whence == SEEK_HOLE => Ok(offset),
+            true => Err(Errno::ENXIO),
+            false => Err(Errno::ENOSYS),
+        }
+    }
+
+    /// How often a directory lists each name.
+    pub(crate) fn times_named(&self) -> usize {
+        if self.lies.names_twice { 2 } else { 1 }
+    }
+
+    /// The type that a directory lists for a name.
+    pub(crate) fn kind(&self, kind: FileType) -> FileType {
+        match (self.lies.wrong_types, kind) {
+            (true, FileType::Directory) => FileType::RegularFile,
+            (true, _) => FileType::Directory,
+            (false, kind) => kind,
+        }
+    }
+}
