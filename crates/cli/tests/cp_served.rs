@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use testfs::{Costs, SlowFs, names_in, random_bytes};
+use testfs::{Costs, Lies, SlowFs, names_in, random_bytes};
 
 fn haulage(dir: &Path, args: &[&str]) -> Command {
     let mut command = testfs::command(env!("CARGO_BIN_EXE_haulage"));
@@ -139,6 +139,30 @@ fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
         assert_eq!(names_in(root), names, "{what}");
         assert_eq!(read(root.join(backup)).expect("the backup"), b"old", "{what}");
         assert_eq!(read(root.join("f")).expect("the copy"), b"content", "{what}");
+    });
+}
+
+/// It looked for another temporary name for ever.
+#[test]
+fn atomic_ends_where_inode_numbers_change_at_each_look() {
+    let content = random_bytes(300_000, 1);
+    let (_dir, src) = source(&content);
+    each_server(Costs::default(), |what, served| {
+        served.lie(Lies { changing_inodes: true, ..Lies::default() });
+        let child = begin(served.path(), &["--atomic", &src, "new"]);
+        let pid = Pid::from_child(&child);
+        let ended = std::thread::spawn(|| child.wait_with_output().expect("it is ours"));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !ended.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if !ended.is_finished() {
+            kill_process(pid, Signal::KILL).expect("it runs");
+        }
+        let output = ended.join().expect("it was waited for");
+        assert!(output.status.success(), "{what}: {}: {}", output.status, said(&output));
+        let copied = served.contents().remove(Path::new("new"));
+        assert!(copied.flatten().is_some_and(|copied| copied == content), "{what}");
     });
 }
 

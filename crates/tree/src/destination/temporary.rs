@@ -121,6 +121,11 @@ pub(crate) fn lock_temporary(fd: impl AsFd) -> io::Result<()> {
 /// EEXIST also when another run has removed it meanwhile.
 pub(crate) fn lock_created(fd: impl AsFd, dir: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
     lock_temporary(&fd)?;
+    if !is_own_name(name) {
+        // No other run takes a name with the number of a process for a stale one. Where inode numbers
+        // change, this name is the way out.
+        return Ok(());
+    }
     let named = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     let is_same =
         named.is_ok_and(|named| fstat(&fd).is_ok_and(|own| FileId::of(&own) == FileId::of(&named)));
