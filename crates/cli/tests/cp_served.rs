@@ -142,6 +142,27 @@ fn atomic_replaces_no_file_that_appears_just_before_the_rename() {
     });
 }
 
+/// Reads may be short anywhere, and io_uring(7) read the start of such a file again and again.
+#[test]
+fn every_engine_copies_what_short_reads_return() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let Some(served) = SlowFs::mount(Costs { direct_io: true, ..Costs::default() }) else { return };
+    let content = random_bytes(300_000, 1);
+    write(served.path().join("src"), &content).expect("a file");
+    for read_bytes_max in [1000, 4096, 65_537] {
+        served.lie(Lies { read_bytes_max: Some(read_bytes_max), ..Lies::default() });
+        for engine in ["io_uring", "direct_read", "splice", "sendfile", "copy_file_range", "stdio"]
+        {
+            let src = served.path().join("src");
+            let args = [&*format!("--engine={engine}"), src.to_str().expect("plain"), "dst"];
+            let output = cp(dir.path(), &args);
+            assert!(output.status.success(), "{engine}: {}", said(&output));
+            let copied = read(dir.path().join("dst")).expect("the copy");
+            assert!(copied == content, "{engine}: {read_bytes_max}: silently wrong");
+        }
+    }
+}
+
 /// It looked for another temporary name for ever.
 #[test]
 fn atomic_ends_where_inode_numbers_change_at_each_look() {

@@ -19,7 +19,7 @@ use crate::engine::{Copier, Engine, Facts, Kind, StatusFlags};
 use crate::moved::stop_for;
 use crate::probe::probe_by_copy;
 use crate::span::Pos;
-use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring};
+use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
 use crate::tuning::{Param, ParamKind};
 use crate::until_done::{write_all, write_at};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
@@ -57,6 +57,9 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 
 impl Copier for DirectRead {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
+        if is_on_fuse(pair.src) {
+            return Moved::refused(Errno::OPNOTSUPP);
+        }
         let sizes = side_block_bytes(pair.src)
             .and_then(|block_bytes| Ok((block_bytes, self.ring.piece_bytes(block_bytes)?)));
         let (block_bytes, slot_bytes) = match sizes {

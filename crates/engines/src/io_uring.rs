@@ -2,7 +2,7 @@
 //!
 //! Calls `io_uring_enter(2)`. Each slot of the ring reads its piece and then writes it. The two are
 //! not linked, because a short read would break a link. Needs Linux 5.6, a system that does not
-//! forbid io_uring, and positions on both sides. Registers its buffers where RLIMIT_MEMLOCK allows
+//! forbid io_uring, positions on both sides, and no FUSE file. Registers its buffers where RLIMIT_MEMLOCK allows
 //! it. Shares the page cache, or bypasses it with `direct`. Loses on small files, whose copy is
 //! shorter than the setup of the ring, and on cached files, where the kernel copies synchronously
 //! and nothing overlaps.
@@ -18,7 +18,7 @@ use crate::engine::{Copier, Engine, Facts, Kind, StatusFlags};
 use crate::moved::stop_for;
 use crate::presized::Presized;
 use crate::probe::probe_by_copy;
-use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring};
+use crate::sys::ring::{Completion, Direction, KeptRing, PUT_OFF_MAX, Part, Ring, is_on_fuse};
 use crate::tuning::{Param, ParamKind};
 use crate::{Moved, Pair, Side, Span, Stop, Tuning};
 
@@ -68,6 +68,9 @@ impl Copier for Uring {
         // A pipe ignores offsets, and several reads in flight would mix its bytes.
         if let Err(errno) = tell(pair.src).and(tell(pair.dst)) {
             return Moved::refused(errno);
+        }
+        if [pair.src, pair.dst].into_iter().any(is_on_fuse) {
+            return Moved::refused(Errno::OPNOTSUPP);
         }
         let sizes = if self.direct { block_bytes(pair) } else { Ok(1) }
             .and_then(|block_bytes| Ok((block_bytes, self.ring.piece_bytes(block_bytes)?)));

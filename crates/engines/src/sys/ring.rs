@@ -276,6 +276,14 @@ impl Drop for Ring {
     }
 }
 
+/// Whether a file is on FUSE. After a short read or write of a regular file io_uring continues within the
+/// kernel, and with FUSE files that bypass the page cache it does so at the old offset: it counts bytes that it
+/// has read again from there. Seen on Linux 6.18.
+pub(crate) fn is_on_fuse(fd: BorrowedFd<'_>) -> bool {
+    const FUSE: u64 = 0x6573_5546;
+    rustix::fs::fstatfs(fd).is_ok_and(|stat| stat.f_type as u64 & 0xffff_ffff == FUSE)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
