@@ -17,6 +17,7 @@ mod calls;
 mod copies;
 mod counts;
 mod kills;
+mod liars;
 mod power;
 mod process;
 mod run;
@@ -25,7 +26,7 @@ mod strace;
 mod turns;
 
 /// All sweeps, in the order of `--list`.
-const SWEEPS: &[Sweep] = &[calls::SWEEP, kills::SWEEP, short::SWEEP, power::SWEEP];
+const SWEEPS: &[Sweep] = &[calls::SWEEP, kills::SWEEP, short::SWEEP, power::SWEEP, liars::SWEEP];
 
 /// Try faults, kills and limits on `haulage cp`, and demand that each copy is right or says what is wrong.
 ///

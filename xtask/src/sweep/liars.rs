@@ -1,0 +1,332 @@
+//! Copies from and to a file system that lies: the copy is right, or the program says what is wrong.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use fastrand::Rng;
+use testfs::{Costs, LengthChange, Lies, SlowFs, WrongSize};
+
+use super::counts::{Group, Verdict};
+use super::process::{self, Ended};
+use super::run::{Run, Sweep};
+
+pub(super) const SWEEP: Sweep = Sweep {
+    name: "liars",
+    about: "a file system that lies, as source and as destination",
+    try_cases,
+    repeat,
+};
+
+/// A copy of these trees takes well under a second, where no read is slow.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The file system that lies.
+const KIND: &str = "fuse";
+
+/// Where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Source,
+    Destination,
+}
+
+/// A lie, or a failure.
+struct Lie {
+    name: &'static str,
+    side: Side,
+    tell: fn(&mut Lies, &mut Rng),
+}
+
+const fn lie(name: &'static str, side: Side, tell: fn(&mut Lies, &mut Rng)) -> Lie {
+    Lie { name, side, tell }
+}
+
+use Side::{Destination, Source};
+
+const LIES: &[Lie] = &[
+    lie("size zero", Source, |lies, _| lies.size = Some(WrongSize::Zero)),
+    lie("size too small", Source, |lies, rng| {
+        lies.size = Some(WrongSize::Short([1, 4096, 1 << 20][rng.usize(..3)]));
+    }),
+    lie("size too large", Source, |lies, rng| {
+        lies.size = Some(WrongSize::Long([1, 4096, 1 << 30][rng.usize(..3)]));
+    }),
+    lie("all hole", Source, |lies, _| lies.all_hole = true),
+    lie("wrong types", Source, |lies, _| lies.wrong_types = true),
+    lie("changing inodes", Source, |lies, _| lies.changing_inodes = true),
+    lie("names twice", Source, |lies, _| lies.names_twice = true),
+    lie("time backward", Source, |lies, _| lies.time_backward = true),
+    lie("slow reads", Source, |lies, _| lies.read_time = Duration::from_millis(5)),
+    lie("short reads", Source, |lies, rng| {
+        lies.read_bytes_max = Some([1000, 4096, 65_537][rng.usize(..3)]);
+    }),
+    lie("read error", Source, |lies, rng| lies.read_error_at = Some(rng.u64(..300_000))),
+    lie("truncated", Source, |lies, rng| {
+        lies.changes_at_read = Some((rng.u64(1..12), LengthChange::Truncated));
+    }),
+    lie("grown", Source, |lies, rng| {
+        lies.changes_at_read = Some((rng.u64(1..12), LengthChange::Grown));
+    }),
+    lie("size zero", Destination, |lies, _| lies.size = Some(WrongSize::Zero)),
+    lie("size too large", Destination, |lies, _| lies.size = Some(WrongSize::Long(4096))),
+    lie("wrong types", Destination, |lies, _| lies.wrong_types = true),
+    lie("changing inodes", Destination, |lies, _| lies.changing_inodes = true),
+    lie("time backward", Destination, |lies, _| lies.time_backward = true),
+    lie("short writes", Destination, |lies, rng| {
+        lies.write_bytes_max = Some([1000, 4096, 65_537][rng.usize(..3)]);
+    }),
+    lie("full", Destination, |lies, rng| lies.full_at_write = Some(rng.u64(1..12))),
+    lie("wrong byte", Destination, |lies, rng| lies.wrong_byte_at = Some(rng.u64(..300_000))),
+    lie("fsync error", Destination, |lies, _| lies.fsync_error = true),
+    lie("close error", Destination, |lies, _| lies.close_error = true),
+    lie("attributes refused", Destination, |lies, _| lies.refuses_attributes = true),
+];
+
+/// Options that are combined at random.
+const OPTIONS: &[&str] = &[
+    "--atomic",
+    "--durable",
+    "--verify",
+    "--resume",
+    "--sparse=always",
+    "--sparse=never",
+    "--reflink=never",
+    "--no-cache",
+    "--jobs=1",
+    "--jobs=4",
+    "--remove-destination",
+    "-u",
+];
+
+/// One copy.
+#[derive(Debug)]
+struct Case {
+    side: Side,
+    lies: Lies,
+    /// The lies, in words.
+    told: String,
+    /// Whether reads and writes bypass the page cache.
+    direct_io: bool,
+    options: Vec<String>,
+    /// Seed of the tree.
+    tree_seed: u64,
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut rng = Rng::with_seed(seed);
+        let side = if rng.bool() { Source } else { Destination };
+        let of_side: Vec<&Lie> = LIES.iter().filter(|lie| lie.side == side).collect();
+        let mut lies = Lies::default();
+        let chosen = [1, 1, 2, 3][rng.usize(..4)];
+        let chosen = rng.choose_multiple(of_side, chosen);
+        chosen.iter().for_each(|lie| (lie.tell)(&mut lies, &mut rng));
+        let mut options = vec![["-a", "-r"][rng.usize(..2)].to_owned()];
+        for &option in OPTIONS {
+            if rng.u8(..4) == 0 {
+                options.push(option.to_owned());
+            }
+        }
+        // Nobody can see what was stored without looking.
+        if lies.wrong_byte_at.is_some() && !options.iter().any(|option| option == "--verify") {
+            options.push("--verify".to_owned());
+        }
+        // With the page cache the kernel fills up what a read did not return, and looks at no file beyond
+        // its size, before any program can see it. A mapping always goes through it.
+        let kernel_hides = lies.size.is_some()
+            || lies.read_bytes_max.is_some()
+            || lies.write_bytes_max.is_some()
+            || lies.changes_at_read.is_some();
+        if rng.bool() {
+            let engines = engines::ENGINES.iter().map(|engine| engine.name);
+            let never = options.iter().any(|option| option == "--reflink=never");
+            let is_usable = |name: &&str| match *name {
+                "memory" => false,
+                "mmap" => !kernel_hides,
+                "reflink" => !never,
+                _ => true,
+            };
+            let named: Vec<&str> = engines.filter(is_usable).collect();
+            options.push(format!("--engine={}", named[rng.usize(..named.len())]));
+        }
+        let mut told: Vec<&str> = chosen.iter().map(|lie| lie.name).collect();
+        told.sort_unstable();
+        let told = format!("{side:?}: {}", told.join(", ")).to_lowercase();
+        let direct_io = kernel_hides || rng.bool();
+        Case { side, lies, told, direct_io, options, tree_seed: rng.u64(..) }
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|known| known == option)
+    }
+}
+
+fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
+    while run.goes_on() {
+        let seed = run.rng.u64(..1 << 40);
+        try_one(run, seed)?;
+    }
+    Ok(())
+}
+
+fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
+    let seed = text.strip_prefix("seed=").and_then(|seed| seed.parse().ok());
+    try_one(run, seed.with_context(|| format!("a case is seed=N, not '{text}'"))?)
+}
+
+fn try_one(run: &mut Run<'_>, seed: u64) -> anyhow::Result<()> {
+    let case = Case::new(seed);
+    let kind = run.kinds()[0];
+    let dir = tempfile::tempdir_in(run.place(kind)?.path()).context("a directory")?;
+    let costs = Costs { direct_io: case.direct_io, ..Costs::default() };
+    let served = SlowFs::mount(costs).context("no FUSE file system can be mounted")?;
+    let (src, dst) = match case.side {
+        Source => (served.path().join("src"), dir.path().join("dst")),
+        Destination => (dir.path().join("src"), served.path().join("dst")),
+    };
+    let before = make_tree(&src, case.tree_seed)?;
+    served.lie(case.lies.clone());
+    let mut command = run.cp();
+    command.args(&case.options).arg("-T").args([&src, &dst]);
+    let ended = process::run(&mut command, PATIENCE)?;
+    served.lie(Lies::default());
+    let mut copied = match case.side {
+        Source => read_tree(&dst)?,
+        Destination => below(&served.contents(), "dst"),
+    };
+    if case.lies.changing_inodes {
+        // An empty temporary file cannot be told from one of another run, and stays.
+        let is_ours = |path: &PathBuf| path.to_string_lossy().ends_with(".haulage-new");
+        copied.retain(|path, content| {
+            !(is_ours(path) && content.as_ref().is_some_and(Vec::is_empty))
+        });
+    }
+    // What was truncated or grown while it was copied may be copied as it was or as it is.
+    let after = match case.side {
+        Source => below(&served.contents(), "src"),
+        Destination => before.clone(),
+    };
+    let options = if case.options[0] == "-a" { "-a ..." } else { "-r ..." };
+    let verdict = judge(&case, &ended, (&before, &after), &copied);
+    let verdict = match verdict {
+        Verdict::Wrong(what) => Verdict::Wrong(format!("cp {}: {what}", case.options.join(" "))),
+        other => other,
+    };
+    run.record(&format!("seed={seed}"), Group::new(KIND, options, &case.told), verdict);
+    Ok(())
+}
+
+/// Files by path, and `None` for directories.
+type Contents = BTreeMap<PathBuf, Option<Vec<u8>>>;
+
+fn judge(
+    case: &Case,
+    ended: &Ended,
+    (before, after): (&Contents, &Contents),
+    copied: &Contents,
+) -> Verdict {
+    if let Some(crash) = ended.crash() {
+        return Verdict::Wrong(crash);
+    }
+    if !ended.success() {
+        // Every name of the tree is in its own path and in no other word.
+        let names = before.keys().filter_map(|path| path.file_name()?.to_str());
+        let is_named = ended.stderr.contains("dst")
+            || ended.stderr.contains("src")
+            || names.into_iter().any(|name| ended.stderr.contains(name));
+        return match is_named {
+            true => Verdict::Loud,
+            false => Verdict::Wrong(format!("it failed and named no file: {}", ended.said())),
+        };
+    }
+    if case.side == Destination {
+        if case.lies.close_error {
+            return Verdict::Wrong("success, though no file could be closed".to_owned());
+        }
+        if case.lies.fsync_error && case.has("--durable") {
+            return Verdict::Wrong("success, though nothing could be synced".to_owned());
+        }
+        if case.lies.refuses_attributes && case.has("-a") {
+            return Verdict::Wrong("success, though no attribute could be set".to_owned());
+        }
+    }
+    let is_warned = ended.stderr.contains("changed while being copied");
+    let wrong = |path: &&PathBuf| {
+        let found = copied.get(*path);
+        let is_right = [before, after].iter().any(|tree| tree.get(*path) == found);
+        // The program says which file changed.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        !(is_right || is_warned && ended.stderr.contains(&*name))
+    };
+    let all: Vec<&PathBuf> = before.keys().chain(copied.keys()).collect();
+    match all.into_iter().find(wrong) {
+        None => Verdict::Right,
+        Some(path) => {
+            let shown = |tree: &Contents| match tree.get(path) {
+                None => "absent".to_owned(),
+                Some(None) => "a directory".to_owned(),
+                Some(Some(bytes)) => format!("{} bytes", bytes.len()),
+            };
+            let (before, copied) = (shown(before), shown(copied));
+            let path = path.display();
+            Verdict::Wrong(format!("silently wrong: {path}: {before}, copied as {copied}"))
+        }
+    }
+}
+
+/// Makes a tree of some files in the new directory `root`, and returns what is in it.
+fn make_tree(root: &Path, seed: u64) -> anyhow::Result<Contents> {
+    let mut rng = Rng::with_seed(seed);
+    let mut made = Contents::new();
+    made.insert(PathBuf::new(), None);
+    for dir in ["dir1", "dir1/dir2"] {
+        made.insert(dir.into(), None);
+    }
+    for (number, dir) in ["", "", "dir1", "dir1/dir2", "dir1/dir2"].iter().enumerate() {
+        let len = [0, 1, 4096, 5000, 70_000, 300_000, 1_500_000][rng.usize(..7)];
+        let content = testfs::random_bytes(len, rng.u64(..));
+        made.insert(Path::new(dir).join(format!("file{number}")), Some(content));
+    }
+    if rng.u8(..6) == 0 {
+        // The least size of which `--resume` keeps a journal.
+        made.insert("large".into(), Some(testfs::random_bytes((4 << 20) + 7, rng.u64(..))));
+    }
+    for (path, content) in &made {
+        let path = root.join(path);
+        let result = match content {
+            Some(content) => std::fs::write(&path, content),
+            None => std::fs::create_dir(&path),
+        };
+        result.with_context(|| path.display().to_string())?;
+    }
+    Ok(made)
+}
+
+/// What is in the tree at `root`; nothing if there is none.
+fn read_tree(root: &Path) -> anyhow::Result<Contents> {
+    let mut found = Contents::new();
+    let mut paths = vec![PathBuf::new()];
+    while let Some(path) = paths.pop() {
+        let full = root.join(&path);
+        let Ok(metadata) = full.symlink_metadata() else { continue };
+        if metadata.is_dir() {
+            for entry in std::fs::read_dir(&full)? {
+                paths.push(path.join(entry?.file_name()));
+            }
+            found.insert(path, None);
+        } else {
+            found.insert(path, Some(std::fs::read(&full)?));
+        }
+    }
+    Ok(found)
+}
+
+/// The part of `contents` at the directory `name`, by the paths below it.
+fn below(contents: &Contents, name: &str) -> Contents {
+    let of_dir = contents.iter().filter_map(|(path, content)| {
+        Some((path.strip_prefix(name).ok()?.to_owned(), content.clone()))
+    });
+    of_dir.collect()
+}
