@@ -141,3 +141,15 @@ fn a_planted_fault_is_found_by_short_calls() {
         &["short", "--cases", "60", "--fs", "tmpfs"],
     );
 }
+
+#[test]
+fn a_file_system_that_lies_is_no_reason_to_be_silent() {
+    finds_nothing(30, &["liars", "--fs", "tmpfs", "--seed", "4"]);
+}
+
+/// An error is kept to itself, and success claimed.
+#[test]
+fn planted_faults_are_found_by_lies() {
+    let args = ["liars", "--fs", "tmpfs", "--cases", "12"];
+    finds("\"$HAULAGE\" \"$@\"; exit 0", "success, though", &args);
+}
