@@ -280,7 +280,7 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- A new state with no options; NULL with ENOMEM if there is no memory.
+ A new state with no options; NULL after an error inside the library.
  */
 haulage_state *haulage_state_new(void);
 

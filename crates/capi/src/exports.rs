@@ -15,7 +15,7 @@ use crate::border::{guarded, path, status, text};
 use crate::interface::*;
 use crate::state::{Last, State, lock};
 
-/// A new state with no options; NULL with ENOMEM if there is no memory.
+/// A new state with no options; NULL after an error inside the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn haulage_state_new() -> *mut State {
     guarded(ptr::null_mut(), || Box::into_raw(Box::<State>::default()))

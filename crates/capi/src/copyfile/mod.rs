@@ -25,7 +25,7 @@ use flags::Flags;
 pub use state::CopyfileState;
 use state::Place;
 
-/// A new state; NULL if there is no memory.
+/// A new state; NULL after an error inside the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn copyfile_state_alloc() -> *mut CopyfileState {
     guarded(ptr::null_mut(), || Box::into_raw(Box::<CopyfileState>::default()))
