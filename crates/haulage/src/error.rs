@@ -162,6 +162,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl From<Diagnostic> for Error {
+    fn from(diagnostic: Diagnostic) -> Error {
+        Error::of(diagnostic)
+    }
+}
+
 impl From<Error> for io::Error {
     /// With the kind of its errno.
     fn from(error: Error) -> io::Error {
