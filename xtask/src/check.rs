@@ -18,6 +18,7 @@ const STEPS: &[&[&str]] = &[
     &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
     // Without `--no-fail-fast` cargo stops after the first test program that fails.
     &["test", "--workspace", "--no-fail-fast"],
+    &["xtask", "python"],
 ];
 
 /// Runs the steps up to the first that fails, and prints a summary.

@@ -22,6 +22,7 @@ mod mutants;
 mod namespace;
 mod packages;
 mod peers;
+mod python;
 mod release_check;
 mod sweep;
 
@@ -41,6 +42,7 @@ const USAGE: &str = "usage:
   cargo xtask release-check VERSION
                                check whether this commit can be released
   cargo xtask follow DOCUMENT  do what a worked example says, in a scratch clone
+  cargo xtask python [--help]  build the Python package, and run its tests
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
   cargo xtask deny             check licences, versions and origins of the dependencies
   cargo xtask fuzz [--help]    search for inputs that haulage does not bear
@@ -60,6 +62,7 @@ enum Task {
     ReleaseCheck(Box<release_check::Args>),
     Follow(Box<follow::Args>),
     Layers(Box<layers::Args>),
+    Python(Box<python::Args>),
     Deny(Vec<OsString>),
     Fuzz(Box<fuzz::Args>),
     Mutants(Box<mutants::Args>),
@@ -101,6 +104,9 @@ impl Task {
             [task, ..] if task == "layers" => {
                 Some(Task::Layers(Box::new(layers::Args::parse_from(args))))
             }
+            [task, ..] if task == "python" => {
+                Some(Task::Python(Box::new(python::Args::parse_from(args))))
+            }
             [task, rest @ ..] if task == "deny" => Some(Task::Deny(rest.to_vec())),
             [task, ..] if task == "fuzz" => {
                 Some(Task::Fuzz(Box::new(fuzz::Args::parse_from(args))))
@@ -122,6 +128,7 @@ impl Task {
             Task::Mutants(args) => args.needs_no_mounts(),
             Task::JudgeProfile(_)
             | Task::Layers(_)
+            | Task::Python(_)
             | Task::Fuzz(_)
             | Task::Deny(_)
             | Task::Book
@@ -144,6 +151,7 @@ impl Task {
             },
             Task::JudgeProfile(_)
             | Task::Layers(_)
+            | Task::Python(_)
             | Task::Fuzz(_)
             | Task::Deny(_)
             | Task::Book
@@ -168,6 +176,7 @@ impl Task {
             Task::ReleaseCheck(args) => release_check::run(args),
             Task::Follow(args) => follow::run(args),
             Task::Layers(args) => layers::run(args),
+            Task::Python(args) => python::run(args),
             Task::Deny(args) => deny::run(args),
             Task::Fuzz(args) => fuzz::run(args),
             Task::Mutants(args) => mutants::run(args, file_systems),

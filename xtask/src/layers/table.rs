@@ -56,6 +56,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { folder: "crates/report", rule: Rule::Layers(REPORT) },
     CrateRule { folder: "crates/cli", rule: Rule::Layers(CLI) },
     CrateRule { folder: "crates/cluster", rule: Rule::Layers(CLUSTER) },
+    CrateRule { folder: "crates/python", rule: Rule::Layers(PYTHON) },
     CrateRule { folder: "crates/testfs", rule: Rule::Layers(TESTFS) },
     CrateRule { folder: "crates/fuzz", rule: Rule::Layers(FUZZ) },
     CrateRule { folder: "xtask", rule: Rule::Layers(XTASK) },
@@ -224,8 +225,18 @@ const LAB: &[Layer] = &[
     layer("words", "quantities as text"),
 ];
 
+const PYTHON: &[Layer] = &[
+    layer("lib", "the extension module"),
+    layer("files tree", "the copy of one file, and of a tree"),
+    layer("run", "a copy beside the thread of the caller, which calls the callbacks"),
+    layer("observer", "which entries are copied, and which have failed"),
+    layer("callbacks keywords", "what the caller gives"),
+    layer("failure progress receipt", "values for Python"),
+];
+
 const XTASK: &[Layer] = &[
     layer("main", "the command line of cargo xtask"),
+    layer("python", "builds and tests the Python package"),
     layer("check", "everything that a change has to pass"),
     layer("book", "the documents as a book"),
     layer("layers", "which file of a crate may import which"),

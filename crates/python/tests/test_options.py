@@ -1,0 +1,253 @@
+"""The keyword arguments that shutil does not have, and what calls leave alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haulage
+from conftest import snapshot
+
+
+def test_options_that_make_a_copy_safer(tree: Path, tmp_path: Path) -> None:
+    for number, options in enumerate(
+        [
+            {"verify": True},
+            {"atomic": True},
+            {"durable": True},
+            {"resume": True},
+            {"jobs": 1},
+            {"jobs": 4},
+            {"reflink": "never"},
+            {"verify": True, "atomic": True, "durable": True, "jobs": 3},
+        ]
+    ):
+        dst = tmp_path / str(number)
+        assert haulage.copytree(tree, dst, symlinks=True, **options) == dst
+        assert snapshot(dst) == snapshot(tree), options
+
+
+def test_receipts_tell_what_was_done(tree: Path, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+    thread = threading.get_ident()
+    haulage.copytree(
+        tree,
+        tmp_path / "dst",
+        symlinks=True,
+        verify=True,
+        receipt=lambda row: rows.append({**row, "thread": threading.get_ident()}),
+    )
+    by_name = {os.path.relpath(row["src"], tree): row for row in rows}
+    assert set(by_name) == {*snapshot(tree), "."}
+    assert {row["thread"] for row in rows} == {thread}
+    b = by_name["dir/b"]
+    assert (b["type"], b["method"], b["data_bytes"]) == ("file", "copied", 200_000)
+    assert b["kept"] and len(b["verified_xxh3_128"]) == 32
+    assert sum(attempt["bytes"] for attempt in b["attempts"]) == 200_000
+    assert by_name["link"]["type"] == "symlink"
+    assert all(row["failures"] == [] for row in rows)
+
+
+def test_receipt_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "src").write_bytes(b"12345")
+    rows: list[dict[str, Any]] = []
+    haulage.copyfile(tmp_path / "src", tmp_path / "dst", receipt=rows.append)
+    assert [row["data_bytes"] for row in rows] == [5]
+
+
+def test_progress_ends_with_the_whole(tree: Path, tmp_path: Path) -> None:
+    seen: list[haulage.Progress] = []
+    haulage.copytree(tree, tmp_path / "dst", symlinks=True, progress=seen.append)
+    last = seen[-1]
+    # Three files and three links.
+    assert (last.entries, last.bytes, last.skipped_bytes) == (6, 200_013, 0)
+    assert last.elapsed > 0
+
+    (tmp_path / "large").write_bytes(bytes(20 << 20))
+    haulage.copyfile(tmp_path / "large", tmp_path / "copy", progress=seen.append)
+    assert (seen[-1].bytes, seen[-1].total_bytes) == (20 << 20, 20 << 20)
+
+
+class Stop(Exception):
+    pass
+
+
+def test_exception_of_a_callback_arrives(tree: Path, tmp_path: Path) -> None:
+    def stop(*_: object) -> Any:
+        raise Stop("here")
+
+    for number, callback in enumerate(["progress", "receipt", "ignore"]):
+        with pytest.raises(Stop, match="here"):
+            haulage.copytree(tree, tmp_path / str(number), **{callback: stop})  # type: ignore[arg-type]
+    with pytest.raises(Stop):
+        haulage.copyfile(tree / "a", tmp_path / "a", progress=stop)
+
+
+def test_exception_in_a_lower_directory_stops_the_copy(tree: Path, tmp_path: Path) -> None:
+    def ignore(directory: str, names: list[str]) -> list[str]:
+        if directory.endswith("dir"):
+            raise Stop
+        return []
+
+    with pytest.raises(Stop):
+        haulage.copytree(tree, tmp_path / "dst", symlinks=True, ignore=ignore)
+    assert not (tmp_path / "dst" / "dir" / "b").exists()
+
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"reflink": "sometimes"}, ValueError),
+        ({"jobs": 0}, ValueError),
+        ({"verfy": True}, TypeError),
+        ({"progress": 1}, TypeError),
+    ],
+)
+def test_wrong_options_are_refused(
+    options: dict[str, Any], error: type[Exception], tree: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(error):
+        haulage.copyfile(tree / "a", tmp_path / "a", **options)
+    with pytest.raises(error):
+        haulage.copytree(tree, tmp_path / "dst", **options)
+
+
+def test_options_need_our_copy_function(tree: Path, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="verify"):
+        haulage.copytree(tree, tmp_path / "dst", copy_function=print, verify=True)
+    with pytest.raises(TypeError):
+        haulage.move(tree, tmp_path / "dst", copy_function=print, verify=True)
+
+
+def test_null_in_a_name(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="null byte"):
+        haulage.copyfile("a\0b", tmp_path / "dst")
+
+
+def test_install_and_uninstall(tree: Path, tmp_path: Path) -> None:
+    before = shutil.copytree
+    haulage.install()
+    haulage.install()
+    assert shutil.copytree is haulage.copytree
+    assert shutil.copy2 is haulage.copy2
+    shutil.copytree(tree, tmp_path / "dst", symlinks=True, verify=True)
+    haulage.uninstall()
+    haulage.uninstall()
+    assert shutil.copytree is before
+    assert snapshot(tmp_path / "dst") == snapshot(tree)
+
+
+def test_move_between_file_systems_keeps_the_source_of_a_failed_copy(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rename(src: object, dst: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "rename", rename)
+    os.mkfifo(tree / "fifo")
+    before = snapshot(tree)
+    with pytest.raises(shutil.Error):
+        haulage.move(tree, tmp_path / "dst")
+    assert snapshot(tree) == before
+    (tree / "fifo").unlink()
+    haulage.move(tree, tmp_path / "other", verify=True)
+    assert not tree.exists()
+
+
+def test_other_threads_run_while_bytes_move(tmp_path: Path) -> None:
+    # A device without an end, so that the copy lasts until it is stopped.
+    counts: list[int] = []
+    stop = threading.Event()
+
+    def count() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            time.sleep(0.001)
+        counts.append(number)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+
+    def progress(of: haulage.Progress) -> None:
+        if of.elapsed > 0.3:
+            raise Stop
+
+    try:
+        with pytest.raises(Stop):
+            haulage.copyfile("/dev/zero", "/dev/null", progress=progress)
+    finally:
+        stop.set()
+        thread.join()
+    assert counts[0] > 10
+
+
+def test_control_c_stops_a_copy_without_callbacks() -> None:
+    program = (
+        "import haulage\n"
+        "print('copying', flush=True)\n"
+        "try:\n"
+        "    haulage.copyfile('/dev/zero', '/dev/null')\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        # A shell starts background jobs with SIGINT ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "copying\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=10)
+    finally:
+        process.kill()
+        process.wait()
+    assert rest == "interrupted\n"
+
+
+def test_audit_events(tmp_path: Path) -> None:
+    (tmp_path / "src").touch()
+    program = (
+        "import sys, haulage\n"
+        "seen = []\n"
+        "sys.addaudithook(lambda name, _: seen.append(name) if name.startswith('shutil') else None)\n"
+        "haulage.copy2('src', 'dst')\n"
+        "haulage.copytree('.', '../audited')\n"
+        "print(seen)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert done.stdout.strip() == "['shutil.copyfile', 'shutil.copystat', 'shutil.copytree']"
+
+
+def test_extended_attributes(tmp_path: Path) -> None:
+    src, dst = tmp_path / "src", tmp_path / "dst"
+    src.mkdir()
+    (src / "file").touch()
+    try:
+        os.setxattr(src / "file", "user.name", b"value")
+    except OSError as error:
+        from conftest import skip
+
+        skip(f"extended attributes: {error}")
+    haulage.copytree(src, dst)
+    haulage.copy2(src / "file", tmp_path / "copy2")
+    haulage.copy(src / "file", tmp_path / "copy")
+    assert os.getxattr(dst / "file", "user.name") == b"value"
+    assert os.getxattr(tmp_path / "copy2", "user.name") == b"value"
+    assert os.listxattr(tmp_path / "copy") == []
