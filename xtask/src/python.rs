@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(checked);
     }
     let mut pytest = Command::new(&python);
-    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).args(&args.rest);
+    pytest.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]).args(&args.rest);
     let built = root.join("target/debug/haulage");
     if let Some(command) = args.command.as_ref().or_else(|| built.exists().then_some(&built)) {
         pytest.env("HAULAGE_COMMAND", command.canonicalize().context("--command")?);
