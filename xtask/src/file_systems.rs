@@ -131,6 +131,11 @@ impl FileSystems {
         Err(why.map_or("it was not requested", |(_, why)| why))
     }
 
+    /// The directory on the small file system `kind`, if there is one.
+    pub(crate) fn small_dir(&self, kind: &str) -> Option<&Path> {
+        self.small.iter().find(|(name, _)| *name == kind).map(|(_, dir)| dir.as_path())
+    }
+
     /// How many are left out.
     pub(crate) fn left_out_count(&self) -> usize {
         self.left_out.len()

@@ -153,3 +153,15 @@ fn planted_faults_are_found_by_lies() {
     let args = ["liars", "--fs", "tmpfs", "--cases", "12"];
     finds("\"$HAULAGE\" \"$@\"; exit 0", "success, though", &args);
 }
+
+#[test]
+fn limits_end_a_copy_loudly() {
+    finds_nothing(32, &["limits", "--fs", "tmpfs,ext4"]);
+}
+
+/// An error that is kept to itself.
+#[test]
+fn a_planted_fault_is_found_by_limits() {
+    let swallows = "\"$HAULAGE\" \"$@\"\nexit 0";
+    finds(swallows, "exit status 0: ", &["limits", "--case", "tmpfs; -a; free inodes; 3"]);
+}

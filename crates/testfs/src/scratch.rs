@@ -44,6 +44,12 @@ impl FsKind {
         }
     }
 
+    /// The kind with this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<FsKind> {
+        FsKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Whether two files can share extents.
     #[must_use]
     pub fn reflinks(self) -> bool {
@@ -130,29 +136,42 @@ pub fn fs(kind: FsKind) -> Option<Scratch> {
 /// If the environment names the file system and no directory can be created there.
 #[must_use]
 pub fn small_fs(kind: FsKind) -> Option<SmallFs> {
-    let scratch = scratch_in(SMALL_VARIABLE, kind)?;
+    scratch_in(SMALL_VARIABLE, kind).map(alone)
+}
+
+/// A fresh directory on the small file system `kind` at `root`. Waits until no other test uses it.
+///
+/// # Panics
+/// If no directory can be created there.
+#[must_use]
+pub fn small_fs_at(kind: FsKind, root: &Path) -> SmallFs {
+    alone(scratch_at(kind, root))
+}
+
+/// Waits until no other test uses the file system.
+fn alone(scratch: Scratch) -> SmallFs {
     let root = scratch.path().parent().expect("a scratch directory is in another");
     let locked = File::open(root).expect("the root of a file system can be opened");
     rustix::fs::flock(&locked, FlockOperation::LockExclusive).expect("a directory can be locked");
     // The space of removed files may be freed late: wait for it.
     rustix::fs::syncfs(&locked).expect("a file system can be synced");
-    Some(SmallFs { scratch, _locked: locked })
+    SmallFs { scratch, _locked: locked }
 }
 
 fn scratch_in(variable: &str, kind: FsKind) -> Option<Scratch> {
     match root_of(variable, kind) {
-        Ok(root) => {
-            let dir = tempfile::Builder::new()
-                .prefix("test-")
-                .tempdir_in(&root)
-                .unwrap_or_else(|error| panic!("{variable}: {kind}: {error}"));
-            Some(Scratch { kind, dir })
-        }
+        Ok(root) => Some(scratch_at(kind, &root)),
         Err(why) => {
             skip(&test_name(), &why);
             None
         }
     }
+}
+
+fn scratch_at(kind: FsKind, root: &Path) -> Scratch {
+    let dir = tempfile::Builder::new().prefix("test-").tempdir_in(root);
+    let dir = dir.unwrap_or_else(|error| panic!("{kind}: {}: {error}", root.display()));
+    Scratch { kind, dir }
 }
 
 /// Runs `test` in a fresh directory on every file system in turn. Missing ones are reported as

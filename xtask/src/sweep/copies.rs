@@ -100,6 +100,11 @@ impl Copies {
         Ok(Copies { destination, source: Tree::read(&source)?, stamps, dir })
     }
 
+    /// Has copies made at `destination` from now on. Returns where they were made before.
+    pub(crate) fn copy_to(&mut self, destination: PathBuf) -> PathBuf {
+        std::mem::replace(&mut self.destination, destination)
+    }
+
     /// The working directory of the copies.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir

@@ -18,6 +18,7 @@ mod copies;
 mod counts;
 mod kills;
 mod liars;
+mod limits;
 mod power;
 mod process;
 mod run;
@@ -26,7 +27,8 @@ mod strace;
 mod turns;
 
 /// All sweeps, in the order of `--list`.
-const SWEEPS: &[Sweep] = &[calls::SWEEP, kills::SWEEP, short::SWEEP, power::SWEEP, liars::SWEEP];
+const SWEEPS: &[Sweep] =
+    &[calls::SWEEP, kills::SWEEP, short::SWEEP, limits::SWEEP, power::SWEEP, liars::SWEEP];
 
 /// Try faults, kills and limits on `haulage cp`, and demand that each copy is right or says what is wrong.
 ///
