@@ -73,7 +73,15 @@ fn documents() -> Vec<PathBuf> {
             }
         }
     }
-    for name in ["README", "ARCHITECTURE", "METHODOLOGY", "CONTRIBUTING", "CHANGELOG", "ROADMAP"] {
+    for name in [
+        "README",
+        "ARCHITECTURE",
+        "METHODOLOGY",
+        "CONTRIBUTING",
+        "CHANGELOG",
+        "ROADMAP",
+        "SECURITY",
+    ] {
         found.push(PathBuf::from(name).with_extension("md"));
     }
     found
