@@ -64,7 +64,7 @@ impl Checkout {
         self.root.join("target/dist-packages")
     }
 
-    /// The files of the commit below `folder`.
+    /// The files of the commit below `folder`, or that match this pathspec of git.
     pub(crate) fn files_below(&self, folder: &str) -> anyhow::Result<Vec<PathBuf>> {
         let list = git(&self.root, &["ls-files", "-z", "--", folder])?;
         Ok(list.split('\0').filter(|path| !path.is_empty()).map(PathBuf::from).collect())

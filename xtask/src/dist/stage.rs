@@ -74,15 +74,8 @@ pub(super) const CP_LINK: (&str, &str) = ("lib/haulage/bin/cp", "../../../bin/ha
 
 const DOC: &str = "share/doc/haulage";
 
-/// Documents at the root of the repository that the others link to.
-const DOCUMENTS: &[&str] = &[
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "METHODOLOGY.md",
-    "README.md",
-    "ROADMAP.md",
-];
+/// The documents at the root of the repository, to which the others link, as git names them.
+const ROOT_DOCUMENTS: &str = ":(glob)*.md";
 
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
@@ -123,8 +116,8 @@ pub(super) fn entries(
         fs::read(&path).with_context(|| format!("cannot read '{}'", path.display()))
     };
     let doc = Path::new(DOC);
-    let documents = DOCUMENTS.iter().map(PathBuf::from);
-    for path in documents.chain(checkout.files_below("docs")?) {
+    let documents = checkout.files_below(ROOT_DOCUMENTS)?;
+    for path in documents.into_iter().chain(checkout.files_below("docs")?) {
         add(&doc.join(&path), Content::Data(read(&path)?));
     }
     let third_party = licences::of_third_parties(checkout, format)?.into_bytes();
