@@ -5,8 +5,8 @@
 //! Conditions for the Multi-Armed Bandit and Reinforcement Learning Problems", JMLR 7, 2006) with a budget:
 //!
 //! 0. **Start.** The first candidate copies until it is known how long the rest takes. There is no trial while
-//!    that is less than [`PieceSizes::trial_pays`] pieces of a trial: it could not repay one. The pieces of the
-//!    start are the first candidate's first round.
+//!    that is less than [`PieceSizes::rest_seconds_min`] or [`PieceSizes::rest_bytes_min`]: it could not repay one. The
+//!    pieces of the start are the first candidate's first round.
 //! 1. **Trial.** Each remaining candidate copies one piece a round, in shuffled order. After a round, a
 //!    candidate whose mean time for a byte exceeds the lowest by more than the round's margin is dropped. The
 //!    first round only finds the length of later pieces: its pieces are short, and the first use of
@@ -33,8 +33,10 @@ pub(crate) struct PieceSizes {
     /// The first piece of the start as a multiple of `first_bytes`. It tells how long the copy takes, so it is
     /// longer than what comes only once: the start of threads, and the first requests of readahead.
     start_pieces: u64,
-    /// A trial starts if the rest of the copy takes at least this many times as long as one of its pieces.
-    trial_pays: f64,
+    /// A trial starts if the rest of the copy takes at least this long, in seconds,
+    rest_seconds_min: f64,
+    /// and has at least these bytes.
+    rest_bytes_min: u64,
     /// The margin of the first round, as in [`MARGINS`].
     first_margin: f64,
 }
@@ -45,14 +47,15 @@ impl PieceSizes {
     /// times as long as what another virtual machine takes when it gets the processor.
     ///
     /// A trial costs a few pieces, and a wrong choice is noticed after a rest only. With the rest of the copy 300
-    /// pieces long, the trial costs a percent of the copy, and there is time to correct it. The first margin is
+    /// pieces of 1 ms long, the trial costs a percent of the copy, and there is time to correct it. The first margin is
     /// for the grossly slow: on a Zen 5, where 1 MiB takes 0.1 ms, a margin of 0.6 dropped the best candidate in
     /// four of ten copies.
     pub(crate) const CACHED: PieceSizes = PieceSizes {
         first_bytes: 1 << 20,
         trial_seconds: 1e-3,
         start_pieces: 4,
-        trial_pays: 300.0,
+        rest_seconds_min: 0.3,
+        rest_bytes_min: 32 << 20,
         first_margin: 3.0,
     };
 
@@ -66,7 +69,8 @@ impl PieceSizes {
         first_bytes: 16 << 20,
         trial_seconds: 4e-3,
         start_pieces: 2,
-        trial_pays: 12.0,
+        rest_seconds_min: 0.03,
+        rest_bytes_min: 192 << 20,
         first_margin: 0.5,
     };
 }
@@ -388,9 +392,8 @@ impl Selector {
 
     /// Whether a trial pays before `bytes_left` bytes, by the cost of the start.
     fn pays(&self, start: Cost, bytes_left: u64) -> bool {
-        let first_seconds = self.sizes.first_bytes as f64 * start.per_byte();
-        let piece_seconds = first_seconds.max(self.sizes.trial_seconds);
-        bytes_left as f64 * start.per_byte() >= self.sizes.trial_pays * piece_seconds
+        let rest_seconds = bytes_left as f64 * start.per_byte();
+        bytes_left >= self.sizes.rest_bytes_min && rest_seconds >= self.sizes.rest_seconds_min
     }
 
     fn has_others(&self, candidate: usize) -> bool {
