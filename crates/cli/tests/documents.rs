@@ -241,6 +241,18 @@ fn blocks(document: &Path) -> Vec<Block> {
                 };
                 assert!(!code.iter().any(is_command), "{place}: commands are in ```sh");
             }
+            // The examples of the crate's documentation are run.
+            "rust" => {
+                let examples = read(Path::new("crates/haulage/src/lib.rs"));
+                for line in code {
+                    assert!(
+                        examples.contains(&format!("//! {line}\n")),
+                        "{place}: not in lib.rs: {line}"
+                    );
+                }
+            }
+            // crates/capi/tests/readme.rs compiles and runs it.
+            "c" => {}
             other => panic!("{place}: {other} is not known here"),
         }
     }
