@@ -174,9 +174,10 @@ fn attempt(run: &Run<'_>, copies: &Copies, plan: &Plan, case: &Case) -> anyhow::
     found.extend(copies.leftovers()?);
     found.extend(copies.differences(then, then.aspects())?);
     if then.has("-u") {
-        // Fifos and devices get their mode and time after they are made. One that a kill left so is newer than
-        // its source, and -u leaves it alone, as with GNU cp.
-        found.retain(|line| !line.starts_with("fifo: ") && !line.starts_with("null: "));
+        // Fifos, devices and symbolic links get their mode and time after they are made. One that a kill left so is
+        // newer than its source, and -u leaves it alone, as with GNU cp.
+        let made_first = ["fifo: ", "null: ", "link: ", "d/dangling: "];
+        found.retain(|line| !made_first.iter().any(|name| line.starts_with(name)));
     }
     found.extend(backups);
     found.extend(copies.damage()?);
