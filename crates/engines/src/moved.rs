@@ -36,6 +36,28 @@ pub enum Stop {
     },
 }
 
+impl Stop {
+    /// It as a word for programs, as in receipts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Stop::Done => "done",
+            Stop::Eof => "eof",
+            Stop::Refused(_) => "refused",
+            Stop::Failed { .. } => "failed",
+        }
+    }
+
+    /// The error that stopped the engine; `None` if it was no error.
+    #[must_use]
+    pub fn errno(self) -> Option<Errno> {
+        match self {
+            Stop::Done | Stop::Eof => None,
+            Stop::Refused(errno) | Stop::Failed { errno, .. } => Some(errno),
+        }
+    }
+}
+
 /// The outcome of moving a span. The count is exact: that many bytes, from the start of the span
 /// and without a gap, were read from the source and accepted by the destination.
 #[must_use]

@@ -81,6 +81,20 @@ impl Kind {
             FileType::Unknown => Kind::Unknown,
         }
     }
+
+    /// It as a word for programs, as in receipts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::File => "file",
+            Kind::Directory => "directory",
+            Kind::Symlink => "symlink",
+            Kind::Fifo => "fifo",
+            Kind::Socket => "socket",
+            Kind::Device => "device",
+            Kind::Unknown => "unknown",
+        }
+    }
 }
 
 impl Outcome {

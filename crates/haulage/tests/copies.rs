@@ -161,7 +161,7 @@ fn callbacks_run_on_the_thread_of_the_caller() {
     assert!(!failed.cancelled);
     assert_eq!((failed.report.failure_count, errors.len()), (1, 1), "{errors:?}");
     assert_eq!(failed.first().expect("one").path(), Some(dst.join("link").as_path()));
-    assert_eq!(last, failed.report.data_bytes(), "the last call has everything");
+    assert_eq!(last, failed.report.data_bytes(), "the last call reports all bytes");
     assert!(shown > 0);
     // 201 files of two directories, those, the link that failed, and the tree itself.
     assert_eq!((failed.report.files(), receipts), (200, 205));

@@ -1,6 +1,6 @@
 //! The receipt of an entry as a dict. Its keys are those of `haulage cp --receipt`.
 
-use haulage::events::{Attempt, Attribute, Chosen, Loss, Method, Receipt, Stop};
+use haulage::events::{Attempt, Chosen, Loss, Receipt};
 use haulage::{Error, Kind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -9,14 +9,14 @@ pub(crate) fn dict_of<'py>(py: Python<'py>, receipt: &Receipt) -> PyResult<Bound
     let dict = PyDict::new(py);
     dict.set_item("src", receipt.src.as_os_str())?;
     dict.set_item("dst", receipt.dst.as_os_str())?;
-    dict.set_item("type", type_word(Kind::of(receipt.kind)))?;
-    dict.set_item("method", method_word(receipt.method))?;
+    dict.set_item("type", Kind::of(receipt.kind).word())?;
+    dict.set_item("method", receipt.method.word())?;
     dict.set_item("data_bytes", receipt.data_bytes)?;
     dict.set_item("hole_bytes", receipt.hole_bytes)?;
     dict.set_item("chosen", receipt.chosen.as_ref().map(|of| chosen(py, of)).transpose()?)?;
     let attempts = receipt.attempts.iter().map(|of| attempt(py, of));
     dict.set_item("attempts", PyList::new(py, attempts.collect::<PyResult<Vec<_>>>()?)?)?;
-    let kept: Vec<_> = receipt.kept.iter().map(|kept| attribute_word(*kept)).collect();
+    let kept: Vec<_> = receipt.kept.iter().map(|kept| kept.word()).collect();
     dict.set_item("kept", kept)?;
     let lost = receipt.lost.iter().map(|of| loss(py, of));
     dict.set_item("lost", PyList::new(py, lost.collect::<PyResult<Vec<_>>>()?)?)?;
@@ -43,20 +43,15 @@ fn attempt<'py>(py: Python<'py>, attempt: &Attempt) -> PyResult<Bound<'py, PyDic
     dict.set_item("variant", attempt.variant.to_string())?;
     dict.set_item("asked_bytes", attempt.span.len)?;
     dict.set_item("bytes", attempt.moved.bytes)?;
-    let (stop, errno) = match attempt.moved.stop {
-        Stop::Done => ("done", None),
-        Stop::Eof => ("eof", None),
-        Stop::Refused(errno) => ("refused", Some(errno)),
-        Stop::Failed { errno, .. } => ("failed", Some(errno)),
-    };
-    dict.set_item("stop", stop)?;
-    dict.set_item("errno", errno.map(|errno| errno.raw_os_error()))?;
+    let stop = attempt.moved.stop;
+    dict.set_item("stop", stop.word())?;
+    dict.set_item("errno", stop.errno().map(|errno| errno.raw_os_error()))?;
     Ok(dict)
 }
 
 fn loss<'py>(py: Python<'py>, loss: &Loss) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("attribute", attribute_word(loss.attribute()))?;
+    dict.set_item("attribute", loss.attribute().word())?;
     let name = match loss {
         Loss::Xattr(name, _) => Some(String::from_utf8_lossy(name)),
         _ => None,
@@ -64,36 +59,4 @@ fn loss<'py>(py: Python<'py>, loss: &Loss) -> PyResult<Bound<'py, PyDict>> {
     dict.set_item("name", name)?;
     dict.set_item("errno", loss.errno().raw_os_error())?;
     Ok(dict)
-}
-
-fn type_word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::File => "file",
-        Kind::Directory => "directory",
-        Kind::Symlink => "symlink",
-        Kind::Fifo => "fifo",
-        Kind::Socket => "socket",
-        Kind::Device => "device",
-        Kind::Unknown => "unknown",
-    }
-}
-
-fn method_word(method: Method) -> &'static str {
-    match method {
-        Method::Copied => "copied",
-        Method::Linked => "linked",
-        Method::SymbolicLink => "symlinked",
-        Method::Skipped => "skipped",
-        Method::Failed => "failed",
-    }
-}
-
-fn attribute_word(attribute: Attribute) -> &'static str {
-    match attribute {
-        Attribute::Ownership => "ownership",
-        Attribute::Permissions => "permissions",
-        Attribute::Times => "times",
-        Attribute::Xattr => "xattr",
-        Attribute::Context => "context",
-    }
 }

@@ -130,6 +130,20 @@ pub enum Method {
     Failed,
 }
 
+impl Method {
+    /// It as a word for programs, as in receipts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Method::Copied => "copied",
+            Method::Linked => "linked",
+            Method::SymbolicLink => "symlinked",
+            Method::Skipped => "skipped",
+            Method::Failed => "failed",
+        }
+    }
+}
+
 /// A copy that was read back and found to be the same as its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verified {
@@ -227,6 +241,20 @@ pub enum Attribute {
     Xattr,
     /// The security context.
     Context,
+}
+
+impl Attribute {
+    /// It as a word for programs, as in receipts.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Attribute::Ownership => "ownership",
+            Attribute::Permissions => "permissions",
+            Attribute::Times => "times",
+            Attribute::Xattr => "xattr",
+            Attribute::Context => "context",
+        }
+    }
 }
 
 /// An attribute that was asked for and could not be kept.

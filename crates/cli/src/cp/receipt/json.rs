@@ -14,8 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use engines::{Pos, Side, Stop};
 use haulage::events::{
-    Attempt, Attribute, Chosen, ChosenBy, Diagnostic, Errno, FileId, Loss, MeasuredRate, Method,
-    Receipt,
+    Attempt, Chosen, ChosenBy, Diagnostic, Errno, FileId, Loss, MeasuredRate, Receipt,
 };
 use haulage::{Kind, Outcome, RunTotals};
 use serde::Serialize;
@@ -267,19 +266,13 @@ impl<'r> Entry<'r> {
             record: "entry",
             src: Text::of_path(&receipt.src),
             dst: Text::of_path(&receipt.dst),
-            kind: kind_word(Kind::of(receipt.kind)),
-            method: match receipt.method {
-                Method::Copied => "copied",
-                Method::Linked => "linked",
-                Method::SymbolicLink => "symlinked",
-                Method::Skipped => "skipped",
-                Method::Failed => "failed",
-            },
+            kind: Kind::of(receipt.kind).word(),
+            method: receipt.method.word(),
             data_bytes: receipt.data_bytes,
             hole_bytes: receipt.hole_bytes,
             chosen: receipt.chosen.as_ref().map(ChosenLine::of),
             attempts: receipt.attempts.iter().map(AttemptLine::of).collect(),
-            kept: receipt.kept.iter().map(|kept| attribute_word(*kept)).collect(),
+            kept: receipt.kept.iter().map(|kept| kept.word()).collect(),
             lost: receipt.lost.iter().map(LossLine::of).collect(),
             changed: receipt.changed,
             verified_xxh3_128: receipt.verified.map(|found| format!("{:032x}", found.digest)),
@@ -315,12 +308,7 @@ impl RateLine {
 
 impl AttemptLine {
     fn of(attempt: &Attempt) -> AttemptLine {
-        let (stop, side, errno) = match attempt.moved.stop {
-            Stop::Done => ("done", None, None),
-            Stop::Eof => ("eof", None, None),
-            Stop::Refused(errno) => ("refused", None, Some(errno)),
-            Stop::Failed { side, errno } => ("failed", Some(side), Some(errno)),
-        };
+        let stop = attempt.moved.stop;
         AttemptLine {
             variant: attempt.variant.to_string(),
             offset: match attempt.span.src {
@@ -329,13 +317,14 @@ impl AttemptLine {
             },
             asked_bytes: attempt.span.len,
             bytes: attempt.moved.bytes,
-            stop,
-            side: side.map(|side| match side {
-                Side::Src => "src",
-                Side::Dst => "dst",
-                Side::Pair => "pair",
-            }),
-            errno: errno.map(ErrnoLine::of),
+            stop: stop.word(),
+            side: match stop {
+                Stop::Failed { side: Side::Src, .. } => Some("src"),
+                Stop::Failed { side: Side::Dst, .. } => Some("dst"),
+                Stop::Failed { side: Side::Pair, .. } => Some("pair"),
+                Stop::Done | Stop::Eof | Stop::Refused(_) => None,
+            },
+            errno: stop.errno().map(ErrnoLine::of),
         }
     }
 }
@@ -343,7 +332,7 @@ impl AttemptLine {
 impl LossLine<'_> {
     fn of(loss: &Loss) -> LossLine<'_> {
         LossLine {
-            attribute: attribute_word(loss.attribute()),
+            attribute: loss.attribute().word(),
             name: match loss {
                 Loss::Xattr(name, _) if !name.is_empty() => Some(Text::of(name)),
                 _ => None,
@@ -454,32 +443,10 @@ impl EntriesLine {
             Outcome::Skipped => "skipped",
             Outcome::Failed => "failed",
         };
-        EntriesLine { kind: kind_word(kind), outcome, count }
+        EntriesLine { kind: kind.word(), outcome, count }
     }
 }
 
 fn nanoseconds(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn kind_word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::File => "file",
-        Kind::Directory => "directory",
-        Kind::Symlink => "symlink",
-        Kind::Fifo => "fifo",
-        Kind::Socket => "socket",
-        Kind::Device => "device",
-        Kind::Unknown => "unknown",
-    }
-}
-
-fn attribute_word(attribute: Attribute) -> &'static str {
-    match attribute {
-        Attribute::Ownership => "ownership",
-        Attribute::Permissions => "permissions",
-        Attribute::Times => "times",
-        Attribute::Xattr => "xattr",
-        Attribute::Context => "context",
-    }
 }
