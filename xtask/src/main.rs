@@ -76,44 +76,19 @@ impl Task {
                 Some(Task::WithFs(command.to_vec()))
             }
             [task] if task == "book" => Some(Task::Book),
-            [task, ..] if task == "peers" => {
-                // On --help or an error clap prints its message and exits.
-                Some(Task::Peers(Box::new(peers::Args::parse_from(args))))
-            }
-            [task, ..] if task == "default-profile" => {
-                Some(Task::DefaultProfile(Box::new(default_profile::Args::parse_from(args))))
-            }
-            [task, ..] if task == "judge-profile" => {
-                Some(Task::JudgeProfile(Box::new(judge_profile::Args::parse_from(args))))
-            }
-            [task, ..] if task == "judge-selection" => {
-                Some(Task::JudgeSelection(Box::new(judge_selection::Args::parse_from(args))))
-            }
-            [task, ..] if task == "sweep" => {
-                Some(Task::Sweep(Box::new(sweep::Args::parse_from(args))))
-            }
-            [task, ..] if task == "dist" => {
-                Some(Task::Dist(Box::new(dist::Args::parse_from(args))))
-            }
-            [task, ..] if task == "release-check" => {
-                Some(Task::ReleaseCheck(Box::new(release_check::Args::parse_from(args))))
-            }
-            [task, ..] if task == "follow" => {
-                Some(Task::Follow(Box::new(follow::Args::parse_from(args))))
-            }
-            [task, ..] if task == "layers" => {
-                Some(Task::Layers(Box::new(layers::Args::parse_from(args))))
-            }
-            [task, ..] if task == "python" => {
-                Some(Task::Python(Box::new(python::Args::parse_from(args))))
-            }
+            [task, ..] if task == "peers" => Some(Task::Peers(parsed(args))),
+            [task, ..] if task == "default-profile" => Some(Task::DefaultProfile(parsed(args))),
+            [task, ..] if task == "judge-profile" => Some(Task::JudgeProfile(parsed(args))),
+            [task, ..] if task == "judge-selection" => Some(Task::JudgeSelection(parsed(args))),
+            [task, ..] if task == "sweep" => Some(Task::Sweep(parsed(args))),
+            [task, ..] if task == "dist" => Some(Task::Dist(parsed(args))),
+            [task, ..] if task == "release-check" => Some(Task::ReleaseCheck(parsed(args))),
+            [task, ..] if task == "follow" => Some(Task::Follow(parsed(args))),
+            [task, ..] if task == "layers" => Some(Task::Layers(parsed(args))),
+            [task, ..] if task == "python" => Some(Task::Python(parsed(args))),
             [task, rest @ ..] if task == "deny" => Some(Task::Deny(rest.to_vec())),
-            [task, ..] if task == "fuzz" => {
-                Some(Task::Fuzz(Box::new(fuzz::Args::parse_from(args))))
-            }
-            [task, ..] if task == "mutants" => {
-                Some(Task::Mutants(Box::new(mutants::Args::parse_from(args))))
-            }
+            [task, ..] if task == "fuzz" => Some(Task::Fuzz(parsed(args))),
+            [task, ..] if task == "mutants" => Some(Task::Mutants(parsed(args))),
             _ => None,
         }
     }
@@ -139,6 +114,7 @@ impl Task {
         }
     }
 
+    /// For a task that needs mounts.
     fn mount(&self) -> anyhow::Result<FileSystems> {
         match self {
             Task::Peers(args) => file_systems::mount_only(&args.kinds(), args.scale),
@@ -149,18 +125,7 @@ impl Task {
                 Some(given) => Ok(given),
                 None => file_systems::mount_with_small(args.kinds()),
             },
-            Task::JudgeProfile(_)
-            | Task::Layers(_)
-            | Task::Python(_)
-            | Task::Fuzz(_)
-            | Task::Deny(_)
-            | Task::Book
-            | Task::Dist(_)
-            | Task::ReleaseCheck(_)
-            | Task::Follow(_) => Ok(FileSystems::none()),
-            Task::Test | Task::WithFs(_) | Task::Mutants(_) => {
-                file_systems::mount_with_small(&file_systems::KINDS)
-            }
+            _ => file_systems::mount_with_small(&file_systems::KINDS),
         }
     }
 
@@ -192,6 +157,11 @@ impl Task {
             }
         }
     }
+}
+
+/// The arguments of a task. On --help or an error clap prints its message and exits.
+fn parsed<Args: Parser>(args: &[OsString]) -> Box<Args> {
+    Box::new(Args::parse_from(args))
 }
 
 fn main() -> ExitCode {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use testfs::Aspects;
 
 use super::copies::{self, Copies, OptionSet};
@@ -159,8 +159,7 @@ fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
 
 fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
     let case = Case::parse(text)?;
-    let set = OPTION_SETS.iter().find(|set| set.text == case.options);
-    let set = set.with_context(|| format!("no option set is '{}'", case.options))?;
+    let set = OptionSet::named(OPTION_SETS, &case.options)?;
     let copies = Copies::new(run.place(&case.kind)?.path())?;
     let verdict = attempt(run, &copies, set, &case)?;
     run.record(text, case.group(), verdict);

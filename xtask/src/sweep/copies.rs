@@ -27,6 +27,18 @@ pub(crate) struct OptionSet {
 }
 
 impl OptionSet {
+    /// The one of `sets` with this text.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn named(
+        sets: &'static [OptionSet],
+        text: &str,
+    ) -> anyhow::Result<&'static OptionSet> {
+        let set = sets.iter().find(|set| set.text == text);
+        set.with_context(|| format!("no option set is '{text}'"))
+    }
+
     /// The words of the command line after `cp` but for the destination, for the working directory of
     /// `Copies`.
     fn args(&self) -> Vec<&'static str> {

@@ -186,8 +186,7 @@ fn try_cases(run: &mut Run<'_>) -> anyhow::Result<()> {
 
 fn repeat(run: &mut Run<'_>, text: &str) -> anyhow::Result<()> {
     let case = Case::parse(text)?;
-    let set = OPTION_SETS.iter().find(|set| set.text == case.options);
-    let set = set.with_context(|| format!("no option set is '{}'", case.options))?;
+    let set = OptionSet::named(OPTION_SETS, &case.options)?;
     let dir = tempfile::tempdir()?;
     let shim = Shim::compile(dir.path())?;
     let copies = Copies::new(run.place(&case.kind)?.path())?;
