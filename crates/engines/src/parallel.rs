@@ -7,9 +7,8 @@ use crate::span::Pos;
 use crate::stripes::Stripes;
 use crate::{Moved, Pair, Side, Span, Stop};
 
-/// Bytes that a worker takes at a time. Workers stay close to one another, which suits readahead
-/// and the block allocator.
-const STRIPE_BYTES: u64 = 8 << 20;
+/// A shorter span is copied by one worker: to start threads takes longer than they save.
+const SHARED_BYTES_MIN: u64 = 16 << 20;
 
 /// Copiers that share the stripes of each span.
 pub(crate) struct Parallel {
@@ -37,7 +36,7 @@ impl Copier for Parallel {
             }
             Err(errno) => return Moved::failed(Side::Src, errno),
         };
-        if shared < 2 * STRIPE_BYTES {
+        if shared < SHARED_BYTES_MIN {
             return self.copiers[0].copy(pair, span);
         }
         let presized = match Presized::new(pair, dst_at, shared) {
@@ -65,7 +64,7 @@ impl Copier for Parallel {
 
 /// Copies the stripes of `span` with all `copiers`. Only the unbroken prefix counts.
 fn share(copiers: &mut [Box<dyn Copier>], pair: Pair<'_>, span: Span) -> Moved {
-    let stripes = Stripes::new(span, STRIPE_BYTES);
+    let stripes = Stripes::new(span, copiers.len());
     let (first, others) = copiers.split_first_mut().expect("never without a copier");
     std::thread::scope(|scope| {
         for copier in others {

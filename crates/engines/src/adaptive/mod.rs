@@ -66,15 +66,8 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
     Ok(Box::new(Adaptive::new(candidates.variants(), candidates.is_cold, seed)))
 }
 
-/// The least bytes that a worker takes at a time, where several share a piece.
-const STRIPE_BYTES_MIN: u64 = 512 << 10;
-
-/// The most. At the end of a piece a worker waits for half a stripe on average.
-const STRIPE_BYTES_MAX: u64 = 2 << 20;
-
-/// Stripes of a piece for each worker. With more of them workers end closer together; with fewer they take
-/// the locks of the file less often.
-const STRIPES_A_WORKER: u64 = 4;
+/// A shorter piece is copied by one worker.
+const SHARED_BYTES_MIN: u64 = 512 << 10;
 
 /// The readahead of most devices at first: advice gains nothing for a shorter span.
 const READAHEAD_BYTES: u64 = 128 << 10;
@@ -201,7 +194,7 @@ impl Adaptive {
                 let len = if known_left > 0 { piece_bytes.min(known_left) } else { left.len };
                 let piece = Span { len, ..left };
                 let workers = workers(variant);
-                let is_shared = workers > 1 && known_left > 0 && len > STRIPE_BYTES_MIN;
+                let is_shared = workers > 1 && known_left > 0 && len > SHARED_BYTES_MIN;
                 if is_shared && let Some(helpers) = helpers.take() {
                     team = Some(Team::start(scope, pair, variants, helpers));
                 }
@@ -211,8 +204,7 @@ impl Adaptive {
                         let start = Instant::now();
                         let moved = match &team {
                             Some(team) if is_shared => {
-                                let stripe_bytes = stripe_bytes(len, workers);
-                                team.copy((candidate, workers), copier, pair, piece, stripe_bytes)
+                                team.copy((candidate, workers), copier, pair, piece)
                             }
                             _ => copier.copy(pair, piece),
                         };
@@ -270,7 +262,7 @@ impl Adaptive {
     fn presize(&self, pair: Pair<'_>, at: u64, bytes: u64) -> Result<Option<Presized>, Moved> {
         let is_shared =
             |candidate: &Candidate| candidate.refused.is_none() && workers(&candidate.variant) > 1;
-        if bytes <= STRIPE_BYTES_MIN || !self.candidates.iter().any(is_shared) {
+        if bytes <= SHARED_BYTES_MIN || !self.candidates.iter().any(is_shared) {
             return Ok(None);
         }
         match Presized::new(pair, at, bytes) {
@@ -318,10 +310,4 @@ impl Copier for Adaptive {
         self.selector = Selector::new(self.candidates.len(), self.sizes, self.seed);
         self.candidates.iter_mut().for_each(|candidate| candidate.refused = None);
     }
-}
-
-/// Bytes that a worker takes at a time of a piece of `bytes` for `workers` workers.
-fn stripe_bytes(bytes: u64, workers: usize) -> u64 {
-    let even = bytes / (workers as u64 * STRIPES_A_WORKER);
-    (even & !(STRIPE_BYTES_MIN - 1)).clamp(STRIPE_BYTES_MIN, STRIPE_BYTES_MAX)
 }

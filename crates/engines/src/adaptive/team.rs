@@ -63,9 +63,8 @@ impl Team {
         copier: &mut dyn Copier,
         pair: Pair<'_>,
         span: Span,
-        stripe_bytes: u64,
     ) -> Moved {
-        let stripes = Stripes::new(span, stripe_bytes);
+        let stripes = Stripes::new(span, workers);
         let job = Arc::new(Job { candidate, workers, stripes });
         self.board.lock().job = Some(job.clone());
         self.board.changed.notify_all();
