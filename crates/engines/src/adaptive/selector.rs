@@ -28,11 +28,13 @@ pub(crate) struct PieceSizes {
     /// Bytes of the first piece of a candidate, whose rate is unknown, and the least of a later one. A shorter
     /// piece is not measured.
     pub(crate) first_bytes: u64,
-    /// How long a later piece of a trial takes, in seconds, by the candidate's rate.
-    pub(crate) trial_seconds: f64,
-    /// The first piece of the start as a multiple of `first_bytes`. It tells how long the copy takes, so it is
-    /// longer than what comes only once: the start of threads, and the first requests of readahead.
-    start_pieces: u64,
+    /// How long a later piece of a trial takes, in seconds, by the candidate's rate: the first figure for the
+    /// shortest copies with a trial, the second for long ones, and [`TRIAL_SHARE`] of the rest between.
+    pub(crate) trial_seconds: (f64, f64),
+    /// The pieces of the start as multiples of `first_bytes`. The last one tells how long the copy takes, so it
+    /// is longer than what comes only once: the start of threads, and the first requests of readahead. After
+    /// an earlier one a trial starts only if it took [`SLOW_START`].
+    start_pieces: &'static [u64],
     /// A trial starts if the rest of the copy takes at least this long, in seconds,
     rest_seconds_min: f64,
     /// and has at least these bytes.
@@ -46,15 +48,14 @@ impl PieceSizes {
     /// milliseconds with 1 MiB. A piece of 1 ms is ten times as long as the start of a thread, and several
     /// times as long as what another virtual machine takes when it gets the processor.
     ///
-    /// A trial costs a few pieces, and a wrong choice is noticed after a rest only. With the rest of the copy 300
-    /// pieces of 1 ms long, the trial costs a percent of the copy, and there is time to correct it. The first margin is
-    /// for the grossly slow: on a Zen 5, where 1 MiB takes 0.1 ms, a margin of 0.6 dropped the best candidate in
-    /// four of ten copies.
+    /// Shorter pieces in a short copy are for the first candidate's gross failures: see [`SHORT_SWITCH_GAIN`]. The
+    /// first margin is for the grossly slow too: on a Zen 5, where 1 MiB takes 0.1 ms, a margin of 0.6 dropped the
+    /// best candidate in four of ten copies.
     pub(crate) const CACHED: PieceSizes = PieceSizes {
         first_bytes: 1 << 20,
-        trial_seconds: 1e-3,
-        start_pieces: 4,
-        rest_seconds_min: 0.3,
+        trial_seconds: (0.3e-3, 1e-3),
+        start_pieces: &[1, 4],
+        rest_seconds_min: 0.02,
         rest_bytes_min: 32 << 20,
         first_margin: 3.0,
     };
@@ -67,13 +68,18 @@ impl PieceSizes {
     /// one within a few of the faster, and a candidate that is half as fast again is dropped after that piece.
     pub(crate) const COLD: PieceSizes = PieceSizes {
         first_bytes: 16 << 20,
-        trial_seconds: 4e-3,
-        start_pieces: 2,
+        trial_seconds: (4e-3, 4e-3),
+        start_pieces: &[2],
         rest_seconds_min: 0.03,
         rest_bytes_min: 192 << 20,
         first_margin: 0.5,
     };
 }
+
+/// Seconds for a byte at 0.5 GB/s, some ten times as long as a copy in the page cache takes: more than the start of
+/// threads explains. Where each call of the first candidate is slow, four MiB more would cost as much as
+/// the rest of the copy by another one.
+const SLOW_START: f64 = 2e-9;
 
 /// How long a piece takes when there is no trial, in seconds. After each piece the rate is compared.
 const USE_SECONDS: f64 = 10e-3;
@@ -123,6 +129,17 @@ const REPEAT_SECONDS: (f64, f64) = (0.2, 10.0);
 /// splice@2 was as fast as read_write@2 on a Zen 5, and took twice as long in a whole copy.
 const SWITCH_GAIN: f64 = 1.12;
 
+/// The same after the first trial of a copy whose rest takes less than [`SHORT_SECONDS`]. One short piece of each
+/// candidate tells a factor of 1.5, not one of 1.2, and a wrong choice would be noticed too late.
+const SHORT_SWITCH_GAIN: f64 = 1.35;
+
+/// The rest of a copy is short below this, in seconds. Above it a trial of pieces of 1 ms costs a percent of the
+/// rest, and there is time to correct a wrong choice.
+const SHORT_SECONDS: f64 = 0.3;
+
+/// How long a later piece of the first trial takes, as a share of the rest of the copy.
+const TRIAL_SHARE: f64 = 0.01;
+
 /// What a candidate lost by slow pieces counts less in each later trial by this factor.
 const PENALTY_DECAY: f64 = 0.5;
 
@@ -149,6 +166,10 @@ pub(crate) struct Selector {
     regret: f64,
     /// Regret of the last trial, in seconds.
     last_regret: f64,
+    /// How long a later piece of this trial takes, in seconds.
+    trial_seconds: f64,
+    /// The candidate in use is replaced only by one that is faster by this factor.
+    switch_gain: f64,
     /// No new trial starts before `elapsed` has reached this.
     rest_until: f64,
     /// A trial is repeated when `elapsed` has reached this.
@@ -188,8 +209,12 @@ struct Candidate {
 
 #[derive(Clone, Debug)]
 enum Phase {
-    /// The first candidate copies; these are its pieces.
-    Start(Cost),
+    /// The first candidate copies.
+    Start {
+        /// Its pieces.
+        cost: Cost,
+        pieces: usize,
+    },
     Trial {
         round: usize,
         /// The candidates of this round without a piece; the last is the next.
@@ -244,11 +269,13 @@ impl Selector {
         Selector {
             sizes,
             candidates: vec![Candidate::default(); candidates],
-            phase: Phase::Start(Cost::default()),
+            phase: Phase::Start { cost: Cost::default(), pieces: 0 },
             random: fastrand::Rng::with_seed(seed),
             elapsed: 0.0,
             regret: 0.0,
             last_regret: 0.0,
+            trial_seconds: sizes.trial_seconds.1,
+            switch_gain: SWITCH_GAIN,
             rest_until: 0.0,
             repeat_at: f64::INFINITY,
             repeat_after: REPEAT_SECONDS.0,
@@ -270,17 +297,16 @@ impl Selector {
     pub(crate) fn next(&mut self, bytes_left: u64) -> Option<Piece> {
         loop {
             let (candidate, seconds) = match &self.phase {
-                Phase::Start(cost) => {
-                    let start = *cost;
-                    if start.bytes > 0.0 && self.pays(start, bytes_left) && self.has_others(0) {
-                        self.end_start(start);
+                &Phase::Start { cost: start, pieces } => {
+                    if self.ends_start(start, pieces, bytes_left) && self.has_others(0) {
+                        self.end_start(start, bytes_left);
                         continue;
                     }
                     (0, USE_SECONDS)
                 }
                 Phase::Use { candidate, .. } => (*candidate, USE_SECONDS),
                 Phase::Trial { queue, .. } => match queue.last() {
-                    Some(&candidate) => (candidate, self.sizes.trial_seconds),
+                    Some(&candidate) => (candidate, self.trial_seconds),
                     None => {
                         if self.lowest().is_some() {
                             self.end_round(bytes_left);
@@ -316,7 +342,10 @@ impl Selector {
         let is_first = matches!(self.phase, Phase::Trial { round: 0, .. });
         if is_first { &mut measured.first } else { &mut measured.cost }.add(bytes, seconds);
         match &mut self.phase {
-            Phase::Start(cost) => cost.add(bytes, seconds),
+            Phase::Start { cost, pieces } => {
+                cost.add(bytes, seconds);
+                *pieces += 1;
+            }
             Phase::Trial { queue, cost, .. } => {
                 cost.add(bytes, seconds);
                 if queue.last() == Some(&candidate) {
@@ -365,7 +394,7 @@ impl Selector {
     /// The candidate in use; during a trial the best so far.
     pub(crate) fn best(&self) -> usize {
         match self.phase {
-            Phase::Start(_) => 0,
+            Phase::Start { .. } => 0,
             Phase::Use { candidate, .. } => candidate,
             Phase::Trial { .. } => self.lowest().unwrap_or(self.last_used.0),
         }
@@ -388,6 +417,13 @@ impl Selector {
     #[cfg(test)]
     pub(crate) fn trials(&self) -> u32 {
         self.trials
+    }
+
+    /// Whether it is known, from that many pieces of the start, that a trial pays.
+    fn ends_start(&self, start: Cost, pieces: usize, bytes_left: u64) -> bool {
+        let is_known = pieces >= self.sizes.start_pieces.len()
+            || start.bytes > 0.0 && start.per_byte() > SLOW_START;
+        is_known && self.pays(start, bytes_left)
     }
 
     /// Whether a trial pays before `bytes_left` bytes, by the cost of the start.
@@ -414,6 +450,7 @@ impl Selector {
             (candidate.first, candidate.cost) = (Cost::default(), Cost::default());
             candidate.penalty *= PENALTY_DECAY;
         }
+        (self.trial_seconds, self.switch_gain) = (self.sizes.trial_seconds.1, SWITCH_GAIN);
         let mut queue = self.shuffled();
         queue.retain(|&candidate| candidate != first);
         queue.push(first);
@@ -422,8 +459,14 @@ impl Selector {
 
     /// Starts the first trial. The pieces of the start are the first candidate's first round. They are no cost
     /// of the trial: without it the first candidate had copied them too.
-    fn end_start(&mut self, start: Cost) {
+    fn end_start(&mut self, start: Cost, bytes_left: u64) {
         self.start_trial(0);
+        let rest_seconds = bytes_left as f64 * start.per_byte();
+        let (least, most) = self.sizes.trial_seconds;
+        self.trial_seconds = (TRIAL_SHARE * rest_seconds).clamp(least, most);
+        if rest_seconds < SHORT_SECONDS {
+            self.switch_gain = SHORT_SWITCH_GAIN;
+        }
         self.candidates[0].first = start;
         if let Phase::Trial { queue, .. } = &mut self.phase {
             queue.pop();
@@ -461,7 +504,7 @@ impl Selector {
         let whole_seconds = self.elapsed + bytes_left as f64 * fastest;
         let allowed = REGRET_SHARE * whole_seconds + REGRET_SECONDS;
         let remaining = self.candidates.iter().filter(|it| it.in_trial).count();
-        let next_round_bytes = self.sizes.trial_seconds / fastest * remaining as f64;
+        let next_round_bytes = self.trial_seconds / fastest * remaining as f64;
         let is_over = remaining < 2
             || round == MARGINS.len()
             || round > 0 && self.regret + regret >= allowed
@@ -478,7 +521,7 @@ impl Selector {
         self.rest_until = self.elapsed + (REST_FACTOR * regret).clamp(least, most);
         let in_use = self.last_used.0;
         let incumbent = &self.candidates[in_use];
-        let keeps = !incumbent.refused && incumbent.per_byte() <= SWITCH_GAIN * lowest;
+        let keeps = !incumbent.refused && incumbent.per_byte() <= self.switch_gain * lowest;
         let chosen = if keeps { in_use } else { best };
         self.start_use(chosen, self.candidates[chosen].measured().per_byte());
     }
@@ -515,7 +558,7 @@ impl Selector {
     fn replace_refused(&mut self, refused: usize) {
         match &mut self.phase {
             Phase::Trial { queue, .. } => queue.retain(|&candidate| candidate != refused),
-            Phase::Start(_) | Phase::Use { .. } => {
+            Phase::Start { .. } | Phase::Use { .. } => {
                 let next = self.candidates.iter().position(|it| !it.refused).unwrap_or(refused);
                 self.start_trial(next);
             }
@@ -525,14 +568,18 @@ impl Selector {
     fn piece_bytes(&self, candidate: usize, seconds: f64) -> u64 {
         let found = &self.candidates[candidate];
         let in_use = matches!(self.phase, Phase::Use { .. });
-        // In a new trial the old rate may be that of another time: the first piece is short again.
-        let is_start = matches!(self.phase, Phase::Start(_));
         let is_unknown = found.measured().bytes == 0.0;
         let known = if in_use && is_unknown { found.before } else { found.measured() };
         let first = self.sizes.first_bytes;
+        if let Phase::Start { pieces, .. } = self.phase
+            && let Some(multiple) = self.sizes.start_pieces.get(pieces)
+        {
+            return multiple * first;
+        }
         let per_byte = known.per_byte();
         if !per_byte.is_finite() || per_byte <= 0.0 {
-            return if is_start { self.sizes.start_pieces * first } else { first };
+            // In a new trial the old rate may be that of another time: the first piece is short again.
+            return first;
         }
         let pieces = (seconds / per_byte / first as f64).round();
         let most = (PIECE_BYTES_MAX / first) as f64;

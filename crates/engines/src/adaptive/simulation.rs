@@ -22,6 +22,8 @@ const ZEN_3: &[f64] = &[0.244, 0.26, 0.31, 0.40];
 const ZEN_5: &[f64] = &[0.109, 0.13, 0.179, 0.25];
 /// The first is as slow as it was with buffers 16 bytes past a page.
 const FIRST_IS_SLOW: &[f64] = &[0.40, 0.26, 0.31, 0.40];
+/// Two workers that read and write 256 KiB, each call delayed.
+const FIRST_IS_VERY_SLOW: &[f64] = &[20.0, 0.13, 0.18, 0.25];
 /// The opposite order.
 const OPPOSITE: &[f64] = &[0.47, 0.40, 0.36, 0.30];
 /// A file system on which workers wait for one lock.
@@ -59,6 +61,7 @@ const MACHINES: &[Machine] = &[
     machine("Zen 3", ZEN_3, steady),
     machine("Zen 5", ZEN_5, steady),
     machine("the first is slow", FIRST_IS_SLOW, steady),
+    machine("calls of the first take 5 ms", FIRST_IS_VERY_SLOW, steady),
     machine("the opposite order", OPPOSITE, steady),
     machine("one lock", ONE_LOCK, steady),
     machine("all equal", &[0.3; 4], steady),
@@ -203,17 +206,21 @@ fn check(machine: &Machine, bounds: [(u64, f64); 4]) {
 #[test]
 fn the_best_candidate_is_found_on_each_machine() {
     for machine in MACHINES {
-        // A copy that is too short for a trial is made by the first candidate.
         let bounds = match machine.name {
+            // The trial costs the most, as a share, in the shortest copy that has one.
             "Zen 3" | "Zen 5" | "all equal" => {
-                [(128, 1.03), (256, 1.03), (1024, 1.03), (16384, 1.03)]
+                [(128, 1.06), (256, 1.05), (1024, 1.03), (16384, 1.03)]
             }
             // A candidate that becomes slow is noticed after a piece, which costs more the shorter the rest is.
-            "the best has slow moments" => [(128, 1.05), (256, 1.05), (1024, 1.30), (16384, 1.06)],
-            "the best becomes the worst" => [(128, 1.05), (256, 1.05), (1024, 2.40), (16384, 1.05)],
+            "the best has slow moments" => [(128, 1.06), (256, 1.05), (1024, 1.15), (16384, 1.06)],
+            "the best becomes the worst" => [(128, 1.06), (256, 1.05), (1024, 1.20), (16384, 1.05)],
             // A choice that was right in the first milliseconds is tried again after 0.2 s only.
-            "a disturbance at the start" => [(128, 1.10), (256, 1.10), (1024, 1.45), (16384, 1.07)],
-            _ => [(128, 1.65), (256, 1.65), (1024, 1.12), (16384, 1.06)],
+            "a disturbance at the start" => [(128, 1.15), (256, 1.15), (1024, 1.45), (16384, 1.07)],
+            // The first piece of 1 MiB takes 20 ms.
+            "calls of the first take 5 ms" => [(128, 2.4), (256, 1.7), (1024, 1.20), (16384, 1.03)],
+            // Which of two is the faster differs from piece to piece.
+            "every second piece is slow" => [(128, 1.35), (256, 1.30), (1024, 1.12), (16384, 1.06)],
+            _ => [(128, 1.20), (256, 1.15), (1024, 1.08), (16384, 1.06)],
         };
         check(machine, bounds);
     }
@@ -232,7 +239,7 @@ fn the_way_to_read_a_device_is_found() {
 fn trials_cost_little() {
     for machine in MACHINES {
         // The regret counts noise too, and so is larger than what a trial costs.
-        for (mib, bound) in [(128, 0.075), (1024, 0.03), (16384, 0.01)] {
+        for (mib, bound) in [(128, 0.075), (1024, 0.03), (16384, 0.015)] {
             let (_, regret) = machine.ratio(mib << 20);
             assert!(regret <= bound, "{}, {mib} MiB: {:.1} %", machine.name, regret * 100.0);
         }
@@ -286,7 +293,7 @@ fn the_first_candidate_copies_the_first_piece() {
     for seed in 0..10 {
         let mut selector = Selector::new(4, PieceSizes::CACHED, seed);
         let piece = selector.next(GIB).expect("nothing is refused");
-        assert_eq!(piece, Piece { candidate: 0, bytes: 4 << 20 });
+        assert_eq!(piece, Piece { candidate: 0, bytes: 1 << 20 });
         assert_eq!(selector.next(5).map(|piece| piece.bytes), Some(5), "no more than is left");
     }
 }
