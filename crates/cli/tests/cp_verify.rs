@@ -214,3 +214,95 @@ fn the_names_of_a_file_are_verified_once_and_an_empty_one_is_right() {
         }
     });
 }
+
+/// A file of `len` bytes that has data at some offsets, a byte at each, and holes elsewhere.
+fn sparse_file(path: &Path, len: u64, data_at: &[u64]) {
+    let file = std::fs::File::create(path).expect("a file");
+    file.set_len(len).expect("a length");
+    for &at in data_at {
+        std::os::unix::fs::FileExt::write_all_at(&file, b"x", at).expect("written");
+    }
+}
+
+fn set_time_of(path: &Path, like: &Path) {
+    let time = std::fs::metadata(like).expect("its state").modified().expect("its time");
+    std::fs::File::options()
+        .write(true)
+        .open(path)
+        .expect("it is there")
+        .set_modified(time)
+        .expect("set");
+}
+
+/// To read the holes would take half an hour.
+#[test]
+fn holes_of_both_files_are_not_read() {
+    const LEN: u64 = 8 << 40;
+    each_fs(|kind, dir| {
+        let at = LEN / 2 + 12_345;
+        sparse_file(&dir.join("a"), LEN, &[0, at, LEN - 1]);
+        let mut command = testfs::command("timeout");
+        command.args(["60", env!("CARGO_BIN_EXE_haulage"), "cp", "-a", "--verify", "a", "b"]);
+        let output = command.current_dir(dir).output().expect("timeout runs");
+        assert!(output.status.success(), "{kind}: {:?} {}", output.status, said(&output));
+        let copy = std::fs::File::open(dir.join("b")).expect("a copy");
+        assert_eq!(copy.metadata().expect("its state").len(), LEN, "{kind}");
+        for at in [0, at, LEN - 1] {
+            let mut byte = [0];
+            std::os::unix::fs::FileExt::read_exact_at(&copy, &mut byte, at).expect("read");
+            assert_eq!(&byte, b"x", "{kind} {at}");
+        }
+    });
+}
+
+#[test]
+fn a_hole_is_compared_with_the_data_of_the_other_file() {
+    const LEN: u64 = 3 << 20;
+    each_fs(|kind, dir| {
+        let (src, dst) = (dir.join("a"), dir.join("b"));
+        for (of_src, of_dst) in [
+            (&[][..], &[][..]),
+            (&[0], &[0]),
+            (&[1 << 20], &[1 << 20]),
+            (&[0], &[]),
+            (&[], &[0]),
+            (&[1 << 20], &[]),
+            (&[], &[1 << 20]),
+            (&[LEN - 1], &[]),
+            (&[], &[LEN - 1]),
+            (&[0, LEN - 1], &[0]),
+            (&[0], &[0, 2 << 20]),
+            (&[1 << 20], &[(1 << 20) + 1]),
+            (&[1 << 20], &[2 << 20]),
+        ] {
+            sparse_file(&src, LEN, of_src);
+            sparse_file(&dst, LEN, of_dst);
+            set_time_of(&dst, &src);
+            let output = cp(dir, &["-a", "--resume", "--verify", "--receipt=receipt", "a", "b"]);
+            let what = format!("{kind} {of_src:?} {of_dst:?}: {}", said(&output));
+            assert!(output.status.success(), "{what}");
+            let method = if of_src == of_dst { "skipped" } else { "copied" };
+            assert_eq!(methods_and_digests(dir), [(method.to_owned(), true)], "{what}");
+            let whole = read(&src).expect("a source");
+            assert!(read(&dst).expect("a copy") == whole, "{what}");
+            let receipt = std::fs::read_to_string(dir.join("receipt")).expect("a receipt");
+            let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&whole));
+            assert!(receipt.contains(&digest), "{what}: {receipt}");
+        }
+    });
+}
+
+#[test]
+fn holes_of_a_fuse_file_system_are_read() {
+    let content = random_bytes(300_000, 5);
+    let faults = Faults { blocks: Some(0), all_hole: true, ..Faults::default() };
+    let Some(faulty) = FaultyFs::mount(content.clone(), faults) else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let (src, dst) = (faulty.source(), dir.path().join("b"));
+    sparse_file(&dst, content.len() as u64, &[]);
+    set_time_of(&dst, &src);
+    let src = src.to_str().expect("a name");
+    let output = cp(dir.path(), &["-p", "--resume", "--verify", src, "b"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(read(&dst).expect("a copy") == content);
+}

@@ -97,7 +97,7 @@ fn try_copy(
             retry_on_intr(|| ftruncate(dst, bytes)).map_err(failed(Action::Truncate, dst_place))?;
         }
         if cx.options.verify {
-            copied.verified = Some(verify(cx.report, &files)?);
+            copied.verified = verify(cx.report, &files)?;
         }
         data = Some(copied);
     }

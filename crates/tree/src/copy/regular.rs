@@ -176,7 +176,7 @@ fn fill(
         if cx.options.verify {
             // Before the attributes, because reading changes the access time. With `--atomic` the
             // old file still has its name.
-            copied.verified = Some(verify(cx.report, &files)?);
+            copied.verified = verify(cx.report, &files)?;
         }
         cx.report.announce_debug(|| Announcement::Data(copied.offload));
         if let Some(chosen) = &copied.chosen {

@@ -7,10 +7,11 @@
 //! | which engine is used | `engine_choice/` |
 //! | what an engine's stop means | `transfer.rs`; short counts and EINTR: `engines::until_done` |
 //! | when old contents are truncated | `overwrite.rs` |
-//! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs`, `page_cache.rs` |
+//! | what `--durable`, `--verify`, `--no-cache` do | `sync.rs`, `verify.rs` and `comparison.rs`, `page_cache.rs` |
 
 mod clone;
 mod clone_over;
+mod comparison;
 mod completion;
 pub(crate) mod context;
 pub(crate) mod copy;

@@ -6,24 +6,20 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use engines::pread_full;
-use engines::sys::{Buffer, cachestat};
+use engines::sys::cachestat;
 use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
-use rustix::io::{self, Errno, retry_on_intr};
-use xxhash_rust::xxh3::Xxh3;
+use rustix::io::{self, retry_on_intr};
 
+use super::comparison::{Compared, compare};
 use super::files::Files;
 use crate::fs::{Handle, Place, TMPFS, file_system, is_regular};
 use crate::report::{Action, Diagnostic, Reporter, Result, Verified, failed};
 
-/// Bytes that are compared at once. Those of both files fit into a processor's cache.
-const BLOCK_BYTES: usize = 128 << 10;
-
-/// Reads both files again and compares them.
+/// Reads both files again and compares them. `None` if no receipt shows what was compared.
 ///
 /// # Errors
 /// The first difference, and failures to read.
-pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verified> {
+pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Option<Verified>> {
     for (place, stat) in [(files.src_place, files.src_stat), (files.dst_place, files.dst_stat)] {
         if !is_regular(stat) {
             return Err(Diagnostic::Unverifiable { path: place.path() });
@@ -37,7 +33,7 @@ pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verifie
     };
     let (src, dst) = ((files.src, files.src_place), (dst.as_fd(), files.dst_place));
     match compare(report, src, dst, interrupted)? {
-        Compared::Equal(digest) => Ok(Verified { digest, past_cache }),
+        Compared::Equal(digest) => Ok(digest.map(|digest| Verified { digest, past_cache })),
         Compared::Differ(at) => {
             let (src, dst) = (files.src_place.path(), files.dst_place.path());
             Err(Diagnostic::Differs { src, dst, at })
@@ -46,7 +42,8 @@ pub(crate) fn verify(report: &Reporter<'_>, files: &Files<'_>) -> Result<Verifie
 }
 
 /// Compares the source `src` with the existing destination `dst`, which this run has not written.
-/// `None` when they differ, or when `dst` cannot be synced.
+/// `None` when they differ, or when `dst` cannot be synced. Within it `None` if no receipt shows
+/// what was compared.
 ///
 /// # Errors
 /// Failures to read.
@@ -54,49 +51,13 @@ pub(crate) fn compare_existing(
     report: &Reporter<'_>,
     src: (BorrowedFd<'_>, &Place<'_>),
     dst: (BorrowedFd<'_>, &Place<'_>),
-) -> Result<Option<Verified>> {
+) -> Result<Option<Option<Verified>>> {
     let Ok(past_cache) = drop_cache(dst.0) else { return Ok(None) };
     let interrupted = || Diagnostic::InterruptedBefore { dst: dst.1.path() };
     Ok(match compare(report, src, dst, interrupted)? {
-        Compared::Equal(digest) => Some(Verified { digest, past_cache }),
+        Compared::Equal(digest) => Some(digest.map(|digest| Verified { digest, past_cache })),
         Compared::Differ(_) => None,
     })
-}
-
-enum Compared {
-    /// The digest of both.
-    Equal(u128),
-    /// The offset of the first difference.
-    Differ(u64),
-}
-
-/// Reads both files from end to end.
-fn compare(
-    report: &Reporter<'_>,
-    (src, src_place): (BorrowedFd<'_>, &Place<'_>),
-    (dst, dst_place): (BorrowedFd<'_>, &Place<'_>),
-    interrupted: impl Fn() -> Diagnostic,
-) -> Result<Compared> {
-    let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
-        .map_err(|_| failed(Action::Read, src_place)(Errno::NOMEM))?;
-    let (src_buffer, dst_buffer) = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
-    let (mut at, mut hash) = (0, Xxh3::new());
-    loop {
-        if report.interrupted() {
-            return Err(interrupted());
-        }
-        let src_block = read_block(src, src_buffer, at, src_place)?;
-        let dst_block = read_block(dst, dst_buffer, at, dst_place)?;
-        if src_block != dst_block {
-            let same = src_block.iter().zip(dst_block).take_while(|(src, dst)| src == dst).count();
-            return Ok(Compared::Differ(at + same as u64));
-        }
-        hash.update(dst_block);
-        at += dst_block.len() as u64;
-        if dst_block.len() < BLOCK_BYTES {
-            return Ok(Compared::Equal(hash.digest128()));
-        }
-    }
 }
 
 /// Syncs the file and drops its pages. Returns whether no page is left in the cache.
@@ -115,15 +76,4 @@ fn drop_cache(fd: BorrowedFd<'_>) -> io::Result<bool> {
 /// Opens the same file for reading, through /proc: it may have no name yet.
 fn reopen(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     openat(CWD, Handle::proc_path(fd), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-}
-
-/// Reads a block. Only the last one is shorter.
-fn read_block<'b>(
-    fd: BorrowedFd<'_>,
-    buffer: &'b mut [u8],
-    at: u64,
-    place: &Place<'_>,
-) -> Result<&'b [u8]> {
-    let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
-    Ok(&buffer[..filled])
 }

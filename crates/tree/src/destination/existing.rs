@@ -148,7 +148,7 @@ fn verify_existing(
         return Ok(None);
     }
     let (src, dst) = ((src.fd.as_fd(), &entry.src), (dst.as_fd(), &entry.dst));
-    compare_existing(cx.report, src, dst).map(|verified| verified.map(Some))
+    compare_existing(cx.report, src, dst)
 }
 
 fn question(cx: &DestinationContext<'_>, entry: &Entry<'_>, found: &Found) -> Question {

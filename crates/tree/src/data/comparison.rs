@@ -1,0 +1,183 @@
+//! Two files are compared byte by byte (`--verify`).
+//!
+//! What is a hole of both is not read, if both are on reliable file systems (`holes.rs`). A hole of
+//! one against data of the other is read.
+
+use std::os::fd::BorrowedFd;
+
+use engines::pread_full;
+use engines::sys::Buffer;
+use rustix::fs::fstat;
+use rustix::io::Errno;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::data_copy::is_sparse;
+use super::holes::{Extent, next_data};
+use crate::fs::fs_type::is_on_reliable_fs;
+use crate::fs::{Place, file_bytes};
+use crate::report::{Action, Diagnostic, Reporter, Result, failed};
+
+/// Bytes that are compared at once. Those of both files fit into a processor's cache.
+const BLOCK_BYTES: usize = 128 << 10;
+
+/// What is in a hole.
+static ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
+
+/// An open file with its name.
+pub(super) type Named<'f> = (BorrowedFd<'f>, &'f Place<'f>);
+
+/// The result of [`compare`].
+pub(super) enum Compared {
+    /// The xxh3-128 of both, if receipts are kept.
+    Equal(Option<u128>),
+    /// The offset of the first difference.
+    Differ(u64),
+}
+
+/// Compares both files from end to end.
+///
+/// # Errors
+/// Failures to read; `interrupted` if the run is.
+pub(super) fn compare(
+    report: &Reporter<'_>,
+    src: Named<'_>,
+    dst: Named<'_>,
+    interrupted: impl Fn() -> Diagnostic,
+) -> Result<Compared> {
+    let mut buffers = Buffer::page_aligned(2 * BLOCK_BYTES)
+        .map_err(|_| failed(Action::Read, src.1)(Errno::NOMEM))?;
+    let buffers = buffers.as_mut_slice().split_at_mut(BLOCK_BYTES);
+    let go_on = || if report.interrupted() { Err(interrupted()) } else { Ok(()) };
+    let skips_holes = has_reliable_holes(src.0) && has_reliable_holes(dst.0);
+    // Only a receipt shows the digest. Holes take no time without it.
+    let hash = report.keeps_receipts().then(Xxh3::new);
+    let mut comparison = Comparison { src, dst, buffers, at: 0, hash, go_on };
+    if skips_holes && let Some(compared) = comparison.compare_extents()? {
+        return Ok(compared);
+    }
+    // The lengths of other file systems may be wrong. The end is where both reads return nothing.
+    let compared = comparison.compare_to(u64::MAX)?;
+    Ok(compared.unwrap_or_else(|| comparison.equal()))
+}
+
+/// How far two files are compared.
+struct Comparison<'f, G> {
+    src: Named<'f>,
+    dst: Named<'f>,
+    /// One for each, of `BLOCK_BYTES`.
+    buffers: (&'f mut [u8], &'f mut [u8]),
+    /// They are equal up to this offset.
+    at: u64,
+    hash: Option<Xxh3>,
+    /// Fails once the run is interrupted.
+    go_on: G,
+}
+
+/// What follows in two files.
+enum Next {
+    /// Of one file or of both.
+    Data(Extent),
+    /// Only a hole, in both, up to their ends.
+    Hole { src_end: u64, dst_end: u64 },
+    /// A file system does not support SEEK_DATA.
+    Unknown,
+}
+
+impl<G: Fn() -> Result<()>> Comparison<'_, G> {
+    /// Compares what is data of either file. `None` once a file system does not support SEEK_DATA.
+    fn compare_extents(&mut self) -> Result<Option<Compared>> {
+        loop {
+            let data = match self.next_data()? {
+                Next::Data(data) => data,
+                Next::Hole { src_end, dst_end } if src_end == dst_end => {
+                    self.pass_hole(src_end)?;
+                    return Ok(Some(self.equal()));
+                }
+                Next::Hole { src_end, dst_end } => {
+                    return Ok(Some(Compared::Differ(src_end.min(dst_end))));
+                }
+                Next::Unknown => return Ok(None),
+            };
+            self.pass_hole(data.at)?;
+            if let Some(compared) = self.compare_to(data.at + data.len)? {
+                return Ok(Some(compared));
+            }
+        }
+    }
+
+    /// The extent of either file that begins first.
+    fn next_data(&self) -> Result<Next> {
+        let mut first: Option<Extent> = None;
+        for (fd, place) in [self.src, self.dst] {
+            match next_data(fd, self.at, i64::MAX.unsigned_abs()) {
+                Ok(Some(data)) if first.is_none_or(|first| data.at < first.at) => {
+                    first = Some(data);
+                }
+                Ok(_) => {}
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Next::Unknown),
+                Err(errno) => return Err(failed(Action::Read, place)(errno)),
+            }
+        }
+        if let Some(data) = first {
+            return Ok(Next::Data(data));
+        }
+        let end = |(fd, place): Named<'_>| {
+            fstat(fd).map(|stat| file_bytes(&stat)).map_err(failed(Action::Fstat, place))
+        };
+        Ok(Next::Hole { src_end: end(self.src)?, dst_end: end(self.dst)? })
+    }
+
+    /// Continues at `end`, up to which both files have a hole.
+    fn pass_hole(&mut self, end: u64) -> Result<()> {
+        while let (true, Some(hash)) = (self.at < end, &mut self.hash) {
+            (self.go_on)()?;
+            let len = block_bytes(end - self.at);
+            hash.update(&ZEROS[..len]);
+            self.at += len as u64;
+        }
+        self.at = self.at.max(end);
+        Ok(())
+    }
+
+    /// Reads and compares up to `end`. `None` if both are equal up to there and may go on.
+    fn compare_to(&mut self, end: u64) -> Result<Option<Compared>> {
+        while self.at < end {
+            (self.go_on)()?;
+            let len = block_bytes(end - self.at);
+            let src_block = read_block(self.src, &mut self.buffers.0[..len], self.at)?;
+            let dst_block = read_block(self.dst, &mut self.buffers.1[..len], self.at)?;
+            if src_block != dst_block {
+                let pairs = src_block.iter().zip(dst_block);
+                let same = pairs.take_while(|(src, dst)| src == dst).count();
+                return Ok(Some(Compared::Differ(self.at + same as u64)));
+            }
+            if let Some(hash) = &mut self.hash {
+                hash.update(dst_block);
+            }
+            self.at += dst_block.len() as u64;
+            if dst_block.len() < len {
+                return Ok(Some(self.equal()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn equal(&self) -> Compared {
+        Compared::Equal(self.hash.as_ref().map(Xxh3::digest128))
+    }
+}
+
+/// Whether the file has a hole, and its file system never reports data as one.
+fn has_reliable_holes(fd: BorrowedFd<'_>) -> bool {
+    fstat(fd).is_ok_and(|stat| is_sparse(&stat)) && is_on_reliable_fs(fd)
+}
+
+fn block_bytes(left: u64) -> usize {
+    usize::try_from(left).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES))
+}
+
+/// Reads a block. Only the last one of a file is shorter.
+fn read_block<'b>((fd, place): Named<'_>, buffer: &'b mut [u8], at: u64) -> Result<&'b [u8]> {
+    let filled = pread_full(fd, buffer, at).map_err(failed(Action::Read, place))?;
+    Ok(&buffer[..filled])
+}
