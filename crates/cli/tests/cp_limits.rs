@@ -47,6 +47,24 @@ fn a_tree_with_large_files_is_copied_within_few_descriptors() {
     }
 }
 
+/// What an engine keeps from file to file must not be missing where the next directory is opened.
+#[test]
+fn engines_keep_no_descriptors_that_directories_need() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let large = random_bytes(3 << 20, 1);
+    let mut path = dir.path().join("s");
+    for level in 0..12 {
+        create_dir(&path).expect("a directory");
+        write(path.join("large"), &large).expect("a file");
+        path.push(format!("d{level}"));
+    }
+    for descriptors in [17, 18, 20, 24, 32, 64] {
+        for engine in ["read_write", "splice", "splice:1M@4", "io_uring", "copy_file_range"] {
+            check(descriptors, dir.path(), &format!("-a --jobs=4 --engine={engine} s t"));
+        }
+    }
+}
+
 /// Directories far above are closed, unless a worker has a large file of theirs; and the walk comes
 /// back to them several times.
 #[test]

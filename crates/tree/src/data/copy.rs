@@ -25,6 +25,17 @@ pub(crate) fn copy_data(
     files: &Files<'_>,
     journal: Option<&mut Journal>,
 ) -> Result<DataReport> {
+    let copied = copy_with_engines(cx, worker, files, journal);
+    worker.end_data();
+    copied
+}
+
+fn copy_with_engines(
+    cx: &DataContext<'_>,
+    worker: &mut DataWorker,
+    files: &Files<'_>,
+    journal: Option<&mut Journal>,
+) -> Result<DataReport> {
     let (src_dev, dst_dev) = (FileId::of(files.src_stat).dev, FileId::of(files.dst_stat).dev);
     let src = worker.endpoint(files.src, src_dev);
     let dst = worker.endpoint(files.dst, dst_dev);

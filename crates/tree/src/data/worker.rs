@@ -14,7 +14,7 @@ use super::engine_choice::rule::RuleVariants;
 use super::page_cache::PendingDrops;
 use super::sync::{LocalFs, PendingSyncs, Written};
 use crate::concurrency::{Permit, ProcessorUse};
-use crate::fs::{Endpoint, FileId, FsTypes, Place, file_bytes, is_reliable};
+use crate::fs::{Endpoint, FileId, FsTypes, Place, descriptors, file_bytes, is_reliable};
 use crate::report::{Action, DataReport, Diagnostic, Receipt, Result, WorkerProgress, failed};
 use crate::request::Options;
 
@@ -31,10 +31,16 @@ pub(super) struct FsPair {
     pub(super) clone_over: CloneOverPolicy,
 }
 
+/// Descriptors that engines keep from file to file: the pipe of `splice`, and the ring of `io_uring`.
+/// Parts of a large file have more of them, while other workers have nothing to do.
+pub(crate) const ENGINE_DESCRIPTORS: usize = 3;
+
 /// What a worker keeps for copying data.
 pub(crate) struct DataWorker {
     /// By the device numbers of source and destination: a handful at most.
     pairs: Vec<(FileId, FsPair)>,
+    /// Whether engines are closed after each file, because there are few descriptors.
+    closes_engines: bool,
     pub(crate) fs_types: FsTypes,
     /// Allocated when it is first used. Most copies need no buffer.
     buffer: Option<Buffer>,
@@ -55,6 +61,7 @@ impl DataWorker {
     pub(crate) fn new(cx: &DataContext<'_>) -> DataWorker {
         DataWorker {
             pairs: Vec::new(),
+            closes_engines: descriptors::are_few(),
             fs_types: FsTypes::default(),
             buffer: None,
             processors: ProcessorUse::default(),
@@ -75,6 +82,13 @@ impl DataWorker {
     /// Copies alone from now on.
     pub(crate) fn end_sharing(&mut self) {
         (self.permit, self.processors) = <_>::default();
+    }
+
+    /// The data of a file is copied. Engines give their descriptors back, if there are few.
+    pub(super) fn end_data(&mut self) {
+        if self.closes_engines {
+            self.pairs.clear();
+        }
     }
 
     /// Closes a complete destination; with `--durable` after it was synced.

@@ -9,6 +9,15 @@ pub(crate) const OTHER_DESCRIPTORS: u64 = 20;
 /// With a limit above this, open descriptors are not counted, which takes 20 microseconds.
 const FEW_DESCRIPTORS: u64 = 1024;
 
+/// With a limit under this no descriptor can be spared for what is only faster.
+const DESCRIPTORS_ENOUGH: u64 = 256;
+
+/// Whether the process may open so few descriptors that none is kept from file to file.
+pub(crate) fn are_few() -> bool {
+    let limit = resource_limit(Resource::Nofile);
+    limit.is_ok_and(|limit| limit.current.is_some_and(|current| current < DESCRIPTORS_ENOUGH))
+}
+
 /// How many descriptors the process may have, less those that it has open beyond
 /// [`OTHER_DESCRIPTORS`].
 pub(crate) fn available() -> u64 {

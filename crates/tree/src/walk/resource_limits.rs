@@ -12,6 +12,7 @@ use crate::concurrency::WorkerLimits;
 use crate::data::engine_choice::profiles::processors;
 use crate::data::page_cache::HELD_FILES_MAX;
 use crate::data::sync::files_kept;
+use crate::data::worker::ENGINE_DESCRIPTORS;
 use crate::fs::{OTHER_DESCRIPTORS, address_space, descriptors};
 use crate::request::Options;
 
@@ -29,8 +30,8 @@ const OPEN_LEVELS_ENOUGH: usize = 16;
 const TABLE_ENTRIES_MAX: usize = 4096;
 
 /// Descriptors of a worker beside its directories: the files that it copies, the directory of the
-/// first copy of a hard link, and unfinished shares.
-const WORKER_DESCRIPTORS: usize = 9 + 2 * SHARES_PER_WORKER;
+/// first copy of a hard link, what its engines keep, and unfinished shares.
+const WORKER_DESCRIPTORS: usize = 9 + ENGINE_DESCRIPTORS + 2 * SHARES_PER_WORKER;
 
 /// Address space of a further worker: its stack, and buffers for data and for names.
 const WORKER_BYTES: u64 = 2 << 20;
@@ -115,10 +116,10 @@ mod tests {
     fn descriptors_bound_the_number_of_workers() {
         for (descriptors, processors, workers, most, open_levels, batch_files) in [
             (1 << 20, 8, 8, 64, 32, 16),
-            (1024, 2, 2, 16, 16, 7),
-            (1024, 4, 4, 16, 16, 7),
-            (1024, 24, 24, 24, 12, 1),
-            (256, 2, 2, 4, 16, 6),
+            (1024, 2, 2, 16, 16, 6),
+            (1024, 4, 4, 16, 16, 6),
+            (1024, 24, 24, 24, 10, 1),
+            (256, 2, 2, 4, 16, 4),
             (64, 2, 1, 1, 22, 1),
         ] {
             let limits = WorkerLimits::new(processors, None);
@@ -153,11 +154,11 @@ mod tests {
         for (descriptors, wanted, workers, open_levels, batch_files) in [
             (u64::MAX, 1, 1, 32, 16),
             (1024, 2, 2, 32, 16),
-            (1024, 64, 30, 8, 1),
+            (1024, 64, 27, 8, 1),
             (1 << 20, 64, 64, 32, 16),
-            (256, 8, 7, 8, 1),
-            (120, 8, 3, 8, 1),
-            (100, 1, 1, 25, 16),
+            (256, 8, 6, 9, 1),
+            (120, 8, 2, 15, 1),
+            (100, 1, 1, 26, 15),
             (64, 8, 1, 22, 1),
             (20, 8, 1, 1, 1),
             (0, 8, 1, 1, 1),
