@@ -608,3 +608,44 @@ fn a_small_file_is_cloned_over_or_left_alone() {
         assert!(read(dir.join("b")).expect("it is there") == random_bytes(9000, 2));
     });
 }
+
+/// What is left over is named, whichever call removes it.
+#[test]
+fn a_file_of_its_own_that_cannot_be_removed_is_named() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("s")).expect("a directory");
+    write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("a file");
+    let unlink = "inject=unlinkat:error=EIO";
+    let left = |name: &str| {
+        format!("cp: warning: cannot remove '{name}', which is left over: Input/output error\n")
+    };
+    for (args, words) in [
+        (&["-a", "--resume", "s/large", "t"][..], left(".t.haulage-journal")),
+        (&["-a", "--resume", "-T", "s", "u"], left("u/.large.haulage-journal")),
+        (&["-a", "--resume", "s", "v"], left("v/.large.haulage-journal")),
+    ] {
+        let Some(output) = with_faults(dir, &[unlink], args) else { return };
+        let said = stderr(&output);
+        assert!(output.status.success(), "{args:?}: {said}");
+        assert!(said.contains(&words), "{args:?}: {said}");
+    }
+    // The marker of a directory, too.
+    assert!(dir.join(".v.haulage-journal").exists());
+    let Some(output) = with_faults(dir, &[unlink], &["-a", "--resume", "s", "w"]) else { return };
+    assert!(stderr(&output).contains(&left(".w.haulage-journal")), "{}", stderr(&output));
+    let args = &["-a", "--resume", "--stats", "s/large", "x"];
+    let Some(output) = with_faults(dir, &[unlink], args) else { return };
+    let stats = [&output.stdout[..], &output.stderr[..]].concat();
+    let stats = String::from_utf8_lossy(&stats);
+    assert!(stats.contains("left over                    1 file\n"), "{stats}");
+    // A temporary, after the copy has failed.
+    let faults = [unlink, "inject=renameat,renameat2:error=EDQUOT"];
+    write(dir.join("old"), "old").expect("a file");
+    let args = ["--atomic", "s/large", "old"];
+    let Some(output) = with_faults(dir, &faults, &args) else { return };
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&left(".old.haulage-new")), "{said}");
+    assert!(said.contains("Disk quota exceeded"), "{said}");
+}

@@ -305,3 +305,24 @@ fn verify_finds_a_damaged_copy_with_the_right_length_and_time() {
     let expected = |method: &str| (format!("\"{method}\""), true);
     assert_eq!(methods, [expected("skipped"), expected("copied")], "{receipt}");
 }
+
+/// In a directory that the run created nothing stale is looked for. What the run itself made goes as the file
+/// gets its name.
+#[test]
+fn a_run_that_is_not_killed_leaves_nothing_of_its_own() {
+    each_fs(|kind, dir| {
+        create_dir(dir.join("s")).expect("a directory");
+        write(dir.join("s/large"), random_bytes(5 << 20, 1)).expect("a file");
+        for args in [
+            &["-a", "--resume", "-T", "s", "new"][..],
+            &["-a", "--resume", "-T", "s", "new"],
+            &["-a", "--resume", "s", "marked"],
+            &["-a", "--resume", "s/large", "file"],
+            &["-r", "--resume", "-T", "s", "new"],
+        ] {
+            let output = run(dir, args);
+            assert!(output.status.success(), "{kind} {args:?}: {output:?}");
+            assert_eq!(leftovers(dir), [""; 0], "{kind} {args:?}");
+        }
+    });
+}

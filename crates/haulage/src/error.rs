@@ -290,6 +290,9 @@ fn facts(diagnostic: &Diagnostic) -> Facts<'_> {
         Diagnostic::NotTakenOver { dst, errno, .. } => {
             Facts { verb: "keep an attribute of", ..of(Op::SetAttribute, dst, *errno) }
         }
+        Diagnostic::LeftOver { path, errno } => {
+            Facts { verb: "remove the left-over", ..of(Op::Remove, path, *errno) }
+        }
         Diagnostic::SourceReplaced { src } => with_reason(
             of(Op::Open, src, Errno::STALE),
             "it was replaced by another file during the copy",

@@ -93,9 +93,11 @@ impl Session {
 impl Observer for Session {
     fn diagnose(&self, diagnostic: Diagnostic) {
         let severity = diagnostic.severity();
+        let is_left_over = matches!(diagnostic, Diagnostic::LeftOver { .. });
         let error = Error::of(diagnostic);
         if severity != Severity::Failure {
             let mut report = self.report();
+            report.totals.left_over += u64::from(is_left_over);
             if severity == Severity::Warning && report.warnings.len() < ERRORS_KEPT_MAX {
                 report.warnings.push(error);
             }

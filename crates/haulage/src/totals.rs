@@ -24,6 +24,8 @@ pub struct RunTotals {
     pub changed: u64,
     /// Entries of which an attribute could not be preserved.
     pub with_losses: u64,
+    /// Files that the copy made beside destinations and could not remove: temporaries and journals.
+    pub left_over: u64,
 }
 
 /// What one variant copied.

@@ -240,6 +240,9 @@ impl Observer for Console {
             Severity::Notice if !self.shows_notices => return,
             Severity::Warning | Severity::Notice => (),
         }
+        if let (Diagnostic::LeftOver { .. }, Some(recorder)) = (&diagnostic, &self.recorder) {
+            recorder.count_left_over();
+        }
         self.report(&wording::of_diagnostic(&diagnostic));
     }
 

@@ -124,7 +124,7 @@ fn try_copy(
         make(cx, worker, entry, state).map(|()| Next::Done)
     };
     match &copied {
-        Ok(_) => cx.destination.stale.remove_for(cx.options, cx.security(), entry),
+        Ok(_) => cx.destination.stale.remove_for((cx.options, cx.report), cx.security(), entry),
         Err(_) => backup.iter().for_each(|backup| restore(cx, entry, backup)),
     }
     copied
@@ -162,7 +162,7 @@ fn prepare_destination(
         Decision::Skip => skipped(cx, entry, None),
         Decision::UpToDate(verified) => {
             link_up_to_date(cx, worker, entry, verified)?;
-            cx.destination.stale.remove_for(cx.options, cx.security(), entry);
+            cx.destination.stale.remove_for((cx.options, cx.report), cx.security(), entry);
         }
     }
     Ok(None)

@@ -97,7 +97,7 @@ pub(crate) fn copy_file(
 /// Opens or creates the destination. An existing one is locked, so that no other worker writes to
 /// it.
 fn open_or_create<'c, 'j>(
-    cx: &'c CopyContext<'_>,
+    cx: &'c CopyContext<'j>,
     worker: &CopyWorker,
     entry: &'j Entry<'_>,
     state: &mut DestinationState,

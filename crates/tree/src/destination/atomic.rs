@@ -4,32 +4,36 @@
 //! A new name is given by linkat(2), which replaces nothing. An existing name is replaced by
 //! rename(2) from a temporary name, so that it always stands for the old file or the whole new one.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use engines::sys::close;
 use rustix::fs::{
     Access, AtFlags, CWD, Mode, OFlags, RenameFlags, Stat, accessat, fstat, linkat, openat,
-    renameat, renameat_with, statat, unlinkat,
+    renameat, renameat_with, statat,
 };
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use super::context::DestinationContext;
 use super::existing::may_be_removed;
+use super::own_file::{self, LeftOver};
 use super::partial::{self, may_resume, resume_or_create};
 use super::state::{DestinationState, Found, refuse_untrusted_link};
 use super::temporary::{create_temporary, lock_created, lock_temporary};
 use crate::data::journal::{FILE_BYTES_MIN, Journal};
 use crate::data::sync::{sync_file, write_before_name};
 use crate::entry::Entry;
-use crate::fs::{FileId, Handle, Trust, file_bytes, is_regular};
+use crate::fs::{FileId, Handle, Place, Trust, file_bytes, is_regular};
 use crate::metadata::NewMode;
-use crate::report::{Action, Diagnostic, Result, failed};
+use crate::report::{Action, Diagnostic, Reporter, Result, failed};
 use crate::request::{Make, Reflink};
 use crate::security::{Resolved, resolve_symlink};
 
 /// A new file that does not have its final name yet.
 pub(crate) struct AtomicFile<'j> {
+    report: &'j Reporter<'j>,
     final_name: FinalName<'j>,
     temp_name: Option<CString>,
     /// It is a partial file that is kept if the copy fails.
@@ -56,7 +60,7 @@ impl ReplacedFile {
 
 /// The final name and its directory.
 enum FinalName<'j> {
-    AtDestination(BorrowedFd<'j>, &'j CStr),
+    AtDestination(Place<'j>),
     /// The target of a symbolic link at the destination.
     LinkTarget(OwnedFd, CString),
 }
@@ -64,8 +68,16 @@ enum FinalName<'j> {
 impl FinalName<'_> {
     fn parts(&self) -> (BorrowedFd<'_>, &CStr) {
         match self {
-            FinalName::AtDestination(dir, name) => (*dir, name),
+            FinalName::AtDestination(place) => (place.dir, place.name),
             FinalName::LinkTarget(dir, name) => (dir.as_fd(), name),
+        }
+    }
+
+    /// The path as messages show it. That of a target of a link is not known.
+    fn path(&self) -> PathBuf {
+        match self {
+            FinalName::AtDestination(place) => place.path(),
+            FinalName::LinkTarget(_, name) => OsStr::from_bytes(name.to_bytes()).into(),
         }
     }
 }
@@ -88,7 +100,7 @@ pub(crate) fn is_atomic(
 
 /// Creates a file for the copy of `entry`. [`AtomicFile::commit`] gives it its name.
 pub(crate) fn open_atomic<'j>(
-    cx: &DestinationContext<'_>,
+    cx: &'j DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
     (src, mode): (&Stat, NewMode),
@@ -141,17 +153,17 @@ pub(crate) fn check(
 const FLAGS: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
 fn find_final_name<'j>(
-    cx: &DestinationContext<'_>,
+    cx: &'j DestinationContext<'_>,
     entry: &'j Entry<'_>,
     state: &DestinationState,
 ) -> Result<AtomicFile<'j>> {
-    let here = FinalName::AtDestination(entry.dst.dir, entry.dst.name);
+    let here = FinalName::AtDestination(entry.dst);
     let Some(found) = state.found.as_deref() else {
-        return Ok(AtomicFile::new(here, None, None));
+        return Ok(AtomicFile::new(cx.report, here, None, None));
     };
     let replaced = Some(FileId::of(&found.link));
     if state.replace {
-        return Ok(AtomicFile::new(here, replaced, None));
+        return Ok(AtomicFile::new(cx.report, here, replaced, None));
     }
     let (final_name, held) = if found.through_link {
         let entry = find_link_target(cx, entry, found)?;
@@ -170,12 +182,12 @@ fn find_final_name<'j>(
     match accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS) {
         Ok(()) => {
             let replaced = Some(FileId::of(&stat));
-            Ok(AtomicFile::new(final_name, replaced, Some(ReplacedFile { held, stat })))
+            Ok(AtomicFile::new(cx.report, final_name, replaced, Some(ReplacedFile { held, stat })))
         }
         // Without `--atomic` it would be removed, and a new file created.
         Err(errno) if cx.options.force && may_be_removed(errno) => {
-            let here = FinalName::AtDestination(entry.dst.dir, entry.dst.name);
-            Ok(AtomicFile::new(here, replaced, None))
+            let here = FinalName::AtDestination(entry.dst);
+            Ok(AtomicFile::new(cx.report, here, replaced, None))
         }
         Err(errno) => Err(failed(Action::CreateRegular, &entry.dst)(errno)),
     }
@@ -203,17 +215,32 @@ fn find_link_target(
 
 impl<'j> AtomicFile<'j> {
     fn new(
+        report: &'j Reporter<'j>,
         final_name: FinalName<'j>,
         replaced: Option<FileId>,
         old: Option<ReplacedFile>,
     ) -> AtomicFile<'j> {
-        AtomicFile { final_name, temp_name: None, resumable: false, journal: None, replaced, old }
+        AtomicFile {
+            report,
+            final_name,
+            temp_name: None,
+            resumable: false,
+            journal: None,
+            replaced,
+            old,
+        }
     }
 
     /// Removes a partial file that differs from its source.
     pub(crate) fn discard(&mut self) {
         if std::mem::take(&mut self.resumable) {
-            partial::clear(self.final_name.parts());
+            self.report_left_over(partial::clear(self.final_name.parts()));
+        }
+    }
+
+    fn report_left_over(&self, removed: Result<(), LeftOver>) {
+        if let Err(left_over) = removed {
+            left_over.report(self.report, &self.final_name.path());
         }
     }
 
@@ -247,9 +274,16 @@ impl<'j> AtomicFile<'j> {
             cx.syncer.sync_directory(dir.as_fd(), || entry.dst.path());
         }
         if self.resumable {
-            partial::clear(self.final_name.parts());
+            let dst = self.final_name.parts();
+            let journal = partial::clear_journal(dst);
             // A killed run without `--resume` may have left a temporary of this name.
-            cx.stale.remove_temporary(&cx.security, &entry.src, self.final_name.parts());
+            let temporary = cx.stale.remove_temporary(&cx.security, &entry.src, dst);
+            let is_target = matches!(self.final_name, FinalName::LinkTarget(..));
+            // Otherwise the entry's own are removed, and reported, once it is complete.
+            if is_target || !cx.stale.may_exist_for(entry) {
+                self.report_left_over(journal);
+                self.report_left_over(temporary);
+            }
         }
         Ok(())
     }
@@ -318,7 +352,7 @@ impl<'j> AtomicFile<'j> {
 impl Drop for AtomicFile<'_> {
     fn drop(&mut self) {
         if let Some(temp_name) = self.temp_name.as_ref().filter(|_| !self.resumable) {
-            let _ = unlinkat(self.final_name.parts().0, &**temp_name, AtFlags::empty());
+            self.report_left_over(own_file::remove(self.final_name.parts().0, temp_name));
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod context;
 pub(crate) mod dry_run;
 pub(crate) mod existing;
 pub(crate) mod open;
+mod own_file;
 pub(crate) mod partial;
 mod same_file;
 pub(crate) mod stale_files;

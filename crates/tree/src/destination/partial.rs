@@ -12,6 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
+use super::own_file::{self, LeftOver};
 use super::temporary::{is_source_name, temp_name};
 use crate::data::journal::{Journal, MAGIC};
 use crate::fs::{FileId, Place, is_regular};
@@ -102,26 +103,33 @@ pub(crate) fn is_private(stat: &Stat, euid: u32) -> bool {
 }
 
 /// Removes the partial file and the journal of `name`.
-pub(crate) fn clear((dir, name): (BorrowedFd<'_>, &CStr)) {
-    if let Some((partial, journal)) = names(name) {
-        let _ = unlinkat(dir, &*partial, AtFlags::empty());
-        let _ = unlinkat(dir, &*journal, AtFlags::empty());
-    }
+pub(crate) fn clear((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), LeftOver> {
+    let Some((partial, _)) = names(name) else { return Ok(()) };
+    let removed = own_file::remove(dir, &partial);
+    removed.and(clear_journal((dir, name)))
+}
+
+/// Removes the journal of `name`, whose partial file has been renamed.
+pub(crate) fn clear_journal((dir, name): (BorrowedFd<'_>, &CStr)) -> Result<(), LeftOver> {
+    names(name).map_or(Ok(()), |(_, journal)| own_file::remove(dir, &journal))
 }
 
 /// Opens a private file for reading and writing, and replaces one of another user. `None` if the
 /// name belongs to a file that must stay, such as a directory.
 fn open_own(dir: BorrowedFd<'_>, name: &CStr, euid: u32) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    if let Ok(fd) = openat(dir, name, flags, Mode::empty())
-        && is_private(&fstat(&fd)?, euid)
+    let opened = openat(dir, name, flags, Mode::empty());
+    if let Ok(fd) = &opened
+        && is_private(&fstat(fd)?, euid)
     {
-        return Ok(Some(fd));
+        return opened.map(Some);
     }
-    match unlinkat(dir, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(_) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => return Ok(None),
-        Err(errno) => return Err(errno),
+    if !matches!(opened, Err(Errno::NOENT)) {
+        match unlinkat(dir, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(_) if statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() => return Ok(None),
+            Err(errno) => return Err(errno),
+        }
     }
     match openat(dir, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR) {
         // Another process created it first.
@@ -170,8 +178,8 @@ impl<'d> DirectoryMarker<'d> {
     }
 
     /// Removes the marker of a complete directory.
-    pub(crate) fn remove(self) {
-        let _ = unlinkat(self.dir, &*self.name, AtFlags::empty());
+    pub(crate) fn remove(self) -> Result<(), LeftOver> {
+        own_file::remove(self.dir, &self.name)
     }
 }
 

@@ -7,12 +7,14 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, openat, statat};
 
+use super::own_file::{self, LeftOver};
 use super::partial::{self, JournalKind};
 use super::temporary::{self, is_locked_elsewhere, is_source_name};
 use crate::entry::Entry;
 use crate::fs::{Place, Trust, each_name, file_bytes, is_directory};
+use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::Security;
 
@@ -41,24 +43,36 @@ impl StaleFiles {
     }
 
     /// Removes what an earlier run left for the destination of `entry`, which is complete.
-    pub(crate) fn remove_for(&self, options: &Options, security: &Security, entry: &Entry<'_>) {
+    pub(crate) fn remove_for(
+        &self,
+        (options, report): (&Options, &Reporter<'_>),
+        security: &Security,
+        entry: &Entry<'_>,
+    ) {
         if !options.resume || options.dry_run {
             return;
         }
         if temporary::is_own_name(entry.dst.name) {
             self.copies_such_names.store(true, Ordering::Relaxed);
         }
-        let may_exist = match entry.dst.trust {
+        if self.may_exist_for(entry) {
+            let dst = (entry.dst.dir, entry.dst.name);
+            let temporary = self.remove_temporary(security, &entry.src, dst);
+            let partial = remove_partial(security, &entry.src, dst);
+            for left_over in [temporary, partial].into_iter().filter_map(Result::err) {
+                left_over.report(report, &entry.dst.path());
+            }
+        }
+    }
+
+    /// Whether [`remove_for`](Self::remove_for) looks for anything.
+    pub(super) fn may_exist_for(&self, entry: &Entry<'_>) -> bool {
+        match entry.dst.trust {
             // A directory that this run created was empty.
             Trust::Created => false,
             Trust::Operand | Trust::PreExisting => {
                 entry.is_operand || self.seen.load(Ordering::Relaxed)
             }
-        };
-        if may_exist {
-            let dst = (entry.dst.dir, entry.dst.name);
-            self.remove_temporary(security, &entry.src, dst);
-            remove_partial(security, &entry.src, dst);
         }
     }
 
@@ -69,9 +83,10 @@ impl StaleFiles {
         security: &Security,
         src: &Place<'_>,
         dst: (BorrowedFd<'_>, &CStr),
-    ) {
-        if !self.copies_such_names.load(Ordering::Relaxed) {
-            temporary::remove_stale(security, src, dst);
+    ) -> Result<(), LeftOver> {
+        match self.copies_such_names.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => temporary::remove_stale(security, src, dst),
         }
     }
 }
@@ -82,8 +97,9 @@ pub(crate) fn remove_partial(
     security: &Security,
     src: &Place<'_>,
     (dir, name): (BorrowedFd<'_>, &CStr),
-) {
-    let Some((partial_name, journal_name)) = partial::names(name) else { return };
+) -> Result<(), LeftOver> {
+    let Some((partial_name, journal_name)) = partial::names(name) else { return Ok(()) };
+    let mut removed = Ok(());
     let partial_file = find(security, src, dir, &partial_name);
     let journal = find(security, src, dir, &journal_name);
     let journal_kind = journal.as_ref().and_then(|(fd, _)| partial::journal_kind(fd.as_fd()));
@@ -93,15 +109,16 @@ pub(crate) fn remove_partial(
         // Without a journal only an empty file is known to be a partial one: a run starts with
         // that.
         if !is_of_file && file_bytes(&stat) > 0 || is_locked_elsewhere(security, &fd, &stat) {
-            return;
+            return Ok(());
         }
-        let _ = unlinkat(dir, &*partial_name, AtFlags::empty());
+        removed = own_file::remove(dir, &partial_name);
     }
     // The marker of a directory is kept as long as the directory exists.
     let exists = || statat(dir, name, AtFlags::empty()).is_ok_and(|stat| is_directory(&stat));
     if is_of_file || journal_kind.is_some() && !exists() {
-        let _ = unlinkat(dir, &*journal_name, AtFlags::empty());
+        removed = removed.and(own_file::remove(dir, &journal_name));
     }
+    removed
 }
 
 /// Opens the file `own`, if a run of this user may have created it.

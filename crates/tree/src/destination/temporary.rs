@@ -15,6 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 
+use super::own_file::{self, LeftOver};
 use crate::fs::{FileId, Place, c_name, is_directory, is_regular, split};
 use crate::security::Security;
 
@@ -30,7 +31,9 @@ pub(crate) fn create_temporary<T>(
     let own = temp_name(name, SUFFIX).filter(|own| !is_source_name(src, dir, own));
     if let Some(own) = own {
         let made = match make(&own) {
-            Err(Errno::EXIST) if remove_if_stale(security, dir, &own) => make(&own),
+            Err(Errno::EXIST) if matches!(remove_if_stale(security, dir, &own), Ok(true)) => {
+                make(&own)
+            }
             made => made,
         };
         if !matches!(made, Err(Errno::EXIST)) {
@@ -60,8 +63,10 @@ pub(crate) fn replace_by(
         create_temporary(security, src, (dst.dir, dst.name), |name| make(&Place { name, ..*dst }))?;
     let renamed = renameat(dst.dir, &*temp, dst.dir, dst.name);
     // A rename between two hard links of one file keeps both.
-    let _ = unlinkat(dst.dir, &*temp, AtFlags::empty());
-    renamed
+    match unlinkat(dst.dir, &*temp, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => renamed,
+        Err(errno) => renamed.and(Err(errno)),
+    }
 }
 
 /// Removes the temporary that a killed run left for `name` in `dir`, for which none is created now.
@@ -69,9 +74,10 @@ pub(crate) fn remove_stale(
     security: &Security,
     src: &Place<'_>,
     (dir, name): (BorrowedFd<'_>, &CStr),
-) {
-    if let Some(own) = temp_name(name, SUFFIX).filter(|own| !is_source_name(src, dir, own)) {
-        remove_if_stale(security, dir, &own);
+) -> Result<(), LeftOver> {
+    match temp_name(name, SUFFIX).filter(|own| !is_source_name(src, dir, own)) {
+        Some(own) => remove_if_stale(security, dir, &own).map(drop),
+        None => Ok(()),
     }
 }
 
@@ -147,13 +153,18 @@ pub(crate) fn is_locked_elsewhere(security: &Security, file: &OwnedFd, stat: &St
 const SUFFIX: &[u8] = b".haulage-new";
 
 /// Removes the file `name` if a killed run left it: it belongs to the caller, is not locked, and is
-/// older than this run where locks do not tell. Returns whether it was removed.
-fn remove_if_stale(security: &Security, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
+/// older than this run where locks do not tell. Returns whether it was.
+fn remove_if_stale(
+    security: &Security,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+) -> Result<bool, LeftOver> {
+    let Ok(stat) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
     let own = security.caller.is_root() || security.caller.owns(&stat);
-    own && !is_directory(&stat)
-        && !may_be_in_use(security, dir, name, &stat)
-        && unlinkat(dir, name, AtFlags::empty()).is_ok()
+    if !own || is_directory(&stat) || may_be_in_use(security, dir, name, &stat) {
+        return Ok(false);
+    }
+    own_file::remove(dir, name).map(|()| true)
 }
 
 /// Whether another run may be about to rename the file that `stat` describes.

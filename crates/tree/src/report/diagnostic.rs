@@ -50,6 +50,9 @@ pub enum Diagnostic {
     NameUnknown { dst: PathBuf },
     /// A file was replaced by one without the attribute `what`.
     NotTakenOver { what: OldAttribute, dst: PathBuf, errno: Errno },
+    /// The file `path`, which this run or a killed one created beside a destination, could not be
+    /// removed.
+    LeftOver { path: PathBuf, errno: Errno },
     /// The source was replaced by another file between looking at it and opening it.
     SourceReplaced { src: PathBuf },
     /// The destination was replaced by another file between looking at it and opening it.
@@ -147,6 +150,7 @@ impl Diagnostic {
             Diagnostic::SourceTwice { .. }
             | Diagnostic::Changed { .. }
             | Diagnostic::NotTakenOver { .. }
+            | Diagnostic::LeftOver { .. }
             | Diagnostic::ProfileUnusable { .. }
             | Diagnostic::Xattr { required: false, .. } => Severity::Warning,
             Diagnostic::ProfileLine { .. }

@@ -119,7 +119,7 @@ fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
         Ok(DirectoryMarker::find(parent.as_fd(), &base, &src, euid))
     } else {
         // The marker takes the name of a journal, without which a partial file is not recognised.
-        remove_stale_partial(cx, request, (parent.as_fd(), &base));
+        remove_stale_partial(cx, request, last, (parent.as_fd(), &base));
         DirectoryMarker::create(parent.as_fd(), &base, &src, euid)
     };
     match marker {
@@ -130,29 +130,33 @@ fn resume_to_last(cx: &CopyContext<'_>, request: &Request, last: &OsStr) {
         Ok(None) => {
             copy_to_last(cx, request, last);
             if exists && is_complete(cx) {
-                remove_stale_partial(cx, request, (parent.as_fd(), &base));
+                remove_stale_partial(cx, request, last, (parent.as_fd(), &base));
             }
         }
         Ok(Some(marker)) => {
             copy_to_name(cx, request, last);
             if is_complete(cx) {
-                marker.remove();
+                remove_marker(cx, marker, last);
             }
         }
     }
 }
 
-/// Removes the partial file that an earlier run left for `name`, which is or becomes a directory.
+/// Removes the partial file that an earlier run left for `name`, which is or becomes a directory. The
+/// user called it `last`.
 fn remove_stale_partial(
     cx: &CopyContext<'_>,
     request: &Request,
+    last: &OsStr,
     (dir, name): (BorrowedFd<'_>, &CStr),
 ) {
     let Ok(source) = c_name(source_name(cx.options, &request.sources[0])) else { return };
     let path = Path::new(&request.sources[0]);
     if !cx.options.dry_run {
         let src = Place::new(CWD, &source, DisplayPath::Operand(path), Trust::Operand);
-        stale_files::remove_partial(cx.security(), &src, (dir, name));
+        if let Err(left_over) = stale_files::remove_partial(cx.security(), &src, (dir, name)) {
+            left_over.report(cx.report, Path::new(last));
+        }
     }
 }
 
@@ -164,7 +168,14 @@ fn remove_finished_marker(cx: &CopyContext<'_>, request: &Request, name: &OsStr)
         && let Some(marker) =
             DirectoryMarker::find(parent.as_fd(), &base, &src, cx.security().caller.euid)
     {
-        marker.remove();
+        remove_marker(cx, marker, name);
+    }
+}
+
+/// Removes the marker of the complete directory that the user called `name`.
+fn remove_marker(cx: &CopyContext<'_>, marker: DirectoryMarker<'_>, name: &OsStr) {
+    if let Err(left_over) = marker.remove() {
+        left_over.report(cx.report, Path::new(name));
     }
 }
 

@@ -105,6 +105,7 @@ fn words_of(diagnostic: &Diagnostic) -> Vec<u8> {
                 fill("the new {} lacks its old attribute {}", &[dst, name.as_ref()])
             }
         },
+        Diagnostic::LeftOver { path, .. } => fill("cannot remove {}, which is left over", &[path]),
         Diagnostic::SourceReplaced { src } => {
             fill("skipping file {}, as it was replaced while being copied", &[src])
         }
@@ -265,6 +266,7 @@ pub(crate) fn errno_of(diagnostic: &Diagnostic) -> Option<Errno> {
         | Diagnostic::Clone { errno, .. }
         | Diagnostic::Xattr { errno, .. }
         | Diagnostic::NotTakenOver { errno, .. }
+        | Diagnostic::LeftOver { errno, .. }
         | Diagnostic::Target { errno, .. } => Some(*errno),
         _ => None,
     }

@@ -73,6 +73,11 @@ impl Recorder {
         self.receipts.as_ref().map_or(Ok(()), |receipts| receipts.entry(receipt))
     }
 
+    /// Counts a file of the run's own that stays beside a destination.
+    pub(crate) fn count_left_over(&self) {
+        self.totals().left_over += 1;
+    }
+
     /// Writes the summary of a run that ended or was interrupted. Returns `None` if it was written
     /// before: an interrupted copy may still reach its end.
     pub(crate) fn close(&self, failures: u64, signal: Option<&'static str>) -> Option<Closing> {

@@ -19,6 +19,10 @@ pub(crate) fn text(totals: &RunTotals, cost: &Cost) -> String {
             text.push_str(&format!("{name:<18}{:>12} {noun}\n", count(entries)));
         }
     }
+    if totals.left_over > 0 {
+        let noun = if totals.left_over == 1 { "file" } else { "files" };
+        text.push_str(&format!("{:<18}{:>12} {noun}\n", "left over", count(totals.left_over)));
+    }
     let moved = totals.variants.values().map(|moved| moved.bytes).sum();
     let rest = data_bytes.saturating_sub(moved);
     if !totals.variants.is_empty() || rest > 0 {
@@ -91,6 +95,7 @@ mod tests {
             hole_bytes: 12 << 20,
             changed: 1,
             with_losses: 1_204,
+            left_over: 1,
             ..RunTotals::default()
         };
         for (kind, outcome, number) in [
@@ -123,6 +128,7 @@ shared                1.00 GiB
 holes                 12.0 MiB
 changed                      1 entry
 attributes lost          1,204 entries
+left over                    1 file
 
 moved by
   read_write:256K@2               3.00 GiB     1,234,000 files
