@@ -649,3 +649,46 @@ fn a_file_of_its_own_that_cannot_be_removed_is_named() {
     assert!(said.contains(&left(".old.haulage-new")), "{said}");
     assert!(said.contains("Disk quota exceeded"), "{said}");
 }
+
+/// Fifos, sockets and devices have no descriptor that could be written to. Their modes are set through
+/// /proc, or without it where the kernel can do that.
+#[test]
+fn the_modes_of_special_files_are_kept_without_proc() {
+    use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+    if !is_root() {
+        return skip(&test_name(), "only root can hide /proc");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = dir.path();
+    create_dir(dir.join("s")).expect("a directory");
+    for (name, kind, device) in [
+        ("fifo", FileType::Fifo, 0),
+        ("socket", FileType::Socket, 0),
+        ("null", FileType::CharacterDevice, makedev(1, 3)),
+    ] {
+        let path = dir.join("s").join(name);
+        mknodat(CWD, &path, kind, Mode::empty(), device).expect(name);
+        chown(&path, Some(1), Some(2)).expect(name);
+        set_permissions(&path, Permissions::from_mode(0o6751)).expect(name);
+    }
+    let script = format!("mount -t tmpfs none /proc && exec {} cp -a s t", haulage());
+    let mut command = Command::new("unshare");
+    let output = command.args(["-m", "sh", "-c", &script]).current_dir(dir).output();
+    let output = output.expect("unshare runs");
+    if stderr(&output).contains("unshare") || stderr(&output).contains("mount") {
+        return skip(&test_name(), &stderr(&output));
+    }
+    if stderr(&output).contains("preserving permissions") && !has_fchmodat2() {
+        return skip(&test_name(), "the kernel has no fchmodat2");
+    }
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found = testfs::tree_differences(&dir.join("s"), &dir.join("t"), testfs::Aspects::ALL);
+    assert_eq!(found.expect("trees"), [""; 0]);
+}
+
+fn has_fchmodat2() -> bool {
+    use std::os::fd::AsFd;
+    let file = tempfile::tempfile().expect("a file");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    engines::sys::chmod_path_fd(file.as_fd(), mode).is_ok()
+}

@@ -5,6 +5,7 @@
 mod allocator;
 pub(crate) mod buffer;
 mod cachestat;
+mod chmod;
 mod clone_range;
 mod close;
 mod fiemap;
@@ -36,6 +37,7 @@ mod xfs_geometry;
 pub use allocator::{Allocator, use_one_arena, when_memory_is_exhausted};
 pub use buffer::Buffer;
 pub use cachestat::{Cachestat, cachestat};
+pub use chmod::chmod_path_fd;
 pub(crate) use clone_range::clone_range;
 pub use close::close;
 pub use fiemap::{FIEMAP_EXTENTS_MAX, Fiemap, fiemap};

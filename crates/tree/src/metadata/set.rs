@@ -1,5 +1,6 @@
 //! Sets attributes through a handle that stands for the inode and not for its name.
 
+use engines::sys::chmod_path_fd;
 use rustix::fs::{
     AtFlags, Gid, Mode, Stat, Timespec, Timestamps, Uid, chmod, chownat, fchmod, fchown, futimens,
     utimensat,
@@ -80,8 +81,14 @@ pub(super) fn change_owner(
 pub(crate) fn set_permissions(handle: Handle<'_>, mode: Mode) -> io::Result<()> {
     match handle {
         Handle::Open(fd) => fchmod(fd, mode),
-        // fchmodat(2) has no AT_EMPTY_PATH.
-        Handle::Path(fd) => chmod(Handle::proc_path(fd), mode),
+        Handle::Path(fd) => match chmod(Handle::proc_path(fd), mode) {
+            // /proc is not mounted. fchmodat2(2) needs Linux 6.6.
+            Err(errno @ Errno::NOENT) => match chmod_path_fd(fd, mode) {
+                Err(Errno::NOSYS) => Err(errno),
+                changed => changed,
+            },
+            changed => changed,
+        },
         Handle::Link(..) => Err(Errno::OPNOTSUPP),
     }
 }
