@@ -10,8 +10,9 @@
 use std::io;
 
 use crate::engine::{Copier, Ends, Engine, Facts, Kind};
+use crate::moved::errno_of;
 use crate::probe::probe_by_copy;
-use crate::sys::buffer::Buffer;
+use crate::sys::buffer::{Buffer, PAGE_BYTES, Page};
 use crate::tuning::{OFFSET_BYTES_MAX, Param, ParamKind};
 use crate::until_done::{Errors, read_then_write, until_done};
 use crate::{Moved, Pair, Span, Tuning};
@@ -47,7 +48,11 @@ pub(crate) static READ_WRITE: Engine = Engine {
 };
 
 struct ReadWrite {
-    buffer: Buffer,
+    buffer_bytes: usize,
+    offset_bytes: usize,
+    /// Allocated when it is first used. A mapping and its first page take longer than to copy a file of
+    /// some bytes.
+    buffer: Option<Buffer>,
 }
 
 fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
@@ -56,21 +61,46 @@ fn start(tuning: &Tuning) -> io::Result<Box<dyn Copier>> {
 
 impl ReadWrite {
     fn new(tuning: &Tuning) -> io::Result<ReadWrite> {
-        let buffer = Buffer::at_offset(tuning.bytes("buffer"), tuning.bytes("offset"))?;
-        Ok(ReadWrite { buffer })
+        let (buffer_bytes, offset_bytes) = (tuning.bytes("buffer"), tuning.bytes("offset"));
+        Ok(ReadWrite { buffer_bytes, offset_bytes, buffer: None })
     }
+
+    fn buffer(&mut self) -> io::Result<&mut Buffer> {
+        if self.buffer.is_none() {
+            self.buffer = Some(Buffer::at_offset(self.buffer_bytes, self.offset_bytes)?);
+        }
+        Ok(self.buffer.as_mut().expect("it was just allocated"))
+    }
+
+    /// Whether a page on the stack, from its start, takes the place of the buffer.
+    fn fits_page(&self, span: Span) -> bool {
+        let page_bytes = PAGE_BYTES as u64;
+        self.offset_bytes == 0 && self.buffer_bytes >= PAGE_BYTES && span.len <= page_bytes
+    }
+}
+
+fn copy_through(pair: Pair<'_>, span: Span, buffer: &mut [u8]) -> Moved {
+    until_done(pair, span, buffer.len(), Errors::AlwaysFail, |src, dst, want| {
+        read_then_write(pair, src, dst, &mut buffer[..want])
+    })
 }
 
 impl Copier for ReadWrite {
     fn copy(&mut self, pair: Pair<'_>, span: Span) -> Moved {
-        let buffer = self.buffer.as_mut_slice();
-        until_done(pair, span, buffer.len(), Errors::AlwaysFail, |src, dst, want| {
-            read_then_write(pair, src, dst, &mut buffer[..want])
-        })
+        if self.buffer.is_none() && self.fits_page(span) {
+            return copy_through(pair, span, &mut Page::zeros().0);
+        }
+        match self.buffer() {
+            Ok(buffer) => copy_through(pair, span, buffer.as_mut_slice()),
+            Err(error) => Moved::refused(errno_of(&error)),
+        }
     }
 
     fn touch(&mut self) {
-        self.buffer.touch();
+        // Without memory the copy is refused.
+        if let Ok(buffer) = self.buffer() {
+            buffer.touch();
+        }
     }
 }
 
@@ -94,7 +124,7 @@ mod tests {
         ] {
             let variant: Variant = text.parse().expect(text);
             let mut read_write = ReadWrite::new(&variant.tuning).expect("memory");
-            let bytes = read_write.buffer.as_mut_slice();
+            let bytes = read_write.buffer().expect("memory").as_mut_slice();
             assert_eq!(offset_in_page(bytes), offset_bytes, "{text}");
             assert_eq!(bytes.len(), variant.tuning.bytes("buffer"), "{text}");
         }

@@ -7,7 +7,7 @@ use rustix::param::page_size;
 use super::map::Map;
 
 /// The length of a [`Page`] in bytes: the smallest page size of Linux.
-const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// A block of zeroed memory. The kernel allocates each page on first use, so a small file does not
 /// pay for a large buffer.
@@ -83,7 +83,7 @@ impl Buffer {
     }
 }
 
-/// A page of zeros on the stack, for a rare read of a few bytes that does not justify a mapping.
+/// A page of zeros on the stack, for a few bytes that do not justify a mapping.
 #[repr(align(4096))]
 pub(crate) struct Page(pub(crate) [u8; PAGE_BYTES]);
 
