@@ -224,8 +224,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "source-link-followed",
         wrong: "O_NOFOLLOW is left out where a file is opened that was listed as regular.",
         file: "crates/tree/src/entry/source.rs",
-        old: "    let flags = READ | OFlags::NOFOLLOW;",
-        new: "    let flags = READ;",
+        old: "    open_regular(fs_types, &entry.src, false)",
+        new: "    open_regular(fs_types, &entry.src, true)",
         noticed_by: HAZARDS,
     },
     Mutant {

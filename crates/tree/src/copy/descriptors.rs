@@ -8,15 +8,16 @@ use std::time::Instant;
 use rustix::fs::{CWD, FileType, OFlags, Stat, fcntl_getfl, fstat, fsync, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::context::{CopyContext, CopyWorker};
+use crate::data::context::DataContext;
 use crate::data::copy::copy_data;
 use crate::data::files::Files;
 use crate::data::verify::verify;
+use crate::data::worker::DataWorker;
 use crate::entry::{bytes_to_copy, elapsed_ns};
 use crate::fs::{
-    DisplayPath, FileId, Handle, Place, Trust, file_bytes, is_directory, is_regular, kind,
+    Caller, DisplayPath, FileId, Handle, Place, Trust, file_bytes, is_directory, is_regular, kind,
 };
-use crate::metadata::{Source, Target, apply, kept};
+use crate::metadata::{MetadataContext, Source, Target, apply, kept};
 use crate::report::{Action, DataReport, Diagnostic, Loss, Method, Receipt, Result, failed};
 use crate::request::{Make, Reflink};
 
@@ -24,8 +25,8 @@ use crate::request::{Make, Reflink};
 /// copied, whatever the offsets of the descriptors are, and replaces the contents of `dst`.
 /// Anything else is a stream, from where it is to its end.
 pub(crate) fn copy_open_files(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
+    cx: &DataContext<'_>,
+    worker: &mut DataWorker,
     src: BorrowedFd<'_>,
     dst: BorrowedFd<'_>,
 ) {
@@ -38,8 +39,8 @@ pub(crate) fn copy_open_files(
     };
     let places = (&place(0), &place(1));
     let copied = try_copy(cx, worker, (src, dst), places);
-    worker.data.progress.finish_entry();
-    worker.data.drop_pages(cx.data);
+    worker.progress.finish_entry();
+    worker.drop_pages(cx);
     if cx.report.keeps_receipts() {
         let src_kind = fstat(src).map_or(FileType::Unknown, |stat| kind(&stat));
         let (src, dst) = (names[0].clone(), names[1].clone());
@@ -51,7 +52,7 @@ pub(crate) fn copy_open_files(
                 data.iter().for_each(|data| receipt.add_data(data.clone()));
             }
             Err(diagnostic) => {
-                if let Some(failed) = worker.data.failed_data.take() {
+                if let Some(failed) = worker.failed_data.take() {
                     receipt.add_data(failed.data);
                     receipt = receipt.failed_by(vec![failed.diagnostic]);
                 }
@@ -68,16 +69,16 @@ pub(crate) fn copy_open_files(
 
 /// Copies data and attributes, and syncs with `--durable`.
 fn try_copy(
-    cx: &CopyContext<'_>,
-    worker: &mut CopyWorker,
+    cx: &DataContext<'_>,
+    worker: &mut DataWorker,
     (src, dst): (BorrowedFd<'_>, BorrowedFd<'_>),
     (src_place, dst_place): (&Place<'_>, &Place<'_>),
 ) -> Result<(Option<DataReport>, Vec<Loss>)> {
     let src_stat = fstat(src).map_err(failed(Action::Fstat, src_place))?;
     let dst_stat = fstat(dst).map_err(failed(Action::Fstat, dst_place))?;
     check(src_place, &src_stat, (dst, dst_place, &dst_stat))?;
-    worker.data.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
-    let _shown = worker.data.progress.show(dst_place, file_bytes(&src_stat), false);
+    worker.progress.start_entry(bytes_to_copy(cx.options, &src_stat));
+    let _shown = worker.progress.show(dst_place, file_bytes(&src_stat), false);
     let mut data = None;
     if cx.options.make != Make::AttributesOnly {
         let files = Files {
@@ -91,7 +92,7 @@ fn try_copy(
             new: cx.options.reflink == Reflink::Always,
             atomic: false,
         };
-        let mut copied = copy_data(cx.data, &mut worker.data, &files, None)?;
+        let mut copied = copy_data(cx, worker, &files, None)?;
         let bytes = file_bytes(&src_stat);
         if files.new && is_regular(&dst_stat) && file_bytes(&dst_stat) > bytes {
             retry_on_intr(|| ftruncate(dst, bytes)).map_err(failed(Action::Truncate, dst_place))?;
@@ -112,7 +113,9 @@ fn try_copy(
             inherits_acl: false,
             mode: None,
         };
-        lost = apply(cx.metadata(), source, target);
+        let caller = Caller::of_process();
+        let metadata = MetadataContext { options: cx.options, report: cx.report, caller };
+        lost = apply(metadata, source, target);
         if cx.options.durable {
             retry_on_intr(|| fsync(dst)).map_err(failed(Action::Sync, dst_place))?;
         }

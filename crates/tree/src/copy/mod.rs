@@ -3,6 +3,7 @@
 //! | question | file |
 //! |---|---|
 //! | order of the steps for a file's data and attributes | `regular.rs` |
+//! | what a single file without attributes does not need | `plain.rs` |
 //! | when the attributes of a directory are set | `directory.rs` |
 //! | where `--parents` creates directories | `parents.rs` |
 //! | where a receipt is made | `entry.rs`; `finish.rs` for skipped entries, `directory.rs` for directories |
@@ -16,5 +17,6 @@ mod finish;
 mod hard_link;
 mod make_directory;
 pub(crate) mod parents;
+pub(crate) mod plain;
 pub(crate) mod regular;
 mod special;

@@ -104,11 +104,11 @@ fn open_or_create<'c, 'j>(
     (src_now, mode): (&Stat, NewMode),
 ) -> Result<(Option<DestinationGuard<'c>>, Opened<'j>)> {
     if let Some(fd) = state.created.take() {
-        return Ok((None, look_at_created(entry, fd, src_now)?));
+        return Ok((None, look_at_created(&entry.dst, fd, src_now)?));
     }
     if is_atomic(cx.destination, entry, state) {
         let (fd, atomic) = open_atomic(cx.destination, entry, state, (src_now, mode))?;
-        let opened = look_at_created(entry, fd, src_now)?;
+        let opened = look_at_created(&entry.dst, fd, src_now)?;
         return Ok((None, Opened { atomic: Some(atomic), ..opened }));
     }
     if state.replace {

@@ -10,7 +10,7 @@ use super::context::DestinationContext;
 use super::existing::{may_be_removed, remove};
 use super::state::{Found, refuse_untrusted_link};
 use crate::entry::Entry;
-use crate::fs::{FileId, Reliability, Trust, is_regular, open_looked_at, stat_new};
+use crate::fs::{FileId, Place, Reliability, Trust, is_regular, open_looked_at, stat_new};
 use crate::metadata::NewMode;
 use crate::report::{Action, Diagnostic, Result, failed};
 use crate::security::{NotFollowed, open_through_symlink};
@@ -24,7 +24,7 @@ pub(crate) struct Opened<'j> {
     pub(crate) atomic: Option<AtomicFile<'j>>,
 }
 
-const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+pub(crate) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 pub(crate) const NEW: OFlags = WRITE.union(OFlags::CREATE).union(OFlags::EXCL);
 
 /// Opens the destination of a regular file for writing: the existing file, or a new one.
@@ -48,16 +48,12 @@ pub(crate) fn open_destination<'j>(
         let errno = if errno == Errno::ISDIR && slash { Errno::NOTDIR } else { errno };
         failed(Action::CreateRegular, &entry.dst)(errno)
     })?;
-    look_at_created(entry, opened, src)
+    look_at_created(&entry.dst, opened, src)
 }
 
 /// The new file `fd`, with its attributes.
-pub(crate) fn look_at_created<'j>(
-    entry: &Entry<'_>,
-    fd: OwnedFd,
-    src: &Stat,
-) -> Result<Opened<'j>> {
-    let stat = stat_new(&fd, src).map_err(failed(Action::Fstat, &entry.dst))?;
+pub(crate) fn look_at_created<'j>(dst: &Place<'_>, fd: OwnedFd, src: &Stat) -> Result<Opened<'j>> {
+    let stat = stat_new(&fd, src).map_err(failed(Action::Fstat, dst))?;
     Ok(Opened { fd, stat, new: true, atomic: None })
 }
 

@@ -4,7 +4,7 @@ mod filtered;
 mod source;
 
 pub(crate) use filtered::{is_left_out, is_path_left_out};
-pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_source};
+pub(crate) use source::{OpenSource, Prepared, open_listed_source, open_regular, open_source};
 
 use std::ffi::OsStr;
 use std::ops::Deref;

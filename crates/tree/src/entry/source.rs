@@ -6,7 +6,7 @@ use rustix::fs::{OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 use super::{Entry, ListedEntry};
-use crate::fs::{FileId, FsTypes, Reliability, open_listed, open_looked_at};
+use crate::fs::{FileId, FsTypes, Place, Reliability, open_listed, open_looked_at};
 use crate::report::{Action, Diagnostic, Result, failed};
 
 /// An open source, and what it was when it was opened.
@@ -29,15 +29,28 @@ pub(crate) fn open_listed_source(
     fs_types: &mut FsTypes,
     entry: &ListedEntry<'_>,
 ) -> Option<OpenSource> {
-    let flags = READ | OFlags::NOFOLLOW;
-    let (fd, stat) = open_listed(fs_types, entry.src.dir, entry.src.name, flags)?;
+    open_regular(fs_types, &entry.src, false)
+}
+
+/// Opens a source that is probably a regular file, through a symbolic link with `follow`. `None` if it
+/// cannot be opened, or is something else.
+pub(crate) fn open_regular(
+    fs_types: &mut FsTypes,
+    src: &Place<'_>,
+    follow: bool,
+) -> Option<OpenSource> {
+    let (fd, stat) = open_listed(fs_types, src.dir, src.name, read_flags(follow))?;
     Some(OpenSource { fd, stat })
+}
+
+fn read_flags(follow: bool) -> OFlags {
+    if follow { READ } else { READ | OFlags::NOFOLLOW }
 }
 
 /// Opens the source, which must still be the file that `entry.src_stat` describes.
 pub(crate) fn open_source(reliability: Reliability, entry: &Entry<'_>) -> Result<OpenSource> {
     let (dir, name) = (entry.src.dir, entry.src.name);
-    let flags = if entry.src_through_link { READ } else { READ | OFlags::NOFOLLOW };
+    let flags = read_flags(entry.src_through_link);
     let replaced = || Diagnostic::SourceReplaced { src: entry.src.path() };
     let opened = open_looked_at(reliability, dir, name, flags, &entry.src_stat);
     let fd = opened.map_err(|errno| match errno {

@@ -5,6 +5,7 @@ pub(crate) mod options;
 pub(crate) mod paths;
 
 pub(crate) use options::{
-    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Reflink, Sparse,
+    Backup, BackupKind, Context, Existing, Follow, Keep, Make, ModeRule, Options, Preserve,
+    Reflink, Sparse,
 };
 pub(crate) use paths::{Destination, Request};

@@ -15,12 +15,14 @@ use rustix::io::Errno;
 use super::parallel_operands::copy_each;
 use super::tree::walk;
 use super::worker::Worker;
-use crate::copy::context::{CopyContext, CopyWorker};
+use crate::copy::context::CopyContext;
 use crate::copy::descriptors::copy_open_files;
 use crate::copy::directory::Next;
 use crate::copy::entry::copy_entry;
 use crate::copy::parents::{self, Parents, TargetDir};
+use crate::copy::plain::{copy_plain, is_plain};
 use crate::data::context::DataContext;
+use crate::data::worker::DataWorker;
 use crate::destination::context::DestinationContext;
 use crate::destination::partial::DirectoryMarker;
 use crate::destination::{backup, stale_files};
@@ -45,7 +47,34 @@ pub struct Outcome {
 
 /// Copies what `request` names. A failed entry does not stop the others.
 pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
+    copy_plain_file(request, options, observer)
+        .unwrap_or_else(|| copy_in_general(request, options, observer))
+}
+
+fn copy_in_general(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
     with_context(options, observer, |cx| copy_request(cx, request))
+}
+
+/// Copies one file without attributes to its name. `None` if the request is another one; nothing is
+/// changed then.
+fn copy_plain_file(
+    request: &Request,
+    options: &Options,
+    observer: &dyn Observer,
+) -> Option<Outcome> {
+    let Destination::Exact(dst) = &request.destination else { return None };
+    let [src] = &request.sources[..] else { return None };
+    if !is_plain(options, observer) {
+        return None;
+    }
+    let (src_name, dst_name) = (c_name(src.as_bytes()).ok()?, c_name(dst.as_bytes()).ok()?);
+    let place =
+        |name, shown| Place::new(CWD, name, DisplayPath::Operand(Path::new(shown)), Trust::Operand);
+    with_data_context(options, observer, |cx| {
+        let copied = copy_plain(cx, (&place(&src_name, src), &place(&dst_name, dst)))?;
+        copied.unwrap_or_else(|diagnostic| cx.report.report(diagnostic));
+        Some(Outcome { failures: cx.report.failures() })
+    })
 }
 
 /// Copies what is open as `src` to what is open as `dst`, without looking up a name. Between regular
@@ -58,9 +87,20 @@ pub fn copy_descriptors(
     options: &Options,
     observer: &dyn Observer,
 ) -> Outcome {
-    with_context(options, observer, |cx| {
-        copy_open_files(cx, &mut CopyWorker::new(cx), src, dst);
+    with_data_context(options, observer, |cx| {
+        copy_open_files(cx, &mut DataWorker::new(cx), src, dst);
+        Outcome { failures: cx.report.failures() }
     })
+}
+
+/// Makes the context of a run that looks up no name.
+fn with_data_context<T>(
+    options: &Options,
+    observer: &dyn Observer,
+    run: impl FnOnce(&DataContext<'_>) -> T,
+) -> T {
+    let report = Reporter::new(observer, options.verbose, options.debug);
+    run(&DataContext::new(options, &report))
 }
 
 /// Makes the contexts of all layers for one run.
@@ -69,11 +109,11 @@ fn with_context(
     observer: &dyn Observer,
     run: impl FnOnce(&CopyContext<'_>),
 ) -> Outcome {
-    let report = Reporter::new(observer, options.verbose, options.debug);
-    let data = DataContext::new(options, &report);
-    let destination = DestinationContext::new(options, &report, &data.syncer);
-    run(&CopyContext::new(&data, &destination));
-    Outcome { failures: report.failures() }
+    with_data_context(options, observer, |data| {
+        let destination = DestinationContext::new(options, data.report, &data.syncer);
+        run(&CopyContext::new(data, &destination));
+        Outcome { failures: data.report.failures() }
+    })
 }
 
 fn copy_request(cx: &CopyContext<'_>, request: &Request) {

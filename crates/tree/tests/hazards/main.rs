@@ -12,6 +12,7 @@ mod identity;
 mod large_files;
 mod old_contents;
 mod page_cache;
+mod plain;
 mod rate_limit;
 mod recorder;
 mod reflink;

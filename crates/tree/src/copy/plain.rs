@@ -1,0 +1,198 @@
+//! One regular file whose attributes are not kept, to a name that the caller gave: what most calls of a
+//! library copy.
+//!
+//! Such a copy needs no state of a run: no start time, no umask, no directory that stays open. To make
+//! these takes longer than to copy a small file (docs/design/start-up.md). The data is copied by the same
+//! code as in every copy. Where anything is unusual, [`copy_plain`] has changed nothing, and the general
+//! way decides and reports.
+
+use std::os::fd::AsFd;
+
+use engines::sys::close;
+use rustix::fs::{Mode, OFlags, Stat, openat};
+use rustix::io::Errno;
+
+use crate::data::context::DataContext;
+use crate::data::copy::copy_data;
+use crate::data::files::Files;
+use crate::data::worker::DataWorker;
+use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
+use crate::entry::{OpenSource, open_regular};
+use crate::fs::{FileId, FsTypes, Place, is_regular, open_listed};
+use crate::metadata::new_file_mode;
+use crate::report::{Action, Observer, Result, failed};
+use crate::request::{Context, Existing, Make, Options, Preserve, Reflink};
+
+/// Whether the options ask for the data of a file and nothing else, and the observer for no more than
+/// failures.
+pub(crate) fn is_plain(options: &Options, observer: &dyn Observer) -> bool {
+    // All fields are named, so that a new one is considered here.
+    let Options {
+        make,
+        preserve,
+        existing,
+        ask,
+        remove_destination,
+        backup,
+        reflink,
+        parents,
+        context,
+        verbose,
+        debug,
+        atomic,
+        resume,
+        verify,
+        durable,
+        no_cache,
+        dry_run,
+        record,
+        // These concern directories, special files and links.
+        recursive: _,
+        copy_contents: _,
+        strip_trailing_slashes: _,
+        keep_directory_symlink: _,
+        through_dangling_symlink: _,
+        one_file_system: _,
+        filter: _,
+        // A destination that cannot be opened is left to the general way.
+        force: _,
+        follow: _,
+        // These are for copying the data.
+        sparse: _,
+        jobs: _,
+        engine: _,
+        sigbus_handler: _,
+        profile: _,
+        limit_rate: _,
+    } = options;
+    let copies_data = *make == Make::Copy && *preserve == Preserve::default();
+    let replaces =
+        *existing == Existing::Replace && !ask && !remove_destination && backup.is_none();
+    let adds = *atomic || *resume || *verify || *durable || *no_cache || *parents || *dry_run;
+    let reports = *verbose || *debug || observer.keeps_receipts() || observer.progress().is_some();
+    let is_usual = *reflink != Reflink::Always && *context == Context::Inherit && record.is_none();
+    copies_data && replaces && !adds && !reports && is_usual
+}
+
+/// Copies `src`, with options that are plain. `None` if this was not possible in the usual order of
+/// calls; nothing is changed then.
+pub(crate) fn copy_plain(
+    cx: &DataContext<'_>,
+    (src_place, dst_place): (&Place<'_>, &Place<'_>),
+) -> Option<Result<()>> {
+    let follows = cx.options.follow.follows(true);
+    // Looked at first, because opening a fifo or a device has effects.
+    let looked_at = src_place.stat(follows).ok().filter(is_regular)?;
+    let mut worker = DataWorker::new(cx);
+    let src = open_regular(&mut worker.fs_types, src_place, follows)?;
+    if FileId::of(&src.stat) != FileId::of(&looked_at) {
+        return None;
+    }
+    // The kernel applies the umask, or the default access control list of the directory.
+    let mode = new_file_mode(cx.options, &src.stat, Mode::empty(), false).initial;
+    let dst = match openat(dst_place.dir, dst_place.name, NEW, mode) {
+        Ok(fd) => look_at_created(dst_place, fd, &src.stat),
+        Err(Errno::EXIST) => Ok(open_existing(&mut worker.fs_types, dst_place, &src.stat)?),
+        Err(_) => return None,
+    };
+    Some(dst.and_then(|dst| fill(cx, &mut worker, (src_place, src), (dst_place, dst))))
+}
+
+/// Opens the existing regular file `dst`, which is not the file `src`.
+fn open_existing(fs_types: &mut FsTypes, dst: &Place<'_>, src: &Stat) -> Option<Opened<'static>> {
+    let looked_at = dst.stat(false).ok().filter(is_regular)?;
+    let (fd, stat) = open_listed(fs_types, dst.dir, dst.name, WRITE | OFlags::NOFOLLOW)?;
+    let id = FileId::of(&stat);
+    let is_usual = id == FileId::of(&looked_at) && id != FileId::of(src);
+    is_usual.then_some(Opened { fd, stat, new: false, atomic: None })
+}
+
+/// Copies the data, and closes both files.
+fn fill(
+    cx: &DataContext<'_>,
+    worker: &mut DataWorker,
+    (src_place, src): (&Place<'_>, OpenSource),
+    (dst_place, dst): (&Place<'_>, Opened<'_>),
+) -> Result<()> {
+    let files = Files {
+        src: src.fd.as_fd(),
+        src_stat: &src.stat,
+        src_place,
+        dst: dst.fd.as_fd(),
+        dst_stat: &dst.stat,
+        dst_place,
+        new: dst.new,
+        atomic: false,
+    };
+    copy_data(cx, worker, &files, None)?;
+    close(src.fd).map_err(failed(Action::Close, src_place))?;
+    worker.close(cx, dst.fd, dst_place)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::fs::{create_dir, hard_link, read, write};
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use rustix::fs::CWD;
+
+    use super::*;
+    use crate::fs::{DisplayPath, Trust, c_name};
+    use crate::report::Reporter;
+
+    struct Silent;
+
+    impl Observer for Silent {
+        fn diagnose(&self, diagnostic: crate::report::Diagnostic) {
+            panic!("{diagnostic:?}");
+        }
+    }
+
+    #[test]
+    fn usual_files_are_copied_here_and_others_are_left_as_they_are() {
+        let home = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| home.path().join(name);
+        write(at("file"), "new").expect("a file");
+        symlink("file", at("link")).expect("a link");
+        create_dir(at("directory")).expect("a directory");
+        let options = Options::default();
+        assert!(is_plain(&options, &Silent));
+        for (src, dst, is_copied) in [
+            ("file", "absent", true),
+            ("file", "old", true),
+            ("link", "old", true),
+            ("file", "link", false),
+            ("file", "dangling", false),
+            ("file", "other name", false),
+            ("file", "directory", false),
+            ("directory", "absent", false),
+            ("missing", "absent", false),
+            ("file", "missing/absent", false),
+        ] {
+            write(at("old"), "old").expect("a file");
+            let _ = std::fs::remove_file(at("absent"));
+            let _ = symlink("nowhere", at("dangling"));
+            let _ = hard_link(at("file"), at("other name"));
+            let path = |name: &str| -> CString {
+                c_name(at(name).as_os_str().as_encoded_bytes()).expect("no zero byte")
+            };
+            let (src_name, dst_name) = (path(src), path(dst));
+            let place = |name| {
+                let shown = DisplayPath::Operand(Path::new("shown"));
+                Place::new(CWD, name, shown, Trust::Operand)
+            };
+            let report = Reporter::new(&Silent, false, false);
+            let cx = DataContext::new(&options, &report);
+            let copied = copy_plain(&cx, (&place(&src_name), &place(&dst_name)));
+            assert_eq!(copied, is_copied.then_some(Ok(())), "{src} to {dst}");
+            let found = read(at(dst)).ok();
+            let expected = match (is_copied, dst) {
+                (true, _) | (_, "link" | "other name") => Some(b"new".to_vec()),
+                _ => None,
+            };
+            assert_eq!(found, expected, "{src} to {dst}");
+        }
+    }
+}

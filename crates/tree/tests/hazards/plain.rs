@@ -1,0 +1,234 @@
+//! The copy of one file without attributes takes a shorter way (copy/plain.rs). It must end as the general
+//! way does, which an observer that keeps receipts gets.
+
+use std::fs::{File, create_dir, hard_link, metadata, set_permissions, symlink_metadata, write};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use rustix::fs::{XattrFlags, setxattr};
+use rustix::io::Errno;
+use testfs::{Aspects, Faults, FaultyFs, FsKind, each_fs, random_bytes, tree_differences};
+use tree::{Existing, Follow, Options, Reflink, Sparse};
+
+use crate::recorder::{Recorder, copy_exactly};
+
+/// What is at a name before the copy. Each makes the same in two directories.
+type Make = fn(&Path);
+
+const SOURCES: &[(&str, Make)] = &[
+    ("missing", |_| {}),
+    ("empty", |at| write(at, "").expect("a file")),
+    ("1 KiB", |at| write(at, random_bytes(1024, 1)).expect("a file")),
+    ("a page", |at| write(at, random_bytes(4096, 2)).expect("a file")),
+    ("a page and a byte", |at| write(at, random_bytes(4097, 3)).expect("a file")),
+    ("200 KiB", |at| write(at, random_bytes(200 << 10, 4)).expect("a file")),
+    ("sparse", |at| {
+        let file = File::create(at).expect("a file");
+        file.set_len(3 << 20).expect("a hole");
+        file.write_all_at(&random_bytes(5000, 5), 1 << 20).expect("data");
+    }),
+    ("set-user-ID", |at| {
+        write(at, "1").expect("a file");
+        set_permissions(at, PermissionsExt::from_mode(0o6751)).expect("its mode");
+    }),
+    ("not readable", |at| {
+        write(at, "1").expect("a file");
+        set_permissions(at, PermissionsExt::from_mode(0o000)).expect("its mode");
+    }),
+    ("directory", |at| create_dir(at).expect("a directory")),
+    ("link to a file", |at| {
+        write(at.with_file_name("target"), "linked").expect("a file");
+        symlink("target", at).expect("a link");
+    }),
+    ("dangling link", |at| symlink("nowhere", at).expect("a link")),
+    ("loop of links", |at| symlink("src", at).expect("a link")),
+    ("socket", |at| drop(UnixListener::bind(at).expect("a socket"))),
+    ("link to a variable of the kernel", |at| symlink("/proc/version", at).expect("a link")),
+    ("link to memory that cannot be read", |at| symlink("/proc/self/mem", at).expect("a link")),
+    ("link to a device", |at| symlink("/dev/null", at).expect("a link")),
+];
+
+const DESTINATIONS: &[(&str, Make)] = &[
+    ("absent", |_| {}),
+    ("a longer file", |at| write(at, random_bytes(300 << 10, 6)).expect("a file")),
+    ("a shorter file", |at| {
+        write(at, "old").expect("a file");
+        set_permissions(at, PermissionsExt::from_mode(0o604)).expect("its mode");
+    }),
+    ("not writable", |at| {
+        write(at, "old").expect("a file");
+        set_permissions(at, PermissionsExt::from_mode(0o400)).expect("its mode");
+    }),
+    ("a file with two names", |at| {
+        write(at, "old").expect("a file");
+        hard_link(at, at.with_file_name("other")).expect("a link");
+    }),
+    ("directory", |at| create_dir(at).expect("a directory")),
+    ("link to a file", |at| {
+        write(at.with_file_name("old"), "old").expect("a file");
+        symlink("old", at).expect("a link");
+    }),
+    ("link to the source", |at| symlink("src", at).expect("a link")),
+    ("link to a directory", |at| symlink(".", at).expect("a link")),
+    ("dangling link", |at| symlink("nowhere", at).expect("a link")),
+    ("the source", |at| {
+        // Fails where there is none, or where it is a directory.
+        let _ = hard_link(at.with_file_name("src"), at);
+    }),
+    ("socket", |at| drop(UnixListener::bind(at).expect("a socket"))),
+    ("link to a full device", |at| symlink("/dev/full", at).expect("a link")),
+    ("a directory that gives its files an access list", |at| {
+        let dir = at.parent().expect("it has one");
+        // Version 2; the owner may all, the group read and search, others nothing.
+        let list = [
+            &[2, 0, 0, 0][..],
+            &[1, 0, 7, 0, 255, 255, 255, 255],
+            &[4, 0, 5, 0, 255, 255, 255, 255],
+            &[32, 0, 0, 0, 255, 255, 255, 255],
+        ];
+        let list = list.concat();
+        let _ = setxattr(dir, "system.posix_acl_default", &list, XattrFlags::empty());
+        set_permissions(dir, PermissionsExt::from_mode(0o2755)).expect("its mode");
+    }),
+];
+
+/// Which names the copy is given, in the directory.
+const NAMES: &[(&str, &str)] = &[
+    ("src", "dst"),
+    ("src", "./dst"),
+    ("src", "dst/"),
+    ("src/", "dst"),
+    ("./src", "."),
+    ("src", ".."),
+    ("src", "none/dst"),
+    ("src", "src/dst"),
+    ("src", "src"),
+    ("src/.", "dst"),
+];
+
+fn options() -> Vec<(&'static str, Options)> {
+    let plain = Options::default;
+    vec![
+        ("none", plain()),
+        ("recursive", Options { recursive: true, ..plain() }),
+        ("links as links", Options { follow: Follow::Never, ..plain() }),
+        ("force", Options { force: true, ..plain() }),
+        ("through dangling links", Options { through_dangling_symlink: true, ..plain() }),
+        ("holes", Options { sparse: Sparse::Always, ..plain() }),
+        ("no holes", Options { sparse: Sparse::Never, ..plain() }),
+        ("no clones", Options { reflink: Reflink::Never, ..plain() }),
+        ("an engine", Options { engine: "splice:64K".parse().ok(), ..plain() }),
+        // These have the general way in both cases, unless a new one was not considered.
+        ("keeps", Options { existing: Existing::Skip, ..plain() }),
+        ("only clones", Options { reflink: Reflink::Always, ..plain() }),
+        ("atomic", Options { atomic: true, ..plain() }),
+        ("removes", Options { remove_destination: true, ..plain() }),
+        ("archive", Options { ..Options::archive() }),
+    ]
+}
+
+/// Makes a case and copies. Returns what was reported, with the same names for both ways.
+fn run(
+    dir: &Path,
+    (make_src, make_dst): (Make, Make),
+    (src, dst): (&str, &str),
+    options: &Options,
+    without_receipts: bool,
+) -> String {
+    create_dir(dir).expect("a directory");
+    make_src(&dir.join("src"));
+    make_dst(&dir.join("dst"));
+    // Names are joined as bytes: `Path::join` would drop a slash at the end.
+    let at = |name: &str| PathBuf::from(format!("{}/{name}", dir.display()));
+    let recorder = Recorder { without_receipts, ..Recorder::default() };
+    let outcome = copy_exactly(&at(src), &at(dst), options, &recorder);
+    let reported = format!("{outcome:?} {:?}", recorder.reported());
+    reported.replace(dir.to_str().expect("it is text"), "DIR")
+}
+
+fn blocks(path: &Path) -> Option<u64> {
+    symlink_metadata(path).ok().filter(std::fs::Metadata::is_file).map(|found| found.blocks())
+}
+
+#[test]
+fn the_short_way_ends_as_the_general_one() {
+    let aspects = Aspects { mtimes: false, ..Aspects::ALL };
+    let compare = |root: &Path, what: &str, case: (Make, Make), names, options: &Options| {
+        let [short, general] = ["short", "general"].map(|name| root.join(name));
+        let by_short = run(&short, case, names, options, true);
+        let by_general = run(&general, case, names, options, false);
+        assert_eq!(by_short, by_general, "{what}");
+        let differences = tree_differences(&short, &general, aspects).expect("both are there");
+        assert_eq!(differences, Vec::<String>::new(), "{what}: {by_short}");
+        let (left, right) = (blocks(&short.join("dst")), blocks(&general.join("dst")));
+        assert_eq!(left, right, "{what}: blocks of the copy");
+        for dir in [short, general] {
+            std::fs::remove_dir_all(dir).expect("removed");
+        }
+    };
+    each_fs(|fs, root| {
+        // The other options and names do not depend on the file system.
+        let is_fast = fs == FsKind::Tmpfs;
+        let names = if is_fast { NAMES } else { &NAMES[..1] };
+        let mut options = options();
+        options.truncate(if is_fast { options.len() } else { 1 });
+        for (src, make_src) in SOURCES {
+            for (dst, make_dst) in DESTINATIONS {
+                let check = |names, (with, options): &(&str, Options)| {
+                    let what = format!("{}: {src} to {dst}, {with}, {names:?}", fs.name());
+                    compare(root, &what, (*make_src, *make_dst), names, options);
+                };
+                options.iter().for_each(|with| check(NAMES[0], with));
+                names[1..].iter().for_each(|names| check(*names, &options[0]));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_faulty_source_is_reported_in_the_same_words() {
+    let home = tempfile::tempdir().expect("a directory");
+    let content = random_bytes(9000, 1);
+    let errno = Errno::IO;
+    for faults in [
+        Faults { read_bytes_max: Some(777), ..Faults::default() },
+        Faults { size: Some(20_000), ..Faults::default() },
+        Faults { size: Some(5000), ..Faults::default() },
+        Faults { size: Some(0), ..Faults::default() },
+        Faults { read_error: Some((0, errno)), ..Faults::default() },
+        Faults { read_error: Some((4096, errno)), ..Faults::default() },
+        Faults { all_hole: true, blocks: Some(0), ..Faults::default() },
+        Faults { changes_while_read: true, ..Faults::default() },
+    ] {
+        let Some(faulty) = FaultyFs::mount(content.clone(), faults.clone()) else { return };
+        let results = [true, false].map(|without_receipts| {
+            let recorder = Recorder { without_receipts, ..Recorder::default() };
+            let dst = home.path().join("dst");
+            let outcome = copy_exactly(&faulty.source(), &dst, &Options::default(), &recorder);
+            let copy = std::fs::read(&dst).expect("the copy");
+            std::fs::remove_file(&dst).expect("removed");
+            (outcome, format!("{:?}", recorder.reported()), copy)
+        });
+        assert!(results[0] == results[1], "{faults:?}: {:?}, {:?}", results[0].1, results[1].1);
+    }
+}
+
+#[test]
+fn a_copy_that_is_cancelled_before_it_starts_says_so() {
+    let home = tempfile::tempdir().expect("a directory");
+    let src = home.path().join("src");
+    write(&src, "bytes").expect("a file");
+    let results = ["short", "general"].map(|way| {
+        let dst = home.path().join("dst");
+        let (interrupt, without_receipts) = (AtomicBool::new(true), way == "short");
+        let recorder = Recorder { interrupt, without_receipts, ..Recorder::default() };
+        let outcome = copy_exactly(&src, &dst, &Options::default(), &recorder);
+        let bytes = metadata(&dst).map(|found| found.len()).ok();
+        let _ = std::fs::remove_file(&dst);
+        (outcome, recorder.reported(), bytes)
+    });
+    assert_eq!(results[0], results[1]);
+    assert_eq!(results[0].0.failures, 1);
+}
