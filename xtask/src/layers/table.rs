@@ -137,7 +137,8 @@ const CLUSTER: &[Layer] = &[
 ];
 
 const CLI: &[Layer] = &[
-    layer("main", "the subcommands"),
+    layer("main", "the program"),
+    layer("lib", "the subcommands"),
     layer("cp", "runs the copier"),
     layer("cp/docs", "help, manual page and the table for completions, from the flag table"),
     layer("cp/parse", "arguments to options, by the flag table"),

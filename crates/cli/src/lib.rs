@@ -1,0 +1,215 @@
+//! The `haulage` command: one module a subcommand. A library, so that `haulage-mpi` has the arguments,
+//! messages and receipts of `haulage cp`.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+mod bench;
+mod certify;
+mod compare;
+mod completions_command;
+mod cp;
+mod docs;
+mod doctor;
+mod engines_command;
+mod error_text;
+mod kernel;
+mod last_words;
+mod man_command;
+mod race;
+mod report;
+mod sample_files;
+mod scratch;
+mod signals;
+mod terminal;
+mod tune;
+mod version;
+
+use docs::completions::{self, Completed, Shell};
+use docs::roff::see_also;
+use docs::table::{Argument, Table};
+use docs::{of_clap, overview};
+use man_command::Page;
+use terminal::command::with_color;
+
+/// A subcommand.
+struct Command {
+    name: &'static str,
+    /// Its purpose in a phrase.
+    about: &'static str,
+    /// Runs it with the arguments after its name.
+    main: fn(Vec<OsString>) -> ExitCode,
+    /// Its arguments. `None` for `cp`, which has a table of its own.
+    arguments: Option<fn() -> clap::Command>,
+}
+
+/// The subcommands, in the order of the help.
+static COMMANDS: &[Command] = &[
+    Command {
+        name: "race",
+        about: "measure all variants on one file or directory, and name the fastest",
+        main: race::main,
+        arguments: Some(race::arguments),
+    },
+    Command {
+        name: "bench",
+        about: "run an experiment and keep every sample",
+        main: bench::main,
+        arguments: Some(bench::arguments),
+    },
+    Command {
+        name: "certify",
+        about: "test whether measurements on this machine can be trusted",
+        main: certify::main,
+        arguments: Some(certify::arguments),
+    },
+    Command {
+        name: "compare",
+        about: "report what changed between two runs of an experiment",
+        main: compare::main,
+        arguments: Some(compare::arguments),
+    },
+    Command {
+        name: "report",
+        about: "show runs as a page, as figures or as text",
+        main: report::main,
+        arguments: Some(report::arguments),
+    },
+    Command {
+        name: "tune",
+        about: "find the fastest variants between directories, for later copies",
+        main: tune::main,
+        arguments: Some(tune::arguments),
+    },
+    Command {
+        name: "cp",
+        about: "copy files and trees, as GNU cp does",
+        main: |arguments| cp::main(arguments, completion_script),
+        arguments: None,
+    },
+    Command {
+        name: "engines",
+        about: "list the engines, and whether each works here",
+        main: engines_command::main,
+        arguments: Some(engines_command::arguments),
+    },
+    Command {
+        name: "doctor",
+        about: "show what this machine has for copies, and what would be better",
+        main: doctor::main,
+        arguments: Some(doctor::arguments),
+    },
+    Command {
+        name: "man",
+        about: "print a manual page, or write all of them",
+        main: |arguments| man_command::main(arguments, pages),
+        arguments: Some(man_command::arguments),
+    },
+    Command {
+        name: "completions",
+        about: "print the completion script for a shell",
+        main: |arguments| completions_command::main(arguments, completion_script),
+        arguments: Some(completions_command::arguments),
+    },
+];
+
+impl Command {
+    fn table(&self) -> Table {
+        match self.arguments {
+            Some(arguments) => of_clap::table(self.name, with_color(arguments())),
+            None => cp::table(),
+        }
+    }
+
+    fn page(&self) -> Page {
+        let text = match self.arguments {
+            Some(arguments) => {
+                let others = COMMANDS.iter().filter(|other| other.name != self.name);
+                let others = others.map(|other| format!("haulage-{}", other.name));
+                let others = std::iter::once("haulage".to_owned()).chain(others);
+                of_clap::page(self.name, self.about, with_color(arguments()))
+                    + &see_also(&others.map(|page| (page, 1)).collect::<Vec<_>>())
+            }
+            None => cp::page(),
+        };
+        Page { command: Some(self.name), text }
+    }
+}
+
+/// The manual: first the page of haulage itself.
+fn pages() -> Vec<Page> {
+    let abouts: Vec<_> = COMMANDS.iter().map(|command| (command.name, command.about)).collect();
+    let overview = Page { command: None, text: overview::page(&abouts) };
+    std::iter::once(overview).chain(COMMANDS.iter().map(Command::page)).collect()
+}
+
+/// The script that completes haulage and its commands.
+fn completion_script(shell: Shell) -> String {
+    let tables: Vec<Table> = COMMANDS
+        .iter()
+        .map(|command| match command.name {
+            // The pages are those of the commands.
+            "man" => Table { operands: command_names(), ..command.table() },
+            _ => command.table(),
+        })
+        .collect();
+    completions::script(shell, Completed::Haulage(&tables))
+}
+
+fn command_names() -> Argument {
+    Argument::Words(COMMANDS.iter().map(|command| command.name.to_owned()).collect())
+}
+
+/// Runs the program with the arguments of the process, and returns its exit code.
+pub fn run() -> ExitCode {
+    last_words::install();
+    let mut args: Vec<OsString> = std::env::args_os().collect();
+    // A link or copy of this program that is named cp acts as cp.
+    if args.first().is_some_and(|name| cp::is_cp(name)) {
+        return cp::main(args.split_off(1), completion_script);
+    }
+    match args.get(1).map(|word| word.as_encoded_bytes()) {
+        // The processes that an experiment starts. It is not meant for users.
+        Some(word) if word == lab::process::SUBCOMMAND.as_bytes() => bench::session(),
+        None => bad_usage("a command is missing"),
+        Some(b"--help" | b"-h" | b"help") => print(&help()),
+        Some(b"--version" | b"-V") => print(&version::text("haulage")),
+        Some(word) => {
+            let command = COMMANDS.iter().find(|command| command.name.as_bytes() == word);
+            match command {
+                Some(command) => (command.main)(args.split_off(2)),
+                None => bad_usage(&format!("no command is called '{}'", args[1].display())),
+            }
+        }
+    }
+}
+
+fn help() -> String {
+    let mut text = String::from(
+        "haulage copies files with the fastest engine for your machine, and measures which one that is.\n\
+         \n\
+         Usage: haulage COMMAND [ARGUMENT]...\n\
+         \n\
+         Commands:\n",
+    );
+    for Command { name, about, .. } in COMMANDS {
+        text.push_str(&format!("  {name:<13}{about}\n"));
+    }
+    text.push_str(
+        "\n'haulage COMMAND --help' describes a command. A haulage that is named cp acts as 'haulage cp'.\n",
+    );
+    text
+}
+
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn bad_usage(problem: &str) -> ExitCode {
+    eprintln!("haulage: {problem}\nTry 'haulage --help' for more information.");
+    ExitCode::from(2)
+}
