@@ -17,6 +17,7 @@ use tree::{
 use crate::cancel::{CancelToken, Control};
 use crate::error::{Error, Operation};
 use crate::progress::Progress;
+use crate::ranks::Rank;
 use crate::report::{CopyFailed, Report};
 use crate::session::{Event, Session, Wanted};
 
@@ -360,6 +361,13 @@ impl<'c> Copy<'c> {
     /// command line does: it allocates and starts nothing that [`run`](Copy::run) needs for its report.
     pub fn run_observed(&self, observer: &dyn Observer) -> tree::Outcome {
         tree::copy(&self.request, &self.options, observer)
+    }
+
+    /// The same on one rank of a parallel job. Rank 0 copies what the request names. The others copy
+    /// what ranks give to each other; their request is not used, and their options must be the same.
+    pub fn run_as_rank(&self, observer: &dyn Observer, rank: Rank) -> tree::Outcome {
+        let request = (rank.number == 0).then_some(&self.request);
+        tree::copy_as_rank(request, &self.options, observer, rank)
     }
 
     /// Makes the filter, and checks what no copy can be started with.

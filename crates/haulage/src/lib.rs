@@ -89,6 +89,7 @@ mod file;
 pub mod options;
 pub mod prediction;
 mod progress;
+pub mod ranks;
 mod report;
 mod session;
 mod totals;

@@ -39,5 +39,6 @@ pub use request::options::{
     Reflink, Sparse,
 };
 pub use request::paths::{Destination, Request};
-pub use walk::operands::{Outcome, copy, copy_descriptors};
+pub use shared::ranks::{Event, Inbox, Rank, Ranks, Surplus};
+pub use walk::operands::{Outcome, copy, copy_as_rank, copy_descriptors};
 pub use walk::pre_scan::{PreScan, Totals};

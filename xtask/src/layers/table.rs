@@ -111,7 +111,7 @@ const HAULAGE: &[Layer] = &[
     layer("error report", "what went wrong, and what was done"),
     layer("progress totals", "counts during and after a copy"),
     layer("cancel", "cancellation, and the answers of callbacks"),
-    layer("events options prediction", "the values of the crates below"),
+    layer("events options prediction ranks", "the values of the crates below"),
 ];
 
 const CAPI: &[Layer] = &[

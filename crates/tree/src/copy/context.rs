@@ -1,5 +1,7 @@
 //! What copying an entry needs: the shared state of a run, and the state of a worker.
 
+use std::sync::Arc;
+
 use rustix::fs::Mode;
 
 use crate::data::context::DataContext;
@@ -11,7 +13,7 @@ use crate::metadata::MetadataContext;
 use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::{LastReopened, Security};
-use crate::shared::{CreationLocks, DestinationLocks};
+use crate::shared::{CreationLocks, DestinationLocks, RankContext};
 
 /// Shared by reference among all workers.
 pub(crate) struct CopyContext<'r> {
@@ -43,6 +45,11 @@ impl<'r> CopyContext<'r> {
     /// The state of a dry run.
     pub(crate) fn dry_run(&self) -> Option<&DryRun> {
         self.destination.dry_run.as_ref()
+    }
+
+    /// The job that this process is a rank of.
+    pub(crate) fn rank(&self) -> Option<&Arc<RankContext>> {
+        self.destination.rank.as_ref()
     }
 
     pub(crate) fn security(&self) -> &Security {

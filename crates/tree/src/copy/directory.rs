@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, openat, statat};
@@ -57,7 +57,8 @@ pub(crate) fn enter_directory(
     let dst = dst.inspect_err(|_| forget_operand(cx, entry))?;
     let through_link = found.is_some_and(|found| found.through_link);
     let dst_path = destination_path(entry, &dst, through_link)?;
-    let is_other_fs = entry.device.is_some_and(|device| device != FileId::of(&entry.src_stat).dev);
+    let src_device = FileId::of(&entry.src_stat).dev;
+    let is_other_fs = entry.device.is_some_and(|device| device != src_device);
     let failures = Mutex::default();
     let src = match open_source(entry) {
         Ok(src) => {
@@ -99,6 +100,10 @@ pub(crate) fn enter_directory(
         failures,
         src_creation_lock,
         dst_creation_lock,
+        operand: entry.operand.clone(),
+        device: entry.device.or(cx.options.one_file_system.then_some(src_device)),
+        received: None,
+        returned: AtomicBool::new(false),
     };
     Ok(Next::Enter(Arc::new(pair), listing))
 }
@@ -306,23 +311,23 @@ fn open_source(entry: &Entry<'_>) -> Result<OwnedFd> {
 
 /// The path by which the destination is opened again, for hard links to a file in it.
 fn destination_path(entry: &Entry<'_>, dst: &OpenDirectory, through_link: bool) -> Result<DirPath> {
+    let id = FileId::of(&dst.stat);
     let Some(parent) = entry.dst_dir else {
         // The only operand.
-        return Ok(DirPath::top(&entry.dst.path(), Some(hold(entry, dst)?)));
+        return Ok(DirPath::top(&entry.dst.path(), Some(hold(entry, dst)?), Some(id)));
     };
     let (parent, name) = (parent.clone(), entry.dst.name.into());
     Ok(match entry.dst.shown {
         // Not held open: there may be more of these than descriptors.
         _ if through_link => {
-            let id = FileId::of(&dst.stat);
-            DirPath::top(&entry.dst.path(), Some(Anchor::ThroughLink(parent, name, id)))
+            DirPath::top(&entry.dst.path(), Some(Anchor::ThroughLink(parent, name, id)), Some(id))
         }
-        DisplayPath::In(_) | DisplayPath::Directory(_) => parent.child(entry.dst.name, None),
+        DisplayPath::In(_) | DisplayPath::Directory(_) => parent.child(entry.dst.name, Some(id)),
         // `..` is not opened by name again.
         DisplayPath::Operand(path) if ends_in_parent(entry.dst.name) => {
-            DirPath::top(path, Some(hold(entry, dst)?))
+            DirPath::top(path, Some(hold(entry, dst)?), Some(id))
         }
-        DisplayPath::Operand(path) => DirPath::top(path, Some(Anchor::In(parent, name))),
+        DisplayPath::Operand(path) => DirPath::top(path, Some(Anchor::In(parent, name)), Some(id)),
     })
 }
 

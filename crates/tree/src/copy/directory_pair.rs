@@ -1,13 +1,15 @@
 //! A directory of the source and its copy, both open.
 
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use rustix::fs::{Mode, Stat};
 
+use crate::entry::Operand;
 use crate::fs::Dir;
 use crate::report::Diagnostic;
-use crate::shared::CreationLock;
+use crate::shared::{CreationLock, ReceivedShare};
 
 /// A directory that is being copied. Workers that have names from it share it.
 pub(crate) struct DirectoryPair {
@@ -34,4 +36,12 @@ pub(crate) struct DirectoryPair {
     /// Taken while files share blocks with those of the source, and while files are created.
     pub(crate) src_creation_lock: CreationLock,
     pub(crate) dst_creation_lock: CreationLock,
+    pub(crate) operand: Arc<Operand>,
+    /// The only file system to enter.
+    pub(crate) device: Option<u64>,
+    /// Set if another rank entered the directory, and has given names in it to this one. It is told
+    /// when this is dropped.
+    pub(crate) received: Option<ReceivedShare>,
+    /// Names that were given to another rank came back. No further ones are given.
+    pub(crate) returned: AtomicBool,
 }

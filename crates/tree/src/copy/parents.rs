@@ -188,7 +188,7 @@ fn enter_or_create(
         prefix: src_path.as_os_str().as_bytes().into(),
         src,
         src_stat,
-        dir_path: DirPath::top(&dst_path, Some(anchor)),
+        dir_path: DirPath::top(&dst_path, Some(anchor), None),
         dst,
         dst_stat,
         dst_path,

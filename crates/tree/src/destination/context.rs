@@ -1,5 +1,7 @@
 //! The state of a run that is needed for a destination.
 
+use std::sync::Arc;
+
 use super::backup::created::CreatedFiles;
 use super::backup::numbers::BackupNumbers;
 use super::dry_run::DryRun;
@@ -8,7 +10,7 @@ use crate::data::sync::Syncer;
 use crate::report::Reporter;
 use crate::request::Options;
 use crate::security::Security;
-use crate::shared::{HardLinks, Operands};
+use crate::shared::{HardLinks, Operands, RankContext};
 
 /// Shared by reference among all workers.
 pub(crate) struct DestinationContext<'r> {
@@ -22,6 +24,8 @@ pub(crate) struct DestinationContext<'r> {
     pub(crate) numbers: BackupNumbers,
     pub(crate) stale: StaleFiles,
     pub(crate) dry_run: Option<DryRun>,
+    /// The job that this process is a rank of.
+    pub(crate) rank: Option<Arc<RankContext>>,
 }
 
 impl<'r> DestinationContext<'r> {
@@ -30,6 +34,7 @@ impl<'r> DestinationContext<'r> {
         options: &'r Options,
         report: &'r Reporter<'r>,
         syncer: &'r Syncer<'r>,
+        rank: Option<Arc<RankContext>>,
     ) -> DestinationContext<'r> {
         DestinationContext {
             options,
@@ -37,11 +42,12 @@ impl<'r> DestinationContext<'r> {
             syncer,
             security: Security::new(),
             operands: Operands::new(options.parents),
-            links: HardLinks::default(),
+            links: HardLinks::new(rank.clone()),
             created: CreatedFiles::default(),
             numbers: BackupNumbers::default(),
             stale: StaleFiles::default(),
             dry_run: options.dry_run.then(DryRun::default),
+            rank,
         }
     }
 }

@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -26,7 +27,7 @@ pub(crate) struct ListedEntry<'a> {
     /// The destination's directory, if it can be opened again for another name of the same file.
     pub(crate) dst_dir: Option<&'a DirPath>,
     /// What the user named.
-    pub(crate) operand: &'a Operand,
+    pub(crate) operand: &'a Arc<Operand>,
     /// This is the operand itself.
     pub(crate) is_operand: bool,
     /// Its type in the directory listing.
@@ -118,6 +119,8 @@ pub(crate) struct Operand {
     pub(crate) into_directory: bool,
     /// It was reported that the operand would be copied into itself. That is reported once.
     pub(crate) into_itself: AtomicBool,
+    /// Other ranks may copy entries below it.
+    pub(crate) shareable: AtomicBool,
 }
 
 /// The name of a source operand that is copied into a directory.

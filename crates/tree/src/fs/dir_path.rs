@@ -22,7 +22,7 @@ struct Node {
     name: Box<[u8]>,
     /// For the top of a destination, how it is opened again.
     anchor: Option<Anchor>,
-    /// The identity of a source directory.
+    /// Its identity. That of a copy is known if other ranks may be told of it.
     id: Option<FileId>,
 }
 
@@ -38,10 +38,10 @@ pub(crate) enum Anchor {
 }
 
 impl DirPath {
-    /// The top of a destination, shown as `operand`.
-    pub(crate) fn top(operand: &Path, anchor: Option<Anchor>) -> DirPath {
+    /// The top of a destination, shown as `operand`, and its identity if that is known.
+    pub(crate) fn top(operand: &Path, anchor: Option<Anchor>, id: Option<FileId>) -> DirPath {
         let name = operand.as_os_str().as_bytes().into();
-        DirPath(Arc::new(Node { parent: None, name, anchor, id: None }))
+        DirPath(Arc::new(Node { parent: None, name, anchor, id }))
     }
 
     /// The top of a source, shown as `operand`.
@@ -50,7 +50,7 @@ impl DirPath {
         DirPath(Arc::new(Node { parent: None, name, anchor: None, id: Some(id) }))
     }
 
-    /// The directory `name` in this one; `id` is the identity of a source directory.
+    /// The directory `name` in this one, and its identity if that is known.
     pub(crate) fn child(&self, name: &CStr, id: Option<FileId>) -> DirPath {
         let name = name.to_bytes().into();
         DirPath(Arc::new(Node { parent: Some(self.clone()), name, anchor: None, id }))
@@ -65,6 +65,19 @@ impl DirPath {
     /// The directory above, unless this is the top.
     pub(crate) fn parent(&self) -> Option<&DirPath> {
         self.0.parent.as_ref()
+    }
+
+    /// The directories from the top to this one.
+    pub(crate) fn levels(&self) -> impl ExactSizeIterator<Item = &DirPath> {
+        let above = std::iter::successors(Some(self), |dir_path| dir_path.parent());
+        let mut levels: Vec<_> = above.collect();
+        levels.reverse();
+        levels.into_iter()
+    }
+
+    /// Its identity, if it is known.
+    pub(crate) fn id(&self) -> Option<FileId> {
+        self.0.id
     }
 
     /// The last name.
@@ -174,16 +187,16 @@ mod tests {
 
     #[test]
     fn a_long_path_is_dropped_without_a_deep_stack() {
-        let mut dir_path = DirPath::top(Path::new("top"), None);
+        let mut dir_path = DirPath::top(Path::new("top"), None, None);
         for _ in 0..200_000 {
             dir_path = dir_path.child(c"d", None);
         }
         assert_eq!(dir_path.path().as_os_str().len(), 3 + 2 * 200_000);
         drop(dir_path);
-        let mut dir_path = DirPath::top(Path::new("top"), None);
+        let mut dir_path = DirPath::top(Path::new("top"), None, None);
         for ino in 0..200_000 {
             let anchor = Anchor::ThroughLink(dir_path, c"link".into(), FileId { dev: 1, ino });
-            dir_path = DirPath::top(Path::new("top/link"), Some(anchor));
+            dir_path = DirPath::top(Path::new("top/link"), Some(anchor), None);
         }
         drop(dir_path);
     }

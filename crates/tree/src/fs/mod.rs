@@ -27,7 +27,7 @@ pub(crate) use fs_type::{
 pub(crate) use name::{c_name, last_component, last_component_verbatim, split, trim_slashes};
 pub(crate) use open::{open_listed, open_looked_at, stat_new};
 pub(crate) use place::{DisplayPath, Place, Trust};
-pub(crate) use readdir::{Buffer, Listing, each_name};
+pub(crate) use readdir::{Buffer, Listing, each_name, is_component};
 pub(crate) use stat::{
     FileId, atime, ctime, data_bytes, file_bytes, is_directory, is_regular, is_symlink, kind, mtime,
 };

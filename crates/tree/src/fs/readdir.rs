@@ -55,6 +55,28 @@ impl Listing {
         Listing { batch, ended: true, ..Listing::default() }
     }
 
+    /// The listing of names that were read before.
+    pub(crate) fn of_names(names: Vec<(CString, FileType)>) -> Listing {
+        let batch = names.into_iter().map(|(name, kind)| Name { name, kind, cookie: 0 }).collect();
+        Listing { batch, ended: true, ..Listing::default() }
+    }
+
+    /// Whether the directory was not read to its end.
+    pub(crate) fn is_endless(&self) -> bool {
+        !self.ended
+    }
+
+    /// Whether one of the names read ahead is, or may be, that of a directory.
+    pub(crate) fn has_directories(&self) -> bool {
+        let is_directory = |kind| matches!(kind, FileType::Directory | FileType::Unknown);
+        self.batch.iter().any(|name| is_directory(name.kind))
+    }
+
+    /// The names read ahead, and their listed types.
+    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = (&CStr, FileType)> {
+        self.batch.iter().map(|name| (&*name.name, name.kind))
+    }
+
     /// Whether there are no more names.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended && self.batch.is_empty()
@@ -75,8 +97,12 @@ impl Listing {
     /// Splits off the first half of the names read ahead, without `kept` of them, rounded up. The
     /// first half, so that the directory can be read further from the offset after them.
     pub(crate) fn give_half(&mut self, kept: usize) -> Listing {
-        let half = self.batch.len().saturating_sub(kept).div_ceil(2);
-        let rest = self.batch.split_off(half);
+        self.give_first(self.batch.len().saturating_sub(kept).div_ceil(2))
+    }
+
+    /// Splits off the first `count` names read ahead.
+    pub(crate) fn give_first(&mut self, count: usize) -> Listing {
+        let rest = self.batch.split_off(count);
         let batch = std::mem::replace(&mut self.batch, rest);
         if let Some(last) = batch.back() {
             self.cookie = last.cookie;
@@ -171,7 +197,7 @@ pub(crate) fn each_name(
 
 /// Whether a listed name is a single component. A broken or hostile file system may list names with
 /// slashes, which would be paths to other directories.
-fn is_component(name: &CStr) -> bool {
+pub(crate) fn is_component(name: &CStr) -> bool {
     let bytes = name.to_bytes();
     !bytes.is_empty() && !bytes.contains(&b'/') && bytes != b"." && bytes != b".."
 }

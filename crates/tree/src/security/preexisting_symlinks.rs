@@ -14,7 +14,7 @@ use rustix::io;
 
 use super::start_time::StartTime;
 use crate::fs::{FileId, ctime, each_name, is_symlink};
-use crate::hash::HashSet;
+use crate::hash::{HashMap, HashSet};
 use crate::lock::lock;
 
 /// The links of the directories that had not changed when they were entered.
@@ -28,8 +28,8 @@ struct Recorded {
     /// Every directory that was entered, changed or not.
     entered: HashSet<FileId>,
     directories: HashSet<FileId>,
-    /// Pairs of a directory and a link in it.
-    links: HashSet<(FileId, FileId)>,
+    /// Of each directory that has some.
+    links: HashMap<FileId, HashSet<FileId>>,
 }
 
 impl PreexistingSymlinks {
@@ -62,7 +62,32 @@ impl PreexistingSymlinks {
 
     /// Whether `link` was in `dir` before the run.
     pub(crate) fn contains(&self, dir: BorrowedFd<'_>, link: FileId) -> bool {
-        fstat(dir).is_ok_and(|dir| lock(&self.recorded).links.contains(&(FileId::of(&dir), link)))
+        fstat(dir).is_ok_and(|dir| {
+            let recorded = lock(&self.recorded);
+            recorded.links.get(&FileId::of(&dir)).is_some_and(|links| links.contains(&link))
+        })
+    }
+
+    /// The links that were in `dir` before the run; `None` if that is not known.
+    pub(crate) fn recorded(&self, dir: FileId) -> Option<Vec<FileId>> {
+        let recorded = lock(&self.recorded);
+        recorded
+            .directories
+            .contains(&dir)
+            .then(|| recorded.links.get(&dir).into_iter().flatten().copied().collect())
+    }
+
+    /// Takes over what another rank recorded of the directory `dir`: as
+    /// [`recorded`](PreexistingSymlinks::recorded).
+    pub(crate) fn take_over(&self, dir: FileId, links: Option<Vec<FileId>>) {
+        let mut recorded = lock(&self.recorded);
+        recorded.entered.insert(dir);
+        if let Some(links) = links {
+            recorded.directories.insert(dir);
+            if !links.is_empty() {
+                recorded.links.entry(dir).or_default().extend(links);
+            }
+        }
     }
 
     fn record(&self, dir: BorrowedFd<'_>, links: impl FnOnce() -> io::Result<Vec<FileId>>) {
@@ -78,7 +103,9 @@ impl PreexistingSymlinks {
         if let Some(id) = unchanged() {
             let mut recorded = lock(&self.recorded);
             recorded.directories.insert(id);
-            recorded.links.extend(links.into_iter().map(|link| (id, link)));
+            if !links.is_empty() {
+                recorded.links.entry(id).or_default().extend(links);
+            }
         }
     }
 

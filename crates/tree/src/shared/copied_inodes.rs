@@ -159,7 +159,7 @@ mod tests {
     fn inserted_sources_are_found_and_no_others() {
         let mut random = fastrand::Rng::with_seed(3);
         let directories: Vec<DirPath> =
-            (0..40).map(|_| DirPath::top(Path::new("t"), None)).collect();
+            (0..40).map(|_| DirPath::top(Path::new("t"), None, None)).collect();
         let (mut copies, mut expected) = (CopiedInodes::default(), HashMap::new());
         for number in 0..20_000 {
             let mut id = || FileId { dev: random.u64(..3), ino: random.u64(..15_000) };
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_million_sources_take_some_forty_bytes_each() {
-        let directory = DirPath::top(Path::new("t"), None);
+        let directory = DirPath::top(Path::new("t"), None, None);
         let mut copies = CopiedInodes::default();
         for ino in 0..1_000_000 {
             let id = FileId { dev: 1, ino };

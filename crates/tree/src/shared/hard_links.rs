@@ -1,14 +1,18 @@
 //! Hard links among the files of a run: which sources have a copy, and which are being copied.
+//!
+//! In a job of several ranks one of them decides for each source which rank copies it, and is asked
+//! about each of its names.
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, linkat, statat, unlinkat};
 use rustix::io::{self, Errno};
 
 use super::copied_inodes::{CopiedInodes, FirstCopy};
+use super::ranks::RankContext;
 use crate::fs::{DirPath, FileId, Place};
 use crate::hash::HashSet;
 use crate::lock::lock;
@@ -19,6 +23,7 @@ use crate::lock::lock;
 pub(crate) struct HardLinks {
     table: Mutex<Table>,
     published: Condvar,
+    rank: Option<Arc<RankContext>>,
 }
 
 #[derive(Default)]
@@ -41,12 +46,32 @@ pub(crate) enum Claim<'l> {
 pub(crate) struct Claimant<'l> {
     links: &'l HardLinks,
     id: FileId,
+    holds: Right,
+}
+
+/// Where a claim is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Right {
+    /// In the table of this process.
+    Table,
+    /// On the rank that decides about the source.
+    Rank,
+    /// Nowhere: the copy gets no further names.
+    None,
 }
 
 impl HardLinks {
+    /// For a process of its own, or for one rank of a job.
+    pub(crate) fn new(rank: Option<Arc<RankContext>>) -> HardLinks {
+        HardLinks { rank, ..HardLinks::default() }
+    }
+
     /// Claims the source `id`, or waits for the worker that has claimed it. The copy `lost` does
     /// not count: its name belongs to another file now.
     pub(crate) fn claim(&self, id: FileId, lost: Option<&FirstCopy>) -> Claim<'_> {
+        if let Some(rank) = &self.rank {
+            return self.claim_of(rank, id, lost);
+        }
         let mut table = lock(&self.table);
         loop {
             let made = table.copies.get(id);
@@ -54,9 +79,27 @@ impl HardLinks {
                 return Claim::Copied(made);
             }
             if table.claimed.insert(id) {
-                return Claim::First(Claimant { links: self, id });
+                return Claim::First(Claimant { links: self, id, holds: Right::Table });
             }
             table = self.published.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The same in a job. Of a copy that has lost its name no other rank is told.
+    fn claim_of(&self, rank: &RankContext, id: FileId, lost: Option<&FirstCopy>) -> Claim<'_> {
+        let separate = Claim::First(Claimant { links: self, id, holds: Right::None });
+        if lost.is_some() {
+            return separate;
+        }
+        if let Some(made) = lock(&self.table).copies.get(id) {
+            return Claim::Copied(made);
+        }
+        match rank.ranks.ask_link(rank.devices.common(id)) {
+            None => Claim::First(Claimant { links: self, id, holds: Right::Rank }),
+            Some(copy) => rank.decode_copy(&copy).map_or(separate, |made| {
+                lock(&self.table).copies.insert(id, &made.dir, &made.name, made.id);
+                Claim::Copied(made)
+            }),
         }
     }
 
@@ -68,15 +111,33 @@ impl HardLinks {
 
 impl Claimant<'_> {
     /// Records the copy `name` in the directory `dir`.
-    pub(crate) fn publish(self, dir: &DirPath, name: &CStr, id: FileId) {
+    pub(crate) fn publish(mut self, dir: &DirPath, name: &CStr, id: FileId) {
+        if self.holds == Right::None {
+            return;
+        }
         lock(&self.links.table).copies.insert(self.id, dir, name, id);
+        if let (Right::Rank, Some(rank)) = (self.holds, &self.links.rank) {
+            self.holds = Right::None;
+            let copy = rank.encode_copy(dir, name.to_bytes(), id);
+            rank.ranks.copied(rank.devices.common(self.id), copy);
+        }
     }
 }
 
 impl Drop for Claimant<'_> {
     fn drop(&mut self) {
-        lock(&self.links.table).claimed.remove(&self.id);
-        self.links.published.notify_all();
+        match self.holds {
+            Right::Table => {
+                lock(&self.links.table).claimed.remove(&self.id);
+                self.links.published.notify_all();
+            }
+            Right::Rank => {
+                if let Some(rank) = &self.links.rank {
+                    rank.ranks.copied(rank.devices.common(self.id), None);
+                }
+            }
+            Right::None => {}
+        }
     }
 }
 
@@ -128,7 +189,7 @@ mod tests {
     #[test]
     fn one_worker_copies_and_the_others_link() {
         let links = HardLinks::default();
-        let dir_path = DirPath::top(Path::new("t"), None);
+        let dir_path = DirPath::top(Path::new("t"), None, None);
         let copies = std::sync::atomic::AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -156,7 +217,7 @@ mod tests {
             let path = dir.path().join(name.to_str().expect("a name"));
             std::fs::write(path, "content").expect("a file");
             let stat = statat(open.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).expect("it is there");
-            let dir_path = DirPath::top(dir.path(), None);
+            let dir_path = DirPath::top(dir.path(), None, None);
             FirstCopy { dir: dir_path, name: name.into(), id: FileId::of(&stat) }
         };
         let copy = made(c"copy");

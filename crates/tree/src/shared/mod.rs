@@ -5,11 +5,14 @@ pub(crate) mod creation_locks;
 pub(crate) mod destination_locks;
 pub(crate) mod hard_links;
 pub(crate) mod operands;
+pub(crate) mod ranks;
 pub(crate) mod rate_limit;
+pub(crate) mod wire;
 
 pub(crate) use copied_inodes::FirstCopy;
 pub(crate) use creation_locks::{CreationLock, CreationLocks};
 pub(crate) use destination_locks::{DestinationGuard, DestinationLocks};
 pub(crate) use hard_links::{Claim, Claimant, HardLinks};
 pub(crate) use operands::Operands;
+pub(crate) use ranks::{Event, RankContext, ReceivedShare, Surplus};
 pub(crate) use rate_limit::RateLimit;

@@ -123,6 +123,11 @@ impl Operands {
         })
     }
 
+    /// Records a directory that another rank created as [`create_root`](Operands::create_root) does.
+    pub(crate) fn record_root(&self, id: FileId) {
+        lock(&self.roots).insert(id);
+    }
+
     /// Whether `id` is a directory that [`create_root`](Operands::create_root) made.
     pub(crate) fn is_created_root(&self, id: FileId) -> bool {
         lock(&self.roots).contains(&id)

@@ -5,14 +5,18 @@
 //! | which name a source operand gets | `operands.rs` |
 //! | when a second worker starts | `single_worker.rs` |
 //! | how workers divide a tree | `work_pool.rs`, `tree.rs` |
+//! | how names pass to other ranks of a job | `rank_shares.rs`, `opened_places.rs` |
 //! | how many directories stay open | `resource_limits.rs`, `stack.rs` |
 //! | how many files are created before the first is filled | `batch.rs` |
 
 mod batch;
+mod opened_places;
 pub(crate) mod operands;
 mod parallel_operands;
 pub(crate) mod pre_scan;
+mod rank_shares;
 mod resource_limits;
+mod share_message;
 mod single_worker;
 mod stack;
 mod tree;

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rustix::fs::{AtFlags, CWD, FileType, Stat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
 
 use super::parallel_operands::copy_each;
-use super::tree::walk;
+use super::tree::{walk, walk_as_rank};
 use super::worker::Worker;
 use crate::copy::context::CopyContext;
 use crate::copy::descriptors::copy_open_files;
@@ -28,13 +28,15 @@ use crate::destination::partial::DirectoryMarker;
 use crate::destination::{backup, stale_files};
 use crate::entry::{ListedEntry, Operand, source_name};
 use crate::fs::{
-    Anchor, DirPath, DisplayPath, Place, Trust, c_name, is_directory, is_regular, join,
+    Anchor, DirPath, DisplayPath, FileId, Place, Trust, c_name, is_directory, is_regular, join,
     last_component, last_component_verbatim, open_for_search, trim_slashes,
 };
 use crate::lock::lock;
 use crate::metadata::has_default_acl;
 use crate::report::{Action, Diagnostic, Observer, Reporter};
 use crate::request::{Destination, Options, Request};
+use crate::shared::RankContext;
+use crate::shared::ranks::Rank;
 
 /// How a run ended.
 #[must_use]
@@ -52,7 +54,40 @@ pub fn copy(request: &Request, options: &Options, observer: &dyn Observer) -> Ou
 }
 
 fn copy_in_general(request: &Request, options: &Options, observer: &dyn Observer) -> Outcome {
-    with_context(options, observer, |cx| copy_request(cx, request))
+    with_context(options, observer, None, |cx| copy_request(cx, request))
+}
+
+/// The same on one rank of a job. Rank 0 copies what `request` names; the others, for which there is
+/// none, copy what ranks give to each other, until [`Event::End`](crate::Event::End).
+pub fn copy_as_rank(
+    request: Option<&Request>,
+    options: &Options,
+    observer: &dyn Observer,
+    rank: Rank,
+) -> Outcome {
+    let rank = Arc::new(RankContext::new(rank));
+    with_context(options, observer, Some(rank.clone()), |cx| match request {
+        _ if !rank.ranks.ready() => cx.report.add_failures(1),
+        Some(request) => {
+            copy_request(cx, request);
+            finish_ranks(cx);
+        }
+        None => {
+            let mut worker = Worker::new(cx);
+            walk_as_rank(cx, &mut worker, &rank, None);
+            worker.copy.data.release(cx.data);
+            cx.data.syncer.sync_file_systems();
+        }
+    })
+}
+
+/// Waits until the other ranks have ended, and adds their failures, unless that was done.
+fn finish_ranks(cx: &CopyContext<'_>) {
+    if let Some(rank) = cx.rank()
+        && let Some(failures) = rank.finish()
+    {
+        cx.report.add_failures(failures);
+    }
 }
 
 /// Copies one file without attributes to its name. `None` if the request is another one; nothing is
@@ -107,10 +142,11 @@ fn with_data_context<T>(
 fn with_context(
     options: &Options,
     observer: &dyn Observer,
+    rank: Option<Arc<RankContext>>,
     run: impl FnOnce(&CopyContext<'_>),
 ) -> Outcome {
     with_data_context(options, observer, |data| {
-        let destination = DestinationContext::new(options, data.report, &data.syncer);
+        let destination = DestinationContext::new(options, data.report, &data.syncer, rank);
         run(&CopyContext::new(data, &destination));
         Outcome { failures: data.report.failures() }
     })
@@ -220,6 +256,7 @@ fn remove_marker(cx: &CopyContext<'_>, marker: DirectoryMarker<'_>, name: &OsStr
 }
 
 fn is_complete(cx: &CopyContext<'_>) -> bool {
+    finish_ranks(cx);
     cx.report.failures() == 0 && !cx.report.interrupted() && !cx.options.dry_run
 }
 
@@ -248,7 +285,8 @@ fn open_directory(name: &OsStr) -> rustix::io::Result<OwnedFd> {
 fn copy_into_directory(cx: &CopyContext<'_>, request: &Request, dir: OwnedFd, dir_name: &OsStr) {
     let target = Arc::new(dir);
     let target_path = Path::new(dir_name);
-    let dir_path = DirPath::top(target_path, Some(Anchor::Held(target.clone())));
+    let id = fstat(&target).ok().map(|stat| FileId::of(&stat));
+    let dir_path = DirPath::top(target_path, Some(Anchor::Held(target.clone())), id);
     let inherits_acl = AtomicBool::new(has_default_acl(cx.options, target.as_fd()));
     record_preexisting_symlinks(cx, request, target.as_fd());
     let mut worker = Worker::new(cx);
@@ -339,7 +377,7 @@ fn copy_to_name(cx: &CopyContext<'_>, request: &Request, dst: &OsStr) {
     if source == dst.as_bytes()
         && let Some((path, options)) = backup_of_itself(cx, dst)
     {
-        let outcome = with_context(&options, cx.report.observer, |nested| {
+        let outcome = with_context(&options, cx.report.observer, None, |nested| {
             copy_exactly(nested, &mut worker, source, path.as_os_str());
             worker.copy.data.drop_pages(nested.data);
         });
@@ -419,16 +457,21 @@ struct OperandEntry<'a> {
 
 impl OperandEntry<'_> {
     fn copy(self, cx: &CopyContext<'_>, worker: &mut Worker) {
-        let operand = Operand {
+        let operand = Arc::new(Operand {
             src: PathBuf::from(OsStr::from_bytes(self.source)),
             dst: self.path,
             into_directory: self.into_directory,
             into_itself: AtomicBool::new(false),
-        };
+            shareable: AtomicBool::new(false),
+        });
         // Arguments of a process hold no zero bytes, but those of a library call may.
         let (Ok(src_name), Ok(dst_name)) = (c_name(self.source), c_name(self.name)) else {
             let (action, errno) = (Action::Stat, Errno::INVAL);
-            return cx.report.report(Diagnostic::Failed { action, path: operand.src, errno });
+            return cx.report.report(Diagnostic::Failed {
+                action,
+                path: operand.src.clone(),
+                errno,
+            });
         };
         let src_shown = DisplayPath::Operand(&operand.src);
         let dst_shown = DisplayPath::Operand(&operand.dst);
@@ -447,7 +490,7 @@ impl OperandEntry<'_> {
             started: cx.report.keeps_receipts().then(Instant::now),
         };
         if let Next::Enter(pair, listing) = copy_entry(cx, &mut worker.copy, &entry, None) {
-            walk(cx, worker, &operand, (pair, listing));
+            walk(cx, worker, (pair, listing));
         }
     }
 }

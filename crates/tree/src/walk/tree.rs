@@ -10,38 +10,43 @@
 
 use std::ffi::CString;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, Scope};
 
 use rustix::fs::FileType;
 
+use super::opened_places::OpenedPlaces;
+use super::rank_shares::is_shareable;
 use super::resource_limits::{ResourceLimits, worker_limits};
 use super::single_worker::SingleWorkerPhase;
 use super::stack::{Frame, Stack, reopen_top};
 use super::tree_walk::TreeWalk;
-use super::work_pool::{GivenFile, WorkPool, WorkShare};
+use super::work_pool::{GivenFile, Taken, WorkPool, WorkShare};
 use super::worker::Worker;
 use crate::concurrency::Permit;
 use crate::copy::context::CopyContext;
 use crate::copy::directory::{self, Next};
 use crate::copy::directory_pair::DirectoryPair;
-use crate::entry::{Operand, is_left_out};
+use crate::entry::is_left_out;
 use crate::fs::{BTRFS, FileId, Listing, XFS, file_system};
 use crate::report::{Action, Diagnostic};
-use crate::request::{Make, Reflink};
+use crate::request::{Make, Options, Reflink};
+use crate::shared::RankContext;
 
 /// Copies everything below `root`.
 pub(crate) fn walk(
     cx: &CopyContext<'_>,
     worker: &mut Worker,
-    operand: &Operand,
     (root, listing): (Arc<DirectoryPair>, Listing),
 ) {
-    let device = cx.options.one_file_system.then(|| FileId::of(&root.src_stat).dev);
+    if let Some(rank) = cx.rank() {
+        return walk_as_rank(cx, worker, rank, Some((root, listing)));
+    }
     let open_levels = ResourceLimits::of_process(cx.options, 1).open_levels;
     let pool;
     let gives_files = may_give_files(cx);
     let single =
-        TreeWalk { cx, operand, device, open_levels, batch_files: 1, gives_files, pool: None };
+        TreeWalk { cx, open_levels, batch_files: 1, gives_files, pool: None, places: None };
     let mut stack = Stack::default();
     stack.frames.push(Frame::of_directory(root, listing));
     let phase = SingleWorkerPhase::first(cx.options, worker);
@@ -93,7 +98,7 @@ pub(crate) fn walk(
             return stack.assert_done();
         }
     }
-    pool = WorkPool::new(limits);
+    pool = WorkPool::new(limits, None);
     stack.given.drain(..).for_each(|file| pool.give(file.share()));
     let shared = TreeWalk { pool: Some(&pool), open_levels, batch_files, ..single };
     thread::scope(|scope| {
@@ -111,13 +116,70 @@ pub(crate) fn walk(
     stack.assert_done();
 }
 
+/// The same on one rank of a job. Without a `root` it copies what other ranks give, until all ranks
+/// are done.
+pub(super) fn walk_as_rank(
+    cx: &CopyContext<'_>,
+    worker: &mut Worker,
+    rank: &Arc<RankContext>,
+    root: Option<(Arc<DirectoryPair>, Listing)>,
+) {
+    let (limits, resources) = ResourceLimits::for_workers(worker_limits(cx.options), |workers| {
+        ResourceLimits::of_process(cx.options, workers)
+    });
+    cx.report.deferred_init();
+    let ResourceLimits { open_levels, batch_files, .. } = resources;
+    let pool = Arc::new(WorkPool::new(limits, Some(rank.clone())));
+    let places = OpenedPlaces::default();
+    let shared = TreeWalk {
+        cx,
+        open_levels,
+        batch_files,
+        gives_files: may_give_files(cx),
+        pool: Some(&pool),
+        places: Some(&places),
+    };
+    let mut stack = Stack::default();
+    let has_root = root.is_some();
+    if let Some((root, listing)) = root {
+        root.operand.shareable.store(is_shareable(cx, &root), Ordering::Relaxed);
+        stack.frames.push(Frame::of_directory(root, listing));
+    }
+    let woken = pool.clone();
+    rank.inbox.set_waker(Some(Arc::new(move || woken.wake())));
+    thread::scope(|scope| {
+        let _worker_guard = pool.count_worker();
+        shared.spawn_workers(scope);
+        let _close_guard = CloseOnDrop(&pool);
+        let _busy = pool.processors.busy();
+        worker.copy.data.start_sharing(Permit::new(&pool.controller), &pool.processors);
+        loop {
+            shared.copy_frames(worker, &mut stack, |_| {
+                shared.spawn_workers(scope);
+                true
+            });
+            if has_root || !shared.take_share(worker, &mut stack, || false) {
+                break;
+            }
+        }
+        worker.copy.data.end_sharing();
+    });
+    rank.inbox.set_waker(None);
+    stack.assert_done();
+}
+
 /// Whether another worker may copy a large file.
 fn may_give_files(cx: &CopyContext<'_>) -> bool {
     let options = cx.options;
     options.make == Make::Copy
         && !options.dry_run
         && !options.copies_in_order()
-        && options.jobs.is_none_or(|jobs| jobs.get() > 1)
+        && (cx.rank().is_some() || has_workers(options))
+}
+
+/// Whether there may be more than one worker.
+fn has_workers(options: &Options) -> bool {
+    options.jobs.is_none_or(|jobs| jobs.get() > 1)
 }
 
 struct CloseOnDrop<'p>(&'p WorkPool);
@@ -138,6 +200,7 @@ impl<'w> TreeWalk<'w> {
 
     /// Copies names that other workers give, until there are no more.
     fn run_worker<'scope>(&'scope self, pool: &WorkPool, scope: &'scope Scope<'scope, '_>) {
+        let _worker_guard = pool.count_worker();
         let mut worker = Worker::new(self.cx);
         let mut stack = Stack::default();
         let _busy = pool.processors.busy();
@@ -162,10 +225,15 @@ impl<'w> TreeWalk<'w> {
     ) -> bool {
         // A worker with names to give may be waiting for a permit.
         worker.copy.data.permit.release();
-        let Some((share, share_guard)) = self.pool.and_then(|pool| pool.take(is_needless)) else {
-            return false;
-        };
-        stack.frames.push(Frame::of_share(share, share_guard));
+        match self.pool.and_then(|pool| pool.take(is_needless)) {
+            None => return false,
+            Some(Taken::Share(share, guard)) => stack.frames.push(Frame::of_share(share, guard)),
+            Some(Taken::Incoming(incoming, guard)) => {
+                if let (Some(places), Some(rank)) = (self.places, self.cx.rank()) {
+                    stack.frames.extend(self.open_received(places, rank, incoming, guard));
+                }
+            }
+        }
         true
     }
 
@@ -245,7 +313,9 @@ impl<'w> TreeWalk<'w> {
 
     /// Gives a large file to another worker, if this one has other names. If not, copies it.
     fn give_file(&self, worker: &mut Worker, stack: &mut Stack<'w>, file: GivenFile) {
-        let refused = if !stack.has_names() || self.clones(&file.pair) {
+        let refused = if self.give_file_to_rank(&file.pair, &file.name, file.listed_as) {
+            None
+        } else if !stack.has_names() || self.clones(&file.pair) {
             Some(file)
         } else if let Some(pool) = self.pool {
             pool.give_file(file)
@@ -281,6 +351,7 @@ impl<'w> TreeWalk<'w> {
     /// Gives half of the buffered names to an idle worker, from the directory nearest to the top
     /// that has any.
     fn share_names(&self, stack: &mut Stack<'_>) {
+        self.give_to_rank(stack);
         if let Some(pool) = self.pool.filter(|pool| pool.idle_workers() > 0)
             && let Some(share) = self.half_of_names(stack)
         {
@@ -311,6 +382,7 @@ impl<'w> TreeWalk<'w> {
     /// have names from it, this worker copies names from directories above, or takes some of
     /// theirs.
     fn leave_directory(&self, worker: &mut Worker, stack: &mut Stack<'w>) {
+        self.pool.inspect(|pool| pool.receive());
         let Some(frame) = stack.frames.last_mut() else { return };
         if frame.share_guard.is_none() && frame.unshared().is_none() {
             let pair = frame.pair.clone();

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rustix::fs::FileType;
 
+use super::opened_places::OpenedPlaces;
 use super::stack::Frame;
 use super::work_pool::WorkPool;
 use super::worker::Worker;
@@ -13,7 +14,7 @@ use crate::copy::context::CopyContext;
 use crate::copy::directory::Next;
 use crate::copy::directory_pair::DirectoryPair;
 use crate::copy::entry::copy_entry;
-use crate::entry::{ListedEntry, Operand, Prepared};
+use crate::entry::{ListedEntry, Prepared};
 use crate::fs::{DisplayPath, Place, Trust};
 
 /// A file with as much data is given to another worker, which may have to be started for it.
@@ -23,9 +24,6 @@ pub(super) const LARGE_FILE_BYTES: u64 = 8 << 20;
 #[derive(Clone, Copy)]
 pub(super) struct TreeWalk<'w> {
     pub(super) cx: &'w CopyContext<'w>,
-    pub(super) operand: &'w Operand,
-    /// The only file system to enter.
-    pub(super) device: Option<u64>,
     /// How many levels of the tree each worker keeps open.
     pub(super) open_levels: usize,
     /// How many files a worker creates before it fills the first.
@@ -34,6 +32,8 @@ pub(super) struct TreeWalk<'w> {
     pub(super) gives_files: bool,
     /// `None` as long as there is one worker.
     pub(super) pool: Option<&'w WorkPool>,
+    /// What is open for other ranks of a job.
+    pub(super) places: Option<&'w OpenedPlaces>,
 }
 
 impl TreeWalk<'_> {
@@ -84,11 +84,11 @@ impl TreeWalk<'_> {
             src: Place::new(pair.src.fd(), name, src_shown, Trust::PreExisting),
             dst: Place::new(pair.dst.fd(), name, dst_shown, trust),
             dst_dir: Some(&pair.dst.dir_path),
-            operand: self.operand,
+            operand: &pair.operand,
             is_operand: false,
             listed_as,
             src_through_link: self.cx.options.follow.follows(false),
-            device: self.device,
+            device: pair.device,
             inherits_acl: pair.children_inherit_acl,
             private: pair.private,
             give_from_bytes: u64::MAX,

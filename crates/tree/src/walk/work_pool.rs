@@ -5,16 +5,20 @@
 //! the top of its tree, below which most work is left. There is no queue, and no list of the tree
 //! (docs/design/work-sharing.md).
 
+use std::collections::VecDeque;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rustix::fs::FileType;
 
+use super::share_message::decode;
 use crate::concurrency::{ConcurrencyController, ProcessorUse, WorkerLimits};
 use crate::copy::directory_pair::DirectoryPair;
 use crate::fs::Listing;
+use crate::hash::HashMap;
 use crate::lock::lock;
+use crate::shared::{Event, RankContext};
 
 /// Names in a directory that one worker gives to another.
 pub(crate) struct WorkShare {
@@ -47,11 +51,34 @@ pub(crate) struct WorkPool {
     idle_workers: AtomicUsize,
     pub(crate) controller: Arc<ConcurrencyController>,
     pub(crate) processors: ProcessorUse,
+    rank: Option<Arc<RankContext>>,
+}
+
+/// Names that another rank gave, which are not opened yet.
+pub(super) struct Incoming {
+    pub(super) share: u64,
+    pub(super) home: u32,
+    pub(super) work: Vec<u8>,
+}
+
+/// What a worker without names gets.
+pub(super) enum Taken<'p> {
+    /// From a worker of this process.
+    Share(WorkShare, ShareGuard<'p>),
+    /// From another rank.
+    Incoming(Incoming, ShareGuard<'p>),
 }
 
 #[derive(Default)]
 struct State {
     ready: Vec<WorkShare>,
+    incoming: VecDeque<Incoming>,
+    /// Directories from which other ranks have names, by the number of the share.
+    given: HashMap<u64, Arc<DirectoryPair>>,
+    /// Workers that have started and not ended.
+    workers: usize,
+    /// Other ranks were told that no worker here has anything to do.
+    told_idle: bool,
     waiting: usize,
     /// Shares that were given and are not finished. Each keeps two descriptors open.
     outstanding: usize,
@@ -66,7 +93,7 @@ pub(crate) struct ShareGuard<'p>(&'p WorkPool);
 pub(crate) const SHARES_PER_WORKER: usize = 4;
 
 impl WorkPool {
-    pub(crate) fn new(limits: WorkerLimits) -> WorkPool {
+    pub(crate) fn new(limits: WorkerLimits, rank: Option<Arc<RankContext>>) -> WorkPool {
         let state = State { outstanding_max: limits.most * SHARES_PER_WORKER, ..State::default() };
         WorkPool {
             state: Mutex::new(state),
@@ -74,6 +101,60 @@ impl WorkPool {
             idle_workers: AtomicUsize::new(0),
             controller: Arc::new(ConcurrencyController::new(limits)),
             processors: ProcessorUse::counted(),
+            rank,
+        }
+    }
+
+    /// Counts a worker from its start to its end, so that it is known when all of them wait.
+    pub(super) fn count_worker(&self) -> WorkerGuard<'_> {
+        lock(&self.state).workers += 1;
+        WorkerGuard(self)
+    }
+
+    /// Remembers that another rank has names from `pair` until the share `number` returns.
+    pub(super) fn note_given(&self, number: u64, pair: Arc<DirectoryPair>) {
+        lock(&self.state).given.insert(number, pair);
+    }
+
+    /// Wakes workers that wait, after something has arrived from another rank.
+    pub(super) fn wake(&self) {
+        // Under the lock, so that a worker that has just looked is waiting by now.
+        let _state = lock(&self.state);
+        self.changed.notify_all();
+    }
+
+    /// Takes what has arrived from other ranks.
+    pub(super) fn receive(&self) {
+        self.receive_locked(&mut lock(&self.state));
+    }
+
+    fn receive_locked(&self, state: &mut State) {
+        let Some(rank) = &self.rank else { return };
+        while let Some(event) = rank.inbox.take() {
+            match event {
+                Event::Share { share, home, work } => {
+                    state.incoming.push_back(Incoming { share, home, work });
+                    state.outstanding += 1;
+                }
+                Event::Returned(number) => {
+                    state.given.remove(&number);
+                }
+                Event::NotTaken { number, work, refused } => {
+                    let pair = state.given.remove(&number);
+                    let pair = pair.expect("a share that comes back was given");
+                    if refused {
+                        // The next rank would have to refuse it as well.
+                        pair.returned.store(true, Ordering::Relaxed);
+                    }
+                    let message = decode(&work).expect("it is as this process wrote it");
+                    let (names, is_large_file) = (message.names, message.is_large_file);
+                    state.ready.push(WorkShare { pair, names, is_large_file });
+                    state.outstanding += 1;
+                }
+                Event::End => state.closed = true,
+            }
+            self.update_idle(state);
+            self.changed.notify_all();
         }
     }
 
@@ -117,29 +198,49 @@ impl WorkPool {
     }
 
     /// Waits for a share, until `is_needless` returns true or the pool is closed.
-    pub(crate) fn take(
-        &self,
-        is_needless: impl Fn() -> bool,
-    ) -> Option<(WorkShare, ShareGuard<'_>)> {
+    pub(super) fn take(&self, is_needless: impl Fn() -> bool) -> Option<Taken<'_>> {
         let mut state = lock(&self.state);
         loop {
+            self.receive_locked(&mut state);
             if is_needless() {
+                self.tell_busy(&mut state);
                 return None;
             }
             if let Some(share) = state.ready.pop() {
                 self.update_idle(&state);
-                return Some((share, ShareGuard(self)));
+                self.tell_busy(&mut state);
+                return Some(Taken::Share(share, ShareGuard(self)));
+            }
+            if let Some(incoming) = state.incoming.pop_front() {
+                self.tell_busy(&mut state);
+                return Some(Taken::Incoming(incoming, ShareGuard(self)));
             }
             if state.closed {
                 return None;
             }
             state.waiting += 1;
             self.update_idle(&state);
+            if let Some(rank) = &self.rank
+                && state.waiting == state.workers
+                && !state.told_idle
+            {
+                state.told_idle = true;
+                rank.ranks.idle();
+            }
             state = self
                 .processors
                 .idle_during(|| self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
             state.waiting -= 1;
             self.update_idle(&state);
+        }
+    }
+
+    /// Tells other ranks that a worker here has something to do again.
+    fn tell_busy(&self, state: &mut State) {
+        if let Some(rank) = &self.rank
+            && std::mem::take(&mut state.told_idle)
+        {
+            rank.ranks.resume();
         }
     }
 
@@ -156,6 +257,15 @@ impl WorkPool {
             false => 0,
         };
         self.idle_workers.store(idle_workers, Ordering::Relaxed);
+    }
+}
+
+/// A worker that runs. Dropping it counts the worker as ended.
+pub(super) struct WorkerGuard<'p>(&'p WorkPool);
+
+impl Drop for WorkerGuard<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.state).workers -= 1;
     }
 }
 

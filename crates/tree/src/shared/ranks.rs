@@ -1,0 +1,310 @@
+//! The other ranks of a parallel job, as the copy of one rank sees them.
+//!
+//! A rank gives names away with [`Ranks::give`], and what other ranks give to it, or return, is in
+//! its [`Inbox`]. A name travels as bytes: the operand, and from there one component after the other
+//! with the device and inode number of each directory. A rank opens them one by one and compares.
+//!
+//! Device numbers differ between hosts. So each rank has a number for each device that it sees,
+//! which is the same on all ranks that know the device ([`Devices`]).
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::io::{self, Errno};
+
+use super::copied_inodes::FirstCopy;
+use super::wire::{Reader, Writer};
+use crate::fs::{Anchor, DirPath, FileId, SEARCH, c_name};
+use crate::hash::HashMap;
+use crate::lock::lock;
+
+/// What one rank's copy asks of the others. Any worker calls it. Only [`ready`](Ranks::ready),
+/// [`ask_link`](Ranks::ask_link) and [`finish`](Ranks::finish) wait.
+pub trait Ranks: Send + Sync {
+    /// This rank knows when the run started, which decides what existed before. On the rank that has
+    /// the operands: waits for the others. Returns whether the job can start.
+    fn ready(&self) -> bool;
+
+    /// How many ranks wait for work from this one. Read after each entry.
+    fn waiting(&self) -> usize;
+
+    /// How many of the names of `surplus` are worth giving to the next of them.
+    fn names_to_give(&self, surplus: Surplus) -> usize;
+
+    /// Gives `work` to a rank that waits. It comes back with `number` as [`Event::Returned`] or
+    /// [`Event::NotTaken`]. `home` is the rank that reads the directory, if that is not this one.
+    fn give(&self, number: u64, home: Option<u32>, work: Vec<u8>);
+
+    /// A worker looked for names to give, and had none.
+    fn no_surplus(&self);
+
+    /// No worker has anything to do.
+    fn idle(&self);
+
+    /// A worker has something to do again.
+    fn resume(&self);
+
+    /// Everything of the share is copied.
+    fn done(&self, share: u64);
+
+    /// The share could not be opened here. The rank that gave it copies the names.
+    fn hand_back(&self, share: u64, work: Vec<u8>);
+
+    /// This rank cannot open what the operands name, and takes no further share.
+    fn give_up(&self);
+
+    /// Whether another rank has copied the source with this number. Waits while one copies it. `None`
+    /// means that the caller has to copy it and to call [`copied`](Ranks::copied).
+    fn ask_link(&self, inode: FileId) -> Option<Vec<u8>>;
+
+    /// The source is copied to `name`, or could not be copied.
+    fn copied(&self, inode: FileId, name: Option<Vec<u8>>);
+
+    /// On the rank that has the operands: all of them are copied. Waits until the other ranks have
+    /// ended, and returns the number of their failures.
+    fn finish(&self) -> u64;
+}
+
+/// Names of a directory that could be given to another rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Surplus {
+    /// How many there are.
+    pub names: usize,
+    /// How many levels the directory is below the operand.
+    pub depth: usize,
+    /// Directories are among them, or the only one is a large file.
+    pub heavy: bool,
+    /// The directory has further names.
+    pub endless: bool,
+}
+
+/// One rank of a job.
+#[derive(Clone)]
+pub struct Rank {
+    /// Its number, from 0. Rank 0 has the operands.
+    pub number: u32,
+    /// The others.
+    pub ranks: Arc<dyn Ranks>,
+    /// What they send.
+    pub inbox: Arc<Inbox>,
+}
+
+/// What another rank has sent, or what was the answer to something sent.
+#[derive(Debug)]
+pub enum Event {
+    /// Work for this rank.
+    Share {
+        /// Its number, for [`Ranks::done`] and [`Ranks::hand_back`].
+        share: u64,
+        /// The rank that reads the directory.
+        home: u32,
+        /// What [`Ranks::give`] was called with.
+        work: Vec<u8>,
+    },
+    /// Everything of the work that was given with this number is copied.
+    Returned(u64),
+    /// No rank has taken the work that was given with this number.
+    NotTaken {
+        /// The number.
+        number: u64,
+        /// The work.
+        work: Vec<u8>,
+        /// A rank could not open it. Otherwise none waited any more.
+        refused: bool,
+    },
+    /// All ranks are done.
+    End,
+}
+
+/// Events for the workers of a rank.
+#[derive(Default)]
+pub struct Inbox {
+    events: Mutex<VecDeque<Event>>,
+    /// Wakes workers that wait.
+    waker: Mutex<Option<Arc<dyn Fn() + Send + Sync>>>,
+}
+
+impl Inbox {
+    /// Adds an event. It is for the first worker that has nothing else to do.
+    pub fn push(&self, event: Event) {
+        lock(&self.events).push_back(event);
+        let waker = lock(&self.waker).clone();
+        if let Some(wake) = waker {
+            wake();
+        }
+    }
+
+    pub(crate) fn take(&self) -> Option<Event> {
+        lock(&self.events).pop_front()
+    }
+
+    /// `waker` is called after each event from now on.
+    pub(crate) fn set_waker(&self, waker: Option<Arc<dyn Fn() + Send + Sync>>) {
+        *lock(&self.waker) = waker;
+    }
+}
+
+/// Names that another rank has given. Dropped when everything below them is copied.
+pub(crate) struct ReceivedShare {
+    pub(crate) ranks: Arc<dyn Ranks>,
+    pub(crate) share: u64,
+    /// The rank that reads the directory.
+    pub(crate) home: u32,
+}
+
+impl Drop for ReceivedShare {
+    fn drop(&mut self) {
+        self.ranks.done(self.share);
+    }
+}
+
+/// What the copy of one rank knows of the job.
+pub(crate) struct RankContext {
+    pub(crate) ranks: Arc<dyn Ranks>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) devices: Devices,
+    /// Destinations of operands, by their paths, for hard links to files below them.
+    tops: Mutex<HashMap<Box<[u8]>, DirPath>>,
+    next_given: AtomicU64,
+    has_finished: AtomicBool,
+}
+
+impl RankContext {
+    pub(crate) fn new(rank: Rank) -> RankContext {
+        let Rank { number, ranks, inbox } = rank;
+        let devices = Devices { rank: number, known: Mutex::default() };
+        let (tops, next_given) = (Mutex::default(), AtomicU64::new(0));
+        let has_finished = AtomicBool::new(false);
+        RankContext { ranks, inbox, devices, tops, next_given, has_finished }
+    }
+
+    /// [`Ranks::finish`], the first time.
+    pub(crate) fn finish(&self) -> Option<u64> {
+        (!self.has_finished.swap(true, Ordering::Relaxed)).then(|| self.ranks.finish())
+    }
+
+    /// A number for work that is given.
+    pub(crate) fn next_given(&self) -> u64 {
+        self.next_given.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// `copy` in bytes; `None` if other ranks cannot open its directory.
+    pub(crate) fn encode_copy(&self, dir: &DirPath, name: &[u8], copy: FileId) -> Option<Vec<u8>> {
+        let mut out = Writer::default();
+        let levels: Vec<_> = dir.levels().collect();
+        let (top, below) = levels.split_first()?;
+        self.encode_top(&mut out, top)?;
+        out.count(below.len());
+        below.iter().for_each(|level| out.bytes(level.name()));
+        out.bytes(name);
+        out.id(self.devices.common(copy));
+        Some(out.into_bytes())
+    }
+
+    /// The copy that [`encode_copy`](RankContext::encode_copy) described; `None` if it cannot be
+    /// reached from here.
+    pub(crate) fn decode_copy(&self, bytes: &[u8]) -> Option<FirstCopy> {
+        let mut reader = Reader::new(bytes);
+        let mut dir = self.top_of_destination(&mut reader).ok()?;
+        for _ in 0..reader.count()? {
+            dir = dir.child(&reader.component()?, None);
+        }
+        let name = reader.component()?;
+        let id = self.devices.own(reader.id()?)?;
+        reader.is_at_end().then_some(FirstCopy { dir, name, id })
+    }
+
+    /// How another rank opens the destination `top` of an operand; `None` if it cannot.
+    pub(crate) fn encode_top(&self, out: &mut Writer, top: &DirPath) -> Option<()> {
+        let follows = match top.anchor()? {
+            Anchor::Held(_) => true,
+            Anchor::In(..) => false,
+            // Which rank trusts the link depends on what each has seen.
+            Anchor::ThroughLink(..) => return None,
+        };
+        out.bytes(top.name());
+        out.flag(follows);
+        out.id(self.devices.common(top.id()?));
+        Some(())
+    }
+
+    /// Opens what [`encode_top`](RankContext::encode_top) described, unless it is open.
+    pub(crate) fn top_of_destination(&self, reader: &mut Reader<'_>) -> io::Result<DirPath> {
+        let name = reader.bytes().ok_or(Errno::PROTO)?;
+        let follows = reader.flag().ok_or(Errno::PROTO)?;
+        let id = reader.id().ok_or(Errno::PROTO)?;
+        if let Some(top) = lock(&self.tops).get(name) {
+            return self.devices.check(top.id().ok_or(Errno::STALE)?, id).map(|()| top.clone());
+        }
+        let flags = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let fd = openat(CWD, &*c_name(name)?, SEARCH | flags, Mode::empty())?;
+        let found = FileId::of(&fstat(&fd)?);
+        self.devices.check(found, id)?;
+        let path = Path::new(OsStr::from_bytes(name));
+        let top = DirPath::top(path, Some(Anchor::Held(Arc::new(fd))), Some(found));
+        lock(&self.tops).insert(name.into(), top.clone());
+        Ok(top)
+    }
+}
+
+/// The numbers of devices that all ranks have in common. The rank that is the first to see a device
+/// numbers it; another rank learns the number with the first directory on that device that it is
+/// told to open. Two ranks that come to a file system by two mounts of it may give it two numbers:
+/// then they do not exchange work there, and link no names of one file.
+pub(crate) struct Devices {
+    rank: u32,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    common: HashMap<u64, u64>,
+    own: HashMap<u64, u64>,
+    numbered: u64,
+}
+
+impl Devices {
+    /// `id` with the device number that all ranks have in common.
+    pub(crate) fn common(&self, id: FileId) -> FileId {
+        let mut known = lock(&self.known);
+        if let Some(&dev) = known.common.get(&id.dev) {
+            return FileId { dev, ino: id.ino };
+        }
+        // Unique among all ranks, for 2^32 devices of a rank.
+        let dev = u64::from(self.rank) << 32 | known.numbered;
+        known.numbered += 1;
+        known.common.insert(id.dev, dev);
+        known.own.insert(dev, id.dev);
+        FileId { dev, ino: id.ino }
+    }
+
+    /// `id` with this rank's own device number; `None` if it has not seen the device.
+    pub(crate) fn own(&self, id: FileId) -> Option<FileId> {
+        lock(&self.known).own.get(&id.dev).map(|&dev| FileId { dev, ino: id.ino })
+    }
+
+    /// Whether the file `found` is the one that another rank calls `wanted`. Learns the number of a
+    /// device that neither rank has told the other about.
+    ///
+    /// # Errors
+    /// ESTALE if it is not.
+    pub(crate) fn check(&self, found: FileId, wanted: FileId) -> io::Result<()> {
+        let mut known = lock(&self.known);
+        let (common, own) =
+            (known.common.get(&found.dev).copied(), known.own.get(&wanted.dev).copied());
+        let is_same_device = match (common, own) {
+            (None, None) => {
+                known.common.insert(found.dev, wanted.dev);
+                known.own.insert(wanted.dev, found.dev);
+                true
+            }
+            (common, _) => common == Some(wanted.dev),
+        };
+        if is_same_device && found.ino == wanted.ino { Ok(()) } else { Err(Errno::STALE) }
+    }
+}

@@ -1,0 +1,234 @@
+//! Directories that other ranks of a job have entered, opened here for names that they give.
+//!
+//! The receiver opens one directory after the other without following symbolic links, and takes
+//! nothing if one is another directory than the sender had open.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{CWD, Mode, OFlags, Stat, fstat, openat};
+use rustix::io::{self, Errno};
+
+use super::share_message::{self, Facts, decode_below, decode_operand};
+use super::work_pool::{Incoming, WorkShare};
+use crate::copy::context::CopyContext;
+use crate::copy::directory_pair::DirectoryPair;
+use crate::entry::Operand;
+use crate::fs::{
+    Anchor, DIRECTORY, Dir, DirPath, FileId, SEARCH, c_name, enter, enter_destination,
+    enter_for_search, open_for_search,
+};
+use crate::lock::lock;
+use crate::report::{Action, Diagnostic};
+use crate::shared::wire::Reader;
+use crate::shared::{CreationLock, RankContext, ReceivedShare};
+
+/// Directories that stay open for further names of them.
+const KEPT_OPEN: usize = 8;
+
+/// What this rank has open for other ranks.
+#[derive(Default)]
+pub(super) struct OpenedPlaces(Mutex<VecDeque<(Vec<u8>, Arc<OpenedPlace>)>>);
+
+/// A directory that another rank entered, opened here.
+struct OpenedPlace {
+    src: OwnedFd,
+    dst: OwnedFd,
+    src_stat: Stat,
+    dst_stat: Stat,
+    src_path: DirPath,
+    dst_path: DirPath,
+    operand: Arc<Operand>,
+    facts: Facts,
+}
+
+/// Why a share was not opened.
+pub(super) enum Refused {
+    /// What the operands name is not there, so that nothing can be copied here.
+    Operand(Diagnostic),
+    /// The directory.
+    Directory,
+}
+
+impl OpenedPlaces {
+    /// Opens the directory of names that another rank has given.
+    ///
+    /// # Errors
+    /// Then nothing was taken.
+    pub(super) fn open_share(
+        &self,
+        cx: &CopyContext<'_>,
+        rank: &RankContext,
+        incoming: &Incoming,
+    ) -> Result<WorkShare, Refused> {
+        let message = share_message::decode(&incoming.work).ok_or(Refused::Directory)?;
+        let opened = self.open(cx, rank, message.place)?;
+        let fds = opened.duplicate().map_err(|_| Refused::Directory)?;
+        // From here on it is not handed back any more.
+        let (ranks, share, home) = (rank.ranks.clone(), incoming.share, incoming.home);
+        let pair = opened.pair(cx, fds, ReceivedShare { ranks, share, home });
+        let share_message::Names { names, is_large_file, .. } = message;
+        Ok(WorkShare { pair: Arc::new(pair), names, is_large_file })
+    }
+
+    /// Opens what [`encode_place`](share_message::encode_place) described, unless it is open.
+    fn open(
+        &self,
+        cx: &CopyContext<'_>,
+        rank: &RankContext,
+        place: &[u8],
+    ) -> Result<Arc<OpenedPlace>, Refused> {
+        if let Some((_, opened)) = lock(&self.0).iter().find(|(known, _)| known == place) {
+            return Ok(opened.clone());
+        }
+        let opened = Arc::new(open_place(cx, rank, &mut Reader::new(place))?);
+        let mut kept = lock(&self.0);
+        if kept.len() == KEPT_OPEN {
+            kept.pop_front();
+        }
+        kept.push_back((place.into(), opened.clone()));
+        Ok(opened)
+    }
+}
+
+fn open_place(
+    cx: &CopyContext<'_>,
+    rank: &RankContext,
+    reader: &mut Reader<'_>,
+) -> Result<OpenedPlace, Refused> {
+    let (operand, is_created_root, src_id) = decode_operand(reader).ok_or(Refused::Directory)?;
+    let refused = |action, path: &Path| {
+        let path = path.to_owned();
+        move |errno| Refused::Operand(Diagnostic::Failed { action, path, errno })
+    };
+    let (mut src, src_found) = open_source_operand(cx, rank, &operand, src_id)
+        .map_err(refused(Action::EnterDirectory, &operand.src))?;
+    let mut src_path = DirPath::source(&operand.src, src_found);
+    let mut dst_path =
+        rank.top_of_destination(reader).map_err(refused(Action::EnterDestination, &operand.dst))?;
+    if is_created_root && let Some(id) = dst_path.id() {
+        cx.destination.operands.record_root(id);
+    }
+    let mut dst = match dst_path.anchor() {
+        Some(Anchor::Held(held)) => open_for_search(held.as_fd(), c"."),
+        _ => Err(Errno::STALE),
+    }
+    .map_err(|_| Refused::Directory)?;
+    let below = decode_below(reader).ok_or(Refused::Directory)?;
+    let levels = below.levels.len();
+    for (index, (name, src_id, dst_id)) in below.levels.into_iter().enumerate() {
+        // Only the last one is listed, or has its attributes read.
+        let is_last = index + 1 == levels;
+        let next =
+            if is_last { enter(src.as_fd(), &name) } else { enter_for_search(src.as_fd(), &name) };
+        src = checked(rank, next, src_id).map_err(|_| Refused::Directory)?;
+        let next = if is_last {
+            enter_destination(dst.as_fd(), &name)
+        } else {
+            enter_for_search(dst.as_fd(), &name)
+        };
+        dst = checked(rank, next, dst_id).map_err(|_| Refused::Directory)?;
+        let stats = fstat(&src).and_then(|src| Ok((FileId::of(&src), FileId::of(&fstat(&dst)?))));
+        let (src_id, dst_id) = stats.map_err(|_| Refused::Directory)?;
+        src_path = src_path.child(&name, Some(src_id));
+        dst_path = dst_path.child(&name, Some(dst_id));
+    }
+    if levels == 0 {
+        let opened = open_again(&src, &dst);
+        (src, dst) = opened.map_err(|_| Refused::Directory)?;
+    }
+    let stats = fstat(&src).and_then(|src| Ok((src, fstat(&dst)?)));
+    let (src_stat, dst_stat) = stats.map_err(|_| Refused::Directory)?;
+    let dst_id = FileId::of(&dst_stat);
+    if !below.facts.new && cx.options.may_write_through() {
+        let links = below.links.map(|links| {
+            let links = links.into_iter();
+            links.filter_map(|link| rank.devices.own(link)).collect()
+        });
+        cx.security().preexisting.take_over(dst_id, links);
+    }
+    if !below.facts.new && cx.options.resume {
+        cx.destination.stale.scan(dst.as_fd());
+    }
+    let (operand, facts) = (Arc::new(operand), below.facts);
+    Ok(OpenedPlace { src, dst, src_stat, dst_stat, src_path, dst_path, operand, facts })
+}
+
+/// Opens two directories, open with O_PATH, as those that a walk is in.
+fn open_again(src: &OwnedFd, dst: &OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
+    let src = openat(src, c".", DIRECTORY, Mode::empty())?;
+    let dst = match openat(dst, c".", DIRECTORY, Mode::empty()) {
+        Err(Errno::ACCESS) => open_for_search(dst.as_fd(), c".")?,
+        result => result?,
+    };
+    Ok((src, dst))
+}
+
+fn open_source_operand(
+    cx: &CopyContext<'_>,
+    rank: &RankContext,
+    operand: &Operand,
+    id: FileId,
+) -> io::Result<(OwnedFd, FileId)> {
+    let follows = cx.options.follow.follows(true);
+    let flags = if follows { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let name = c_name(operand.src.as_os_str().as_bytes())?;
+    let fd = checked(rank, openat(CWD, &*name, SEARCH | flags, Mode::empty()), id)?;
+    let found = FileId::of(&fstat(&fd)?);
+    Ok((fd, found))
+}
+
+/// The directory that was opened, if it is `wanted`.
+fn checked(rank: &RankContext, opened: io::Result<OwnedFd>, wanted: FileId) -> io::Result<OwnedFd> {
+    let fd = opened?;
+    rank.devices.check(FileId::of(&fstat(&fd)?), wanted)?;
+    Ok(fd)
+}
+
+impl OpenedPlace {
+    fn duplicate(&self) -> std::io::Result<(OwnedFd, OwnedFd)> {
+        Ok((self.src.try_clone()?, self.dst.try_clone()?))
+    }
+
+    /// The directory, for names of which this rank tells the other when they are copied.
+    fn pair(
+        &self,
+        cx: &CopyContext<'_>,
+        (src, dst): (OwnedFd, OwnedFd),
+        received: ReceivedShare,
+    ) -> DirectoryPair {
+        let Facts { new, private, children_inherit_acl, one_file_system } = self.facts;
+        let src_id = FileId::of(&self.src_stat);
+        let (src_creation_lock, dst_creation_lock) = match private {
+            true => (
+                cx.creation_locks.of(dst.as_fd(), src_id),
+                cx.creation_locks.of(dst.as_fd(), FileId::of(&self.dst_stat)),
+            ),
+            false => (CreationLock::default(), CreationLock::default()),
+        };
+        DirectoryPair {
+            src: Dir::new(Some(src), &self.src_stat, self.src_path.clone(), false),
+            dst: Dir::new(Some(dst), &self.dst_stat, self.dst_path.clone(), false),
+            src_stat: self.src_stat,
+            dst_stat: self.dst_stat,
+            new,
+            private,
+            // The rank that entered the directory sets its attributes.
+            mode: None,
+            inherits_acl: false,
+            children_inherit_acl,
+            started: None,
+            failures: Mutex::default(),
+            src_creation_lock,
+            dst_creation_lock,
+            operand: self.operand.clone(),
+            device: one_file_system.then_some(src_id.dev),
+            received: Some(received),
+            returned: AtomicBool::new(false),
+        }
+    }
+}
