@@ -26,6 +26,7 @@ mod terminal;
 mod tune;
 mod version;
 
+pub use cp::{Job, Tell, run_as_rank};
 use docs::completions::{self, Completed, Shell};
 use docs::roff::see_also;
 use docs::table::{Argument, Table};
@@ -159,6 +160,16 @@ fn completion_script(shell: Shell) -> String {
 
 fn command_names() -> Argument {
     Argument::Words(COMMANDS.iter().map(|command| command.name.to_owned()).collect())
+}
+
+/// What a process does at its start, for a panic and for the end of memory.
+pub fn install_last_words() {
+    last_words::install();
+}
+
+/// The version of the program, in a line.
+pub fn version_line(program: &str) -> String {
+    version::text(program)
 }
 
 /// Runs the program with the arguments of the process, and returns its exit code.

@@ -148,6 +148,7 @@ const CLI: &[Layer] = &[
     layer("cp/interrupt", "the signals that end a copy"),
     layer("cp/progress", "the progress on a terminal"),
     layer("cp/receipt", "receipts and statistics"),
+    layer("cp/job", "what a rank of a parallel job does in its own way"),
     layer("cp/command_line cp/environment", "what an invocation asks for"),
     layer("cp/values", "the values of options"),
     layer("cp/messages", "diagnostics, questions and announcements as text"),

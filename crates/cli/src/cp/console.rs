@@ -13,6 +13,7 @@ use haulage::events::{
 };
 
 use crate::cp::interrupt::{Interrupts, SignalActions};
+use crate::cp::messages::sink::{self, put_stderr};
 use crate::cp::messages::wording;
 use crate::cp::progress::current_files::ShownFiles;
 use crate::cp::progress::rate::{REDRAW_EVERY, RateEstimator};
@@ -182,6 +183,14 @@ impl Console {
         diagnostics.flat_map(|incomplete| wording::of_diagnostic(&incomplete)).collect()
     }
 
+    /// Writes what another rank has to say to standard error, after all buffered output.
+    pub(super) fn put_line_of_rank(&self, bytes: &[u8]) {
+        let mut out = self.lock();
+        out.erase();
+        out.flush();
+        put_stderr(bytes);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Out> {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -225,9 +234,9 @@ impl SignalActions for Console {
                 out.paused = true;
                 out.report(&lines);
             }
-            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => put_stderr(&lines),
+            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => sink::put(&lines),
         }
-        self.close_recorder(self.failures.load(Ordering::Relaxed), put_stderr);
+        self.close_recorder(self.failures.load(Ordering::Relaxed), sink::put);
     }
 }
 
@@ -318,11 +327,6 @@ pub(super) fn print(text: &str) -> Result<(), OutputError> {
     out.error.map_or(Ok(()), Err)
 }
 
-/// Writes to standard error. There is nowhere to report a failure.
-fn put_stderr(bytes: &[u8]) {
-    let _ = std::io::stderr().write_all(bytes);
-}
-
 impl Out {
     fn new(stdout: Stdout) -> Out {
         Out {
@@ -341,7 +345,7 @@ impl Out {
     fn report(&mut self, bytes: &[u8]) {
         self.erase();
         self.flush();
-        put_stderr(bytes);
+        sink::put(bytes);
     }
 
     /// Removes the redrawn lines from the terminal.
@@ -365,7 +369,7 @@ impl Out {
             return;
         }
         let words = wording::error_words(&error);
-        let _ = writeln!(std::io::stderr(), "cp: write error: {words}");
+        sink::put(format!("cp: write error: {words}\n").as_bytes());
         self.error = Some(OutputError::Reported);
     }
 }

@@ -4,8 +4,9 @@
 //! the options into a [`CopyCommand`], [`haulage::Copy`] copies, and `console` reports.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use engines::sys::resource_limit;
 use haulage::options::{Filter, IgnoreFile};
@@ -20,6 +21,7 @@ mod environment;
 mod flags;
 mod interrupt;
 mod invocation;
+mod job;
 mod messages;
 mod parse;
 mod progress;
@@ -36,6 +38,8 @@ use docs::{help, man};
 use environment::Environment;
 use interrupt::Interrupts;
 pub(crate) use invocation::is_cp;
+pub use job::{Job, Tell};
+use messages::sink::{self, put};
 use messages::usage_error::{UsageError, Warning};
 use messages::wording;
 use progress::scan;
@@ -49,7 +53,7 @@ use crate::version;
 /// Runs `cp` with the arguments after the command's name. `completions` returns the script for all of
 /// haulage.
 pub(crate) fn main(arguments: Vec<OsString>, completions: fn(Shell) -> String) -> ExitCode {
-    let mut warn = |warning: Warning| put_stderr(warning.line().as_bytes());
+    let mut warn = |warning: Warning| put(warning.line().as_bytes());
     match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Help) => print(&help::text(&invocation::in_full())),
         Ok(Command::Version) => print(&version::text("cp (haulage)")),
@@ -62,12 +66,46 @@ pub(crate) fn main(arguments: Vec<OsString>, completions: fn(Shell) -> String) -
                 false => completions(shell),
             })
         }
-        Ok(Command::Copy(command)) => copy(*command),
+        Ok(Command::Copy(command)) => copy(*command, None),
         Err(error) => {
-            put_stderr(&error.lines());
+            put(&error.lines());
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs `cp` with the arguments after the command's name on one rank of `job`.
+pub fn run_as_rank(arguments: Vec<OsString>, job: &Arc<dyn Job>) -> ExitCode {
+    let sink = job.clone();
+    sink::set(move |lines| sink.put(lines));
+    // All ranks find the same mistakes.
+    let put = |lines: &[u8]| {
+        if job.is_first() {
+            sink::put(lines);
+        }
+    };
+    let mut warn = |warning: Warning| put(warning.line().as_bytes());
+    let command = match parse::parse(arguments, &Environment::of_process(), &mut warn) {
+        Ok(Command::Copy(command)) => command,
+        Ok(Command::Help) if job.is_first() => return print(&help::text("haulage-mpi cp")),
+        Ok(Command::Version) if job.is_first() => {
+            return print(&version::text("cp (haulage)"));
+        }
+        Ok(Command::Help | Command::Version) => return ExitCode::SUCCESS,
+        Ok(Command::Generate(_)) => {
+            put(b"cp: --generate: use 'haulage cp'\n");
+            return ExitCode::FAILURE;
+        }
+        Err(error) => {
+            put(&error.lines());
+            return ExitCode::FAILURE;
+        }
+    };
+    if let Some((option, why)) = job::refused(&command) {
+        put(format!("cp: {option} cannot be used by several processes: {why}\n").as_bytes());
+        return ExitCode::FAILURE;
+    }
+    copy(*command, Some(&**job))
 }
 
 /// The manual page of `haulage cp`.
@@ -75,7 +113,8 @@ pub(crate) fn page() -> String {
     man::page(false, &["haulage"])
 }
 
-fn copy(mut command: CopyCommand) -> ExitCode {
+/// Copies; as a rank of `job`, if there is one.
+fn copy(mut command: CopyCommand, job: Option<&dyn Job>) -> ExitCode {
     if resource_limit(Resource::As).is_ok_and(|limit| limit.current.is_some()) {
         // Before any thread has an arena of its own.
         engines::sys::use_one_arena();
@@ -87,7 +126,7 @@ fn copy(mut command: CopyCommand) -> ExitCode {
     let (filter, recorder) = match opened {
         Ok(opened) => opened,
         Err(lines) => {
-            put_stderr(&lines);
+            put(&lines);
             return ExitCode::FAILURE;
         }
     };
@@ -110,8 +149,20 @@ fn copy(mut command: CopyCommand) -> ExitCode {
         console::keep_drawing(&console);
     }
     raise_open_file_limit();
-    let outcome = haulage::Copy::of(request, options).run_observed(&*console);
+    let observed = console.clone();
+    let outcome = match job {
+        None => haulage::Copy::of(request, options).run_observed(&*console),
+        Some(job) => {
+            let console = console.clone();
+            let tell: Tell = Arc::new(move |lines| console.put_line_of_rank(lines));
+            job.copy(request, options, &*observed, &tell)
+        }
+    };
     let reported = console.finish(outcome.failures);
+    if job.is_some() && interrupts.arrived() {
+        // The job has an end of its own.
+        return ExitCode::FAILURE;
+    }
     interrupts.die_if_arrived();
     match reported {
         Ok(()) if outcome.failures == 0 => ExitCode::SUCCESS,
@@ -156,9 +207,4 @@ fn print(text: &str) -> ExitCode {
         Err(OutputError::BrokenPipe) => interrupt::die_of(SIGPIPE),
         Err(OutputError::Reported) => ExitCode::FAILURE,
     }
-}
-
-/// Writes to standard error. There is nowhere to report a failure.
-fn put_stderr(bytes: &[u8]) {
-    let _ = std::io::stderr().write_all(bytes);
 }
