@@ -56,6 +56,7 @@ pub(super) const CRATES: &[CrateRule] = &[
     CrateRule { folder: "crates/report", rule: Rule::Layers(REPORT) },
     CrateRule { folder: "crates/cli", rule: Rule::Layers(CLI) },
     CrateRule { folder: "crates/cluster", rule: Rule::Layers(CLUSTER) },
+    CrateRule { folder: "crates/mpi", rule: Rule::Layers(MPI) },
     CrateRule { folder: "crates/python", rule: Rule::Layers(PYTHON) },
     CrateRule { folder: "crates/testfs", rule: Rule::Layers(TESTFS) },
     CrateRule { folder: "crates/fuzz", rule: Rule::Layers(FUZZ) },
@@ -134,6 +135,15 @@ const CLUSTER: &[Layer] = &[
         "who copies a linked file, the ranges of a large one, who is asked",
     ),
     layer("ids", "numbers of ranks and shares"),
+];
+
+const MPI: &[Layer] = &[
+    layer("main", "the program"),
+    layer("lib", "the public interface"),
+    layer("driver", "one rank: its copy, the protocol and the messages"),
+    layer("rank", "the other ranks, as the copy of this one calls them"),
+    layer("network transport", "how messages travel"),
+    layer("event frame", "what the copy tells, and messages as bytes"),
 ];
 
 const CLI: &[Layer] = &[

@@ -1,0 +1,330 @@
+//! Runs one rank: the copy in a thread of its own, and in this one the messages.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use cluster::{Command, Message, Protocol, RankId, Request, Taken};
+use haulage::ranks;
+use haulage_cli::Job;
+
+use crate::event::Event;
+use crate::frame::{Bytes, Frame};
+use crate::rank::{JobOfRank, Shared};
+use crate::transport::Transport;
+
+/// How long to wait for an event of this rank before messages are looked for again: doubled each time
+/// that there is neither.
+const WAIT_MIN: Duration = Duration::from_micros(50);
+const WAIT_MAX: Duration = Duration::from_millis(1);
+
+/// Runs `cp` with the arguments after the command's name on this rank, and returns its exit status.
+/// All ranks have the same arguments.
+pub fn run(transport: &mut dyn Transport, arguments: Vec<OsString>) -> u8 {
+    run_with(transport, move |job| haulage_cli::run_as_rank(arguments, &job))
+}
+
+/// The same with another `copy`.
+pub fn run_with(
+    transport: &mut dyn Transport,
+    copy: impl FnOnce(Arc<dyn Job>) -> ExitCode + Send + 'static,
+) -> u8 {
+    let (events, received) = channel();
+    let (number, ranks) = (transport.rank(), transport.ranks());
+    let shared = Arc::new(Shared::new(number, ranks, transport.host(), events));
+    let of_copy = shared.clone();
+    let copying = std::thread::Builder::new().name("copy".to_owned()).spawn(move || {
+        let status = copy(Arc::new(JobOfRank(of_copy.clone())));
+        of_copy.ended(status_of(status));
+    });
+    let Ok(copying) = copying else { transport.abort() };
+    let mut driver = Driver {
+        protocol: Protocol::new(number, ranks, seed()),
+        shared,
+        commands: Vec::new(),
+        taken: HashMap::new(),
+        next_taken: 0,
+        homes: None,
+        places: Vec::new(),
+        is_ready: false,
+        gave_up: false,
+        failures: 0,
+        status: None,
+        is_summary_due: false,
+        has_finished: false,
+        is_over: false,
+    };
+    let status = driver.run(transport, &received, || copying.is_finished());
+    if copying.join().is_err() {
+        transport.abort();
+    }
+    status
+}
+
+/// Two runs need not ask the same ranks.
+fn seed() -> u64 {
+    let bytes = engines::sys::process_random().unwrap_or_default();
+    u64::from_ne_bytes(*bytes.first_chunk().expect("the process has sixteen random bytes"))
+}
+
+/// The number of an exit code, which the standard library does not tell.
+fn status_of(code: ExitCode) -> u8 {
+    (0..=u8::MAX).find(|status| ExitCode::from(*status) == code).unwrap_or(1)
+}
+
+/// One rank's part of the job.
+struct Driver {
+    protocol: Protocol<Bytes>,
+    shared: Arc<Shared>,
+    commands: Vec<Command<Bytes>>,
+    /// Shares of other ranks that the copy has.
+    taken: HashMap<u64, Taken>,
+    next_taken: u64,
+    /// The rank that reads the directory of the share that is being received.
+    homes: Option<RankId>,
+    /// On rank 0: the ranks that are ready, and their versions and working directories.
+    places: Vec<(RankId, Vec<u8>)>,
+    /// The copy of this rank is ready.
+    is_ready: bool,
+    /// This rank cannot open what the operands name.
+    gave_up: bool,
+    /// On rank 0: failures of the others.
+    failures: u64,
+    /// The exit status, once the copy has ended.
+    status: Option<u8>,
+    /// The summary can be sent once the copy has ended.
+    is_summary_due: bool,
+    /// On rank 0: the protocol knows that everything is copied.
+    has_finished: bool,
+    /// Nothing more arrives.
+    is_over: bool,
+}
+
+impl Driver {
+    /// Passes messages on until the copy and the job have ended. Returns the exit status.
+    fn run(
+        &mut self,
+        transport: &mut dyn Transport,
+        events: &Receiver<Event>,
+        has_ended: impl Fn() -> bool,
+    ) -> u8 {
+        // At the start other ranks count as waiting.
+        self.shared.waiting.store(self.protocol.demand(), Ordering::Relaxed);
+        let mut wait = WAIT_MIN;
+        loop {
+            if self.is_over
+                && let Some(status) = self.status
+            {
+                return status;
+            }
+            let mut is_active = false;
+            let has_ended = has_ended();
+            let mut next = events.recv_timeout(wait).ok();
+            if next.is_none() && has_ended && self.status.is_none() {
+                // The copy has panicked, and has said so.
+                transport.abort();
+            }
+            while let Some(event) = next {
+                is_active = true;
+                self.event(event, transport);
+                next = events.try_recv().ok();
+            }
+            while let Some((from, bytes)) = transport.receive() {
+                is_active = true;
+                self.message(from, &bytes, transport);
+            }
+            wait = if is_active { WAIT_MIN } else { (wait * 2).min(WAIT_MAX) };
+        }
+    }
+
+    fn event(&mut self, event: Event, transport: &mut dyn Transport) {
+        match event {
+            Event::Ready => self.ready(transport),
+            Event::Give { number, home, work } => {
+                let home = home.unwrap_or(self.shared.number);
+                let offered = self.protocol.offer(work, home, number, &mut self.commands);
+                if let Err(work) = offered {
+                    let back = ranks::Event::NotTaken { number, work, refused: false };
+                    self.shared.inbox.push(back);
+                }
+            }
+            Event::NoSurplus => self.protocol.no_surplus(&mut self.commands),
+            Event::Idle => self.protocol.idle(&mut self.commands),
+            Event::Resume => self.protocol.resume(&mut self.commands),
+            Event::GiveUp => self.gave_up = true,
+            Event::Done(share) => {
+                let taken = self.taken.remove(&share).expect("each share is returned once");
+                self.protocol.done(taken, &mut self.commands);
+            }
+            Event::HandBack(share, work) => {
+                let taken = self.taken.remove(&share).expect("each share is returned once");
+                self.protocol.hand_back(taken, work, &mut self.commands);
+            }
+            Event::AskLink(inode, ticket) => {
+                self.protocol.ask_link(inode, ticket, &mut self.commands);
+            }
+            Event::Copied(inode, name) => self.protocol.copied(inode, name, &mut self.commands),
+            Event::Message(lines) => self.protocol.report(lines, &mut self.commands),
+            Event::Interrupted => self.protocol.cancel(&mut self.commands),
+            Event::Finish => self.finish(),
+            Event::Ended(status) => self.ended(status, transport),
+        }
+        self.perform(transport);
+    }
+
+    /// The copy of this rank is ready.
+    fn ready(&mut self, transport: &mut dyn Transport) {
+        self.is_ready = true;
+        if self.shared.number == 0 {
+            return self.start_if_ready();
+        }
+        transport.send(vec![(0, Frame::Ready(place()).encode())]);
+        self.shared.start(true);
+    }
+
+    /// On rank 0: starts the copy once all ranks are ready, if they can understand each other.
+    fn start_if_ready(&mut self) {
+        if !self.is_ready || self.places.len() + 1 < self.shared.ranks as usize {
+            return;
+        }
+        let own = place();
+        let other = self.places.iter().find(|(_, place)| !place.is_empty() && *place != own);
+        if let Some((rank, place)) = other {
+            let shown = |place: &[u8]| String::from_utf8_lossy(place).into_owned();
+            let (theirs, own) = (shown(place), shown(&own));
+            let line = format!("cp: rank {rank} is {theirs}, and rank 0 is {own}\n");
+            self.shared.tell(&self.shared.named(line.as_bytes()));
+        }
+        self.shared.start(other.is_none());
+    }
+
+    /// On rank 0: everything is copied.
+    fn finish(&mut self) {
+        if !std::mem::replace(&mut self.has_finished, true) {
+            self.protocol.finish(&mut self.commands);
+        }
+    }
+
+    fn ended(&mut self, status: u8, transport: &mut dyn Transport) {
+        self.status = Some(status);
+        if self.shared.number == 0 {
+            // It may have failed before it began to copy.
+            return self.finish();
+        }
+        if !self.is_ready {
+            transport.send(vec![(0, Frame::Ready(Vec::new()).encode())]);
+        }
+        // It may have ended before it was told to. What other ranks still give goes back to them.
+        self.gave_up = true;
+        self.say_farewell();
+    }
+
+    /// Sends the summary if it is due, and the copy has ended.
+    fn say_farewell(&mut self) {
+        if self.is_summary_due
+            && let Some(status) = self.status
+        {
+            self.is_summary_due = false;
+            self.protocol.farewell(vec![status], &mut self.commands);
+        }
+    }
+
+    fn message(&mut self, from: RankId, bytes: &[u8], transport: &mut dyn Transport) {
+        match Frame::decode(bytes) {
+            Some(Frame::Ready(place)) => {
+                self.places.push((from, place));
+                self.start_if_ready();
+            }
+            Some(Frame::Protocol(message)) => {
+                if let Message::Ask(Request::Once) = message {
+                    self.shared.wants_answer.store(true, Ordering::Relaxed);
+                }
+                if let Message::Share { home, .. } = message {
+                    self.homes = Some(home);
+                }
+                self.protocol.receive(from, message, &mut self.commands);
+            }
+            None => {
+                self.shared.tell(&self.shared.named(b"cp: another rank is another program\n"));
+                transport.abort();
+            }
+        }
+        self.perform(transport);
+    }
+
+    /// Does what the protocol demands.
+    fn perform(&mut self, transport: &mut dyn Transport) {
+        let mut messages = Vec::new();
+        while !self.commands.is_empty() {
+            for command in std::mem::take(&mut self.commands) {
+                match command {
+                    Command::Send(to, message) => {
+                        messages.push((to, Frame::Protocol(message).encode()));
+                    }
+                    command => self.command(command),
+                }
+            }
+        }
+        if !messages.is_empty() {
+            transport.send(messages);
+        }
+    }
+
+    fn command(&mut self, command: Command<Bytes>) {
+        match command {
+            Command::Send(..) => unreachable!("the caller sends"),
+            Command::Demand(waiting) => self.shared.waiting.store(waiting, Ordering::Relaxed),
+            Command::Take(taken, work) => self.take(taken, work),
+            Command::Returned(number) => self.shared.inbox.push(ranks::Event::Returned(number)),
+            Command::TakeBack(number, work) => {
+                let back = ranks::Event::NotTaken { number, work, refused: true };
+                self.shared.inbox.push(back);
+            }
+            Command::CopyFirst(_, ticket) => self.shared.answer_link(ticket, None),
+            Command::LinkTo(ticket, name) => self.shared.answer_link(ticket, Some(name)),
+            Command::Tell(_, lines) => self.shared.tell(&lines),
+            Command::Cancel => self.shared.cancelled.store(true, Ordering::Relaxed),
+            Command::Summarize => self.summarize(),
+            Command::Summary(0, _) => {}
+            Command::Summary(_, summary) => {
+                self.failures += u64::from(summary.first().is_none_or(|&status| status != 0));
+            }
+            Command::Exit => {
+                self.shared.finished(self.failures);
+                self.is_over = true;
+            }
+        }
+    }
+
+    fn take(&mut self, taken: Taken, work: Vec<u8>) {
+        if self.gave_up {
+            return self.protocol.hand_back(taken, work, &mut self.commands);
+        }
+        let share = self.next_taken;
+        self.next_taken += 1;
+        self.taken.insert(share, taken);
+        let home = self.homes.take().expect("a share says who reads its directory");
+        self.shared.inbox.push(ranks::Event::Share { share, home, work });
+    }
+
+    /// Everything is copied. The copy of rank 0 waits for the others, and has nothing to add.
+    fn summarize(&mut self) {
+        if self.shared.number == 0 {
+            return self.protocol.farewell(Vec::new(), &mut self.commands);
+        }
+        self.is_summary_due = true;
+        self.shared.inbox.push(ranks::Event::End);
+        self.say_farewell();
+    }
+}
+
+/// What all ranks must have in common: the version of the program, and the working directory, from
+/// which operands are looked up.
+fn place() -> Vec<u8> {
+    let directory = std::env::current_dir().unwrap_or_default();
+    format!("haulage {} in {}", env!("CARGO_PKG_VERSION"), directory.display()).into_bytes()
+}

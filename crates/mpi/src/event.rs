@@ -1,0 +1,27 @@
+//! What the copy of a rank tells the thread that communicates.
+
+use cluster::{InodeId, Ticket};
+
+#[derive(Debug)]
+pub(crate) enum Event {
+    Ready,
+    Give {
+        number: u64,
+        home: Option<u32>,
+        work: Vec<u8>,
+    },
+    NoSurplus,
+    Idle,
+    Resume,
+    GiveUp,
+    Done(u64),
+    HandBack(u64, Vec<u8>),
+    AskLink(InodeId, Ticket),
+    Copied(InodeId, Option<Vec<u8>>),
+    Message(Vec<u8>),
+    Interrupted,
+    /// On rank 0: the operands are copied.
+    Finish,
+    /// The copy has ended with this exit status.
+    Ended(u8),
+}

@@ -1,0 +1,285 @@
+//! The other ranks, as the copy of this one calls them: each call becomes an event for the thread
+//! that communicates.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cluster::{InodeId, Ticket};
+use haulage::events::Announcement;
+use haulage::events::{Diagnostic, FileId, Observer, Outcome, ProgressTracker, Question, Receipt};
+use haulage::options::{Options, Request};
+use haulage::ranks::{Inbox, Rank, Ranks, Surplus};
+use haulage_cli::{Job, Tell};
+
+use crate::event::Event;
+
+/// What the copy of a rank and the thread that communicates have in common.
+pub(crate) struct Shared {
+    pub(crate) number: u32,
+    pub(crate) ranks: u32,
+    host: String,
+    events: Sender<Event>,
+    pub(crate) inbox: Arc<Inbox>,
+    /// Ranks that wait for work from this one.
+    pub(crate) waiting: AtomicUsize,
+    /// One of them wants to know soon if there is none.
+    pub(crate) wants_answer: AtomicBool,
+    /// This rank takes no work.
+    gave_up: AtomicBool,
+    pub(crate) cancelled: AtomicBool,
+    told_interrupt: AtomicBool,
+    next_ticket: AtomicU64,
+    links: Mutex<HashMap<Ticket, SyncSender<Option<Vec<u8>>>>>,
+    ready: Answer<bool>,
+    finished: Answer<u64>,
+    /// Once the copy has a terminal to write to.
+    tell: Mutex<Option<Tell>>,
+}
+
+/// An answer for which the copy waits.
+struct Answer<T>(SyncSender<T>, Mutex<Receiver<T>>);
+
+impl<T> Answer<T> {
+    fn new() -> Answer<T> {
+        let (sender, receiver) = sync_channel(1);
+        Answer(sender, Mutex::new(receiver))
+    }
+
+    fn give(&self, answer: T) {
+        // A second one is not waited for.
+        let _ = self.0.try_send(answer);
+    }
+
+    fn wait(&self) -> Option<T> {
+        lock(&self.1).recv().ok()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(number: u32, ranks: u32, host: String, events: Sender<Event>) -> Shared {
+        Shared {
+            number,
+            ranks,
+            host,
+            events,
+            inbox: Arc::default(),
+            waiting: AtomicUsize::new(0),
+            wants_answer: AtomicBool::new(false),
+            gave_up: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+            told_interrupt: AtomicBool::new(false),
+            next_ticket: AtomicU64::new(0),
+            links: Mutex::default(),
+            ready: Answer::new(),
+            finished: Answer::new(),
+            tell: Mutex::default(),
+        }
+    }
+
+    fn send(&self, event: Event) {
+        // The thread that communicates outlives the copy.
+        let _ = self.events.send(event);
+    }
+
+    pub(crate) fn ended(&self, status: u8) {
+        self.send(Event::Ended(status));
+    }
+
+    /// The answer to [`Ranks::ready`].
+    pub(crate) fn start(&self, can_start: bool) {
+        self.ready.give(can_start);
+    }
+
+    /// The answer to [`Ranks::finish`].
+    pub(crate) fn finished(&self, failures: u64) {
+        self.finished.give(failures);
+    }
+
+    /// The answer to [`Ranks::ask_link`].
+    pub(crate) fn answer_link(&self, ticket: Ticket, copy: Option<Vec<u8>>) {
+        if let Some(answer) = lock(&self.links).remove(&ticket) {
+            let _ = answer.send(copy);
+        }
+    }
+
+    /// Writes messages of a rank to standard error. On rank 0.
+    pub(crate) fn tell(&self, lines: &[u8]) {
+        let tell = lock(&self.tell).clone();
+        match tell {
+            Some(tell) => tell(lines),
+            None => {
+                let _ = rustix::io::write(rustix::stdio::stderr(), lines);
+            }
+        }
+    }
+
+    /// `lines`, each with host and rank in front.
+    pub(crate) fn named(&self, lines: &[u8]) -> Vec<u8> {
+        if self.ranks == 1 {
+            return lines.into();
+        }
+        let name = format!("[{} {}] ", self.host, self.number);
+        let lines = lines.split_inclusive(|&byte| byte == b'\n');
+        lines.flat_map(|line| [name.as_bytes(), line].concat()).collect()
+    }
+}
+
+impl Ranks for Shared {
+    fn ready(&self) -> bool {
+        self.send(Event::Ready);
+        self.ready.wait().unwrap_or(false)
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    fn names_to_give(&self, surplus: Surplus) -> usize {
+        let Surplus { names, depth, heavy, endless } = surplus;
+        let surplus = cluster::Surplus { names: names as u64, depth: depth as u64, heavy, endless };
+        usize::try_from(surplus.part(self.waiting())).unwrap_or(usize::MAX)
+    }
+
+    fn give(&self, number: u64, home: Option<u32>, work: Vec<u8>) {
+        // Until it is known how many wait then.
+        let less = |waiting: usize| Some(waiting.saturating_sub(1));
+        let _ = self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.send(Event::Give { number, home, work });
+    }
+
+    fn no_surplus(&self) {
+        if self.wants_answer.swap(false, Ordering::Relaxed) {
+            self.send(Event::NoSurplus);
+        }
+    }
+
+    fn idle(&self) {
+        if !self.gave_up.load(Ordering::Relaxed) {
+            self.send(Event::Idle);
+        }
+    }
+
+    fn resume(&self) {
+        self.send(Event::Resume);
+    }
+
+    fn done(&self, share: u64) {
+        self.send(Event::Done(share));
+    }
+
+    fn hand_back(&self, share: u64, work: Vec<u8>) {
+        self.send(Event::HandBack(share, work));
+    }
+
+    fn give_up(&self) {
+        self.gave_up.store(true, Ordering::Relaxed);
+        self.send(Event::GiveUp);
+    }
+
+    fn ask_link(&self, inode: FileId) -> Option<Vec<u8>> {
+        let ticket = self.next_ticket.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = sync_channel(1);
+        lock(&self.links).insert(ticket, sender);
+        self.send(Event::AskLink(InodeId { dev: inode.dev, ino: inode.ino }, ticket));
+        answer.recv().ok().flatten()
+    }
+
+    fn copied(&self, inode: FileId, name: Option<Vec<u8>>) {
+        self.send(Event::Copied(InodeId { dev: inode.dev, ino: inode.ino }, name));
+    }
+
+    fn finish(&self) -> u64 {
+        self.send(Event::Finish);
+        self.finished.wait().unwrap_or(1)
+    }
+}
+
+/// A rank as `haulage_cli` runs it.
+pub(crate) struct JobOfRank(pub(crate) Arc<Shared>);
+
+impl Job for JobOfRank {
+    fn is_first(&self) -> bool {
+        self.0.number == 0
+    }
+
+    fn put(&self, lines: &[u8]) {
+        let lines = self.0.named(lines);
+        if self.is_first() {
+            let _ = rustix::io::write(rustix::stdio::stderr(), &lines);
+        } else {
+            self.0.send(Event::Message(lines));
+        }
+    }
+
+    fn copy(
+        &self,
+        request: Request,
+        mut options: Options,
+        observer: &dyn Observer,
+        tell: &Tell,
+    ) -> Outcome {
+        *lock(&self.0.tell) = Some(tell.clone());
+        if let Some(bytes) = options.limit_rate {
+            let each = bytes.get() / u64::from(self.0.ranks);
+            options.limit_rate = Some(each.try_into().unwrap_or(std::num::NonZeroU64::MIN));
+        }
+        let rank =
+            Rank { number: self.0.number, ranks: self.0.clone(), inbox: self.0.inbox.clone() };
+        let observer = CancelledObserver { observer, shared: &self.0 };
+        let outcome = haulage::Copy::of(request, options).run_as_rank(&observer, rank);
+        *lock(&self.0.tell) = None;
+        outcome
+    }
+}
+
+/// The observer of a copy that also ends when another rank was interrupted.
+struct CancelledObserver<'o> {
+    observer: &'o dyn Observer,
+    shared: &'o Shared,
+}
+
+impl Observer for CancelledObserver<'_> {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        self.observer.diagnose(diagnostic);
+    }
+
+    fn confirm(&self, question: Question) -> bool {
+        self.observer.confirm(question)
+    }
+
+    fn announce(&self, announcement: Announcement) {
+        self.observer.announce(announcement);
+    }
+
+    fn keeps_receipts(&self) -> bool {
+        self.observer.keeps_receipts()
+    }
+
+    fn finished(&self, receipt: Receipt) {
+        self.observer.finished(receipt);
+    }
+
+    fn progress(&self) -> Option<&ProgressTracker> {
+        self.observer.progress()
+    }
+
+    fn deferred_init(&self) {
+        self.observer.deferred_init();
+    }
+
+    fn interrupted(&self) -> bool {
+        if !self.observer.interrupted() {
+            return self.shared.cancelled.load(Ordering::Relaxed);
+        }
+        if !self.shared.told_interrupt.swap(true, Ordering::Relaxed) {
+            self.shared.send(Event::Interrupted);
+        }
+        true
+    }
+}

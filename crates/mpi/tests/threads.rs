@@ -1,0 +1,232 @@
+//! Ranks that are threads of this process copy one tree: every entry once, and with everything that
+//! `cp -a` keeps.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs::{create_dir, read, write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use common::{FLAT_FILES, assert_holes_are_kept, make_tree};
+use haulage::events::{Diagnostic, Observer, Receipt};
+use haulage::options::{Destination, Existing, Filter, Options, Request, Rule};
+use haulage_mpi::driver;
+use haulage_mpi::transport::Threads;
+use testfs::{Aspects, tree_differences};
+
+/// What one rank has done.
+#[derive(Default)]
+struct Done {
+    copied: Mutex<Vec<PathBuf>>,
+    failed: Mutex<Vec<Diagnostic>>,
+    /// Stops after so many entries.
+    stops_after: Option<usize>,
+    stopped: AtomicBool,
+}
+
+impl Observer for Done {
+    fn diagnose(&self, diagnostic: Diagnostic) {
+        self.failed.lock().expect("no panic").push(diagnostic);
+    }
+
+    fn keeps_receipts(&self) -> bool {
+        true
+    }
+
+    fn finished(&self, receipt: Receipt) {
+        let mut copied = self.copied.lock().expect("no panic");
+        copied.push(receipt.src);
+        if self.stops_after.is_some_and(|most| copied.len() >= most) {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+fn request(sources: &[&Path], dst: &Path) -> Request {
+    Request {
+        sources: sources.iter().map(|&source| source.into()).collect(),
+        destination: Destination::Last(dst.into()),
+    }
+}
+
+/// Copies with so many ranks. Returns what each has done, and the exit status of rank 0.
+fn copy(
+    ranks: u32,
+    request: &Request,
+    options: &Options,
+    stops_after: Option<usize>,
+) -> (Vec<Arc<Done>>, u8) {
+    let done: Vec<Arc<Done>> = (0..ranks)
+        .map(|rank| {
+            let stops_after = stops_after.filter(|_| rank == 0);
+            Arc::new(Done { stops_after, ..Done::default() })
+        })
+        .collect();
+    let threads: Vec<_> = Threads::connected(ranks)
+        .into_iter()
+        .zip(done.clone())
+        .map(|(mut transport, done)| {
+            let (request, options) = (request.clone(), options.clone());
+            std::thread::spawn(move || {
+                driver::run_with(&mut transport, move |job| {
+                    let tell: haulage_cli::Tell = Arc::new(|_: &[u8]| {});
+                    let outcome = job.copy(request, options, &*done, &tell);
+                    if outcome.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+                })
+            })
+        })
+        .collect();
+    let statuses: Vec<u8> =
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
+    (done, statuses[0])
+}
+
+/// The paths of all ranks, with how often each was copied.
+fn copied(done: &[Arc<Done>]) -> BTreeMap<PathBuf, usize> {
+    let mut times = BTreeMap::new();
+    for rank in done {
+        for path in &*rank.copied.lock().expect("no panic") {
+            *times.entry(path.clone()).or_default() += 1;
+        }
+    }
+    times
+}
+
+fn failures(done: &[Arc<Done>]) -> Vec<Diagnostic> {
+    done.iter().flat_map(|rank| rank.failed.lock().expect("no panic").clone()).collect()
+}
+
+fn with_jobs(jobs: usize) -> Options {
+    Options { jobs: jobs.try_into().ok(), ..Options::archive() }
+}
+
+#[test]
+fn a_tree_is_copied_once_by_all_ranks() {
+    for (ranks, jobs) in [(1, 2), (2, 1), (4, 2), (7, 1)] {
+        let shown = format!("{ranks} ranks, {jobs} workers");
+        let dir = common::scratch();
+        let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+        make_tree(&src, u64::from(ranks));
+        let (done, status) = copy(ranks, &request(&[&src], &dst), &with_jobs(jobs), None);
+        assert_eq!((failures(&done), status), (vec![], 0), "{shown}");
+        let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
+        assert_eq!(differences, Vec::<String>::new(), "{shown}");
+        assert_holes_are_kept(&dst);
+        let times = copied(&done);
+        let several: Vec<_> = times.iter().filter(|&(_, &times)| times != 1).collect();
+        assert!(several.is_empty(), "{shown}: {several:?}");
+        assert_eq!(times.len(), testfs::Tree::read(&src).expect("read").len(), "{shown}");
+        if ranks > 1 {
+            let least = FLAT_FILES / ranks as usize / 20;
+            for (rank, done) in done.iter().enumerate() {
+                let entries = done.copied.lock().expect("no panic").len();
+                assert!(entries > least, "{shown}: rank {rank} copied {entries} entries");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_copy_over_an_older_copy_is_like_that_of_one_process() {
+    for ranks in [2, 5] {
+        let dir = common::scratch();
+        let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+        make_tree(&src, 11);
+        let options = Options { existing: Existing::Replace, ..with_jobs(2) };
+        let into = Request {
+            destination: Destination::Exact(dst.clone().into()),
+            ..request(&[&src], &dst)
+        };
+        for turn in 0..2 {
+            let (done, status) = copy(ranks, &into, &options, None);
+            assert_eq!((failures(&done), status), (vec![], 0), "{ranks} ranks, turn {turn}");
+            let differences = tree_differences(&src, &dst, Aspects::ALL).expect("both are read");
+            assert_eq!(differences, Vec::<String>::new(), "{ranks} ranks, turn {turn}");
+            write(src.join("flat/file 7"), "other, longer content").expect("a file");
+            write(dst.join("bushes/f0"), "what nobody wants").expect("a file");
+        }
+    }
+}
+
+#[test]
+fn several_operands_and_a_filter_are_kept() {
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_tree(&src, 5);
+    create_dir(&dst).expect("a directory");
+    let (first, second) = (src.join("links a"), src.join("links b"));
+    let rules = vec![Rule { glob: "*7".into(), include: false }];
+    let filter = Filter::new(rules, vec![]).expect("a pattern");
+    let options = Options { filter, ..with_jobs(1) };
+    let (done, status) =
+        copy(3, &request(&[&first, &second, &src.join("large")], &dst), &options, None);
+    assert_eq!((failures(&done), status), (vec![], 0));
+    for number in 0..200_u64 {
+        let (a, b) =
+            (dst.join(format!("links a/{number}")), dst.join(format!("links b/x{number}")));
+        assert_eq!(a.exists(), number % 10 != 7, "{number}");
+        if a.exists() {
+            use std::os::unix::fs::MetadataExt;
+            let ino = |path: &Path| path.metadata().expect("a copy").ino();
+            assert_eq!(ino(&a), ino(&b), "{number}");
+        }
+    }
+    assert_eq!(read(dst.join("large")).expect("a copy"), read(src.join("large")).expect("it"));
+}
+
+#[test]
+fn a_copy_into_itself_ends_as_that_of_one_process() {
+    let dir = common::scratch();
+    let src = dir.path().join("src");
+    make_tree(&src, 6);
+    let (done, status) = copy(3, &request(&[&src], &src.join("bushes")), &with_jobs(2), None);
+    let failures = failures(&done);
+    assert_eq!(status, 1);
+    assert!(matches!(failures[..], [Diagnostic::IntoItself { .. }]), "{failures:?}");
+    let differences =
+        tree_differences(&src.join("flat"), &src.join("bushes/src/flat"), Aspects::ALL);
+    assert_eq!(differences.expect("both are read"), Vec::<String>::new());
+}
+
+#[test]
+fn a_rank_that_is_interrupted_ends_all_of_them() {
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_tree(&src, 8);
+    let (done, _) = copy(4, &request(&[&src], &dst), &with_jobs(1), Some(100));
+    let entries = copied(&done).len();
+    assert!((100..2 * FLAT_FILES).contains(&entries), "{entries}");
+}
+
+#[test]
+fn each_failure_is_told_once_and_the_rest_is_copied() {
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_tree(&src, 9);
+    // A directory is in the way of each of these files.
+    let in_the_way: Vec<PathBuf> =
+        (0..40).map(|number| dst.join(format!("flat/file {}", number * 45))).collect();
+    in_the_way.iter().for_each(|path| std::fs::create_dir_all(path).expect("a directory"));
+    let exact =
+        Request { destination: Destination::Exact(dst.clone().into()), ..request(&[&src], &dst) };
+    let (done, status) = copy(4, &exact, &with_jobs(2), None);
+    let mut paths: Vec<PathBuf> = failures(&done)
+        .into_iter()
+        .map(|diagnostic| match diagnostic {
+            Diagnostic::DirectoryInTheWay { dst, .. } => dst,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    paths.sort();
+    let mut expected = in_the_way;
+    expected.sort();
+    assert_eq!((paths, status), (expected, 1));
+    assert_eq!(copied(&done).len(), testfs::Tree::read(&src).expect("read").len());
+}
