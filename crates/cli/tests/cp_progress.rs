@@ -2,32 +2,15 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
-use testfs::{Faults, FaultyFs, random_bytes};
+use testfs::{Faults, FaultyFs, open_terminal, random_bytes};
 
 /// What comes before each drawing of the bar, and after the last.
 const ERASE_BELOW: &str = "\x1b[J";
-
-fn open_terminal(columns: u16) -> (OwnedFd, OwnedFd) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
-    grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other side");
-    let name = ptsname(&master, Vec::new()).expect("its name");
-    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&master, size).expect("a size");
-    let terminal = rustix::fs::open(
-        &name,
-        rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY,
-        rustix::fs::Mode::empty(),
-    );
-    (master, terminal.expect("a terminal"))
-}
 
 /// A copy whose standard error is a terminal of 80 columns.
 struct Watched {
@@ -40,7 +23,7 @@ struct Watched {
 
 impl Watched {
     fn start(dir: &Path, args: &[&str]) -> Watched {
-        let (master, terminal) = open_terminal(80);
+        let (master, terminal) = open_terminal(24, 80);
         let others = terminal.try_clone().expect("a descriptor");
         let child = testfs::command(env!("CARGO_BIN_EXE_haulage"))
             .arg("cp")

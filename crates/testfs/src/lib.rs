@@ -14,6 +14,7 @@ mod program;
 mod scratch;
 mod skip;
 mod slow;
+mod terminal;
 mod tree;
 
 pub use disk::{BLOCK_BYTES, Content, Event, LoggedDisk};
@@ -23,6 +24,7 @@ pub use program::{command, json, measuring, names_in, only, stderr, stdout};
 pub use scratch::{FsKind, Scratch, SmallFs, each_fs, each_pair, fs, small_fs, small_fs_at};
 pub use skip::{is_root, skip, test_name};
 pub use slow::{Costs, SlowFs};
+pub use terminal::{on_terminal, open_terminal, resize_terminal, without_control_sequences};
 pub use tree::{Aspects, Tree, tree_differences};
 
 /// `len` pseudo-random bytes, the same for the same `seed`. No file system stores them as a hole or

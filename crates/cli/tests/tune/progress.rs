@@ -2,46 +2,25 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
-use testfs::names_in;
+use testfs::{names_in, open_terminal, resize_terminal, without_control_sequences};
 
 use crate::{Home, text};
 
-fn open_terminal(size: (u16, u16)) -> (OwnedFd, OwnedFd) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
-    grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other side");
-    let name = ptsname(&master, Vec::new()).expect("its name");
-    resize(&master, size);
-    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
-    let terminal = rustix::fs::open(&name, flags, rustix::fs::Mode::empty());
-    (master, terminal.expect("a terminal"))
-}
-
-fn resize(master: &OwnedFd, (rows, columns): (u16, u16)) {
-    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(master, size).expect("a size");
-}
-
 /// A line without its control sequences.
 fn plain(line: &str) -> String {
-    let mut parts = line.trim_end_matches('\r').split("\x1b[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    let is_end = |c: char| c.is_ascii_alphabetic();
-    parts.fold(first, |line, part| line + part.split_once(is_end).map_or("", |(_, text)| text))
+    without_control_sequences(line.trim_end_matches('\r'))
 }
 
 #[test]
 fn the_progress_fits_the_terminal_and_an_interrupt_prints_the_last_line() {
     let home = Home::new();
     let work = home.work();
-    let (master, terminal) = open_terminal((24, 80));
+    let (master, terminal) = open_terminal(24, 80);
     let mut child = home
         .command(&["tune", text(&work), "--time", "60"])
         .stdout(Stdio::null())
@@ -56,7 +35,7 @@ fn the_progress_fits_the_terminal_and_an_interrupt_prints_the_last_line() {
         String::from_utf8(bytes).expect("text")
     });
     std::thread::sleep(Duration::from_secs(3));
-    resize(&master, (10, 40));
+    resize_terminal(&master, 10, 40);
     std::thread::sleep(Duration::from_secs(3));
     kill_process(Pid::from_child(&child), Signal::INT).expect("sent");
     child.wait().expect("it ends");
@@ -85,7 +64,7 @@ fn the_progress_fits_the_terminal_and_an_interrupt_prints_the_last_line() {
 fn after_a_stop_nothing_is_overwritten() {
     let home = Home::new();
     let work = home.work();
-    let (master, terminal) = open_terminal((24, 80));
+    let (master, terminal) = open_terminal(24, 80);
     let child = home
         .command(&["tune", text(&work), "--time", "60"])
         .stdout(Stdio::null())
