@@ -5,11 +5,14 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anstyle::Style;
 use clap::{CommandFactory, Parser};
 use engines::{ENGINES, Engine, Pair};
 use serde::Serialize;
 
 use crate::sample_files::{directory_of, scratch_file, source, tried};
+use crate::terminal::output::{DIM, GOOD, REFUSED, SLOWER, styled_lines};
+use crate::terminal::text::wrapped_behind;
 use crate::terminal::{command, output};
 
 /// List the engines, and whether each works here.
@@ -63,7 +66,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let src = source(src_path)?;
     let pair = Pair::new(src.as_fd(), dst.as_fd());
     let rows: Vec<Row> = ENGINES.iter().map(|engine| row(engine, pair)).collect();
-    output::print(&if args.json { output::json(&rows)? } else { table(&rows) })?;
+    output::print(&if args.json { output::json(&rows)? } else { table(&rows, output::columns()) })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -73,15 +76,47 @@ fn row(engine: &'static Engine, pair: Pair<'_>) -> Row {
     Row { name: engine.name, verdict, reason, about: engine.about, shares: engine.shares }
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut text =
-        format!("{:<16} {:<6} what it does; what it shares or bypasses\n", "engine", "here");
+/// The columns of the names, with those between them and the verdicts.
+const NAME: usize = 17;
+
+/// The columns of the verdicts, in the same way.
+const VERDICT: usize = 7;
+
+/// The rows in lines of at most `columns` columns, except for words that are longer.
+fn table(rows: &[Row], columns: usize) -> String {
+    let head = format!("{:<NAME$}{:<VERDICT$}", "engine", "here");
+    let head = wrapped_behind(&head, "what it does; what it shares or bypasses", columns);
+    let mut text = styled_lines(DIM, &head);
     for row in rows {
-        text.push_str(&format!("{:<16} {:<6} {}\n", row.name, row.verdict, row.about));
-        text.push_str(&format!("{:<23} {}\n", "", row.shares));
+        text.push_str(&named(row, columns));
+        text.push_str(&below(row.shares, DIM, columns));
         if !row.reason.is_empty() {
-            text.push_str(&format!("{:<23} {}: {}\n", "", row.verdict, row.reason));
+            let reason = format!("{}: {}", row.verdict, row.reason);
+            text.push_str(&below(&reason, style(row.verdict), columns));
         }
     }
     text
+}
+
+/// The name and the verdict of `row`, in the style of the verdict, and what the engine does.
+fn named(row: &Row, columns: usize) -> String {
+    let first = format!("{:<NAME$}{:<VERDICT$}", row.name, row.verdict);
+    let plain = wrapped_behind(&first, row.about, columns);
+    let style = style(row.verdict);
+    let (name, rest) = plain.split_at(first.trim_end().len());
+    format!("{style}{name}{style:#}{rest}")
+}
+
+/// `text` in lines below what the engine does.
+fn below(text: &str, style: Style, columns: usize) -> String {
+    styled_lines(style, &wrapped_behind(&" ".repeat(NAME + VERDICT), text, columns))
+}
+
+fn style(verdict: &str) -> Style {
+    match verdict {
+        "yes" => GOOD,
+        "maybe" => SLOWER,
+        "no" => REFUSED,
+        _ => DIM,
+    }
 }

@@ -2,7 +2,6 @@
 //! messages and receipts of `haulage cp`.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 mod bench;
@@ -33,6 +32,8 @@ use docs::table::{Argument, Table};
 use docs::{of_clap, overview};
 use man_command::Page;
 use terminal::command::with_color;
+use terminal::output;
+use terminal::text::{wrapped, wrapped_behind};
 
 /// A subcommand.
 struct Command {
@@ -45,11 +46,14 @@ struct Command {
     arguments: Option<fn() -> clap::Command>,
 }
 
+/// The help is in so many columns at most, also in a pipe.
+const HELP_COLUMNS: usize = 80;
+
 /// The subcommands, in the order of the help.
 static COMMANDS: &[Command] = &[
     Command {
         name: "race",
-        about: "measure all variants on one file or directory, and name the fastest",
+        about: "measure all variants on one file or directory; name the fastest",
         main: race::main,
         arguments: Some(race::arguments),
     },
@@ -197,26 +201,29 @@ pub fn run() -> ExitCode {
 }
 
 fn help() -> String {
-    let mut text = String::from(
-        "haulage copies files with the fastest engine for your machine, and measures which one that is.\n\
-         \n\
-         Usage: haulage COMMAND [ARGUMENT]...\n\
-         \n\
-         Commands:\n",
+    let columns = output::columns().min(HELP_COLUMNS);
+    let mut text = wrapped(
+        "haulage copies files with the fastest engine for your machine, and measures which one that is.",
+        columns,
+        "",
     );
+    text.push_str("\nUsage: haulage COMMAND [ARGUMENT]...\n\nCommands:\n");
     for Command { name, about, .. } in COMMANDS {
-        text.push_str(&format!("  {name:<13}{about}\n"));
+        text.push_str(&wrapped_behind(&format!("  {name:<13}"), about, columns));
     }
-    text.push_str(
-        "\n'haulage COMMAND --help' describes a command. A haulage that is named cp acts as 'haulage cp'.\n",
-    );
+    text.push('\n');
+    let end = "'haulage COMMAND --help' describes a command. A haulage that is named cp acts as 'haulage cp'.";
+    text.push_str(&wrapped(end, columns, ""));
     text
 }
 
 fn print(text: &str) -> ExitCode {
-    match std::io::stdout().write_all(text.as_bytes()) {
+    match output::print(text) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("haulage: {}", error_text::one_line(&error));
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use clap::{Parser, ValueEnum};
     after_help = "Exit status: 0; 1 if a run cannot be read; 2 for bad usage. With --fail-on slower \
         also 1 if a variant is slower by more than --delta, or if the runs have no cell in common.\n\n\
         Examples:\n  \
-        haulage compare runs/20260131T120000Z-host-engines runs/20260207T120000Z-host-engines\n  \
+        haulage compare runs/20260131T120000Z-* runs/20260207T120000Z-*\n  \
         haulage compare before after --fail-on slower --delta 5"
 )]
 pub(super) struct Args {

@@ -48,6 +48,7 @@ use values::Generated;
 
 use crate::docs::completions::{Completed, Shell, script};
 use crate::last_words;
+use crate::terminal::output;
 use crate::version;
 
 /// Runs `cp` with the arguments after the command's name. `completions` returns the script for all of
@@ -55,7 +56,7 @@ use crate::version;
 pub(crate) fn main(arguments: Vec<OsString>, completions: fn(Shell) -> String) -> ExitCode {
     let mut warn = |warning: Warning| put(warning.line().as_bytes());
     match parse::parse(arguments, &Environment::of_process(), &mut warn) {
-        Ok(Command::Help) => print(&help::text(&invocation::in_full())),
+        Ok(Command::Help) => print(&help::text(&invocation::in_full(), output::columns())),
         Ok(Command::Version) => print(&version::text("cp (haulage)")),
         Ok(Command::Generate(Generated::Man)) => {
             print(&if invocation::is_called_cp() { man::page(true, &[]) } else { page() })
@@ -87,7 +88,7 @@ pub fn run_as_rank(arguments: Vec<OsString>, job: &Arc<dyn Job>) -> ExitCode {
     let mut warn = |warning: Warning| put(warning.line().as_bytes());
     let command = match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Copy(command)) => command,
-        Ok(Command::Help) if job.is_first() => return print(&help::text("haulage-mpi cp")),
+        Ok(Command::Help) if job.is_first() => return print(&help::text("haulage-mpi cp", output::columns())),
         Ok(Command::Version) if job.is_first() => {
             return print(&version::text("cp (haulage)"));
         }

@@ -26,7 +26,7 @@ const TIME: Duration = Duration::from_secs(20);
 #[command(
     infer_long_args = true,
     after_help = "Examples:\n  \
-        haulage race                              a file of random bytes, in the current directory\n  \
+        haulage race                     a file of random bytes, in this directory\n  \
         haulage race big.iso /mnt/usb --state cold\n  \
         haulage race --engines sendfile,splice:1M,pipe=1M,read_write:256K@2 --time 60\n\n\
         Exit status: 0; 1 if the race could not be run, a copy was wrong, or no run had the state of \

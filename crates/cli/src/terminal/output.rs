@@ -17,7 +17,10 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 /// The style of the fastest variant.
 pub(crate) const BEST: Style = AnsiColor::Green.on_default().bold();
 
-/// The style of what is slower.
+/// The style of what works here.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+
+/// The style of what is slower, or works with a limitation.
 pub(crate) const SLOWER: Style = AnsiColor::Yellow.on_default();
 
 /// The style of what does not work here.
@@ -63,6 +66,11 @@ pub(crate) fn columns() -> usize {
 pub(crate) fn styled(style: Style, text: &str) -> String {
     let text = text.trim_end();
     format!("{style}{text}{style:#}\n")
+}
+
+/// Each of `lines` in `style`.
+pub(crate) fn styled_lines(style: Style, lines: &str) -> String {
+    lines.lines().map(|line| styled(style, line)).collect()
 }
 
 /// Where an option such as `--json FILE` writes: a file, or standard output for `-`.

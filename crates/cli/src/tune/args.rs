@@ -26,12 +26,12 @@ use crate::terminal::output::is_stream;
     after_help = "The profile is the file that HAULAGE_PROFILE names, or else \
         $XDG_CONFIG_HOME/haulage/profile.toml, by default in ~/.config. It can be edited by hand.\n\n\
         Examples:\n  \
-        haulage tune /data                    copies within /data\n  \
-        haulage tune /data /backup /mnt/usb   from /data to each of the others\n  \
-        haulage tune /data /backup --dry-run  what would be measured\n  \
-        haulage tune /data --export FILE      measure, and write a record to contribute\n  \
-        haulage tune --show                   the stored results\n  \
-        haulage tune --forget /mnt/usb        remove the results for /mnt/usb"
+        haulage tune /data                     copies within /data\n  \
+        haulage tune /data /backup /mnt/usb    from /data to each other one\n  \
+        haulage tune /data /backup --dry-run   what would be measured\n  \
+        haulage tune /data --export FILE       write a record to contribute\n  \
+        haulage tune --show                    the stored results\n  \
+        haulage tune --forget /mnt/usb         remove results for /mnt/usb"
 )]
 pub(super) struct Args {
     /// The source directory, then the destination directories [default: copies within the first]
@@ -140,7 +140,7 @@ impl Args {
         }
         let pairs = match self.dirs.as_slice() {
             [] => {
-                let text = "missing directory to measure in; see haulage tune --help";
+                let text = "missing directory to measure in, such as '.'; see haulage tune --help";
                 return Err(usage_error(text.to_owned()));
             }
             [only] => vec![(only.clone(), only.clone())],

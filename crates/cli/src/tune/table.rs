@@ -1,4 +1,4 @@
-//! The plan and the results of a search, as tables that fit 80 columns.
+//! The plan and the results of a search, as tables that fit 80 columns, and 60 with more lines.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use lab::tune::plan::Plan;
 use lab::tune::record::{Finding, Loss, Record, VariantResult};
 use lab::words;
 
-use crate::terminal::output::{BEST, BOLD, DIM, styled};
+use crate::terminal::output::{BEST, BOLD, DIM, styled, styled_lines};
 use crate::terminal::text::wrapped;
 
 /// The most columns of a paragraph, however wide the terminal is.
@@ -49,7 +49,11 @@ pub(super) fn of_plan(
                     files => format!("{files} files of {bytes}"),
                 };
                 let seconds = planned.seconds;
-                out.push_str(&format!("  {words:<47} {files:<21} {seconds:>5.1} s\n"));
+                let row = format!("  {words:<47} {files:<21} {seconds:>5.1} s");
+                out.push_str(&match row.chars().count() <= columns {
+                    true => row + "\n",
+                    false => format!("  {words}\n    {files}, {seconds:.1} s\n"),
+                });
             }
             Some(why) => {
                 let text = format!("  {words}: not measured: {why}");
@@ -88,7 +92,10 @@ pub(super) fn of_record(
             .max()
             .unwrap_or(0)
             .clamp(VARIANT.len(), VARIANT_MAX);
-        out.push_str(&styled(DIM, &head(width)));
+        // Where the row does not fit, each variant has a line of its own.
+        let numbers = RATE + 1 + 3 * (LOSS + 1);
+        let width = if SITUATION + 1 + width + numbers <= columns { width } else { 0 };
+        out.push_str(&styled_lines(DIM, &head(width)));
         for (size, no_cache) in classes(&measured) {
             out.push_str(&format!("{}\n", class(size, no_cache)));
             let of_class = |it: &&&Finding| it.size == size && it.no_cache == no_cache;
@@ -123,7 +130,8 @@ fn heading(record: &Record, measured: usize, file_systems: &FileSystems) -> Stri
 
 fn head(width: usize) -> String {
     let losses = ["default", "GNU cp", "c_f_range"].map(|head| format!(" {head:>LOSS$}"));
-    format!("{:<SITUATION$} {:<width$} {:>RATE$}{}", "situation", VARIANT, "MB/s", losses.concat())
+    let variant = padded(VARIANT, width);
+    format!("{:<SITUATION$} {variant} {:>RATE$}{}", "situation", "MB/s", losses.concat())
 }
 
 fn row(finding: &Finding, width: usize) -> String {
@@ -139,13 +147,18 @@ fn row(finding: &Finding, width: usize) -> String {
             format!(" {cell:>LOSS$}")
         });
     // Padded first: escape sequences have no width.
-    let name = match chosen.name.chars().count() > width {
-        true => format!("{}\n{:indent$}", chosen.name, "", indent = SITUATION + 1 + width),
-        false => format!("{:<width$}", chosen.name),
-    };
+    let name = padded(&chosen.name, width);
     let gains = finding.choice.as_deref() != Some(finding.default.as_str());
     let name = if gains { format!("{BEST}{name}{BEST:#}") } else { name };
     format!("{situation:<SITUATION$} {name} {rate:>RATE$}{}\n", losses.concat())
+}
+
+/// `name` in `width` columns, or on the rest of its line and so many columns of the next.
+fn padded(name: &str, width: usize) -> String {
+    match name.chars().count() > width {
+        true => format!("{name}\n{:indent$}", "", indent = SITUATION + 1 + width),
+        false => format!("{name:<width$}"),
+    }
 }
 
 /// The situation without its size class.
@@ -316,6 +329,15 @@ mod tests {
             (many.len(), many[6].as_str()),
             (7, "3 more slow modes are in the results of --json.")
         );
+    }
+
+    #[test]
+    fn a_variant_that_does_not_fit_has_a_line_of_its_own() {
+        let head = head(0);
+        let lines: Vec<&str> = head.lines().collect();
+        assert_eq!(lines[0], "situation           best variant");
+        assert!(lines[1].starts_with(&" ".repeat(SITUATION + 1)) && lines[1].len() <= 60, "{head}");
+        assert_eq!(super::head(12).lines().count(), 1);
     }
 
     #[test]

@@ -3,8 +3,11 @@
 use crate::cp::flags::flag::{Flag, Origin};
 use crate::cp::flags::{gnu_in_help_order, own};
 
-/// The width of a terminal. Lines are shorter.
+/// Lines are shorter, as those of GNU cp, also on wider terminals and in pipes.
 const COLUMNS: usize = 80;
+
+/// Less would leave the texts of options too narrow.
+const COLUMNS_MIN: usize = 60;
 
 /// The column of the second column: an option's text.
 const TEXT_COLUMN: usize = 31;
@@ -33,28 +36,29 @@ const NOTES: &[&str] = &[
     "The exit status is 0 if everything was copied, else 1.",
 ];
 
-/// The text of `--help` for a program that was called as `called`.
-pub(crate) fn text(called: &str) -> String {
+/// The text of `--help` for a program that was called as `called`, on a terminal of `columns` columns.
+pub(crate) fn text(called: &str, columns: usize) -> String {
+    let columns = columns.clamp(COLUMNS_MIN, COLUMNS);
     let mut text = String::new();
     for (index, synopsis) in SYNOPSES.iter().enumerate() {
         let begin = if index == 0 { "Usage:" } else { "  or: " };
         text.push_str(&format!("{begin} {called} {synopsis}\n"));
     }
-    text.push_str(&filled(SUMMARY, 0));
+    text.push_str(&filled(SUMMARY, 0, columns));
     text.push('\n');
-    text.push_str(&filled(ARGUMENTS, 0));
+    text.push_str(&filled(ARGUMENTS, 0, columns));
     text.push('\n');
-    gnu_in_help_order().for_each(|flag| text.push_str(&entry(flag)));
+    gnu_in_help_order().for_each(|flag| text.push_str(&entry(flag, columns)));
     text.push_str(&format!("\n{OWN_HEADING}\n"));
-    own().for_each(|flag| text.push_str(&entry(flag)));
+    own().for_each(|flag| text.push_str(&entry(flag, columns)));
     for note in NOTES {
         text.push('\n');
-        text.push_str(&filled(note, 0));
+        text.push_str(&filled(note, 0, columns));
     }
     text
 }
 
-fn entry(flag: &Flag) -> String {
+fn entry(flag: &Flag, columns: usize) -> String {
     // Scripts that compare the options of GNU cp with its --help look for lines that start with six
     // blanks and two dashes. Other options start with four blanks.
     let indent = match (flag.shorts.is_empty(), flag.origin) {
@@ -63,7 +67,7 @@ fn entry(flag: &Flag) -> String {
         (true, Origin::Own) => "    ",
     };
     let label = format!("{indent}{}", flag.label());
-    let help = filled(flag.help, TEXT_COLUMN);
+    let help = filled(flag.help, TEXT_COLUMN, columns);
     // At least two blanks separate the columns.
     if label.len() + 2 <= TEXT_COLUMN {
         format!("{label:<TEXT_COLUMN$}{}", help.trim_start())
@@ -72,12 +76,12 @@ fn entry(flag: &Flag) -> String {
     }
 }
 
-/// `text` in lines that start at column `indent`.
-fn filled(text: &str, indent: usize) -> String {
+/// `text` in lines that start at column `indent` and are shorter than `columns`.
+fn filled(text: &str, indent: usize, columns: usize) -> String {
     let mut lines = String::new();
     let mut line = String::new();
     for word in text.split_whitespace() {
-        if !line.is_empty() && indent + line.len() + 1 + word.len() > COLUMNS - 1 {
+        if !line.is_empty() && indent + line.len() + 1 + word.len() > columns - 1 {
             lines.push_str(&format!("{:indent$}{line}\n", ""));
             line.clear();
         }
@@ -95,14 +99,16 @@ mod tests {
 
     #[test]
     fn every_option_is_shown_within_the_columns() {
-        let text = text("cp");
-        for flag in gnu_in_help_order().chain(own()) {
-            assert!(text.contains(&flag.label()), "{} is missing", flag.label());
-            assert!(!flag.help.is_empty(), "{} has no text", flag.label());
-        }
-        for line in text.lines() {
-            assert!(line.chars().count() < COLUMNS, "too long: {line}");
-            assert_eq!(line, line.trim_end());
+        for (terminal, columns) in [(40, 60), (60, 60), (72, 72), (80, 80), (200, 80)] {
+            let text = text("cp", terminal);
+            for flag in gnu_in_help_order().chain(own()) {
+                assert!(text.contains(&flag.label()), "{} is missing", flag.label());
+                assert!(!flag.help.is_empty(), "{} has no text", flag.label());
+            }
+            for line in text.lines() {
+                assert!(line.chars().count() < columns, "too long for {columns}: {line}");
+                assert_eq!(line, line.trim_end());
+            }
         }
     }
 }

@@ -1,0 +1,90 @@
+//! What the commands print on terminals of 60 to 200 columns, in pipes, and with colours off or on.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use testfs::{names_in, on_terminal, stdout, without_control_sequences};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_haulage");
+
+const COLUMNS: [u16; 3] = [60, 80, 200];
+
+/// Commands that only look and print. `RUN` stands for a run directory.
+const PRINTING: &[&[&str]] = &[
+    &["engines"],
+    &["engines", ".", "/dev/shm"],
+    &["doctor"],
+    &["doctor", ".", "/dev/shm"],
+    &["bench", "--list"],
+    &["bench", "engines", "--part", "warm", "--scale", "0.01", "--dry-run"],
+    &["tune", "--dry-run", "."],
+    &["compare", "RUN", "RUN"],
+    &["report", "--text", "RUN"],
+];
+
+/// A run directory that is kept for tests.
+fn run_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/runs/small")
+}
+
+fn command(args: &[&str], dir: &Path) -> Command {
+    let run = run_dir();
+    let args = args.iter().map(|&arg| if arg == "RUN" { run.as_os_str() } else { arg.as_ref() });
+    let mut command = testfs::command(PROGRAM);
+    command.args(args).current_dir(dir).env_remove("NO_COLOR").env("XDG_STATE_HOME", "/missing");
+    command
+}
+
+/// What it prints on a terminal of `columns` columns. Every line fits.
+fn fitting(args: &[&str], command: Command, columns: u16) -> String {
+    let (status, text) = on_terminal(command, columns);
+    assert!(status.success(), "{args:?}: {status}: {text}");
+    for line in without_control_sequences(&text).lines() {
+        // Paths, commands to type and names of machines are words that cannot be broken.
+        let is_one_word = line.split_whitespace().count() <= 2;
+        let width = line.chars().count();
+        assert!(width <= usize::from(columns) || is_one_word, "{args:?}, {columns}: {line}");
+    }
+    text
+}
+
+#[test]
+fn every_line_fits_and_colours_obey() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for args in PRINTING {
+        for columns in COLUMNS {
+            let text = fitting(args, command(args, dir.path()), columns);
+            let mut without = command(args, dir.path());
+            without.env("NO_COLOR", "1");
+            let plain = fitting(args, without, columns);
+            assert!(!plain.contains('\x1b'), "{args:?}: {plain}");
+            // One that has no colours would obey without doing anything.
+            assert!(text.contains("\x1b["), "{args:?} has no styles: {text}");
+        }
+        let piped = command(args, dir.path()).output().expect("haulage runs");
+        assert!(!stdout(&piped).contains('\x1b'), "{args:?}");
+        let always = command(args, dir.path()).arg("--color=always").output();
+        assert!(stdout(&always.expect("haulage runs")).contains("\x1b["), "{args:?}");
+        let mut never = command(args, dir.path());
+        never.arg("--color=never");
+        assert!(!fitting(args, never, 80).contains('\x1b'), "{args:?}");
+    }
+    assert_eq!(names_in(dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn every_help_fits() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let help = stdout(&command(&["--help"], dir.path()).output().expect("haulage runs"));
+    let (_, list) = help.split_once("Commands:\n").expect("a list of commands");
+    let names = list.lines().take_while(|line| !line.is_empty());
+    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"engines") && names.contains(&"cp"), "{names:?}");
+    for columns in COLUMNS {
+        fitting(&["--help"], command(&["--help"], dir.path()), columns);
+        for name in &names {
+            let args = [*name, "--help"];
+            fitting(&args, command(&args, dir.path()), columns);
+        }
+    }
+}
