@@ -1,11 +1,11 @@
-//! Builds the program so that its bytes do not depend on the directories of the builder.
+//! Builds the program and the library so that their bytes do not depend on the directories of the builder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use super::checkout::{CLI_FOLDER, Checkout};
+use super::checkout::{CAPI_FOLDER, CLI_FOLDER, Checkout};
 
 /// Which C library the program is linked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,30 +18,93 @@ pub(super) enum Libc {
 
 /// Builds the program with the profile `dist` and returns its path.
 pub(super) fn program(checkout: &Checkout, libc: Libc) -> anyhow::Result<PathBuf> {
-    // Flags in RUSTFLAGS would make cargo compile everything anew in each of two directories with
-    // different flags. This one is for packages alone.
-    let target_dir = checkout.out_dir().join("target");
-    let mut cargo = Command::new(cargo());
-    cargo.current_dir(checkout.root());
-    cargo.args(["build", "--locked", "--profile", "dist", "--manifest-path"]);
-    cargo.arg(Path::new(CLI_FOLDER).join("Cargo.toml"));
-    let mut program = target_dir.clone();
+    let mut program = checkout.out_dir().join("target");
+    let mut cargo = cargo_for_packages(checkout, "build", CLI_FOLDER)?;
     if libc == Libc::Musl {
         let target = musl_target();
         require_target(&target)?;
         cargo.args(["--target", &target]);
         program.push(target);
     }
-    cargo.env("CARGO_TARGET_DIR", &target_dir);
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", remapped(checkout)?.join("\x1f"));
-    // Flags of the environment would be part of the bytes.
-    cargo.env_remove("RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
-    cargo.env("SOURCE_DATE_EPOCH", checkout.epoch_s().to_string());
     let status = cargo.status().context("cargo cannot be started")?;
     ensure!(status.success(), "cargo build: {status}{}", advice(libc));
     program.extend(["dist", "haulage"]);
     ensure!(program.is_file(), "'{}' was not built", program.display());
     Ok(program)
+}
+
+/// The library for C, as it is built.
+#[derive(Clone, Debug)]
+pub(super) struct Library {
+    /// With the soname of [`soname`].
+    pub(super) shared: PathBuf,
+    pub(super) archive: PathBuf,
+    /// The libraries that a program needs which is linked with the archive, as options of the linker.
+    pub(super) private_libraries: String,
+}
+
+/// Builds the library with the profile `dist`, as cargo-c does: both kinds in one compilation, without the crate
+/// for Rust, which would rule link-time optimisation out.
+pub(super) fn library(checkout: &Checkout) -> anyhow::Result<Library> {
+    let mut cargo = cargo_for_packages(checkout, "rustc", CAPI_FOLDER)?;
+    cargo.args(["--lib", "--crate-type", "cdylib,staticlib", "--features", "capi", "--"]);
+    cargo.arg(format!("-Clink-arg=-Wl,-soname,{}", soname(checkout)?));
+    // Relative, so that a build in another directory has the same options. It is written when the library is
+    // compiled, and is kept with it.
+    let list = "target/dist-packages/target/native-static-libs";
+    cargo.arg(format!("--print=native-static-libs={list}"));
+    let status = cargo.status().context("cargo cannot be started")?;
+    ensure!(status.success(), "cargo rustc: {status}");
+    let library = Library {
+        shared: checkout.out_dir().join("libhaulage.so"),
+        archive: checkout.out_dir().join("libhaulage.a"),
+        private_libraries: String::from_utf8(checkout.read(Path::new(list))?)?.trim().to_owned(),
+    };
+    // The profile leaves a library its table of symbols, and the archive, which nothing links, the debug
+    // information of the standard library.
+    let dir = checkout.out_dir().join("target/dist");
+    strip("--strip-unneeded", &dir.join("libhaulage_capi.so"), &library.shared)?;
+    strip("--strip-debug", &dir.join("libhaulage_capi.a"), &library.archive)?;
+    Ok(library)
+}
+
+/// Writes `from` without what `what` says to `to`.
+fn strip(what: &str, from: &Path, to: &Path) -> anyhow::Result<()> {
+    let mut strip = Command::new("strip");
+    strip.args([what, "--enable-deterministic-archives", "-o"]).arg(to).arg(from);
+    let status =
+        strip.status().context("strip cannot be started; it is in the package binutils")?;
+    ensure!(status.success(), "strip: {status}");
+    Ok(())
+}
+
+/// The name by which programs find the shared library: `libhaulage.so.0.1`. The manifest says, for cargo-c, how
+/// many numbers of the version a change of the interface changes.
+pub(super) fn soname(checkout: &Checkout) -> anyhow::Result<String> {
+    let manifest = checkout.read(&Path::new(CAPI_FOLDER).join("Cargo.toml"))?;
+    let manifest = String::from_utf8(manifest).context("the manifest of the library")?;
+    let key = "version_suffix_components = ";
+    let numbers = manifest.lines().find_map(|line| line.strip_prefix(key)?.parse::<usize>().ok());
+    let numbers = numbers.with_context(|| format!("{CAPI_FOLDER}/Cargo.toml has no {key}"))?;
+    let version: Vec<&str> = checkout.version().split('.').take(numbers).collect();
+    Ok(format!("libhaulage.so.{}", version.join(".")))
+}
+
+/// `cargo COMMAND` for the crate in `folder`, with the profile `dist`, so that the bytes depend on nothing but the
+/// commit and the tools.
+fn cargo_for_packages(checkout: &Checkout, command: &str, folder: &str) -> anyhow::Result<Command> {
+    let mut cargo = Command::new(cargo());
+    cargo.current_dir(checkout.root());
+    cargo.args([command, "--locked", "--profile", "dist", "--manifest-path"]);
+    cargo.arg(Path::new(folder).join("Cargo.toml"));
+    // Flags in RUSTFLAGS would make cargo compile everything anew in each of two directories with
+    // different flags. This one is for packages alone.
+    cargo.env("CARGO_TARGET_DIR", checkout.out_dir().join("target"));
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", remapped(checkout)?.join("\x1f"));
+    // Flags of the environment would be part of the bytes.
+    cargo.env_remove("RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
+    cargo.env("SOURCE_DATE_EPOCH", checkout.epoch_s().to_string());
+    Ok(cargo)
 }
 
 /// The cargo that runs xtask.

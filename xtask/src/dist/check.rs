@@ -1,16 +1,19 @@
-//! Installs a package in a fresh root, tries the commands as an ordinary user, removes the package and looks
-//! for what is left.
+//! Installs packages in a fresh root, tries the commands and the library as an ordinary user, removes the packages
+//! and looks for what is left.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
+use super::c_program;
 use super::checkout::Checkout;
 use super::format::Format;
 use super::fresh_root::{FreshRoot, User};
+use super::package::{Package, Packages, STANDARD_DIRS};
 
 /// A script of the user and what it must print. It must not fail. `PREFIX` is where the package is.
 type Trial = (&'static str, &'static str);
@@ -56,23 +59,88 @@ const TRIALS_OF_DEB: &[Trial] =
 /// What the trials make in the home directory.
 const MADE: &[&str] = &["copy", "second", "tree"];
 
+/// Those of the library, with the program of the README.
+const TRIALS_OF_LIBRARY: &[Trial] = &[
+    (
+        "mkdir -p tree/sub; head -c 3000000 /dev/urandom > tree/sub/file\n\
+         ./shared tree first && diff -r tree first && echo same",
+        "same",
+    ),
+    ("./static tree second && diff -r tree second && echo same", "same"),
+    ("./shared missing third || echo failed", "failed"),
+    ("ldd ./shared", "libhaulage.so."),
+    ("ldd ./static | grep libhaulage || echo linked statically", "linked statically"),
+    ("zcat PREFIX/share/man/man3/haulage.3.gz", ".TH HAULAGE 3"),
+];
+
+const MADE_OF_LIBRARY: &[&str] = &["first", "second", "shared", "static", "tree"];
+
 /// What the package manager itself writes down.
 const BOOKS: &[&str] = &["var/lib/dpkg", "var/lib/rpm", "var/log", "var/cache"];
 
-/// Checks `package` and prints what does not hold. Returns whether everything holds.
-pub(super) fn check(checkout: &Checkout, format: Format, package: &Path) -> anyhow::Result<bool> {
+/// What is installed together, and tried.
+struct Subject<'p> {
+    name: String,
+    packages: Vec<&'p Package>,
+    trials: Vec<&'static Trial>,
+    /// What the trials and their preparation make in the home directory, sorted.
+    made: &'static [&'static str],
+}
+
+/// Checks the program's package, and those of the library, and prints what does not hold. Returns whether
+/// everything holds.
+pub(super) fn check(
+    checkout: &Checkout,
+    format: Format,
+    packages: &Packages,
+) -> anyhow::Result<bool> {
+    let of_deb = if format == Format::Deb { TRIALS_OF_DEB } else { &[] };
+    let program = Subject {
+        name: format.name().to_owned(),
+        packages: vec![&packages.program],
+        trials: TRIALS.iter().chain(of_deb).collect(),
+        made: MADE,
+    };
+    let holds = check_in_fresh_root(checkout, format, &program, |_| Ok(()))?;
+    if packages.library.is_empty() {
+        return Ok(holds);
+    }
+    if !c_program::can_be_compiled() {
+        println!("{}: SKIPPED: the library, which takes cc and pkg-config to try", format.name());
+        return Ok(holds);
+    }
+    let library = Subject {
+        name: format!("{}, library", format.name()),
+        packages: packages.library.iter().collect(),
+        trials: TRIALS_OF_LIBRARY.iter().collect(),
+        made: MADE_OF_LIBRARY,
+    };
+    let compile = |root: &FreshRoot| c_program::compile(checkout, root);
+    Ok(check_in_fresh_root(checkout, format, &library, compile)? && holds)
+}
+
+/// Installs what `subject` names, prepares its trials and runs them, and removes it again.
+fn check_in_fresh_root(
+    checkout: &Checkout,
+    format: Format,
+    subject: &Subject<'_>,
+    prepare: impl FnOnce(&FreshRoot) -> anyhow::Result<()>,
+) -> anyhow::Result<bool> {
     let root = FreshRoot::make(checkout)?;
     if format == Format::Rpm {
-        // Systems with rpm have it from the package filesystem.
-        fs::create_dir_all(root.path().join("usr/share/licenses"))?;
+        for dir in STANDARD_DIRS {
+            fs::create_dir_all(root.path().join(dir))?;
+        }
     }
     let before = root.listing()?;
     let mut problems = Vec::new();
-    let prefix = install(&root, format, package)?;
+    let prefix = install(&root, format, &subject.packages)?;
     let installed = root.listing()?.len() - before.len();
-    let of_deb = if format == Format::Deb { TRIALS_OF_DEB } else { &[] };
-    for (script, expected) in TRIALS.iter().chain(of_deb) {
-        let script = format!("PATH={prefix}/bin:$PATH\n{}", script.replace("PREFIX", &prefix));
+    prepare(&root)?;
+    for (script, expected) in &subject.trials {
+        // A Debian looks for libraries where its packages have them, and not where those of rpm do.
+        let paths = format!("PATH={prefix}/bin:$PATH; export LD_LIBRARY_PATH={prefix}/lib64");
+        let script = format!("{paths}\n{}", script.replace("PREFIX", &prefix));
         let output = root.run(User::Ordinary, &script)?;
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         if !output.status.success() || !text.contains(expected) {
@@ -80,61 +148,79 @@ pub(super) fn check(checkout: &Checkout, format: Format, package: &Path) -> anyh
         }
     }
     let made = root.empty_home()?;
-    if made != MADE {
-        problems.push(format!("the commands left {made:?} in the home directory, not {MADE:?}"));
+    if made != subject.made {
+        let expected = subject.made;
+        problems
+            .push(format!("the commands left {made:?} in the home directory, not {expected:?}"));
     }
-    remove(&root, format, &prefix)?;
+    remove(&root, format, &subject.packages, &prefix)?;
     problems.extend(differences(&before, &root.listing()?));
     for problem in &problems {
-        eprintln!("xtask: {}: {problem}", format.name());
+        eprintln!("xtask: {}: {problem}", subject.name);
     }
     println!(
         "{}: {installed} files and directories installed in a fresh root, {} scripts run as an ordinary \
          user, removed; {}",
-        format.name(),
-        TRIALS.len() + of_deb.len(),
+        subject.name,
+        subject.trials.len(),
         if problems.is_empty() { "nothing is left" } else { "PROBLEMS, see above" },
     );
     Ok(problems.is_empty())
 }
 
-/// Installs the package. Returns the prefix of its files.
-fn install(root: &FreshRoot, format: Format, package: &Path) -> anyhow::Result<String> {
+/// Installs the packages. Returns the prefix of their files.
+fn install(root: &FreshRoot, format: Format, packages: &[&Package]) -> anyhow::Result<String> {
+    let paths = packages.iter().map(|package| package.path.as_path());
     match format {
         Format::Deb => {
-            let inside = root.path().join("package.deb");
-            fs::copy(package, &inside).context("the package into the root")?;
-            as_root(root, "dpkg --install /package.deb")?;
-            fs::remove_file(inside)?;
+            let inside = root.path().join("packages");
+            fs::create_dir(&inside)?;
+            for path in paths {
+                let name = path.file_name().context("a name")?;
+                fs::copy(path, inside.join(name)).context("the package into the root")?;
+            }
+            as_root(root, "dpkg --install /packages/*.deb")?;
+            fs::remove_dir_all(inside)?;
             Ok("/usr".to_owned())
         }
         Format::Rpm => {
-            // The packages that it needs are those of Debian there, of which rpm knows nothing.
-            rpm(root, &["--install", "--nodeps"], package)?;
+            // The packages that they need are those of Debian there, of which rpm knows nothing.
+            rpm(root, &["--install", "--nodeps"], paths)?;
             Ok("/usr".to_owned())
         }
         Format::Tar => {
+            let [package] = packages else { bail!("a tarball is alone") };
             let mut tar = Command::new("tar");
-            tar.arg("--extract").arg("--file").arg(package);
+            tar.arg("--extract").arg("--file").arg(&package.path);
             tar.arg("--directory").arg(root.path().join("opt"));
             run(&mut tar)?;
-            let name = package.file_name().context("a name")?.to_string_lossy().into_owned();
+            let name = package.path.file_name().context("a name")?.to_string_lossy().into_owned();
             Ok(format!("/opt/{}", name.trim_end_matches(".tar.gz")))
         }
     }
 }
 
-fn remove(root: &FreshRoot, format: Format, prefix: &str) -> anyhow::Result<()> {
+fn remove(
+    root: &FreshRoot,
+    format: Format,
+    packages: &[&Package],
+    prefix: &str,
+) -> anyhow::Result<()> {
+    let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
     match format {
-        Format::Deb => as_root(root, "dpkg --purge haulage"),
-        Format::Rpm => rpm(root, &["--erase"], Path::new("haulage")),
+        Format::Deb => as_root(root, &format!("dpkg --purge {}", names.join(" "))),
+        Format::Rpm => rpm(root, &["--erase"], names),
         Format::Tar => Ok(fs::remove_dir_all(root.path().join(prefix.trim_start_matches('/')))?),
     }
 }
 
-fn rpm(root: &FreshRoot, args: &[&str], package: &Path) -> anyhow::Result<()> {
+fn rpm(
+    root: &FreshRoot,
+    args: &[&str],
+    packages: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> anyhow::Result<()> {
     let mut rpm = Command::new("rpm");
-    rpm.arg("--root").arg(root.path()).args(["--dbpath", "/var/lib/rpm"]).args(args).arg(package);
+    rpm.arg("--root").arg(root.path()).args(["--dbpath", "/var/lib/rpm"]).args(args).args(packages);
     run(&mut rpm).context("rpm is in the Debian package rpm")
 }
 

@@ -20,8 +20,14 @@ impl Format {
         }
     }
 
-    /// Where its files are staged, from the root of the checkout. `package.metadata.deb` names it too.
+    /// Where the files of the program's package are staged, from the root of the checkout.
+    /// `package.metadata.deb` names it too.
     pub(super) fn stage_dir(self) -> PathBuf {
-        Path::new("target/dist-packages/stage").join(self.name())
+        self.stage_dir_of(self.name())
+    }
+
+    /// Where the files of another package are staged.
+    pub(super) fn stage_dir_of(self, name: &str) -> PathBuf {
+        Path::new("target/dist-packages/stage").join(name)
     }
 }

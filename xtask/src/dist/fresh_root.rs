@@ -56,6 +56,11 @@ impl FreshRoot {
         self.dir.path()
     }
 
+    /// The home of the user, from outside.
+    pub(super) fn home(&self) -> PathBuf {
+        self.path().join(HOME)
+    }
+
     /// Runs a shell script in the home directory, in namespaces of its own: its mounts and processes end
     /// with it.
     pub(super) fn run(&self, user: User, script: &str) -> anyhow::Result<Output> {

@@ -1,4 +1,4 @@
-//! The licences of what the program contains besides haulage: crates, fonts, scripts, libraries.
+//! The licences of what the program or the library contains besides haulage: crates, fonts, scripts, libraries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,10 +8,10 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use super::build::cargo;
-use super::checkout::{CLI_FOLDER, Checkout};
+use super::checkout::{CAPI_FOLDER, CLI_FOLDER, Checkout};
 use super::format::Format;
 
-/// What is contained and is no crate, with the file of its licence.
+/// What the program contains that is no crate, with the file of its licence.
 const VENDORED: &[(&str, &str)] = &[
     ("DejaVu Sans (subset)", "crates/report/assets/DejaVu-LICENSE"),
     ("plotly.js (cartesian bundle)", "crates/report/assets/plotly-LICENSE"),
@@ -20,19 +20,53 @@ const VENDORED: &[(&str, &str)] = &[
 /// musl is in the static program only.
 const MUSL: (&str, &str) = ("musl", "packaging/musl-LICENSE");
 
+/// What is linked from crates.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Linked {
+    /// The program, in a package of this format.
+    Program(Format),
+    /// The library for C.
+    Library,
+}
+
+impl Linked {
+    fn name(self) -> &'static str {
+        match self {
+            Linked::Program(_) => "program",
+            Linked::Library => "library",
+        }
+    }
+
+    fn folder(self) -> &'static str {
+        match self {
+            Linked::Program(_) => CLI_FOLDER,
+            Linked::Library => CAPI_FOLDER,
+        }
+    }
+
+    /// What is no crate.
+    fn vendored(self) -> Vec<(&'static str, &'static str)> {
+        match self {
+            Linked::Program(Format::Tar) => VENDORED.iter().copied().chain([MUSL]).collect(),
+            Linked::Program(_) => VENDORED.to_vec(),
+            Linked::Library => Vec::new(),
+        }
+    }
+}
+
 /// Libraries whose licences ask for no notice in a program.
-const WITHOUT_NOTICE: &str = "The program also contains the standard library of Rust (MIT OR Apache-2.0) and the stack unwinder\n\
+const WITHOUT_NOTICE: &str = "It also contains the standard library of Rust (MIT OR Apache-2.0) and the stack unwinder\n\
      of GCC (GPL-3.0-or-later WITH GCC-exception-3.1).\n";
 
 /// The names of files with a licence or a notice start with these.
 const NAMES: &[&str] = &["license", "licence", "copying", "notice", "copyright"];
 
 /// The text of all of them. Crates with the same text share one copy.
-pub(super) fn of_third_parties(checkout: &Checkout, format: Format) -> anyhow::Result<String> {
+pub(super) fn of_third_parties(checkout: &Checkout, linked: Linked) -> anyhow::Result<String> {
     let mut packages = String::new();
     // By text: who has it.
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for package in crates(checkout)? {
+    for package in crates(checkout, linked.folder())? {
         let Package { name, version, license, manifest_path, .. } = &package;
         let license = license.as_deref().unwrap_or("see below");
         packages.push_str(&format!("{name} {version}: {license}\n"));
@@ -41,19 +75,18 @@ pub(super) fn of_third_parties(checkout: &Checkout, format: Format) -> anyhow::R
             texts.entry(text).or_default().push(name.clone());
         }
     }
-    let musl = (format == Format::Tar).then_some(&MUSL);
-    for (name, file) in VENDORED.iter().chain(musl) {
+    for (name, file) in linked.vendored() {
         let path = checkout.root().join(file);
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("cannot read '{}'", path.display()))?;
         packages.push_str(&format!("{name}: see below\n"));
-        texts.entry(tidy(&text)).or_default().push((*name).to_owned());
+        texts.entry(tidy(&text)).or_default().push(name.to_owned());
     }
     let mut sections: Vec<(String, String)> =
         texts.into_iter().map(|(text, owners)| (owners.join(", "), text)).collect();
     sections.sort();
     let rule = "-".repeat(80);
-    let mut all = format!("What the program contains\n\n{packages}\n{WITHOUT_NOTICE}");
+    let mut all = format!("What the {} contains\n\n{packages}\n{WITHOUT_NOTICE}", linked.name());
     for (owners, text) in sections {
         all.push_str(&format!("\n{rule}\n{owners}\n{rule}\n\n{text}"));
     }
@@ -130,8 +163,8 @@ struct DependencyKind {
     kind: Option<String>,
 }
 
-/// The crates of others that are linked into the program, sorted by name.
-fn crates(checkout: &Checkout) -> anyhow::Result<Vec<Package>> {
+/// The crates of others that are linked into that in `folder`, sorted by name.
+fn crates(checkout: &Checkout, folder: &str) -> anyhow::Result<Vec<Package>> {
     let output = Command::new(cargo())
         .current_dir(checkout.root())
         .args(["metadata", "--format-version", "1", "--locked", "--filter-platform"])
@@ -141,11 +174,11 @@ fn crates(checkout: &Checkout) -> anyhow::Result<Vec<Package>> {
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "cargo metadata: {}", errors.trim());
     let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-    let manifest = checkout.root().join(CLI_FOLDER).join("Cargo.toml");
-    let is_program = |package: &&Package| Path::new(&package.manifest_path) == manifest;
-    let program = metadata.packages.iter().find(is_program).context("the program's crate")?;
+    let manifest = checkout.root().join(folder).join("Cargo.toml");
+    let is_top = |package: &&Package| Path::new(&package.manifest_path) == manifest;
+    let top = metadata.packages.iter().find(is_top).context("the crate that is linked")?;
     let mut linked = BTreeSet::new();
-    let mut open = vec![program.id.as_str()];
+    let mut open = vec![top.id.as_str()];
     while let Some(id) = open.pop() {
         if linked.insert(id.to_owned()) {
             let node = metadata.resolve.nodes.iter().find(|node| node.id == id);

@@ -1,16 +1,20 @@
 //! `cargo xtask dist`: packages, their test in a fresh root, and whether two builds are equal.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use checkout::Checkout;
 use format::Format;
+use package::Packages;
 
 mod build;
+mod c_program;
 mod check;
 pub(crate) mod checkout;
+mod debian;
 mod format;
 mod fresh_root;
+mod library;
 mod licences;
 mod package;
 mod reproducible;
@@ -19,19 +23,20 @@ mod stage;
 mod tests;
 mod tools;
 
-/// Make packages of this commit in target/dist-packages: a .deb, an .rpm and a static tarball.
+/// Make packages of this commit in target/dist-packages: .deb, .rpm and a static tarball.
 ///
-/// Each has the program of the profile `dist`, the manual pages, the completions for bash, zsh and
-/// fish, the documents and the licences. Without --deb, --rpm and --tar it makes all three. cargo-deb is
-/// installed into target/tools if it is missing; rpmbuild has to be installed. docs/packages.md describes
-/// the packages.
+/// Each format has the program of the profile `dist`, the manual pages, the completions for bash, zsh and
+/// fish, the documents and the licences. As .deb and .rpm there are also two packages of the library for C: one
+/// for programs, and one for compilers. Without --deb, --rpm and --tar it makes all. cargo-deb is installed into
+/// target/tools if it is missing; dpkg-dev and rpmbuild have to be installed. docs/packages.md describes the
+/// packages. They name as their maintainer who is in DEBFULLNAME and DEBEMAIL, or else who made the commit.
 #[derive(clap::Parser, Debug)]
 #[command(name = "cargo xtask dist", bin_name = "cargo xtask dist")]
 pub(crate) struct Args {
-    /// Make the Debian package
+    /// Make the Debian packages
     #[arg(long)]
     deb: bool,
-    /// Make the RPM package
+    /// Make the RPM packages
     #[arg(long)]
     rpm: bool,
     /// Make the tarball, whose program is linked statically with musl
@@ -60,8 +65,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let packages = make(&checkout, &formats)?;
     let mut holds = true;
     if args.check {
-        for (format, package) in &packages {
-            holds &= check::check(&checkout, *format, package)?;
+        for (format, packages) in &packages {
+            holds &= check::check(&checkout, *format, packages)?;
         }
     }
     if args.reproducible {
@@ -79,14 +84,16 @@ impl Args {
 }
 
 /// Makes the packages of `formats` and names them on standard output.
-fn make(checkout: &Checkout, formats: &[Format]) -> anyhow::Result<Vec<(Format, PathBuf)>> {
-    let mut packages = Vec::new();
+fn make(checkout: &Checkout, formats: &[Format]) -> anyhow::Result<Vec<(Format, Packages)>> {
+    let mut made = Vec::new();
     for &format in formats {
-        let package = package::make(checkout, format)?;
-        println!("{}", shown(checkout, &package)?);
-        packages.push((format, package));
+        let packages = package::make(checkout, format)?;
+        for package in packages.all() {
+            println!("{}", shown(checkout, &package.path)?);
+        }
+        made.push((format, packages));
     }
-    Ok(packages)
+    Ok(made)
 }
 
 /// The path and the size of a package.

@@ -8,34 +8,48 @@ use anyhow::Context;
 
 use super::checkout::Checkout;
 use super::format::Format;
-use super::package;
+use super::package::{self, Package, Packages};
 
 /// Makes `packages` again from a clone and compares them. Prints which are equal, and for others which of
 /// their files differ. Returns whether all are equal.
-pub(super) fn compare(checkout: &Checkout, packages: &[(Format, PathBuf)]) -> anyhow::Result<bool> {
+pub(super) fn compare(
+    checkout: &Checkout,
+    packages: &[(Format, Packages)],
+) -> anyhow::Result<bool> {
     // The clone has its own target directory: nothing that was compiled is used twice.
     let dir = tempfile::Builder::new().prefix("second-").tempdir_in(checkout.out_dir())?;
     let second = checkout.clone_into(&dir.path().join("in-another-directory"))?;
     let mut all_equal = true;
     for (format, first) in packages {
         let again = package::make(&second, *format)?;
-        let same_name = first.file_name() == again.file_name();
-        let is_equal = same_name && read(first)? == read(&again)?;
-        let name = first.file_name().unwrap_or_default().to_string_lossy();
-        println!("{name}: {}", if is_equal { "the same bytes" } else { "DIFFERENT" });
-        if !is_equal {
-            let [one, other] = [checkout, &second].map(|it| it.root().join(format.stage_dir()));
-            let differing = differing_files(&one, &other)?;
-            for path in &differing {
-                eprintln!("xtask: {} differs", path.display());
-            }
-            if differing.is_empty() {
-                eprintln!("xtask: its files are equal; what differs was added when it was packed");
-            }
+        for (first, again) in first.all().zip(again.all()) {
+            all_equal &= are_equal(checkout, &second, first, again)?;
         }
-        all_equal &= is_equal;
     }
     Ok(all_equal)
+}
+
+fn are_equal(
+    checkout: &Checkout,
+    second: &Checkout,
+    first: &Package,
+    again: &Package,
+) -> anyhow::Result<bool> {
+    let same_name = first.path.file_name() == again.path.file_name();
+    let is_equal = same_name && read(&first.path)? == read(&again.path)?;
+    let name = first.path.file_name().unwrap_or_default().to_string_lossy();
+    println!("{name}: {}", if is_equal { "the same bytes" } else { "DIFFERENT" });
+    if !is_equal {
+        let [one, other] = [checkout, second].map(|it| it.root().join(&first.stage));
+        let differing = differing_files(&one, &other)?;
+        for path in &differing {
+            eprintln!("xtask: {} differs", path.display());
+        }
+        if differing.is_empty() {
+            eprintln!("xtask: its files are equal; what differs was added when it was packed");
+        }
+    }
+    Ok(is_equal)
 }
 
 /// The files that are not the same below both directories.

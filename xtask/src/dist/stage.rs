@@ -12,24 +12,26 @@ use flate2::{Compression, GzBuilder};
 
 use super::checkout::Checkout;
 use super::format::Format;
-use super::licences;
+use super::licences::{self, Linked};
 
 /// A file of a package.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// Its path from the root of the package.
     pub(super) path: PathBuf,
     pub(super) content: Content,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Content {
     /// A program, copied from there.
     Program(PathBuf),
+    /// A library, copied from there, with these permissions.
+    Library(PathBuf, u32),
     /// A file that everyone may read.
     Data(Vec<u8>),
     /// A symbolic link.
-    Link(&'static str),
+    Link(String),
 }
 
 impl Content {
@@ -37,6 +39,7 @@ impl Content {
     pub(super) fn mode(&self) -> u32 {
         match self {
             Content::Program(_) => 0o755,
+            Content::Library(_, mode) => *mode,
             Content::Data(_) => 0o644,
             Content::Link(_) => 0o777,
         }
@@ -77,10 +80,13 @@ const DOC: &str = "share/doc/haulage";
 /// The documents at the root of the repository, to which the others link, as git names them.
 const ROOT_DOCUMENTS: &str = ":(glob)*.md";
 
-const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
+pub(super) const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// What lintian need not report: the package is not part of Debian.
-const LINTIAN_OVERRIDES: &str = "haulage: initial-upload-closes-no-bugs *\n";
+/// What lintian need not report of the package `name`, which is not part of Debian: the file, and its content.
+pub(super) fn lintian_overrides(name: &str) -> (PathBuf, Content) {
+    let text = format!("{name}: initial-upload-closes-no-bugs *\n");
+    (Path::new("share/lintian/overrides").join(name), Content::Data(text.into_bytes()))
+}
 
 /// The files of a package with `program`, sorted by path.
 pub(super) fn entries(
@@ -94,7 +100,7 @@ pub(super) fn entries(
         entries.push(Entry { path: Path::new(places.prefix).join(path), content });
     };
     add(Path::new("bin/haulage"), Content::Program(program.to_owned()));
-    add(Path::new(CP_LINK.0), Content::Link(CP_LINK.1));
+    add(Path::new(CP_LINK.0), Content::Link(CP_LINK.1.to_owned()));
     for (name, page) in manual_pages(program)? {
         let path = Path::new("share/man/man1").join(&name);
         match places.compressed {
@@ -111,23 +117,20 @@ pub(super) fn entries(
         let script = stdout_of(program, &["completions", shell])?;
         add(Path::new(path), Content::Data(script));
     }
-    let read = |path: &Path| {
-        let path = checkout.root().join(path);
-        fs::read(&path).with_context(|| format!("cannot read '{}'", path.display()))
-    };
+    let read = |path: &Path| checkout.read(path);
     let doc = Path::new(DOC);
     let documents = checkout.files_below(ROOT_DOCUMENTS)?;
     for path in documents.into_iter().chain(checkout.files_below("docs")?) {
         add(&doc.join(&path), Content::Data(read(&path)?));
     }
-    let third_party = licences::of_third_parties(checkout, format)?.into_bytes();
+    let third_party = licences::of_third_parties(checkout, Linked::Program(format))?.into_bytes();
     if format == Format::Deb {
         // Debian's policy names these two. cargo-deb adds packaging/copyright.
         add(&doc.join("changelog.gz"), Content::Data(compressed(&read("CHANGELOG.md".as_ref())?)?));
         let changes = debian_changes(checkout);
         add(&doc.join("changelog.Debian.gz"), Content::Data(compressed(changes.as_bytes())?));
-        let overrides = Content::Data(LINTIAN_OVERRIDES.into());
-        add(Path::new("share/lintian/overrides/haulage"), overrides);
+        let (path, overrides) = lintian_overrides("haulage");
+        add(&path, overrides);
         add(&doc.join("THIRD-PARTY.gz"), Content::Data(compressed(&third_party)?));
     } else {
         let dir = match format {
@@ -159,7 +162,9 @@ pub(super) fn write(entries: &[Entry], dir: &Path, checkout: &Checkout) -> anyho
                 symlink(to, &path).with_context(cannot)?;
                 continue;
             }
-            Content::Program(from) => drop(fs::copy(from, &path).with_context(cannot)?),
+            Content::Program(from) | Content::Library(from, _) => {
+                fs::copy(from, &path).with_context(cannot)?;
+            }
             Content::Data(bytes) => fs::write(&path, bytes).with_context(cannot)?,
         }
         let mode = fs::Permissions::from_mode(entry.content.mode());
@@ -207,25 +212,23 @@ fn stdout_of(program: &Path, args: &[&str]) -> anyhow::Result<Vec<u8>> {
 }
 
 /// As `gzip -9n` does: without a name and a time.
-fn compressed(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+pub(super) fn compressed(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
     encoder.write_all(bytes).context("gzip")?;
     encoder.finish().context("gzip")
 }
 
-fn with_gz(path: &Path) -> PathBuf {
+pub(super) fn with_gz(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".gz");
     name.into()
 }
 
-/// The changes of the package itself, in the form of Debian.
-fn debian_changes(checkout: &Checkout) -> String {
+/// The changes of the packages themselves, in the form of Debian.
+pub(super) fn debian_changes(checkout: &Checkout) -> String {
     let (version, date) = (checkout.version(), checkout.date());
+    let maintainer = checkout.maintainer();
     format!(
-        "haulage ({version}-1) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- {MAINTAINER}  {date}\n",
+        "haulage ({version}-1) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- {maintainer}  {date}\n",
     )
 }
-
-/// As in the manifest of the program, `package.metadata.deb.maintainer`.
-const MAINTAINER: &str = "The haulage developers <developers@haulage.invalid>";

@@ -11,8 +11,10 @@ use std::process::Command;
 use flate2::read::GzDecoder;
 use testfs::{skip, test_name};
 
+use super::build::{self, Library};
 use super::checkout::Checkout;
 use super::format::Format;
+use super::library;
 use super::stage::{self, CP_LINK, Content, Entry};
 
 /// The program that the other tests use. `None` after a skip if there is none.
@@ -181,6 +183,74 @@ fn a_debian_package_has_the_changes_in_the_form_of_debian() {
     let copyright = std::fs::read_to_string(checkout.root().join("packaging/copyright"));
     let form = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n";
     assert!(copyright.expect("a file").starts_with(form));
+}
+
+#[test]
+fn the_library_has_a_package_for_programs_and_one_for_compilers() {
+    let Some(checkout) = checkout() else { return };
+    // The lists name the libraries and do not read them.
+    let built = Library {
+        shared: PathBuf::from("shared"),
+        archive: PathBuf::from("archive"),
+        private_libraries: "-lgcc_s -lc".to_owned(),
+    };
+    let debian = format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let soname = build::soname(&checkout).expect("a soname");
+    let interface = soname.strip_prefix("libhaulage.so.").expect("a version");
+    assert!(checkout.version().starts_with(interface), "{interface}");
+    for (format, dir, doc) in [
+        (Format::Deb, debian.as_str(), format!("usr/share/doc/libhaulage{interface}")),
+        (Format::Rpm, "usr/lib64", "usr/share/licenses/libhaulage".to_owned()),
+    ] {
+        if format == Format::Deb && Command::new("dpkg-architecture").output().is_err() {
+            skip(&test_name(), "no dpkg-architecture, which is in dpkg-dev");
+            continue;
+        }
+        let files = library::files(&checkout, format, &built).expect("staged");
+        let paths = |entries: &[Entry]| -> BTreeSet<PathBuf> {
+            entries.iter().map(|entry| entry.path.clone()).collect()
+        };
+        let (runtime, development) = (paths(&files.runtime), paths(&files.development));
+        assert!(runtime.is_disjoint(&development), "no path twice");
+        for path in [
+            format!("{dir}/libhaulage.so.{}", checkout.version()),
+            format!("{dir}/{soname}"),
+            format!("{doc}/{}", if format == Format::Deb { "copyright" } else { "LICENSE-MIT" }),
+        ] {
+            assert!(runtime.contains(Path::new(&path)), "{format:?}: {path}");
+        }
+        let own = ["libhaulage.so", "libhaulage.a", "pkgconfig/haulage.pc"];
+        let own = own.map(|name| format!("{dir}/{name}"));
+        let others = ["include/haulage.h", "include/copyfile.h", "share/man/man3/haulage.3.gz"];
+        for path in own.into_iter().chain(others.map(|name| format!("usr/{name}"))) {
+            assert!(development.contains(Path::new(&path)), "{format:?}: {path}");
+        }
+        let all = [files.runtime.as_slice(), &files.development].concat();
+        let parents = all.iter().flat_map(|entry| entry.path.ancestors());
+        let there: BTreeSet<&Path> = parents.collect();
+        for Entry { path, content } in &all {
+            if let Content::Link(to) = content {
+                let target = normal(&path.parent().expect("a directory").join(to));
+                assert!(there.contains(target.as_path()), "{} is dangling", path.display());
+            }
+        }
+        let found = data(&all, &format!("{dir}/pkgconfig/haulage.pc"));
+        let found = std::str::from_utf8(found).expect("text");
+        let library_dir = dir.strip_prefix("usr").expect("below usr");
+        assert!(found.contains(&format!("\nlibdir=${{exec_prefix}}{library_dir}\n")), "{found}");
+        assert!(found.ends_with("\nLibs.private: -lgcc_s -lc\n"), "{found}");
+    }
+}
+
+#[test]
+fn the_copyright_of_the_library_is_that_of_its_own_parts() {
+    let Some(checkout) = checkout() else { return };
+    let text = String::from_utf8(library::copyright(&checkout).expect("read")).expect("text");
+    for (part, is_there) in
+        [("Files: *\n", true), ("License: MIT\n", true), ("Bitstream", false), ("plotly", false)]
+    {
+        assert_eq!(text.contains(part), is_there, "{part}: {text}");
+    }
 }
 
 #[test]

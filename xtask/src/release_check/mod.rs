@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 
 use crate::dist::checkout::{Checkout, git};
 
@@ -134,30 +134,32 @@ fn packages(checkout: &Checkout, version: &str) -> anyhow::Result<String> {
     let commit = git(checkout.root(), &["rev-parse", "--short=12", "HEAD"])?;
     let mut names = Vec::new();
     for (kind, program) in [("deb", "usr/bin"), ("rpm", "usr/bin"), ("tar", "bin")] {
-        let made = only_file(&checkout.out_dir().join(kind)).context(advice)?;
-        ensure!(
-            made.contains(&format!("-{version}-")) || made.contains(&format!("_{version}-")),
-            "{made} is of another version: {advice}"
-        );
+        let made = files_in(&checkout.out_dir().join(kind)).context(advice)?;
+        for name in &made {
+            ensure!(
+                name.contains(&format!("-{version}-")) || name.contains(&format!("_{version}-")),
+                "{name} is of another version: {advice}"
+            );
+        }
         let staged = checkout.out_dir().join("stage").join(kind).join(program).join("haulage");
         let output = Command::new(&staged).arg("--version").output();
         let output = output.with_context(|| format!("'{}': {advice}", staged.display()))?;
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         ensure!(
             told.contains(&format!("commit {}, profile dist", commit.trim())),
-            "{made} is of another commit: {advice}"
+            "{} is of another commit: {advice}",
+            made.join(", ")
         );
-        names.push(made);
+        names.extend(made);
     }
     Ok(names.join(", "))
 }
 
-fn only_file(dir: &Path) -> anyhow::Result<String> {
+fn files_in(dir: &Path) -> anyhow::Result<Vec<String>> {
     let entries = std::fs::read_dir(dir).with_context(|| format!("'{}'", dir.display()))?;
-    let names: Vec<String> =
+    let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    match names.as_slice() {
-        [name] => Ok(name.clone()),
-        _ => bail!("'{}' should have one package", dir.display()),
-    }
+    ensure!(!names.is_empty(), "'{}' has no package", dir.display());
+    names.sort();
+    Ok(names)
 }
