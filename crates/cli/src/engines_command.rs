@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use anyhow::anyhow;
 use clap::{CommandFactory, Parser};
 use engines::{ENGINES, Engine, Pair};
 use serde::Serialize;
@@ -62,7 +63,9 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         [both] => (both, both),
         [src, dst, ..] => (src, dst),
     };
-    let dst = scratch_file(&directory_of(dst_path)?)?;
+    let advice = "name a directory that you may write to; haulage doctor needs none";
+    let dst = scratch_file(&directory_of(dst_path)?);
+    let dst = dst.map_err(|error| anyhow!("{error:#}; {advice}"))?;
     let src = source(src_path)?;
     let pair = Pair::new(src.as_fd(), dst.as_fd());
     let rows: Vec<Row> = ENGINES.iter().map(|engine| row(engine, pair)).collect();

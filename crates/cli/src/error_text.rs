@@ -17,7 +17,11 @@ pub(crate) fn of_clap(error: &clap::Error, command: &str) -> String {
     let paragraph = message.split("\n\n").next().unwrap_or(&message);
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let line = words.join(" ");
-    format!("{}; see {command} --help", line.strip_prefix("error: ").unwrap_or(&line))
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    // Such as "a similar argument exists: '--engines'".
+    let tip = message.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
+    let tip = tip.filter(|tip| tip.contains("similar")).map(|tip| format!("; {tip}"));
+    format!("{line}{}; see {command} --help", tip.unwrap_or_default())
 }
 
 /// `text` without control characters. A file that another user wrote must not control the terminal.

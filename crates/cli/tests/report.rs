@@ -83,7 +83,12 @@ fn mistakes_are_reported() {
     };
     check(&["report"], 2, "RUN");
     check(&["report", "--compare", "a"], 2, "--compare");
-    check(&["report", "/nowhere"], 1, "/nowhere");
+    check(&["report", "/nowhere"], 1, "'/nowhere': there is no such run directory; ");
+    check(
+        &["report", "/proc/version"],
+        1,
+        "is neither a run directory nor a file of haulage tune --json",
+    );
     check(&["report", "/nowhere", "--epsilon", "0"], 2, "0.1 to 20");
 }
 
@@ -206,5 +211,8 @@ fn the_page_of_a_tune_record_is_written_beside_it() {
     let output = haulage(&["report", text(&record)]);
     assert_eq!(output.status.code(), Some(1));
     let said = testfs::stderr(&output);
-    assert!(said.contains("tuned.json': missing field"), "{said}");
+    assert!(
+        said.contains("tuned.json' is neither a run") && said.contains(": missing field"),
+        "{said}"
+    );
 }

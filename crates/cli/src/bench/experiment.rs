@@ -97,7 +97,9 @@ pub(crate) fn run<T>(
     let (dir, before) = match start {
         Start::New { runs } => {
             let environment = environment(definition, how, &scratch.src)?;
-            (RunDir::create(runs, definition, how, &environment)?, None)
+            let made = RunDir::create(runs, definition, how, &environment);
+            let advice = "name another directory for runs: --runs DIR";
+            (made.map_err(|error| anyhow!("{error}; {advice}"))?, None)
         }
         Start::Resume(run) => (RunDir::open(run.path.clone())?, Some(run)),
     };

@@ -1,8 +1,9 @@
 //! The option `--on` of `bench` and `certify`: the directories that are measured.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::anyhow;
 
 use crate::terminal::command::usage_error;
 
@@ -40,5 +41,12 @@ impl MeasuredDirs {
 
 /// The absolute path of the directory `dir`, without symbolic links.
 pub(crate) fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
-    std::fs::canonicalize(dir).with_context(|| format!("cannot open '{}'", dir.display()))
+    let found = std::fs::canonicalize(dir);
+    found.map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::NotFound => "; make it, or name another directory",
+            _ => "",
+        };
+        anyhow!("cannot open '{}': {error}{advice}", dir.display())
+    })
 }

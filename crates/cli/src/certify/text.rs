@@ -82,17 +82,22 @@ fn figures(certificate: &Certificate) -> Vec<String> {
             percent(p90)
         ));
     }
-    lines.push(format!(
-        "95 % intervals contain the true ratio of equal variants in {}.",
-        share_in_words(certificate.same_held)
-    ));
+    if certificate.same_held.of > 0 {
+        lines.push(format!(
+            "95 % intervals contain the true ratio of equal variants in {}.",
+            share_in_words(certificate.same_held)
+        ));
+    }
     for slower in certificate.slower.iter().filter(|slower| slower.found.of > 0) {
         lines.push(format!(
-            "Slower by {}: found {}; shown to differ {}; intervals contain the true ratio {}.",
+            "Slower by {}: found {}; shown to differ {}{}.",
             percent(slower.by),
             share_in_words(slower.found),
             share_in_words(slower.told_from_none),
-            share_in_words(slower.held)
+            match slower.held.of {
+                0 => String::new(),
+                _ => format!("; intervals contain the true ratio {}", share_in_words(slower.held)),
+            }
         ));
     }
     if certificate

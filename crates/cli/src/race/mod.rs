@@ -50,6 +50,10 @@ fn run(args: &Args, started: Instant) -> anyhow::Result<ExitCode> {
     let json = args.json.as_ref().map(open).transpose()?;
     let csv = args.csv.as_ref().map(open).transpose()?;
     let report = ScratchGuard::around("race", |guard| race(&operands, &config, guard))?;
+    // Before the files, so that it is not lost if they cannot be written.
+    if ![&json, &csv].into_iter().flatten().any(ResultFile::is_standard_output) {
+        output::print(&table::render(&report, operands.src.is_none(), output::columns()))?;
+    }
     if let Some(json) = &json {
         json.write(output::json(&report)?.as_bytes())?;
     }
@@ -57,9 +61,6 @@ fn run(args: &Args, started: Instant) -> anyhow::Result<ExitCode> {
         let mut rows = Rows::new(Vec::new());
         report.samples.iter().try_for_each(|sample| rows.add(sample))?;
         csv.write(&rows.into_inner())?;
-    }
-    if ![&json, &csv].into_iter().flatten().any(ResultFile::is_standard_output) {
-        output::print(&table::render(&report, operands.src.is_none(), output::columns()))?;
     }
     Ok(exit_status(&report))
 }

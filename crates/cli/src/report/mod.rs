@@ -59,7 +59,11 @@ fn tune_records(args: &Args) -> anyhow::Result<Option<Vec<Record>>> {
     for path in &args.runs {
         let shown = path.display();
         let text = std::fs::read(path).with_context(|| format!("cannot read '{shown}'"))?;
-        let read = Records::parse(&text).map_err(|why| anyhow::anyhow!("'{shown}': {why}"))?;
+        let read = Records::parse(&text).map_err(|why| {
+            anyhow::anyhow!(
+                "'{shown}' is neither a run directory nor a file of haulage tune --json: {why}"
+            )
+        })?;
         records.extend(read.pairs);
     }
     Ok(Some(records))

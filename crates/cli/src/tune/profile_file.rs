@@ -98,8 +98,13 @@ impl ProfileFile {
 /// Why the environment names no profile.
 pub(crate) fn why_there_is_none() -> &'static str {
     match std::env::var_os("HAULAGE_PROFILE") {
-        Some(_) => "there is no profile, because HAULAGE_PROFILE is empty",
-        None => "there is no profile, because neither XDG_CONFIG_HOME nor HOME is an absolute path",
+        Some(_) => {
+            "there is no profile, because HAULAGE_PROFILE is empty; set it to the path of a file"
+        }
+        None => {
+            "there is no profile, because neither XDG_CONFIG_HOME nor HOME is an absolute path; \
+             HAULAGE_PROFILE=FILE names a file for it"
+        }
     }
 }
 

@@ -5,6 +5,7 @@ pub mod files;
 mod recovery;
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -257,14 +258,21 @@ impl Run {
     pub fn read(path: &Path) -> Result<Run, RunError> {
         let other = |problem: String| RunError::Other { path: path.to_owned(), problem };
         let file = path.join(files::EXPERIMENT);
-        if path.is_dir() && !file.exists() {
-            let problem = format!(
+        let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+            ErrorKind::NotFound if path.is_dir() => other(format!(
                 "it is no run directory of haulage bench, since it has no {}",
                 files::EXPERIMENT
-            );
-            return Err(other(problem));
-        }
-        let text = std::fs::read_to_string(&file).map_err(failed("read", &file))?;
+            )),
+            ErrorKind::NotFound => other(
+                "there is no such run directory; haulage bench makes them in 'runs', and names the one \
+                 that it made at its end"
+                    .to_owned(),
+            ),
+            ErrorKind::NotADirectory => {
+                other("it is a file, and no run directory of haulage bench".to_owned())
+            }
+            _ => failed("read", &file)(error),
+        })?;
         let definition = Definition::parse(&text, &file.to_string_lossy())?;
         let table: toml::Table =
             text.parse().map_err(|error| other(format!("{}: {error}", files::EXPERIMENT)))?;

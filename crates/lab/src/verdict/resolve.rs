@@ -152,10 +152,12 @@ impl Unresolved {
         text.push('.');
         match self.further {
             Some(Further { seconds, resolves }) => text.push_str(&format!(
-                " A new run of {} would resolve about {resolves} of the {} of {}:",
+                " A new run of {} would resolve about {resolves} of {}:",
                 words::duration(seconds),
-                self.main_count,
-                if self.main_of < self.of { "the main question" } else { "them" }
+                match self.main_of < self.of {
+                    true => format!("the {} of the main question", self.main_count),
+                    false => "them".to_owned(),
+                }
             )),
             None if self.main_count > 0 && self.too_few => text.push_str(
                 " There were too few sessions to tell what would resolve them: give it several times \
