@@ -88,7 +88,9 @@ pub fn run_as_rank(arguments: Vec<OsString>, job: &Arc<dyn Job>) -> ExitCode {
     let mut warn = |warning: Warning| put(warning.line().as_bytes());
     let command = match parse::parse(arguments, &Environment::of_process(), &mut warn) {
         Ok(Command::Copy(command)) => command,
-        Ok(Command::Help) if job.is_first() => return print(&help::text("haulage-mpi cp", output::columns())),
+        Ok(Command::Help) if job.is_first() => {
+            return print(&help::text("haulage-mpi cp", output::columns()));
+        }
         Ok(Command::Version) if job.is_first() => {
             return print(&version::text("cp (haulage)"));
         }
