@@ -24,11 +24,20 @@ mod process;
 mod run;
 mod short;
 mod strace;
+mod test_programs;
 mod turns;
 
 /// All sweeps, in the order of `--list`.
-const SWEEPS: &[Sweep] =
-    &[calls::SWEEP, kills::SWEEP, short::SWEEP, limits::SWEEP, power::SWEEP, liars::SWEEP];
+const SWEEPS: &[Sweep] = &[
+    calls::SWEEP,
+    kills::SWEEP,
+    short::SWEEP,
+    limits::SWEEP,
+    power::SWEEP,
+    liars::SWEEP,
+    test_programs::ATTACK,
+    test_programs::MODEL,
+];
 
 /// Try faults, kills and limits on `haulage cp`, and demand that each copy is right or says what is wrong.
 ///

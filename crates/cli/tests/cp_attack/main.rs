@@ -3,7 +3,9 @@
 //! nothing may be copied unless the user asked to follow links.
 //!
 //! `HAULAGE_ATTACK_COPIES=10000` makes so many copies on every file system; without it there are
-//! some, on ext4. `HAULAGE_ATTACKED_PROGRAM=cp` attacks another program, which is to fail.
+//! some, on ext4. `HAULAGE_ATTACK_SEED=2` attacks other names at other times.
+//! `HAULAGE_ATTACKED_PROGRAM=cp` attacks another program, which is to fail. `cargo xtask sweep attack`
+//! sets all three.
 
 mod modes;
 mod naive;
@@ -142,7 +144,7 @@ fn attack_copy(
     make_tree(&dir.join("src"), "source", special).expect("a source");
     fs::write(dir.join("first"), "source").expect("a file");
     let mut pairs = set_traps(dir, victim, mode, attack);
-    let seed = number as u64;
+    let seed = seed_from_environment().wrapping_add(number as u64);
     // The fewer the names, the oftener each of them is hit between a look and a deed.
     let mut random = fastrand::Rng::with_seed(seed);
     random.shuffle(&mut pairs);
@@ -234,6 +236,12 @@ fn report_escapes(
         let path = path.display();
         tally.escapes.push(format!("{mode:?}: {attack:?}: copied from outside: {path}"));
     }
+}
+
+/// What each copy's own seed is counted from.
+fn seed_from_environment() -> u64 {
+    let text = std::env::var("HAULAGE_ATTACK_SEED");
+    text.map_or(0, |text| text.parse().expect("HAULAGE_ATTACK_SEED is a number"))
 }
 
 /// The file systems to copy on, and how many copies to make of each mode.

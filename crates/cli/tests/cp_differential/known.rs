@@ -42,6 +42,20 @@ pub(crate) static KNOWN: &[Known] = &[
         },
     },
     Known {
+        reason: "where blocks can be shared GNU shares them with --sparse=always too, and does not read",
+        until: None,
+        concerns: |case, _, _| case.line.contains("--sparse=always"),
+        amend: |gnu, ours| {
+            for (name, gnu) in &mut gnu.tree.0 {
+                if let Some(ours) = ours.tree.0.get(name)
+                    && ours.accessed == Time::Recent
+                {
+                    gnu.accessed = Time::Recent;
+                }
+            }
+        },
+    },
+    Known {
         reason: "-b with -n was worded otherwise",
         until: Some(Version(9, 5)),
         concerns: |_, gnu, _| gnu.stderr_has(OLD_BACKUP_OF_NOTHING),

@@ -41,12 +41,14 @@ fn gnu() -> Option<(Program, Version)> {
     Some((Program { path, before: Vec::new() }, version))
 }
 
-/// Ours, which is cp when that is its name, or what HAULAGE_CP_UNDER_TEST names, to try the tests
-/// themselves.
+/// Ours, which is cp when that is its name. HAULAGE_CP_UNDER_TEST names another program, to try the
+/// tests themselves, with words that come before those of a case.
 fn ours() -> Program {
-    let named = std::env::var_os("HAULAGE_CP_UNDER_TEST");
-    let path = named.unwrap_or(env!("CARGO_BIN_EXE_haulage").into()).into();
-    Program { path, before: Vec::new() }
+    let named = std::env::var("HAULAGE_CP_UNDER_TEST");
+    let named = named.unwrap_or_else(|_| env!("CARGO_BIN_EXE_haulage").to_owned());
+    let mut words = named.split(' ');
+    let path = words.next().unwrap_or_default().into();
+    Program { path, before: words.map(Into::into).collect() }
 }
 
 /// What differs between GNU's outcome, amended by what is known, and ours; nothing when all is well.
