@@ -47,7 +47,17 @@ const CP_ATTACK: TestProgram = TestProgram {
     count: 200,
     unit: " copies in ",
     program_variable: "HAULAGE_ATTACKED_PROGRAM",
-    options: &["--jobs=1", "--jobs=4", "--jobs=4 --durable", "--jobs=4 --no-cache"],
+    options: &[
+        "--jobs=1",
+        "--jobs=4",
+        "--jobs=4 --durable",
+        "--jobs=4 --no-cache",
+        "--atomic",
+        "--atomic --jobs=4",
+        "--resume --jobs=4",
+        "--verify",
+        "--backup=numbered",
+    ],
 };
 
 const CP_DIFFERENTIAL: TestProgram = TestProgram {
