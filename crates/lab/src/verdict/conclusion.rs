@@ -569,7 +569,7 @@ impl Told<'_> {
                 };
                 format!(
                     "{leading} or {others} is the fastest{place}, too close to call: \
-                     {leading} takes {} of {of}, {}",
+                     the first takes {} of {of}, {}",
                     leader.ratios(),
                     leader.sure()
                 )

@@ -33,7 +33,7 @@ pub fn figure(change: &Change, summaries: &[Summary<'_>]) -> Option<Figure> {
                   unresolved. The axis is logarithmic."
             .to_owned(),
         keys: vec![
-            Key::new(Look::Full, "faster, slower or equivalent"),
+            Key::new(Look::Full, "faster (left of 1), slower or equivalent"),
             Key::new(Look::Hollow, "unresolved"),
             Key::new(Look::Band, "±δ: too small to matter"),
         ],

@@ -39,7 +39,7 @@ pub fn figure(summaries: &[Summary<'_>]) -> Option<Figure> {
                   half as long are equally far from 1."
             .to_owned(),
         keys: vec![
-            Key::new(Look::Full, "faster, slower or equivalent"),
+            Key::new(Look::Full, "faster (left of 1), slower or equivalent"),
             Key::new(Look::Hollow, "unresolved"),
             Key::new(Look::Band, "±δ: too small to matter"),
         ],
