@@ -106,7 +106,10 @@ mod tests {
                 assert!(!flag.help.is_empty(), "{} has no text", flag.label());
             }
             for line in text.lines() {
-                assert!(line.chars().count() < columns, "too long for {columns}: {line}");
+                // An option to type is a word that cannot be broken.
+                let is_one_word = columns < COLUMNS && line.split_whitespace().count() == 1;
+                let fits = line.chars().count() < columns;
+                assert!(fits || is_one_word, "too long for {columns}: {line}");
                 assert_eq!(line, line.trim_end());
             }
         }
