@@ -26,6 +26,9 @@ const VARIANTS: &str = "read_write:256K read_write:256K@2 read_write:1M@2 splice
                         splice:1M,pipe=1M@2 copy_file_range copy_file_range@2 sendfile \
                         direct_read:1M,depth=4 io_uring:256K,depth=4";
 
+/// What a call takes longer with `--slow`, in microseconds: ten times as long as a copy of 1 MiB.
+const SLOW_MICROS: u32 = 1000;
+
 /// Time `haulage cp` without a profile against each variant and GNU cp, for one large file.
 ///
 /// Each round runs every variant once, in shuffled order, as a whole process into a fresh
@@ -56,6 +59,10 @@ pub(crate) struct Args {
     /// The variants, separated by blanks
     #[arg(long, value_name = "LIST", default_value = VARIANTS)]
     variants: String,
+    /// Make each of these system calls take 1 ms longer in every program, with strace(1), such as
+    /// pread64,pwrite64 or splice: a machine on which one engine is slow
+    #[arg(long, value_name = "CALL,...")]
+    slow: Option<String>,
     /// A build of haulage to time [default: this tree's]
     #[arg(long, value_name = "PATH")]
     haulage: Option<PathBuf>,
@@ -104,6 +111,10 @@ impl Args {
         for variant in self.variants.split_whitespace() {
             let options = vec![format!("--engine={variant}")];
             copiers.push(Copier::haulage_with(variant, program.clone(), options));
+        }
+        if let Some(calls) = &self.slow {
+            on_path("strace").context("--slow: there is no strace")?;
+            copiers = copiers.into_iter().map(|one| one.slowed(calls, SLOW_MICROS)).collect();
         }
         Ok(copiers)
     }

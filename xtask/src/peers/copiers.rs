@@ -17,6 +17,8 @@ pub(crate) struct Copier {
     kind: &'static Kind,
     /// Options in addition to those of the job.
     options: Vec<String>,
+    /// The words before the program: another one that runs it.
+    runner: Vec<String>,
 }
 
 /// How a program is called.
@@ -84,9 +86,23 @@ pub(crate) fn peer_names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Copier {
+    fn of(name: &str, program: PathBuf, kind: &'static Kind, options: Vec<String>) -> Copier {
+        Copier { name: name.to_owned(), program, kind, options, runner: Vec::new() }
+    }
+
+    /// Run by strace(1), which makes each of the system calls `calls` take `micros` µs longer. Other calls are
+    /// not traced.
+    pub(crate) fn slowed(mut self, calls: &str, micros: u32) -> Copier {
+        let words = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"];
+        self.runner = words.map(String::from).to_vec();
+        self.runner.push(format!("--trace={calls}"));
+        self.runner.push(format!("--inject={calls}:delay_exit={micros}"));
+        self
+    }
+
     /// GNU cp at `program`.
     pub(crate) fn cp(program: PathBuf) -> Copier {
-        Copier { name: CP.name.to_owned(), program, kind: &CP, options: Vec::new() }
+        Copier::of(CP.name, program, &CP, Vec::new())
     }
 
     /// A build of haulage.
@@ -96,7 +112,7 @@ impl Copier {
 
     /// A build of haulage with further options.
     pub(crate) fn haulage_with(name: &str, program: PathBuf, options: Vec<String>) -> Copier {
-        Copier { name: name.to_owned(), program, kind: &HAULAGE, options }
+        Copier::of(name, program, &HAULAGE, options)
     }
 
     /// The other copiers called `names` that are on the PATH.
@@ -106,7 +122,7 @@ impl Copier {
             .filter(|kind| names.iter().any(|name| name == kind.name))
             .filter_map(|kind| {
                 let program = on_path(kind.name)?;
-                Some(Copier { name: kind.name.to_owned(), program, kind, options: Vec::new() })
+                Some(Copier::of(kind.name, program, kind, Vec::new()))
             })
             .collect()
     }
@@ -143,8 +159,10 @@ impl Copier {
         } else if self.kind.slash && src.is_dir() {
             operands[0].push("/");
         }
-        let mut command = Command::new(&self.program);
+        let mut words = self.runner.iter().map(OsString::from).chain([self.program.clone().into()]);
+        let mut command = Command::new(words.next().expect("the program at least"));
         command
+            .args(words)
             .args((self.kind.options)(job))
             .args(&self.options)
             .args(operands)
@@ -212,8 +230,7 @@ mod tests {
     #[test]
     fn only_directories_get_the_slash() {
         let kind = PEERS.iter().find(|kind| kind.slash).expect("one of them");
-        let (name, options) = (kind.name.to_owned(), Vec::new());
-        let copier = Copier { name, program: "/r".into(), kind, options };
+        let copier = Copier::of(kind.name, "/r".into(), kind, Vec::new());
         assert!(line(&copier, Job::Archive, Path::new("/proc")).ends_with(" /proc/ /dst"));
         let file = Path::new("/proc/version");
         assert!(line(&copier, Job::Archive, file).ends_with(" /proc/version /dst"));
