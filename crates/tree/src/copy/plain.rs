@@ -18,10 +18,10 @@ use crate::data::files::Files;
 use crate::data::worker::DataWorker;
 use crate::destination::open::{NEW, Opened, WRITE, look_at_created};
 use crate::entry::{OpenSource, open_regular};
-use crate::fs::{FileId, FsTypes, Place, is_regular, open_listed};
-use crate::metadata::new_file_mode;
+use crate::fs::{FileId, FsTypes, Place, c_name, is_regular, open_for_search, open_listed, split};
+use crate::metadata::{has_default_acl, inherited_acl_matters, new_file_mode};
 use crate::report::{Action, Observer, Result, failed};
-use crate::request::{Context, Existing, Make, Options, Preserve, Reflink};
+use crate::request::{Context, Existing, Make, ModeRule, Options, Preserve, Reflink};
 
 /// Whether the options ask for the data of a file and nothing else, and the observer for no more than
 /// failures.
@@ -65,7 +65,9 @@ pub(crate) fn is_plain(options: &Options, observer: &dyn Observer) -> bool {
         profile: _,
         limit_rate: _,
     } = options;
-    let copies_data = *make == Make::Copy && *preserve == Preserve::default();
+    let of_mode = Preserve { mode: preserve.mode, quiet: preserve.quiet, ..Preserve::default() };
+    let sets_none = preserve.mode != ModeRule::Preserve && *preserve == of_mode;
+    let copies_data = *make == Make::Copy && sets_none;
     let replaces =
         *existing == Existing::Replace && !ask && !remove_destination && backup.is_none();
     let adds = *atomic || *resume || *verify || *durable || *no_cache || *parents || *dry_run;
@@ -88,6 +90,9 @@ pub(crate) fn copy_plain(
     if FileId::of(&src.stat) != FileId::of(&looked_at) {
         return None;
     }
+    if may_inherit_acl(cx.options, dst_place) {
+        return None;
+    }
     // The kernel applies the umask, or the default access control list of the directory.
     let mode = new_file_mode(cx.options, &src.stat, Mode::empty(), false).initial;
     let dst = match openat(dst_place.dir, dst_place.name, NEW, mode) {
@@ -96,6 +101,16 @@ pub(crate) fn copy_plain(
         Err(_) => return None,
     };
     Some(dst.and_then(|dst| fill(cx, &mut worker, (src_place, src), (dst_place, dst))))
+}
+
+/// Whether a new file `dst` may inherit an access control list that the options say to remove.
+fn may_inherit_acl(options: &Options, dst: &Place<'_>) -> bool {
+    if !inherited_acl_matters(options) {
+        return false;
+    }
+    let (above, _) = split(dst.name);
+    let opened = c_name(above).and_then(|above| open_for_search(dst.dir, &above));
+    opened.map_or(true, |dir| has_default_acl(options, dir.as_fd()))
 }
 
 /// Opens the existing regular file `dst`, which is not the file `src`.

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use rustix::fs::{XattrFlags, setxattr};
 use rustix::io::Errno;
 use testfs::{Aspects, Faults, FaultyFs, FsKind, each_fs, random_bytes, tree_differences};
-use tree::{Existing, Follow, Options, Reflink, Sparse};
+use tree::{Existing, Follow, ModeRule, Options, Preserve, Reflink, Sparse};
 
 use crate::recorder::{Recorder, copy_exactly};
 
@@ -108,6 +108,10 @@ const NAMES: &[(&str, &str)] = &[
     ("src/.", "dst"),
 ];
 
+fn fresh() -> Preserve {
+    Preserve { mode: ModeRule::Fresh, ..Preserve::default() }
+}
+
 fn options() -> Vec<(&'static str, Options)> {
     let plain = Options::default;
     vec![
@@ -119,6 +123,7 @@ fn options() -> Vec<(&'static str, Options)> {
         ("holes", Options { sparse: Sparse::Always, ..plain() }),
         ("no holes", Options { sparse: Sparse::Never, ..plain() }),
         ("no clones", Options { reflink: Reflink::Never, ..plain() }),
+        ("a new mode", Options { preserve: fresh(), ..plain() }),
         ("an engine", Options { engine: "splice:64K".parse().ok(), ..plain() }),
         // These have the general way in both cases, unless a new one was not considered.
         ("keeps", Options { existing: Existing::Skip, ..plain() }),
