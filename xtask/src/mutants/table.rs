@@ -200,8 +200,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "journal-left",
         wrong: "The journal stays after --resume has completed a file.",
         file: "crates/tree/src/destination/atomic.rs",
-        old: "            let journal = partial::clear_journal(dst);",
-        new: "            let journal = Ok(());",
+        old: "                None => partial::clear_journal(dst),",
+        new: "                None => Ok(()),",
         noticed_by: RESUME,
     },
     Mutant {

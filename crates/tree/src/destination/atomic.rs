@@ -275,13 +275,17 @@ impl<'j> AtomicFile<'j> {
         }
         if self.resumable {
             let dst = self.final_name.parts();
-            let journal = partial::clear_journal(dst);
+            // A name that was given by a hard link leaves the partial file its own.
+            let own = match &self.temp_name {
+                Some(_) => partial::clear(dst),
+                None => partial::clear_journal(dst),
+            };
             // A killed run without `--resume` may have left a temporary of this name.
             let temporary = cx.stale.remove_temporary(&cx.security, &entry.src, dst);
             let is_target = matches!(self.final_name, FinalName::LinkTarget(..));
             // Otherwise the entry's own are removed, and reported, once it is complete.
             if is_target || !cx.stale.may_exist_for(entry) {
-                self.report_left_over(journal);
+                self.report_left_over(own);
                 self.report_left_over(temporary);
             }
         }
