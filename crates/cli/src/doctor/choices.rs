@@ -71,10 +71,10 @@ fn choices(predictor: &Predictor, engines: &[EngineFound]) -> Vec<Choice> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let mut choices: Vec<Choice> = Vec::new();
     for size in SizeClass::ALL {
-        let variant = |residency| {
+        let variant = |bytes, residency| {
             let situation =
                 Situation { size, residency, in_flight: InFlight::One, no_cache: false };
-            let planned = PlannedFile { situation, bytes: bytes_of(size), jobs };
+            let planned = PlannedFile { situation, bytes, jobs };
             let variants = predictor.variants(&planned);
             let works = |name: &str| {
                 engines.iter().all(|engine| engine.name != name || engine.verdict != "no")
@@ -82,27 +82,50 @@ fn choices(predictor: &Predictor, engines: &[EngineFound]) -> Vec<Choice> {
             let first = variants.iter().find(|variant| works(variant.engine.name));
             first.or(variants.last()).map(ToString::to_string).unwrap_or_default()
         };
-        let choice = Choice {
-            over_bytes: size.over_bytes(),
-            up_to_bytes: size.last_bytes(),
-            cached: variant(Residency::Resident),
-            not_cached: variant(Residency::Absent),
-        };
-        match choices.last_mut() {
-            Some(last)
-                if (&last.cached, &last.not_cached) == (&choice.cached, &choice.not_cached) =>
-            {
-                last.up_to_bytes = choice.up_to_bytes;
-            }
-            _ => choices.push(choice),
+        let both = |bytes| [Residency::Resident, Residency::Absent].map(|it| variant(bytes, it));
+        let (shortest, longest) = bounds_of(size);
+        let (short, long) = (both(shortest), both(longest));
+        let mut over_bytes = size.over_bytes();
+        if short != long {
+            let last = last_like(shortest, longest, |bytes| both(bytes) == short);
+            add(&mut choices, over_bytes, Some(last), short);
+            over_bytes = Some(last);
         }
+        add(&mut choices, over_bytes, size.last_bytes(), long);
     }
     choices
 }
 
-/// A length in the class: its longest, and 1 GiB of the class that has none.
-fn bytes_of(size: SizeClass) -> u64 {
-    size.last_bytes().unwrap_or(1 << 30)
+/// Adds the choice for lengths, which are longer than those before.
+fn add(
+    choices: &mut Vec<Choice>,
+    over_bytes: Option<u64>,
+    up_to_bytes: Option<u64>,
+    [cached, not_cached]: [String; 2],
+) {
+    match choices.last_mut() {
+        Some(last) if (&last.cached, &last.not_cached) == (&cached, &not_cached) => {
+            last.up_to_bytes = up_to_bytes;
+        }
+        _ => choices.push(Choice { over_bytes, up_to_bytes, cached, not_cached }),
+    }
+}
+
+/// The shortest and the longest length of the class that are tried: 1 GiB in the one without a longest. Rules that
+/// begin at a power of two begin with the longest length of a class, which stands for the next one.
+fn bounds_of(size: SizeClass) -> (u64, u64) {
+    let shortest = size.over_bytes().map_or(1, |bytes| bytes + 1);
+    (shortest, size.last_bytes().map_or(1 << 30, |bytes| bytes - 1))
+}
+
+/// The longest length from `first` on, which is like the first, where those up to `other`, which is not, change once.
+fn last_like(first: u64, other: u64, is_like: impl Fn(u64) -> bool) -> u64 {
+    let (mut like, mut unlike) = (first, other);
+    while unlike - like > 1 {
+        let middle = like + (unlike - like) / 2;
+        *(if is_like(middle) { &mut like } else { &mut unlike }) = middle;
+    }
+    like
 }
 
 /// The profile of this process, and its pairs for these file systems on this machine.
@@ -136,4 +159,16 @@ fn profile_between(found: &FileSystems) -> (ProfileFound, Vec<PairChoices>) {
         profile.stale = changes.iter().map(|change| printable(change)).collect();
     }
     (profile, own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_like;
+
+    #[test]
+    fn the_length_at_which_the_choice_changes_is_found() {
+        for last in [1, 2, 9, 64 << 20, (256 << 20) - 2] {
+            assert_eq!(last_like(1, (256 << 20) - 1, |bytes| bytes <= last), last);
+        }
+    }
 }
