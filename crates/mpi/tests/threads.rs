@@ -206,6 +206,35 @@ fn a_rank_that_is_interrupted_ends_all_of_them() {
 }
 
 #[test]
+fn two_ranks_do_not_write_to_one_file_at_once() {
+    const NAMES: u8 = 48;
+    const BYTES: usize = 3 << 20;
+    let dir = common::scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    create_dir(&src).expect("a directory");
+    create_dir(&dst).expect("a directory");
+    write(dst.join("0"), "x").expect("a file");
+    for name in 0..NAMES {
+        write(src.join(name.to_string()), vec![name; BYTES]).expect("a file");
+        if name > 0 {
+            let link = dst.join(name.to_string());
+            std::fs::hard_link(dst.join("0"), link).expect("a link");
+        }
+    }
+    let exact =
+        Request { destination: Destination::Exact(dst.clone().into()), ..request(&[&src], &dst) };
+    let options = Options { recursive: true, verify: true, ..Options::default() };
+    let options = Options { follow: haulage::options::Follow::Never, ..options };
+    for turn in 0..5 {
+        let (done, status) = copy(4, &exact, &options, None);
+        assert_eq!((failures(&done), status), (vec![], 0));
+        let bytes = read(dst.join("0")).expect("a copy");
+        let first = bytes[0];
+        assert!(bytes.len() == BYTES && bytes.iter().all(|&byte| byte == first), "turn {turn}");
+    }
+}
+
+#[test]
 fn each_failure_is_told_once_and_the_rest_is_copied() {
     let dir = common::scratch();
     let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));

@@ -6,7 +6,8 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use engines::sys::close;
-use rustix::fs::{Mode, Stat, fstat, openat};
+use rustix::fs::{FlockOperation, Mode, Stat, flock, fstat, openat};
+use rustix::io::retry_on_intr;
 
 use super::context::{CopyContext, CopyWorker};
 use crate::data::copy::copy_data;
@@ -19,7 +20,7 @@ use crate::destination::existing::remove;
 use crate::destination::open::{
     NEW, Opened, look_at_created, open_destination, open_old, refuse_dangling,
 };
-use crate::destination::state::DestinationState;
+use crate::destination::state::{DestinationState, Found};
 use crate::entry::{Entry, ListedEntry, OpenSource, open_source};
 use crate::fs::{FileId, Handle, Reliability, Trust, file_bytes, is_regular};
 use crate::metadata::{
@@ -68,7 +69,12 @@ pub(crate) fn copy_file(
         return Err(Diagnostic::SameFile { src: entry.src.path(), dst: entry.dst.path() });
     }
     let mut journal = dst.atomic.as_mut().and_then(|atomic| atomic.journal.take());
+    let is_locked = lock_among_ranks(cx, &state, &dst);
     let copied = fill(cx, worker, entry, (src.as_fd(), &src_now), (&dst, journal.as_mut()), mode);
+    if is_locked {
+        // The descriptor may stay open for longer.
+        let _ = flock(&dst.fd, FlockOperation::Unlock);
+    }
     if let (Err(Diagnostic::Differs { .. }), Some(atomic)) = (&copied, &mut dst.atomic) {
         atomic.discard();
     }
@@ -121,6 +127,18 @@ fn open_or_create<'c, 'j>(
     let found = found.map(|found| (found, worker.data.fs_types.reliability(found.effective())));
     let opened = open_destination(cx.destination, entry, found, state.dangling, (src_now, mode))?;
     Ok((lock, opened))
+}
+
+/// Waits until no other rank of a job writes to an existing file, which may have further names there.
+/// Returns whether the file is locked. On a file system without locks it is not.
+fn lock_among_ranks(cx: &CopyContext<'_>, state: &DestinationState, dst: &Opened<'_>) -> bool {
+    let has_names = |found: &Found| found.through_link || found.effective().st_nlink > 1;
+    cx.rank().is_some()
+        && !dst.new
+        && dst.atomic.is_none()
+        && is_regular(&dst.stat)
+        && state.found.as_deref().is_some_and(has_names)
+        && retry_on_intr(|| flock(&dst.fd, FlockOperation::LockExclusive)).is_ok()
 }
 
 /// The mode that a new file is created with, and its final one.
