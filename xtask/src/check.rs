@@ -19,6 +19,7 @@ const STEPS: &[&[&str]] = &[
     // Without `--no-fail-fast` cargo stops after the first test program that fails.
     &["test", "--workspace", "--no-fail-fast"],
     &["xtask", "python"],
+    &["xtask", "mpi"],
 ];
 
 /// Runs the steps up to the first that fails, and prints a summary.

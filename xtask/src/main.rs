@@ -18,12 +18,14 @@ mod fuzz;
 mod judge_profile;
 mod judge_selection;
 mod layers;
+mod mpi;
 mod mutants;
 mod namespace;
 mod packages;
 mod peers;
 mod python;
 mod release_check;
+mod skips;
 mod sweep;
 
 const USAGE: &str = "usage:
@@ -43,6 +45,7 @@ const USAGE: &str = "usage:
                                check whether this commit can be released
   cargo xtask follow DOCUMENT  do what a worked example says, in a scratch clone
   cargo xtask python [--help]  build the Python package, and run its tests
+  cargo xtask mpi [--help]     build haulage-mpi, and run its tests
   cargo xtask layers [--help]  check imports between files: no circle, and none against the layers
   cargo xtask deny             check licences, versions and origins of the dependencies
   cargo xtask fuzz [--help]    search for inputs that haulage does not bear
@@ -63,6 +66,7 @@ enum Task {
     Follow(Box<follow::Args>),
     Layers(Box<layers::Args>),
     Python(Box<python::Args>),
+    Mpi(Box<mpi::Args>),
     Deny(Vec<OsString>),
     Fuzz(Box<fuzz::Args>),
     Mutants(Box<mutants::Args>),
@@ -85,6 +89,7 @@ impl Task {
             [task, ..] if task == "release-check" => Some(Task::ReleaseCheck(parsed(args))),
             [task, ..] if task == "follow" => Some(Task::Follow(parsed(args))),
             [task, ..] if task == "layers" => Some(Task::Layers(parsed(args))),
+            [task, ..] if task == "mpi" => Some(Task::Mpi(parsed(args))),
             [task, ..] if task == "python" => Some(Task::Python(parsed(args))),
             [task, rest @ ..] if task == "deny" => Some(Task::Deny(rest.to_vec())),
             [task, ..] if task == "fuzz" => Some(Task::Fuzz(parsed(args))),
@@ -104,6 +109,7 @@ impl Task {
             Task::JudgeProfile(_)
             | Task::Layers(_)
             | Task::Python(_)
+            | Task::Mpi(_)
             | Task::Fuzz(_)
             | Task::Deny(_)
             | Task::Book
@@ -142,6 +148,7 @@ impl Task {
             Task::Follow(args) => follow::run(args),
             Task::Layers(args) => layers::run(args),
             Task::Python(args) => python::run(args),
+            Task::Mpi(args) => mpi::run(args),
             Task::Deny(args) => deny::run(args),
             Task::Fuzz(args) => fuzz::run(args),
             Task::Mutants(args) => mutants::run(args, file_systems),

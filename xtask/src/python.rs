@@ -2,12 +2,13 @@
 //! `cargo xtask python`.
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail, ensure};
 use clap::Parser;
+
+use crate::skips::report_skip;
 
 /// The tools of the build and of the tests, and what the examples and the frames need.
 const TOOLS: &[&str] = &[
@@ -131,12 +132,4 @@ fn step(command: &mut Command) -> anyhow::Result<ExitCode> {
     let shown = command.get_program().to_owned();
     let status = command.status().with_context(|| shown.display().to_string())?;
     Ok(crate::check::exit_code(status))
-}
-
-/// Prints a skip, also where `cargo xtask test` collects them.
-fn report_skip(reason: &str) -> anyhow::Result<()> {
-    eprintln!("SKIPPED {reason}");
-    let Some(skips) = std::env::var_os("HAULAGE_SKIPS") else { return Ok(()) };
-    let mut file = std::fs::File::options().append(true).create(true).open(skips)?;
-    writeln!(file, "SKIPPED {reason}").context("HAULAGE_SKIPS")
 }

@@ -248,7 +248,7 @@ const PYTHON: &[Layer] = &[
 
 const XTASK: &[Layer] = &[
     layer("main", "the command line of cargo xtask"),
-    layer("python", "builds and tests the Python package"),
+    layer("mpi python", "builds and tests haulage-mpi, and the Python package"),
     layer("check", "everything that a change has to pass"),
     layer("book", "the documents as a book"),
     layer("layers", "which file of a crate may import which"),
@@ -266,4 +266,5 @@ const XTASK: &[Layer] = &[
     layer("file_systems", "the file systems that tests copy on"),
     layer("namespace", "mounts that the kernel takes back"),
     layer("packages", "the programs that tests need"),
+    layer("skips", "what a task could not do"),
 ];

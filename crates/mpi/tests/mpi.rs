@@ -1,0 +1,318 @@
+//! `mpirun haulage-mpi cp` with Open MPI: on this host, and on two hosts that are network namespaces.
+
+mod common;
+
+use std::ffi::OsString;
+use std::fs::{create_dir, read_dir, remove_dir_all, set_permissions, write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{assert_holes_are_kept, make_tree, scratch};
+use testfs::{Aspects, stderr, tree_differences};
+
+/// mpirun with `options` of its own, in `dir`. It may run as root, and more ranks than processors.
+fn mpirun(dir: &Path, ranks: usize, options: &[&str]) -> Command {
+    let mut command = Command::new("mpirun");
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        // Its default for small jobs gives each rank one processor.
+        .args(["--oversubscribe", "--bind-to", "none"])
+        .args(options)
+        .args(["-n", &ranks.to_string()])
+        .current_dir(dir);
+    command
+}
+
+fn haulage(dir: &Path, ranks: usize, args: &[&str]) -> Command {
+    let mut command = mpirun(dir, ranks, &[]);
+    command.arg(env!("CARGO_BIN_EXE_haulage-mpi")).args(args);
+    command
+}
+
+fn run(dir: &Path, ranks: usize, args: &[&str]) -> Output {
+    haulage(dir, ranks, args).output().expect("mpirun runs")
+}
+
+fn assert_equal(src: &Path, dst: &Path, shown: &str) {
+    let differences = tree_differences(src, dst, Aspects::ALL).expect("both are read");
+    assert_eq!(differences, Vec::<String>::new(), "{shown}");
+}
+
+/// The lines of messages of `cp`, without what mpirun adds.
+fn messages(output: &Output) -> Vec<String> {
+    let text = stderr(output);
+    text.lines().filter(|line| line.contains("cp: ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_tree_is_copied_by_any_number_of_ranks() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 3);
+    for ranks in [1, 2, 4, 7] {
+        let output = run(dir.path(), ranks, &["cp", "-a", "src", "dst"]);
+        let shown = format!("{ranks} ranks: {output:?}");
+        assert!(output.status.success(), "{shown}");
+        assert_eq!(messages(&output), Vec::<String>::new(), "{shown}");
+        assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &shown);
+        assert_holes_are_kept(&dir.path().join("dst"));
+        remove_dir_all(dir.path().join("dst")).expect("removed");
+    }
+}
+
+#[test]
+fn messages_have_host_and_rank_and_the_status_is_1() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 4);
+    std::fs::create_dir_all(dir.path().join("dst/src/flat/file 1500")).expect("a directory");
+    let output = run(dir.path(), 3, &["cp", "-a", "src", "dst"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let messages = messages(&output);
+    let [message] = &messages[..] else { panic!("{messages:?}") };
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let (name, message) = message.split_once("] ").expect("a name in brackets");
+    let rank = name.strip_prefix(&format!("[{host} ")).expect("the host");
+    assert!(rank.parse::<usize>().expect("a rank") < 3, "{rank}");
+    let expected = "cp: cannot overwrite directory 'dst/src/flat/file 1500' with non-directory 'src/flat/file 1500'";
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn what_cannot_be_kept_right_is_refused_once() {
+    let dir = scratch();
+    create_dir(dir.path().join("src")).expect("a directory");
+    for (args, expected) in [
+        (&["cp", "-ai", "src", "dst"][..], "--interactive"),
+        (&["cp", "-av", "src", "dst"], "--verbose"),
+        (&["cp", "-a", "--debug", "src", "dst"], "--debug"),
+        (&["cp", "-a", "--backup=numbered", "src", "dst"], "--backup"),
+        (&["cp", "-ab", "src", "dst"], "--backup"),
+        (&["cp", "-a", "--dry-run", "src", "dst"], "--dry-run"),
+        (&["cp", "-a", "--parents", "src", "."], "--parents"),
+        (&["cp", "-aL", "src", "dst"], "--dereference"),
+        (&["cp", "-a", "--receipt=r", "src", "dst"], "--receipt"),
+        (&["cp", "-a", "--no-such-option", "src", "dst"], "no-such-option"),
+    ] {
+        let output = run(dir.path(), 2, args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+        let messages = messages(&output);
+        assert!(!messages.is_empty() && messages[0].contains(expected), "{args:?}: {messages:?}");
+        assert!(messages.iter().all(|line| line.contains(" 0] ")), "{args:?}: {messages:?}");
+        assert!(!dir.path().join("dst").exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn ranks_in_different_directories_copy_nothing() {
+    let dir = scratch();
+    let (here, there) = (dir.path().join("here"), dir.path().join("there"));
+    create_dir(&here).expect("a directory");
+    create_dir(&there).expect("a directory");
+    write(here.join("f"), "x").expect("a file");
+    let program = env!("CARGO_BIN_EXE_haulage-mpi");
+    let output = mpirun(&here, 1, &[])
+        .args([program, "cp", "-a", "f", "g", ":", "-n", "1", "--wdir"])
+        .arg(&there)
+        .args([program, "cp", "-a", "f", "g"])
+        .output()
+        .expect("mpirun runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let messages = messages(&output);
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!(messages[0].contains("cp: rank 1 is haulage"), "{messages:?}");
+    assert!(!here.join("g").exists());
+}
+
+/// The processes of ranks below mpirun.
+fn ranks_of(mpirun: &Child) -> Vec<u32> {
+    let children = format!("/proc/{0}/task/{0}/children", mpirun.id());
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    let is_rank = |pid: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim() == "haulage-mpi"
+    };
+    children.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(is_rank).collect()
+}
+
+#[test]
+fn a_killed_rank_ends_the_job_and_the_next_run_goes_on() {
+    let dir = scratch();
+    let (src, dst) = (dir.path().join("src"), dir.path().join("dst"));
+    make_tree(&src, 5);
+    let args = ["cp", "-a", "--resume", "--jobs=1", "--limit-rate=4M", "src", "dst"];
+    for (turn, victim) in [0, 2, 1].into_iter().enumerate() {
+        let mut child = haulage(dir.path(), 3, &args)
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("mpirun runs");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let is_under_way = || read_dir(dst.join("flat")).is_ok_and(|names| names.count() > 10);
+        while ranks_of(&child).len() < 3 || !is_under_way() {
+            assert!(Instant::now() < deadline, "turn {turn}: the copy does not begin");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(100 * turn as u64));
+        let victim = rustix::process::Pid::from_raw(ranks_of(&child)[victim].cast_signed());
+        let victim = victim.expect("a process");
+        rustix::process::kill_process(victim, rustix::process::Signal::KILL).expect("killed");
+        let status = child.wait().expect("mpirun ends");
+        assert!(!status.success(), "turn {turn}");
+    }
+    let output = run(dir.path(), 3, &["cp", "-a", "--resume", "src", "dst"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_equal(&src, &dst, "after the last run");
+    let left: Vec<_> = testfs::names_in(dir.path());
+    assert_eq!(left, ["dst", "src"], "nothing stays beside the copy");
+}
+
+#[test]
+fn a_signal_ends_the_job_in_order() {
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 6);
+    let args = ["cp", "-a", "--jobs=1", "--limit-rate=2M", "src", "dst"];
+    let child = haulage(dir.path(), 2, &args).stderr(Stdio::piped()).spawn().expect("mpirun runs");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while ranks_of(&child).len() < 2 || !dir.path().join("dst/flat").exists() {
+        assert!(Instant::now() < deadline, "the copy does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("sent");
+    let begun = Instant::now();
+    let output = child.wait_with_output().expect("mpirun ends");
+    assert!(!output.status.success(), "{output:?}");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+/// Two network namespaces, joined by a pair of interfaces. Removed when it is dropped.
+struct Hosts {
+    names: [String; 2],
+}
+
+impl Hosts {
+    /// `None` after a reported skip.
+    fn new() -> Option<Hosts> {
+        let unique = std::process::id();
+        let names = [format!("haulage{unique}a"), format!("haulage{unique}b")];
+        let hosts = Hosts { names };
+        let [first, second] = &hosts.names;
+        let steps = [
+            format!("netns add {first}"),
+            format!("netns add {second}"),
+            format!(
+                "link add veth{unique}a netns {first} type veth peer name veth{unique}b netns {second}"
+            ),
+            format!("-n {first} addr add 10.98.76.1/24 dev veth{unique}a"),
+            format!("-n {second} addr add 10.98.76.2/24 dev veth{unique}b"),
+            format!("-n {first} link set veth{unique}a up"),
+            format!("-n {second} link set veth{unique}b up"),
+            format!("-n {first} link set lo up"),
+            format!("-n {second} link set lo up"),
+        ];
+        for step in steps {
+            let done = Command::new("ip").args(step.split(' ')).output();
+            if !done.as_ref().is_ok_and(|done| done.status.success()) {
+                testfs::skip(&testfs::test_name(), &format!("ip {step}: {done:?}"));
+                return None;
+            }
+        }
+        Some(hosts)
+    }
+
+    /// A script that starts processes on the second host, in place of ssh.
+    fn agent(&self, dir: &Path) -> PathBuf {
+        let script = dir.join("agent");
+        let text = format!(
+            "#!/bin/sh\nshift\nexec ip netns exec {} unshare --uts sh -c 'hostname second; exec \"$@\"' sh sh -c \"$*\"\n",
+            self.names[1]
+        );
+        write(&script, text).expect("a script");
+        set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("a mode");
+        script
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+#[test]
+fn two_hosts_copy_one_tree() {
+    if !testfs::is_root() {
+        return testfs::skip(&testfs::test_name(), "only root can make network namespaces");
+    }
+    let Some(hosts) = Hosts::new() else { return };
+    let dir = scratch();
+    make_tree(&dir.path().join("src"), 7);
+    std::fs::create_dir_all(dir.path().join("src/more")).expect("a directory");
+    for number in 0..3000 {
+        write(dir.path().join(format!("src/more/{number}")), "x").expect("a file");
+    }
+    let agent = hosts.agent(dir.path());
+    for ranks in [2, 6] {
+        let slots = ranks / 2;
+        let first = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let file = format!("{first} slots={slots}\nsecond slots={slots}\n");
+        let hostfile = dir.path().join("hosts");
+        write(&hostfile, file).expect("a file");
+        let options: Vec<OsString> = [
+            "--mca",
+            "plm_rsh_agent",
+            agent.to_str().expect("a name"),
+            "--mca",
+            "plm",
+            "rsh",
+            "--mca",
+            "btl",
+            "tcp,self",
+            "--mca",
+            "btl_tcp_if_include",
+            "10.98.76.0/24",
+            "--mca",
+            "oob_tcp_if_include",
+            "10.98.76.0/24",
+            "--hostfile",
+            hostfile.to_str().expect("a name"),
+        ]
+        .into_iter()
+        .map(OsString::from)
+        .collect();
+        let options: Vec<&str> = options.iter().map(|word| word.to_str().expect("UTF-8")).collect();
+        let copy = |src: &str| {
+            let mut inner = mpirun(dir.path(), ranks, &options);
+            let program = env!("CARGO_BIN_EXE_haulage-mpi");
+            inner.arg(program).args(["cp", "-a", "--jobs=1", src, "dst"]);
+            let mut command = Command::new("ip");
+            command.args(["netns", "exec", &hosts.names[0]]);
+            command.arg(inner.get_program()).args(inner.get_args()).current_dir(dir.path());
+            command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            command.output().expect("ip runs")
+        };
+        let output = copy("src");
+        assert!(output.status.success(), "{ranks} ranks: {output:?}");
+        assert_equal(&dir.path().join("src"), &dir.path().join("dst"), &format!("{ranks} ranks"));
+        remove_dir_all(dir.path().join("dst")).expect("removed");
+        // Now each file fails, and each message names a host.
+        for number in 0..3000 {
+            let in_the_way = dir.path().join(format!("dst/more/{number}"));
+            std::fs::create_dir_all(in_the_way).expect("a directory");
+        }
+        let output = copy("src/more");
+        assert_eq!(output.status.code(), Some(1), "{ranks} ranks: {output:?}");
+        let messages = messages(&output);
+        assert_eq!(messages.len(), 3000, "{ranks} ranks: each failure is told once");
+        for host in [&first, "second"] {
+            let named = format!("[{host} ");
+            let told = messages.iter().filter(|line| line.starts_with(&named)).count();
+            assert!(told > 200, "{ranks} ranks: {host} copied {told} files");
+        }
+        remove_dir_all(dir.path().join("dst")).expect("removed");
+    }
+}

@@ -1,0 +1,75 @@
+//! Builds `haulage-mpi` with the MPI library of this machine, and runs its tests: `cargo xtask mpi`.
+
+use std::ffi::OsString;
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::Context;
+use clap::Parser;
+
+use crate::check::exit_code;
+use crate::skips::report_skip;
+
+/// Build haulage-mpi with the MPI library of this machine, and run its tests.
+#[derive(Parser, Debug)]
+#[command(name = "cargo xtask mpi")]
+pub(crate) struct Args {
+    /// Further arguments, for the tests
+    #[arg(last = true)]
+    rest: Vec<OsString>,
+}
+
+/// Runs the task.
+///
+/// # Errors
+/// If a step fails. Without Open MPI or without libclang it is skipped, loudly.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Err(why) = find_tools() {
+        report_skip(&format!(
+            "haulage-mpi: {why:#}; Debian has libopenmpi-dev, openmpi-bin and libclang-dev"
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let package = ["--package", "haulage-mpi", "--features", "mpi"];
+    let lints = ["--all-targets", "--", "-D", "warnings"];
+    let checked = cargo("clippy", &[&package[..], &lints].concat(), &[])?;
+    if checked != ExitCode::SUCCESS {
+        return Ok(checked);
+    }
+    cargo("test", &[&package[..], &["--test", "mpi", "--"]].concat(), &args.rest)
+}
+
+/// Whether the compiler of MPI and mpirun of Open MPI are here, and libclang, by which the bindings are
+/// made.
+fn find_tools() -> anyhow::Result<()> {
+    let run = Command::new("mpirun").arg("--version").stderr(Stdio::null()).output();
+    let version = String::from_utf8(run.context("mpirun")?.stdout)?;
+    anyhow::ensure!(version.contains("Open MPI"), "mpirun is not that of Open MPI");
+    let compiler = Command::new("mpicc").arg("--version").output().context("mpicc")?;
+    anyhow::ensure!(compiler.status.success(), "mpicc: {}", compiler.status);
+    anyhow::ensure!(has_libclang(), "there is no libclang.so");
+    Ok(())
+}
+
+/// Looks where the bindings generator does.
+fn has_libclang() -> bool {
+    if std::env::var_os("LIBCLANG_PATH").is_some() {
+        return true;
+    }
+    let is_libclang = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.starts_with("libclang") && name.contains(".so")
+    };
+    let llvm = ["/usr/lib", "/usr/lib64"]
+        .into_iter()
+        .flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten());
+    let dirs = llvm.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    let own = ["/usr/lib", "/usr/lib64"].map(std::path::PathBuf::from);
+    let dirs: Vec<_> = dirs.flat_map(|dir| [dir.join("lib"), dir]).chain(own).collect();
+    dirs.iter().flat_map(std::fs::read_dir).flatten().flatten().any(is_libclang)
+}
+
+fn cargo(command: &str, args: &[&str], rest: &[OsString]) -> anyhow::Result<ExitCode> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo).arg(command).args(args).args(rest).status();
+    Ok(exit_code(status.context("cargo")?))
+}
